@@ -1,6 +1,6 @@
 //! Reads a test collection: `corpus.jsonl` and `queries.jsonl` in one folder.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -53,6 +53,34 @@ impl Collection {
             documents: lines(&folder.join("corpus.jsonl"))?,
             questions: lines(&folder.join("queries.jsonl"))?,
         })
+    }
+
+    /// The same, one collection for each conversation.
+    pub(crate) fn by_conversation(&self) -> Vec<Self> {
+        let mut names: Vec<&str> =
+            self.questions.iter().map(|it| it.conversation.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let part = |name: &&str| Self {
+            documents: self
+                .documents
+                .iter()
+                .filter(|it| it.conversation == *name)
+                .cloned()
+                .collect(),
+            questions: self
+                .questions
+                .iter()
+                .filter(|it| it.conversation == *name)
+                .cloned()
+                .collect(),
+        };
+        names.iter().map(part).collect()
+    }
+
+    /// The first words of the documents' titles, which name who speaks.
+    pub(crate) fn speakers(&self) -> HashSet<&str> {
+        self.documents.iter().filter_map(|it| it.title.split_whitespace().next()).collect()
     }
 
     /// The documents' places by their ids.

@@ -9,6 +9,7 @@ mod measure;
 mod peers;
 mod store;
 mod table;
+mod unanswerable;
 mod vectors;
 
 use std::collections::HashSet;
@@ -96,6 +97,14 @@ fn main() -> Result<()> {
     }
     whole.write(&mut out)?;
     by_category.write(&mut out)?;
+    let path = arguments.data.join("locomo-dev");
+    if path.is_dir() {
+        let collection = Collection::read(&path)?;
+        unanswerable::write_head(&mut out)?;
+        for sessions in [false, true] {
+            unanswerable::measure(&collection, sessions, &model, &mut out)?;
+        }
+    }
     Ok(())
 }
 

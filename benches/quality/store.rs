@@ -1,6 +1,7 @@
 //! Asks a real store, filled with a collection, all of its questions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use waypost_memory::{
@@ -25,7 +26,7 @@ pub(crate) struct Filled<'a> {
     layout: Layout,
     store: Store,
     places: HashMap<MemoryId, Vec<usize>>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl<'a> Filled<'a> {
@@ -54,7 +55,26 @@ impl<'a> Filled<'a> {
                 break;
             }
         }
-        Ok(Self { collection, layout, store, places, _folder: folder })
+        Ok(Self { collection, layout, store, places, folder })
+    }
+
+    /// The store.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The folder of the store.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The memories that the documents with these ids became.
+    pub(crate) fn ids(&self, documents: &[String]) -> HashSet<MemoryId> {
+        let places = self.collection.places();
+        let places: HashSet<usize> =
+            documents.iter().filter_map(|it| places.get(it.as_str()).copied()).collect();
+        let those = self.places.iter().filter(|(_, it)| it.iter().any(|it| places.contains(it)));
+        those.map(|(id, _)| *id).collect()
     }
 
     /// Every question's ranking, as places of documents. A document that is in the collection

@@ -1,0 +1,195 @@
+//! Questions that nothing answers: how well the best hit's score tells them from the others.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use waypost_memory::{MemoryId, SearchMode, SearchOptions, Store, StoreOptions, Timestamp};
+
+use crate::data::Collection;
+use crate::store::{Filled, Layout};
+use crate::vectors::CachedModel;
+
+/// The threshold that is judged keeps this share of the answerable questions.
+const KEPT: f64 = 0.9;
+const BINS: usize = 10;
+
+/// The best hit's score of every question, by what the question was asked of.
+#[derive(Debug, Default)]
+struct Best {
+    answerable: Vec<f64>,
+    elsewhere: Vec<f64>,
+    removed: Vec<f64>,
+}
+
+/// What a best score is taken from.
+const SYSTEMS: [(&str, SearchMode, Option<&str>); 5] = [
+    ("raw BM25", SearchMode::Lexical, Some("bm25")),
+    ("raw cosine", SearchMode::Semantic, Some("semantic")),
+    ("Waypost hybrid", SearchMode::Hybrid, None),
+    ("Waypost lexical", SearchMode::Lexical, None),
+    ("Waypost semantic", SearchMode::Semantic, None),
+];
+
+/// Asks every question in its own conversation, in the next one without a speaker in common, and
+/// in its own one without the documents that answer it; writes a row for each system.
+pub(crate) fn measure(
+    collection: &Collection,
+    sessions: bool,
+    model: &Arc<CachedModel>,
+    out: &mut impl Write,
+) -> Result<()> {
+    let conversations = collection.by_conversation();
+    let layout = Layout { space_per_conversation: false, sessions };
+    let mut all: [Best; SYSTEMS.len()] = Default::default();
+    let filled = conversations.iter().map(|it| Filled::new(it, layout, model.embedder()));
+    let filled = filled.collect::<Result<Vec<_>>>()?;
+    for (at, own) in conversations.iter().enumerate() {
+        let mut others = (at + 1..conversations.len()).chain(0..at);
+        let stranger = others.find(|it| conversations[*it].speakers().is_disjoint(&own.speakers()));
+        for question in &own.questions {
+            let text = &question.text;
+            ask(filled[at].store(), text, all.each_mut().map(|it| &mut it.answerable))?;
+            if let Some(stranger) = stranger {
+                ask(filled[stranger].store(), text, all.each_mut().map(|it| &mut it.elsewhere))?;
+            }
+            let folder = tempfile::tempdir()?;
+            copy(filled[at].folder(), folder.path())?;
+            let evidence = filled[at].ids(&question.relevant);
+            let store = without(folder.path(), &evidence, model)?;
+            ask(&store, text, all.each_mut().map(|it| &mut it.removed))?;
+        }
+    }
+    let setting = if sessions { "LoCoMo, sessions" } else { "LoCoMo" };
+    for ((system, _, raw), best) in SYSTEMS.iter().zip(&all) {
+        let error =
+            raw.map_or_else(|| format!("{:.3}", best.calibration_error()), |_| String::new());
+        let (elsewhere, removed) = (&best.elsewhere, &best.removed);
+        writeln!(
+            out,
+            "| {setting} | {system} | {:.3} | {:.3} | {error} | {:.3} | {:.3} |",
+            area(&best.answerable, elsewhere),
+            area(&best.answerable, removed),
+            best.above(elsewhere),
+            best.above(removed),
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes the head of the table.
+pub(crate) fn write_head(out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\n### Questions that nothing answers\n")?;
+    writeln!(
+        out,
+        "| collection | best score | AUROC, asked elsewhere | AUROC, evidence removed | calibration error | elsewhere above the threshold | removed above it |"
+    )?;
+    writeln!(out, "|---|---|---|---|---|---|---|")
+}
+
+impl Best {
+    /// The share of `scores` from the threshold on.
+    fn above(&self, scores: &[f64]) -> f64 {
+        let mut answerable = self.answerable.clone();
+        answerable.sort_unstable_by(f64::total_cmp);
+        let threshold = answerable[((1.0 - KEPT) * answerable.len() as f64) as usize];
+        scores.iter().filter(|it| **it >= threshold).count() as f64 / scores.len().max(1) as f64
+    }
+
+    /// The mean distance of a score from the share of answerable questions with scores like it;
+    /// half of all weight is on the answerable questions, a quarter on either other kind.
+    fn calibration_error(&self) -> f64 {
+        let mut bins = [0.0; BINS];
+        for (scores, weight, truth) in
+            [(&self.answerable, 0.5, 1.0), (&self.elsewhere, 0.25, 0.0), (&self.removed, 0.25, 0.0)]
+        {
+            for score in scores {
+                let bin = ((score * BINS as f64) as usize).min(BINS - 1);
+                bins[bin] += weight * (score - truth) / scores.len() as f64;
+            }
+        }
+        bins.iter().map(|it| it.abs()).sum()
+    }
+}
+
+/// The probability that a score of `these` is above one of `those`; a tie counts half.
+fn area(these: &[f64], those: &[f64]) -> f64 {
+    let wins = these.iter().flat_map(|this| {
+        those.iter().map(move |that| match this.total_cmp(that) {
+            std::cmp::Ordering::Greater => 1.0,
+            std::cmp::Ordering::Equal => 0.5,
+            std::cmp::Ordering::Less => 0.0,
+        })
+    });
+    wins.sum::<f64>() / (these.len() * those.len()).max(1) as f64
+}
+
+fn ask(store: &Store, question: &str, into: [&mut Vec<f64>; SYSTEMS.len()]) -> Result<()> {
+    for ((_, mode, raw), scores) in SYSTEMS.iter().zip(into) {
+        let options = SearchOptions::default().with_mode(*mode).with_explain(raw.is_some());
+        let found = store.search(question, &options)?;
+        scores.push(match raw {
+            None => found.answerable,
+            Some(name) => found
+                .hits
+                .iter()
+                .filter_map(|it| it.explanation.as_ref())
+                .flat_map(|it| &it.signals)
+                .filter(|it| it.name == *name)
+                .map(|it| it.value)
+                .fold(0.0, f64::max),
+        });
+    }
+    Ok(())
+}
+
+/// Opens the store in a folder and deletes some of its memories.
+fn without(folder: &Path, ids: &HashSet<MemoryId>, model: &Arc<CachedModel>) -> Result<Store> {
+    let (store, _) = Store::open(folder, StoreOptions::default())?;
+    while store.build_index()?.is_some() {}
+    store.set_embedder(Some(model.embedder()))?;
+    for id in ids {
+        store.delete(*id, Timestamp::from_millis(1_767_225_600_000))?;
+    }
+    Ok(store)
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_area_counts_ties_as_half() {
+        assert_eq!(area(&[0.9, 0.5], &[0.1, 0.5]), 0.875);
+        assert_eq!(area(&[0.1], &[0.9]), 0.0);
+    }
+
+    #[test]
+    fn certainty_about_the_wrong_ones_is_the_whole_error() {
+        let certain = |answerable: f64, other: f64| Best {
+            answerable: vec![answerable],
+            elsewhere: vec![other],
+            removed: vec![other],
+        };
+        assert_eq!(certain(1.0, 0.0).calibration_error(), 0.0);
+        assert_eq!(certain(0.5, 0.5).calibration_error(), 0.0);
+        assert_eq!(certain(0.0, 1.0).calibration_error(), 1.0);
+    }
+}
