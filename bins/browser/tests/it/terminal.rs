@@ -208,7 +208,7 @@ fn clicks_and_keys_of_the_terminal_are_the_persons() {
     terminal.press(&["g"]);
     terminal.shows("Front");
     terminal.press(&["?"]);
-    terminal.shows("type a label to use what it stands at");
+    terminal.shows("type a label to use its element");
     terminal.press(&["Escape"]);
     terminal.until("the help is gone", |it| !it.contains("type a label"));
 

@@ -94,7 +94,7 @@ fn the_socket_accepts_the_same_commands_from_this_user_only() {
     assert!(missing.starts_with("HTTP/1.1 422 ") && missing.contains("selector"), "{missing}");
     // A second browser gets no socket, and leaves this one alone.
     let second = place.plain("about:blank", &["--no-mesh"]);
-    assert!(second.said.contains("there is no socket"), "{}", second.said);
+    assert!(second.said.contains("no socket for commands"), "{}", second.said);
     drop(second);
     assert!(ask(&place, "read", "browser").starts_with("HTTP/1.1 200 "));
     browser.signal("TERM");

@@ -134,7 +134,7 @@ fn a_batch_tells_each_bad_line_and_adds_the_others() {
         ran.err
     );
     assert!(
-        ran.err.contains("warning: line 2503: ") && ran.err.contains("line 1 column 1"),
+        ran.err.contains("warning: line 2503: ") && ran.err.contains("line 1 column 2"),
         "{}",
         ran.err
     );
