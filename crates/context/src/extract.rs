@@ -4,14 +4,15 @@
 //! anything else, so nothing that leaves this module contains any.
 //!
 //! ```no_run
-//! # use waypost_context::{Discovery, Extractor, Root, Rules, read, walk};
+//! # use waypost_context::{Discovery, Extractor, Root, Rules, Timestamp, read, walk};
 //! # fn main() -> Result<(), waypost_context::Error> {
 //! let root = Root::open("/home/me/project")?;
 //! let rules = Rules::new(&Discovery::default())?;
 //! let mut extractor = Extractor::new();
 //! for found in walk(&root, &rules, &|| false)?.found {
 //!     let Ok((bytes, _)) = read(&root, &found, rules.limits()) else { continue };
-//!     let Ok(extract) = extractor.extract(&found, &bytes, 1_780_000_000) else { continue };
+//!     let now = Timestamp::from_millis(1_780_000_000_000);
+//!     let Ok(extract) = extractor.extract(&found, &bytes, now) else { continue };
 //!     for chunk in extract.chunks {
 //!         println!("{}:{} {}", found.path, chunk.line, chunk.title);
 //!     }
@@ -31,12 +32,13 @@ mod text;
 pub use read::read;
 pub(crate) use read::read_at_most;
 pub use redact::redact;
-use waypost_time::Timestamp;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
+
+use waypost_time::Timestamp;
 
 use crate::{Found, Kind, Language, Skip, Source};
 

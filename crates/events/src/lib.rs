@@ -21,7 +21,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use waypost_events::{Bus, Data, Draft, Options, Tail};
+//! use waypost_events::{Bus, Data, Draft, Options, Tail, Timestamp};
 //!
 //! # let dir = tempfile::tempdir()?;
 //! # let dir = dir.path();
@@ -30,7 +30,7 @@
 //! let mut tail = Tail::new(Arc::clone(&bus), Some("eval:*".parse()?), bus.last());
 //!
 //! let draft = Draft::new("eval:scored".parse()?, Data::default(), "scout");
-//! let published = bus.publish(draft, 1_700_000_000_000)?;
+//! let published = bus.publish(draft, Timestamp::from_millis(1_700_000_000_000))?;
 //!
 //! assert_eq!(published.event.id, 1);
 //! assert_eq!(tail.next_batch(10)?.events, [published.event]);
