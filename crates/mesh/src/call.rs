@@ -11,7 +11,8 @@ use crate::clock::{Until, now};
 use crate::envelope::{Outcome, Request, Response, SCHEMA, random_id};
 use crate::error::{CallError, DENIED, EXPIRED, Error, LEFT, Problem};
 use crate::limits::{
-    ANSWERED_MAX, DEADLINE_MAX, PAYLOAD_BYTES_MAX, PRESENCE_MAX, RESUME_EVERY, RESUME_MAX,
+    ANSWERED_MAX, DEADLINE_MAX, PAYLOAD_BYTES_MAX, PRESENCE_MAX, REPEAT_AFTER, RESUME_EVERY,
+    RESUME_MAX,
 };
 use crate::mesh::Inner;
 use crate::name;
@@ -59,8 +60,9 @@ impl Inner {
     }
 
     /// Calls the paired machine that serves a target. If the connection drops, the same request is
-    /// sent again once it is back: a target executes it once, however often it arrives, and a peer
-    /// that may not have received it before rejects it.
+    /// sent again once it is back; without a response also at growing intervals, because the
+    /// transport does not report every loss. A target executes it once, however often it arrives,
+    /// and a peer that may not have received it before rejects it.
     fn call_far(
         &self,
         target: &str,
@@ -69,10 +71,11 @@ impl Inner {
         until: Until,
     ) -> Result<Value, CallError> {
         let given = until.left();
+        let mut wait = REPEAT_AFTER;
         let mut patience = self.answered.lock().get(target).copied();
         let mut why = CallError::Offline(format!("no peer serves {target}"));
         loop {
-            match self.try_far(target, command, &request, until) {
+            match self.try_far(target, command, &request, until, wait) {
                 Ok(Tried::Answered(response)) => {
                     return match response.outcome {
                         Outcome::Problem(problem) if problem.code == LEFT => Err(left(target)),
@@ -93,6 +96,7 @@ impl Inner {
                     open.forget_welcome(target);
                     why = left(target);
                     request.only = request.only.or(by);
+                    wait = (wait * 2).min(DEADLINE_MAX);
                     patience = Some(Until::after(RESUME_MAX));
                 }
                 // A session that ends during a request is a dropped connection as well.
@@ -115,6 +119,7 @@ impl Inner {
         command: &str,
         request: &Request,
         until: Until,
+        wait: Duration,
     ) -> Result<Tried, CallError> {
         // Twice: a permission may have been revoked since it was granted, or the target may have
         // moved.
@@ -126,6 +131,8 @@ impl Inner {
                 None => continue,
             }
             let by = far.server_of(target);
+            // Without knowing the peer it cannot be sent again: wait for as long as possible.
+            let until = if by.is_some() { until.within(wait) } else { until };
             let key = self.keys.call(target, command, &far.origin);
             let live_key = self.keys.live_target(target, "*", "*");
             match far.ask(&key, &live_key, payload(request), until).map_err(|it| offline(&it))? {

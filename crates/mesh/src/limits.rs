@@ -46,6 +46,9 @@ pub(crate) const ROUTER_REST_MAX: u32 = 8;
 pub(crate) const RESUME_MAX: Duration = Duration::from_secs(5);
 /// The pause between two checks whether it is back.
 pub(crate) const RESUME_EVERY: Duration = Duration::from_millis(10);
+/// How long a request to another machine waits before it is sent again although no link was seen to
+/// drop; doubled each time. The transport loses a request that it sends while its link closes.
+pub(crate) const REPEAT_AFTER: Duration = Duration::from_secs(2);
 /// How many targets of other machines are remembered as having responded.
 pub(crate) const ANSWERED_MAX: usize = 256;
 /// How many call keys are kept ready on a link.

@@ -21,7 +21,8 @@ use crate::envelope::{Outcome, Response};
 use crate::error::{Error, OPEN, Result};
 use crate::folder::{Credentials, Seat};
 use crate::limits::{
-    CALLED_KEYS_MAX, ENVELOPE_BYTES_MAX, GREETING_MAX, PAYLOAD_BYTES_MAX, PRESENCE_MAX,
+    CALLED_KEYS_MAX, DEADLINE_MAX, ENVELOPE_BYTES_MAX, GREETING_MAX, PAYLOAD_BYTES_MAX,
+    PRESENCE_MAX, REPEAT_AFTER,
 };
 use crate::name::{Keys, LOCAL};
 use crate::paired::Paired;
@@ -171,7 +172,18 @@ impl Open {
             return Ok(Some(true));
         }
         let hello = keys.hello(target, &self.origin);
-        match self.ask(&hello, &keys.live_target(target, "*", "*"), Vec::new(), until)? {
+        let live_key = keys.live_target(target, "*", "*");
+        let mut wait = REPEAT_AFTER;
+        let asked = loop {
+            match self.ask(&hello, &live_key, Vec::new(), until.within(wait))? {
+                // The question may have been lost; it can be repeated, because it changes nothing.
+                Asked::Silent if !until.is_over() && self.is_served(&hello)? => {
+                    wait = (wait * 2).min(DEADLINE_MAX);
+                }
+                asked => break asked,
+            }
+        };
+        match asked {
             Asked::Answered(Response { outcome: Outcome::Result(commands), by, .. }) => {
                 let commands: Vec<String> = serde_json::from_value(commands).unwrap_or_default();
                 let is_allowed = commands.iter().any(is_one);
