@@ -1,6 +1,8 @@
 //! The limits of the contract, and what checks requests against them. Each request has its check
 //! next to it.
 
+use waypost_time::Timestamp;
+
 use crate::{FieldError, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,6 +114,14 @@ impl Faults {
                     "must be the id of a memory, between 1 and {ID_MAX} (2^53 - 1), not {value}"
                 ),
             );
+        }
+    }
+
+    pub(crate) fn period(&mut self, since: Option<Timestamp>, until: Option<Timestamp>) {
+        if let (Some(since), Some(until)) = (since, until)
+            && until <= since
+        {
+            self.add("until", "must be after `since`");
         }
     }
 

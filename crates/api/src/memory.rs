@@ -216,11 +216,7 @@ impl Check for ListRequest {
         faults.kinds(&self.kinds);
         faults.tags(&self.tags);
         faults.space(self.space.as_deref());
-        if let (Some(since), Some(until)) = (self.since, self.until)
-            && until <= since
-        {
-            faults.add("until", "must be after `since`");
-        }
+        faults.period(self.since, self.until);
     }
 }
 

@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use waypost_log::Marker;
+
 /// The result of every operation on the bus.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -109,6 +111,15 @@ impl Error {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
             _ => Self::Io { path: path.into(), source: Arc::new(source) },
         }
+    }
+
+    /// A newer release wrote a small file.
+    pub(crate) fn newer(path: &Path, version: u32, known: Marker) -> Self {
+        Self::Newer(format!(
+            "a newer release wrote {}: it has version {version}, and this release supports versions up to {}",
+            path.display(),
+            known.version
+        ))
     }
 
     /// Converts an error of the log in `dir`.

@@ -28,13 +28,7 @@ pub(crate) fn read(dir: &Path) -> Result<u64> {
             let digits = std::str::from_utf8(bytes).ok();
             digits.filter(|it| it.starts_with(|it: char| it.is_ascii_digit())).and_then(number)
         }
-        Marked::Newer(version) => {
-            return Err(Error::Newer(format!(
-                "a newer release wrote {}: it has version {version}, and this release supports versions up to {}",
-                path.display(),
-                FIRST.version
-            )));
-        }
+        Marked::Newer(version) => return Err(Error::newer(&path, *version, FIRST)),
     };
     first.ok_or_else(|| {
         Error::Damaged(format!(

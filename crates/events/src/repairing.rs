@@ -28,13 +28,7 @@ impl Repairing {
         let marked = MARKER.read(&path(dir)).map_err(|it| Error::of_log(&it, dir))?;
         let parsed = match marked {
             Marked::Absent => return Ok(None),
-            Marked::Newer(version) => {
-                return Err(Error::Newer(format!(
-                    "a newer release wrote {}: it has version {version}, and this release supports versions up to {}",
-                    path(dir).display(),
-                    MARKER.version
-                )));
-            }
+            Marked::Newer(version) => return Err(Error::newer(&path(dir), version, MARKER)),
             Marked::Text { text, .. } => parse(&text),
             Marked::Damaged(_) => None,
         };

@@ -83,13 +83,13 @@
 //!                     let spawned = |leader| engine.spawned(&attempt.id, leader);
 //!                     run_program(&program, "this boot", &Stop::new()?, spawned).report
 //!                 }
-//!                 Ok(other) => unimplemented!("{other:?} is not in the flow"),
+//!                 Ok(other) => return Err(format!("{other:?} is not in the flow").into()),
 //!                 Err(unready) => unready.into(),
 //!             };
 //!             engine.ended(&attempt.id, report, Timestamp::EPOCH);
 //!         }
 //!         Effect::Announce(notice) => assert_eq!(notice.kind.as_str(), "flow:succeeded"),
-//!         other => unimplemented!("{other:?} does not come of one event"),
+//!         other => return Err(format!("one event has no effect {other:?}").into()),
 //!     }
 //!     effects.extend(engine.commit()?);
 //! }

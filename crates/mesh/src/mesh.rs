@@ -169,7 +169,8 @@ impl Mesh {
     /// Calls a command of a target and waits for its result, for at most `deadline` (which is
     /// capped at [`DEADLINE_MAX`](crate::DEADLINE_MAX)). If the connection to another machine
     /// drops, the request is sent again, with the same id, as soon as there is a connection to the
-    /// same peer; however often it arrives there, it is executed once.
+    /// same peer, and without a response also at growing intervals; however often it arrives there,
+    /// it is executed once.
     ///
     /// # Errors
     /// One [`CallError`] for each way a call can fail.

@@ -145,7 +145,12 @@ fn a_body_that_turns_out_too_large_is_refused_while_it_is_sent() {
     let head = String::from_utf8(head).expect("a head").replacen("PUT", "POST", 1);
     let mut stream = connect(service.address);
     stream.write_all(head.as_bytes()).expect("the service reads");
-    let chunk = [b"10000\r\n".as_slice(), &vec![b'\n'; 0x10000], b"\r\n"].concat();
+    let chunk =
+        |piece: &[u8]| [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat();
+    // Nothing but its size may be wrong, whichever part of the service sees it first.
+    let header = concat!(r#"{"format":"waypost-memory","version":1}"#, "\n");
+    stream.write_all(&chunk(header.as_bytes())).expect("the service reads");
+    let chunk = chunk(&vec![b'\n'; 0x10000]);
     for _ in 0..MANY_BYTES / 0x10000 {
         stream.write_all(&chunk).expect("the service reads");
     }

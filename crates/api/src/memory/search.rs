@@ -70,11 +70,7 @@ impl Check for SearchRequest {
         faults.kinds(&self.kinds);
         faults.tags(&self.tags);
         faults.space(self.space.as_deref());
-        if let (Some(since), Some(until)) = (self.since, self.until)
-            && until <= since
-        {
-            faults.add("until", "must be after `since`");
-        }
+        faults.period(self.since, self.until);
         if let Some(score) = self.min_score
             && !(0.0..=1.0).contains(&score)
         {

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use waypost_events::{Bus, ErrorKind, Opened, Pattern, Query, Retention};
 use waypost_projection::{Options as TreeOptions, Tree, boot_id};
 
-use crate::world::{NOW, at, draft, folder, ids, keyed, options, page, publish};
+use crate::world::{NOW, at, copy_folder, draft, folder, ids, keyed, options, page, publish};
 
 /// Two finished blocks of 65,536 events, and a part of the third.
 const COUNT: u64 = 2 * 65_536 + 10_000;
@@ -49,19 +49,8 @@ fn wide() -> waypost_events::Options {
 
 /// A copy that may be changed.
 fn copy() -> tempfile::TempDir {
-    fn copy_to(from: &Path, to: &Path) {
-        std::fs::create_dir_all(to).expect("it works");
-        for entry in std::fs::read_dir(from).expect("it works") {
-            let (path, name) = entry.map(|it| (it.path(), it.file_name())).expect("it works");
-            if path.is_dir() {
-                copy_to(&path, &to.join(name));
-            } else {
-                std::fs::copy(&path, to.join(name)).expect("it works");
-            }
-        }
-    }
     let dir = folder();
-    copy_to(filled(), dir.path());
+    copy_folder(filled(), dir.path());
     dir
 }
 

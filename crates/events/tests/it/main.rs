@@ -7,6 +7,8 @@ mod damage;
 mod index;
 mod keys;
 mod kill;
+#[path = "../../../../tests/killed_repair.rs"]
+mod killed_repair;
 mod lifecycle;
 mod model;
 mod publish;

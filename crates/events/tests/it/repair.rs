@@ -2,60 +2,19 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use waypost_events::{Bus, Error, Event, Repaired, Retention, repair, repair_watched, verify};
 
-use crate::world::{NOW, all, folder, open, options, publish};
+use crate::killed_repair::{is_killed, on_change, request};
+use crate::world::{NOW, all, copy_folder, folder, open, options, publish};
 
-const CHILD: &str = "WAYPOST_TEST_REPAIR";
 const EVENTS: u64 = 60;
 
-/// How many changes of files are left to this process.
-static LEFT: AtomicU64 = AtomicU64::new(0);
-
-fn on_change() {
-    if LEFT.fetch_sub(1, Ordering::Relaxed) == 1 {
-        std::process::abort();
-    }
-}
-
 /// Does nothing unless a test below runs it in a process of its own.
-#[expect(clippy::disallowed_methods, reason = "what the parent asks for is not a setting")]
 #[test]
 fn child() {
-    let Ok(told) = std::env::var(CHILD) else { return };
-    let mut words = told.splitn(3, ' ');
-    let mut number = || words.next().and_then(|it| it.parse().ok()).expect("a number");
-    let (changes, known) = (number(), number());
-    LEFT.store(changes, Ordering::Relaxed);
-    let dir = words.next().expect("a folder");
-    repair_watched(Path::new(dir), known, Some(on_change)).expect("it works");
-}
-
-/// Repairs in another process, which ends before so many changes; tells whether it was killed.
-fn is_killed(dir: &Path, changes: u64, known: u64) -> bool {
-    let child = Command::new(std::env::current_exe().expect("this program"))
-        .args(["repair::child", "--exact", "--nocapture"])
-        .env(CHILD, format!("{changes} {known} {}", dir.display()))
-        .output()
-        .expect("a child");
-    let said = String::from_utf8_lossy(&child.stderr);
-    assert!(child.status.code().is_none() || child.status.success(), "{changes}: {said}");
-    child.status.code().is_none()
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("it works");
-    for entry in fs::read_dir(from).expect("it works") {
-        let path = entry.expect("it works").path();
-        let target = to.join(path.file_name().expect("it has a name"));
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            fs::copy(&path, &target).expect("it works");
-        }
+    if let Some((dir, known)) = request() {
+        repair_watched(&dir, known, Some(on_change)).expect("it works");
     }
 }
 
@@ -109,14 +68,14 @@ fn compare(step: usize, known: u64, prepare: impl Fn(&Path)) {
     let damaged = filled();
     prepare(damaged.path());
     let whole = folder();
-    copy(damaged.path(), whole.path());
+    copy_folder(damaged.path(), whole.path());
     let expected = repair(whole.path(), known).expect("it works");
     assert!(!expected.set_aside.is_empty() && expected.last >= EVENTS, "{expected:?}");
     let events = after(whole.path(), &expected);
     let mut kills = 0;
     for changes in (1..).step_by(step) {
         let again = folder();
-        copy(damaged.path(), again.path());
+        copy_folder(damaged.path(), again.path());
         if !is_killed(again.path(), changes, known) {
             break;
         }

@@ -1,5 +1,6 @@
 //! A folder for a bus, and short words for what the tests do.
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,6 +16,18 @@ pub(crate) fn at(ms: u64) -> Timestamp {
 /// A folder in memory where the system has one: a sync there costs nothing.
 pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder")
+}
+
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("it works");
+    for entry in fs::read_dir(from).expect("it works") {
+        let (path, name) = entry.map(|it| (it.path(), it.file_name())).expect("it works");
+        if path.is_dir() {
+            copy_folder(&path, &to.join(name));
+        } else {
+            fs::copy(&path, to.join(name)).expect("it works");
+        }
+    }
 }
 
 pub(crate) fn options() -> Options {

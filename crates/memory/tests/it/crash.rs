@@ -13,7 +13,7 @@ use crate::world::{World, at, embedder, id, open, options};
 /// Nothing but the folder says how far the store had come.
 const NOTHING: Reached = Reached { sequence: 0, id: 0 };
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder") {
         let path = entry.expect("an entry").path();

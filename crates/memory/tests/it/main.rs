@@ -6,6 +6,8 @@ mod concurrency;
 mod crash;
 mod duplicates;
 mod kill;
+#[path = "../../../../tests/killed_repair.rs"]
+mod killed_repair;
 mod lifecycle;
 mod limits;
 mod links;

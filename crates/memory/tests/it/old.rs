@@ -14,23 +14,11 @@ use waypost_memory::{
     Compaction, Draft, LinkKind, MetadataValue, Patch, Reached, Store, StoreOptions, check,
 };
 
+use crate::crash::copy;
 use crate::world::{at, embedder, id, options};
 
 fn data(version: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(version)
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let target = to.join(path.file_name().expect("a name"));
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            fs::copy(&path, &target).expect("a copy");
-        }
-    }
 }
 
 /// Every kind of record, in a few small files.

@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use waypost_memory::{
     Draft, ErrorKind, LinkKind, Patch, Reached, Repaired, Store, StoreOptions, check, repair,
@@ -11,40 +9,17 @@ use waypost_memory::{
 };
 
 use crate::crash::image;
+use crate::killed_repair::{is_killed, on_change, request};
 use crate::world::{at, id};
 
-const CHILD: &str = "WAYPOST_TEST_REPAIR";
 const NOTHING: Reached = Reached { sequence: 0, id: 0 };
 
-/// How many changes of files are left to this process.
-static LEFT: AtomicU64 = AtomicU64::new(0);
-
-fn on_change() {
-    if LEFT.fetch_sub(1, Ordering::Relaxed) == 1 {
-        std::process::abort();
-    }
-}
-
 /// Does nothing unless a test below runs it in a process of its own.
-#[expect(clippy::disallowed_methods, reason = "what the parent asks for is not a setting")]
 #[test]
 fn child() {
-    let Ok(told) = std::env::var(CHILD) else { return };
-    let (changes, dir) = told.split_once(' ').expect("two words");
-    LEFT.store(changes.parse().expect("a number"), Ordering::Relaxed);
-    repair_watched(Path::new(dir), NOTHING, Some(on_change)).expect("a repair");
-}
-
-/// Repairs in another process, which ends before so many changes; tells whether it was killed.
-fn is_killed(dir: &Path, changes: u64) -> bool {
-    let child = Command::new(std::env::current_exe().expect("this program"))
-        .args(["repair::child", "--exact", "--nocapture"])
-        .env(CHILD, format!("{changes} {}", dir.display()))
-        .output()
-        .expect("a child");
-    let said = String::from_utf8_lossy(&child.stderr);
-    assert!(child.status.code().is_none() || child.status.success(), "{changes}: {said}");
-    child.status.code().is_none()
+    if let Some((dir, _)) = request() {
+        repair_watched(&dir, NOTHING, Some(on_change)).expect("a repair");
+    }
 }
 
 fn options() -> StoreOptions {
@@ -146,7 +121,7 @@ fn compare(step: usize, prepare: impl Fn(&Path)) {
     let mut kills = 0;
     for changes in (1..).step_by(step) {
         let again = image(damaged.path());
-        if !is_killed(again.path(), changes) {
+        if !is_killed(again.path(), changes, 0) {
             break;
         }
         kills += 1;
@@ -158,7 +133,7 @@ fn compare(step: usize, prepare: impl Fn(&Path)) {
         let is_sound = check(again.path(), NOTHING).is_ok_and(|it| it.is_sound());
         assert!(!is_sound, "{changes}");
         // The second one may end early, too.
-        if changes % 2 == 0 && !is_killed(again.path(), changes / 2) {
+        if changes % 2 == 0 && !is_killed(again.path(), changes / 2, 0) {
             continue;
         }
         let repaired = told(again.path(), repair(again.path(), NOTHING).expect("a repair"));
