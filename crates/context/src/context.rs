@@ -74,7 +74,7 @@ pub struct Context {
     noted: AtomicBool,
     rebuilt: Option<String>,
     /// Held while the context is open.
-    _lock: File,
+    _lock: [File; 2],
 }
 
 /// The result of the last scan's walk.
@@ -290,8 +290,9 @@ fn settings(options: &Options) -> u64 {
     short_hash(format!("{EXTRACTION} {discovery:?}").as_bytes())
 }
 
-/// Ensures that only one process has the folder open.
-fn lock(dir: &Path) -> Result<File> {
+/// Ensures that only one process has the folder open. The folder stays locked if the file in it is
+/// removed; earlier releases lock the file alone.
+fn lock(dir: &Path) -> Result<[File; 2]> {
     let path = dir.join("lock");
     // Does not follow a link, and changes nothing before the lock is held.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
@@ -299,9 +300,12 @@ fn lock(dir: &Path) -> Result<File> {
     options.read(true).write(true).create(true).truncate(false);
     options.mode(0o600).custom_flags(flags.bits().cast_signed());
     let file = options.open(&path).map_err(|it| Error::io(&path, it))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(Error::InUse { path }),
-        Err(fs::TryLockError::Error(error)) => Err(Error::io(path, error)),
+    let folder = File::open(dir).map_err(|it| Error::io(dir, it))?;
+    for (locked, path) in [(&folder, dir), (&file, &path)] {
+        locked.try_lock().map_err(|error| match error {
+            fs::TryLockError::WouldBlock => Error::InUse { path: path.to_owned() },
+            fs::TryLockError::Error(error) => Error::io(path, error),
+        })?;
     }
+    Ok([folder, file])
 }

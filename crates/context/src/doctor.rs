@@ -1,6 +1,6 @@
 //! Checks a project's derived data while no process has it open.
 
-use std::fs::{OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::Path;
 
 use crate::texts::Texts;
@@ -17,13 +17,14 @@ pub fn verify(dir: &Path) -> Result<Vec<String>> {
     if !dir.is_dir() {
         return Ok(Vec::new());
     }
-    let path = dir.join("lock");
-    let lock = OpenOptions::new().read(true).open(&path);
-    // Without the file, no process has ever opened the folder.
-    if let Ok(lock) = &lock
-        && let Err(TryLockError::WouldBlock) = lock.try_lock()
-    {
-        return Err(Error::InUse { path });
+    let mut held = Vec::new();
+    for path in [dir.to_owned(), dir.join("lock")] {
+        // Without the file, no process of an earlier release has opened the folder.
+        let Ok(file) = File::open(&path) else { continue };
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err(Error::InUse { path });
+        }
+        held.push(file);
     }
     let mut damage = Vec::new();
     match snapshot::load(&dir.join("index")) {

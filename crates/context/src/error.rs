@@ -55,7 +55,7 @@ pub enum Error {
     /// Another process has the folder of the index open.
     #[error("{path} is in use by another process", path = path.display())]
     InUse {
-        /// The file that is locked.
+        /// The folder or the file that is locked.
         path: PathBuf,
     },
     /// The model failed.

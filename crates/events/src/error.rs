@@ -148,6 +148,9 @@ impl From<waypost_projection::Error> for Error {
     fn from(error: waypost_projection::Error) -> Self {
         match error {
             waypost_projection::Error::Io { path, source } => Self::io(path, source),
+            waypost_projection::Error::InUse(path) => {
+                Self::Locked { path, pid: "unknown".to_owned() }
+            }
             other => Self::Damaged(format!("the event index: {other}")),
         }
     }

@@ -9,11 +9,15 @@ use rustix::fs::OFlags;
 
 use crate::{Error, Result};
 
-/// The lock on a folder between processes: a file `lock` in it that contains the owner's pid.
-/// Dropping it releases the folder. A [`Log`](crate::Log) does not take the lock: its owner may
-/// have more in the folder than the log.
+/// The lock on a folder between processes. Dropping it releases the folder. A [`Log`](crate::Log)
+/// does not take the lock: its owner may have more in the folder than the log.
+///
+/// Both the folder itself and a file `lock` in it are locked. The file contains the owner's pid,
+/// and keeps out earlier releases, which lock nothing else. The folder stays locked if the file is
+/// removed while its owner runs.
 #[derive(Debug)]
 pub struct FolderLock {
+    _folder: File,
     _file: File,
 }
 
@@ -25,17 +29,16 @@ impl FolderLock {
     /// link or not a file.
     pub fn take(dir: &Path) -> Result<Self> {
         let path = dir.join("lock");
+        let folder = File::open(dir).map_err(|it| Error::io("lock", dir, it))?;
         let mut file = open(&path).map_err(|it| Error::io("lock", &path, it))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut pid = String::new();
-                let known =
-                    file.read_to_string(&mut pid).is_ok() && pid.trim().parse::<u32>().is_ok();
-                let pid = if known { pid.trim().to_owned() } else { "unknown".to_owned() };
-                return Err(Error::Locked { path: dir.to_path_buf(), pid });
+        for (locked, path) in [(&folder, dir), (&file, &path)] {
+            match locked.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Error::Locked { path: dir.to_path_buf(), pid: owner(&file) });
+                }
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", path, error)),
             }
-            Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
         }
         let mut tell = || {
             file.set_len(0)?;
@@ -43,8 +46,15 @@ impl FolderLock {
             writeln!(file, "{}", std::process::id())
         };
         tell().map_err(|it| Error::io("lock", &path, it))?;
-        Ok(Self { _file: file })
+        Ok(Self { _folder: folder, _file: file })
     }
+}
+
+/// The pid in the file, or `unknown`.
+fn owner(mut file: &File) -> String {
+    let mut pid = String::new();
+    let is_known = file.read_to_string(&mut pid).is_ok() && pid.trim().parse::<u32>().is_ok();
+    if is_known { pid.trim().to_owned() } else { "unknown".to_owned() }
 }
 
 /// Opens or creates the file. Anything but a plain file without other hard links is left as it is:

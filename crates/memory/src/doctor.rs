@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use waypost_log::{FolderLock, Log, Mended, OnDamage, Options};
-use waypost_projection::Unusable;
 use waypost_projection::files::{copy_dir, remove_dir};
+use waypost_projection::{Unusable, refuse_open};
 
 use self::complete::{Lost, complete};
 use crate::index::snapshot::Snapshot;
@@ -171,6 +171,7 @@ fn copied_state(folders: &Folders) -> Result<Folders> {
     let copied = Folders { state: folders.memory.join("state.copy"), ..folders.clone() };
     remove_dir(&copied.state)?;
     if folders.state.exists() {
+        refuse_open(&folders.state)?;
         copy_dir(&folders.state, &copied.state)?;
     }
     Ok(copied)

@@ -139,6 +139,9 @@ impl From<waypost_projection::Error> for Error {
     fn from(error: waypost_projection::Error) -> Self {
         match error {
             waypost_projection::Error::Io { path, source } => Self::io(path, source),
+            waypost_projection::Error::InUse(path) => {
+                Self::Locked { path, pid: "unknown".to_owned() }
+            }
             waypost_projection::Error::Reopening => Self::Unavailable(error.to_string()),
             other => Self::Damaged(other.to_string()),
         }

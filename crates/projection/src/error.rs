@@ -20,6 +20,9 @@ pub enum Error {
     /// tree.
     #[error("{0}")]
     Damaged(String),
+    /// A process has the tree in this folder open. It is not damaged.
+    #[error("{} is in use by another process", .0.display())]
+    InUse(PathBuf),
     /// The tree is being reopened after a failed write.
     #[error("the state is being opened again")]
     Reopening,

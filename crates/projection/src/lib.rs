@@ -43,4 +43,4 @@ mod value;
 
 pub use error::{Error, Result, Unusable};
 pub use rewrite::{remove_leftovers, set_aside};
-pub use tree::{Each, MARKED, Options, Tree, Write, boot_id};
+pub use tree::{Each, MARKED, Options, Tree, Write, boot_id, refuse_open};

@@ -55,9 +55,7 @@ impl Tree {
             })
             .map_err(|it| Error::io(&self.dir, it))
             .and_then(|()| self.dir.parent().map_or(Ok(()), sync_dir))
-            .and_then(|()| {
-                open_sled(&self.dir, self.options.cache_bytes).map_err(|it| Error::Damaged(it.0))
-            });
+            .and_then(|()| open_sled(&self.dir, self.options.cache_bytes));
         match swapped {
             Ok(tree) => *db = Some(tree),
             Err(error) => {
@@ -72,7 +70,7 @@ impl Tree {
     }
 
     fn copy_to(&self, dir: &Path) -> Result<()> {
-        let tree = open_sled(dir, self.options.cache_bytes).map_err(|it| Error::Damaged(it.0))?;
+        let tree = open_sled(dir, self.options.cache_bytes)?;
         let failed = |it: sled::Error| Error::io(dir, std::io::Error::other(it));
         let mut batch = sled::Batch::default();
         let (mut rows, mut bytes) = (0, 0);

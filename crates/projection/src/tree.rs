@@ -1,6 +1,6 @@
 //! The tree: opening it, reading and writing rows.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,8 +19,8 @@ const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
 /// How often sled's thread writes. Nothing depends on it: what a crash loses is in the log, and
 /// [`Tree::sync`] writes to disk on request.
 const FLUSH_EVERY_MS: u64 = 2_000;
-/// How many times opening a locked file is tried.
-const ATTEMPTS_MAX: usize = 1000;
+/// How many times locking sled's file is tried: for some 20 ms.
+const ATTEMPTS_MAX: usize = 20_000;
 /// Exists while the tree is open, and contains the boot id of that opening.
 pub(crate) const RUNNING: &str = "waypost-running";
 /// Replaces the boot id in it if the tree must be rebuilt.
@@ -66,6 +66,10 @@ impl Tree {
     /// only one process at a time has it open.
     ///
     /// After an inner `Err(Unusable)`, [set it aside](crate::set_aside) and rebuild it.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] if a process has it open; nothing is changed then. Otherwise if a file
+    /// system operation fails.
     pub fn open(
         dir: &Path,
         options: &Options,
@@ -82,6 +86,7 @@ impl Tree {
         boot: &str,
         on_change: Option<fn()>,
     ) -> Result<std::result::Result<Self, Unusable>> {
+        refuse_open(dir)?;
         let is_new = !dir.exists();
         fs::create_dir_all(dir).map_err(|it| Error::io(dir, it))?;
         let marker = dir.join(RUNNING);
@@ -107,7 +112,8 @@ impl Tree {
         sync_dir(dir)?;
         let db = match open_sled(dir, options.cache_bytes) {
             Ok(db) => db,
-            Err(unusable) => return Ok(Err(unusable)),
+            Err(Error::Damaged(why)) => return Ok(Err(Unusable(why))),
+            Err(error) => return Err(error),
         };
         if is_new {
             sync_dir(dir)?;
@@ -277,28 +283,38 @@ fn call(hook: Option<fn()>) {
 }
 
 /// sled's tree in `dir`. It panics on damage that it does not expect.
-pub(crate) fn open_sled(dir: &Path, cache_bytes: u64) -> std::result::Result<sled::Db, Unusable> {
+pub(crate) fn open_sled(dir: &Path, cache_bytes: u64) -> Result<sled::Db> {
     let config = sled::Config::new()
         .path(dir)
         .segment_size(SEGMENT_BYTES)
         .cache_capacity(cache_bytes)
         .flush_every_ms(Some(FLUSH_EVERY_MS))
         .use_compression(false);
-    let mut attempts = 0;
-    loop {
-        attempts += 1;
-        match catch_unwind(AssertUnwindSafe(|| config.open())) {
-            Ok(Ok(db)) => return Ok(db),
-            // The threads of a tree that was just dropped may hold its file for a moment.
-            Ok(Err(sled::Error::Io(error)))
-                if attempts < ATTEMPTS_MAX && error.to_string().contains("acquire lock") =>
-            {
-                std::thread::yield_now();
-            }
-            Ok(Err(error)) => return Err(Unusable(format!("it does not open: {error}"))),
-            Err(_) => return Err(Unusable("opening it failed badly".to_owned())),
+    refuse_open(dir)?;
+    match catch_unwind(AssertUnwindSafe(|| config.open())) {
+        Ok(Ok(db)) => Ok(db),
+        Ok(Err(sled::Error::Io(error))) if error.to_string().contains("acquire lock") => {
+            Err(Error::InUse(dir.to_path_buf()))
         }
+        Ok(Err(error)) => Err(Error::Damaged(format!("it does not open: {error}"))),
+        Err(_) => Err(Error::Damaged("opening it failed badly".to_owned())),
     }
+}
+
+/// Fails if a process has the tree in `dir` open: it has locked sled's file.
+///
+/// # Errors
+/// [`Error::InUse`].
+pub fn refuse_open(dir: &Path) -> Result<()> {
+    let Ok(file) = File::open(dir.join("db")) else { return Ok(()) };
+    for _ in 0..ATTEMPTS_MAX {
+        if !matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+            return Ok(());
+        }
+        // The threads of a tree that was just dropped may hold its file for a moment.
+        std::thread::yield_now();
+    }
+    Err(Error::InUse(dir.to_path_buf()))
 }
 
 /// sled's own flush does not wait for the disk.

@@ -145,6 +145,15 @@ fn what_an_earlier_version_kept_elsewhere_is_removed() {
 fn one_process_at_a_time_has_it_open() {
     let world = shop();
     let options = Options::default().without_git();
-    let error = Context::open(&world.root(), &world.data(), options).unwrap_err();
-    assert!(matches!(error, Error::InUse { .. }), "{error}");
+    let refused = || {
+        let opened = Context::open(&world.root(), &world.data(), options.clone());
+        assert!(matches!(opened, Err(Error::InUse { .. })), "{opened:?}");
+        let verified = waypost_context::verify(&world.data());
+        assert!(matches!(verified, Err(Error::InUse { .. })), "{verified:?}");
+    };
+    refused();
+    // An operator may take the file for a leftover.
+    fs::remove_file(world.data().join("lock")).unwrap();
+    refused();
+    refused();
 }

@@ -1,6 +1,6 @@
 use std::process::Command;
 
-use waypost_events::{Bus, ErrorKind, Lineage, Query};
+use waypost_events::{Bus, ErrorKind, Lineage, Query, repair, verify};
 
 use crate::world::{NOW, all, at, data, draft, folder, open, options, page, publish};
 
@@ -52,6 +52,37 @@ fn a_second_opening_is_refused_with_the_pid() {
     assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
     drop(bus);
     drop(open(dir.path()));
+}
+
+/// An operator may take the file for a leftover. Neither that, nor the lock on the index alone, makes
+/// a bus in use a damaged one.
+#[test]
+fn a_bus_in_use_is_neither_opened_nor_checked_nor_repaired() {
+    let dir = folder();
+    let bus = open(dir.path());
+    publish(&bus, "a:b");
+    let refused = || {
+        let errors = [
+            Bus::open(dir.path(), &options()).unwrap_err(),
+            verify(dir.path(), 0).unwrap_err(),
+            repair(dir.path(), 0).unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
+        }
+    };
+    std::fs::remove_file(dir.path().join("lock")).unwrap();
+    refused();
+    assert_eq!(publish(&bus, "a:b").id, 2);
+    drop(bus);
+    let tree = waypost_projection::Options { cache_bytes: 1 << 20, value_version: 1 };
+    let state = dir.path().join("state");
+    let index = waypost_projection::Tree::open(&state, &tree, &waypost_projection::boot_id());
+    let index = index.unwrap().unwrap();
+    refused();
+    index.release();
+    let (_, opened) = Bus::open(dir.path(), &options()).unwrap();
+    assert_eq!((opened.events, opened.index_rebuilt), (2, None));
 }
 
 #[test]

@@ -19,6 +19,26 @@ fn the_lock_is_a_file_of_its_own_with_the_pid() {
     FolderLock::take(dir.path()).expect("it is free again");
 }
 
+/// An operator may take the file for a leftover.
+#[test]
+fn the_folder_stays_locked_when_the_file_is_removed() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let taken = FolderLock::take(dir.path()).expect("it is free");
+    for _ in 0..2 {
+        fs::remove_file(dir.path().join("lock")).expect("the file");
+        let again = FolderLock::take(dir.path()).expect_err("it is taken");
+        assert!(matches!(again, Error::Locked { .. }), "{again}");
+    }
+    drop(taken);
+    let taken = FolderLock::take(dir.path()).expect("it is free again");
+    // An earlier release has locked the file alone.
+    drop(taken);
+    let earlier = fs::File::open(dir.path().join("lock")).expect("the file");
+    earlier.lock().expect("it is free");
+    let again = FolderLock::take(dir.path()).expect_err("it is taken");
+    assert!(matches!(again, Error::Locked { .. }), "{again}");
+}
+
 /// A checkout can bring a link; what it leads to stays as it is.
 #[test]
 fn what_a_link_leads_to_is_not_changed() {

@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 
 use waypost_memory::{
-    Compaction, Draft, Error, ErrorKind, Filter, LinkKind, MetadataValue, Patch, Reindex,
-    SearchOptions, Store, StoreOptions,
+    Compaction, Draft, Error, ErrorKind, Filter, LinkKind, MetadataValue, Patch, Reached, Reindex,
+    SearchOptions, Store, StoreOptions, check, repair,
 };
 
 use crate::world::{PURGE, World, at, id, open, options};
@@ -153,6 +153,38 @@ fn a_second_opening_is_refused_with_the_pid() {
     let error = Store::open(world.dir.path(), StoreOptions::default()).expect_err("it is open");
     assert_eq!(error.kind(), ErrorKind::Locked);
     assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
+}
+
+/// An operator may take the file for a leftover. Neither that, nor the lock on the state alone, makes
+/// a store in use a damaged one.
+#[test]
+fn a_store_in_use_is_neither_opened_nor_checked_nor_repaired() {
+    let mut world = World::new();
+    world.add("kept");
+    let dir = world.dir.path().to_path_buf();
+    let refused = || {
+        let known = Reached::default();
+        let errors = [
+            Store::open(&dir, options()).expect_err("it is open"),
+            check(&dir, known).expect_err("it is open"),
+            repair(&dir, known).expect_err("it is open"),
+        ];
+        for error in errors {
+            assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
+        }
+    };
+    std::fs::remove_file(dir.join("lock")).expect("the file");
+    refused();
+    assert_eq!(world.add("added since").get(), 2);
+    world.close();
+    let state = world.folder("state");
+    let tree = waypost_projection::Options { cache_bytes: 1 << 20, value_version: 1 };
+    let open = waypost_projection::Tree::open(&state, &tree, &waypost_projection::boot_id());
+    let open = open.expect("readable").expect("usable");
+    refused();
+    open.release();
+    let report = world.reopen();
+    assert_eq!((report.memories, report.state_rebuilt), (2, None));
 }
 
 #[test]

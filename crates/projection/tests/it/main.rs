@@ -63,6 +63,24 @@ fn rows_are_there_at_once_and_after_opening_again() {
     look(&open(&dir));
 }
 
+/// A tree in use is never unusable: its files must not be set aside, whatever its marker says.
+#[test]
+fn a_tree_in_use_is_refused_and_not_changed() {
+    let dir = folder();
+    let dir = dir.path().join("tree");
+    let tree = open(&dir);
+    tree.write(vec![row(1, "kept")]).unwrap();
+    for boot in [boot_id(), "another boot".to_owned(), String::new()] {
+        let error = Tree::open(&dir, &OPTIONS, &boot).expect_err("it is open");
+        assert!(matches!(&error, Error::InUse(path) if *path == dir), "{error}");
+    }
+    tree.rebuild_at_next_open();
+    assert!(matches!(Tree::open(&dir, &OPTIONS, &boot_id()), Err(Error::InUse(_))));
+    assert_eq!(keys(&tree, b"k"), ["k00001"]);
+    drop(tree);
+    assert_eq!(why_unusable(&dir, &boot_id()), MARKED);
+}
+
 #[test]
 fn a_scan_ends_where_it_is_told_and_passes_errors_on() {
     let dir = folder();
