@@ -14,6 +14,8 @@ use crate::{private, state, trusted};
 /// The file in a data folder that identifies its project.
 const FILE: &str = "project-id";
 const ID_BYTES: usize = 16;
+/// The lock of the data folder. `ctl restore` takes it before the folder has any other file.
+const LOCK: &str = "lock";
 const REGISTRY: &str = "projects.json";
 const VERSION: u32 = 1;
 
@@ -185,11 +187,11 @@ fn refuse_links(folders: [&Path; 2]) -> Result<()> {
     Ok(())
 }
 
-/// Whether the folder is still empty. Git does not store empty folders, so it did not come with a
-/// clone.
+/// Whether the folder is still empty, apart from its lock. Git does not store empty folders, so it
+/// did not come with a clone.
 fn is_fresh(folder: &Path) -> Result<bool> {
     match fs::read_dir(folder) {
-        Ok(mut entries) => Ok(entries.next().is_none()),
+        Ok(mut entries) => Ok(entries.all(|it| it.is_ok_and(|it| it.file_name() == LOCK))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) => Err(io_error("read", folder, error)),
     }

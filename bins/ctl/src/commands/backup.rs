@@ -8,6 +8,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use indicatif::{HumanBytes, ProgressBar};
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
 use serde_json::json;
 use waypost_api::backup::{self, FILES, FOLDERS, Next, Reader, Summary, is_part};
 use waypost_api::client;
@@ -26,6 +28,8 @@ use crate::span;
 
 /// The file with the id of a data folder. A backup has none.
 const PROJECT_ID: &str = "project-id";
+/// The file that a [`FolderLock`] creates.
+const LOCK: &str = "lock";
 /// The logs in a data folder, and their names in the witness file. Vectors can be computed again.
 const LOGS: [(&str, &str); 4] = [
     ("flows/log", "flows"),
@@ -217,40 +221,70 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// An incomplete folder, removed on drop.
+/// An incomplete folder, or the former data folder, removed on drop.
 struct Part(PathBuf);
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // A renamed folder no longer exists under this name.
         drop(fs::remove_dir_all(&self.0));
     }
 }
 
-/// The files and folders that a restore creates around the data folder, and removes if nothing is
-/// restored.
+/// The files and folders that a restore creates around the restored files, and removes if nothing is
+/// restored. The data folder is locked, so that no service starts in it meanwhile.
 struct Surroundings<'a> {
     data: &'a Path,
     created: Vec<PathBuf>,
+    locks: Vec<FolderLock>,
 }
 
 impl<'a> Surroundings<'a> {
     fn create(program: &Program, data: &'a Path) -> Result<Self> {
         let dir = program.project().dir();
-        let mut created = vec![dir.join(".gitignore"), dir, parent(data).to_path_buf()];
+        let lock = data.join(LOCK);
+        let mut created =
+            vec![lock, data.into(), dir.join(".gitignore"), dir, parent(data).to_path_buf()];
         created.retain(|it| fs::symlink_metadata(it).is_err());
-        let it = Self { data, created };
+        let mut it = Self { data, created, locks: Vec::new() };
         program.project().prepare()?;
-        fs::create_dir_all(parent(data)).map_err(|error| cannot("create", parent(data), &error))?;
+        waypost_project::create_data_dir(data)?;
+        super::doctor::private(program, data)?;
+        it.lock(data)?;
+        // A service may have run since the first check.
+        refuse_existing(data)?;
         Ok(it)
+    }
+
+    fn lock(&mut self, folder: &Path) -> Result<()> {
+        let lock = FolderLock::take(folder).map_err(|error| {
+            Failure::of(&error).with_hint("stop that process, then run `ctl restore` again")
+        })?;
+        self.locks.push(lock);
+        Ok(())
+    }
+
+    /// Puts a complete folder in the place of the data folder, which keeps its project id. Afterwards
+    /// `part` is the former data folder. Both stay locked.
+    fn replace_data(&mut self, part: &Path) -> Result<()> {
+        let data = self.data;
+        self.lock(part)?;
+        refuse_existing(data)?;
+        copy_id(data, part)?;
+        exchange(part, data).map_err(|error| cannot("create", data, &error))?;
+        if refuse_existing(part).is_err() {
+            // A program that takes no lock has just written to the folder.
+            exchange(part, data).map_err(|error| cannot("create", data, &error))?;
+            return refuse_existing(data);
+        }
+        self.created.clear();
+        // A service that was refused may have created the id since it was copied.
+        copy_id(part, data)?;
+        sync_folder(parent(data)).map_err(|error| cannot("sync", data, &error))
     }
 }
 
 impl Drop for Surroundings<'_> {
     fn drop(&mut self) {
-        if self.data.exists() {
-            return;
-        }
         for path in &self.created {
             // A folder that has other entries by now stays.
             drop(fs::remove_file(path).or_else(|_| fs::remove_dir(path)));
@@ -258,12 +292,41 @@ impl Drop for Surroundings<'_> {
     }
 }
 
+/// Copies the project id of a folder, if it has one.
+fn copy_id(from: &Path, to: &Path) -> Result<()> {
+    let (from, to) = (from.join(PROJECT_ID), to.join(PROJECT_ID));
+    match fs::read(&from) {
+        Ok(id) => Ok(waypost_project::write_private(&to, &id)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(cannot("read", &from, &error)),
+    }
+}
+
+/// Exchanges two folders.
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+        // Not every file system can do that in one step.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => exchange_in_steps(one, other),
+        exchanged => Ok(exchanged?),
+    }
+}
+
+fn exchange_in_steps(one: &Path, other: &Path) -> io::Result<()> {
+    let aside = one.with_extension("aside");
+    fs::rename(other, &aside)?;
+    if let Err(error) = fs::rename(one, other) {
+        fs::rename(&aside, other)?;
+        return Err(error);
+    }
+    fs::rename(&aside, one)
+}
+
 pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output) -> Result<()> {
     program.refuse_tracked()?;
     let data = program.settings()?.data_dir.clone();
     refuse_existing(&data)?;
     let (input, length) = source(&args.file)?;
-    let _surroundings = Surroundings::create(program, &data)?;
+    let mut surroundings = Surroundings::create(program, &data)?;
     draft::remove_leftovers(&data, "restoring");
     let part = Part(draft::name_beside(&data, "restoring")?);
     let bar = output.progress(Unit::Bytes);
@@ -273,13 +336,7 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
     bar.set_message("verifying");
     check_unpacked(&part.0)?;
     bar.finish_and_clear();
-    if data.join(PROJECT_ID).exists() {
-        let id = part.0.join(PROJECT_ID);
-        fs::rename(data.join(PROJECT_ID), &id).map_err(|error| cannot("create", &id, &error))?;
-    }
-    // The rename replaces an empty folder only.
-    fs::rename(&part.0, &data).map_err(|error| cannot("create", &data, &error))?;
-    sync_folder(parent(&data)).map_err(|error| cannot("sync", &data, &error))?;
+    surroundings.replace_data(&part.0)?;
     // The user requested the restore, so the data belong to this project.
     program.adopt_data()?;
     if output.is_json() {
@@ -333,7 +390,7 @@ fn refuse_existing(data: &Path) -> Result<()> {
     let mut names: Vec<String> =
         entries.flatten().map(|it| it.file_name().to_string_lossy().into_owned()).collect();
     // `ctl allow` gives a project its id before any other file exists.
-    names.retain(|it| it != PROJECT_ID);
+    names.retain(|it| it != PROJECT_ID && it != LOCK);
     names.sort();
     if names.is_empty() {
         return Ok(());
@@ -411,4 +468,27 @@ fn sync_tree(folder: &Path) -> io::Result<()> {
         }
     }
     sync_folder(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_folders_are_exchanged_also_in_steps() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, other) = (dir.path().join("data.7.restoring"), dir.path().join("data"));
+        for (folder, file) in [(&one, "1"), (&other, "2")] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join(file), file).unwrap();
+        }
+        exchange(&one, &other).unwrap();
+        assert!(one.join("2").exists() && other.join("1").exists());
+        exchange_in_steps(&one, &other).unwrap();
+        assert!(one.join("1").exists() && other.join("2").exists());
+        fs::remove_dir_all(&one).unwrap();
+        exchange_in_steps(&one, &other).unwrap_err();
+        assert!(other.join("2").exists());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode, OFlags};
@@ -14,8 +15,9 @@ use tempfile::TempDir;
 use waypost_api::backup::Writer;
 use waypost_time::Timestamp;
 
-use crate::ctl::{Ran, command, run, run_with_input};
+use crate::ctl::{Ran, command, ran, run, run_with_input};
 use crate::service::Service;
+use crate::wait::until;
 
 const FLOWS: &str = r#"
 flows:
@@ -139,8 +141,7 @@ fn without_a_service_the_folder_is_backed_up() {
     // At the address of the settings, where no program listens.
     let mut offline = command(service.folder(), &["backup", &file.to_string_lossy()]);
     offline.env("WAYPOST_URL", "http://127.0.0.1:9");
-    let ran = crate::ctl::ran(offline.output().expect("it runs"));
-    ran.done();
+    ran(offline.output().expect("it runs")).done();
     let place = project();
     restore(place.path(), &file).done();
     let restored = Service::start_at(place, |_, _| {});
@@ -248,7 +249,7 @@ fn a_killed_restore_leaves_an_empty_or_a_complete_project() {
         drop(child.kill());
         child.wait().expect("a status");
         let data = place.path().join(".waypost/data");
-        if !data.exists() {
+        if !data.join("format").exists() {
             restore(place.path(), &file).done();
             let left = fs::read_dir(place.path().join(".waypost")).expect("a folder").flatten();
             let left: Vec<_> = left.map(|it| it.file_name()).collect();
@@ -257,6 +258,58 @@ fn a_killed_restore_leaves_an_empty_or_a_complete_project() {
         if round % 6 == 5 {
             let restored = Service::start_at(place, |_, _| {});
             assert_eq!(memories(&restored).len(), expected);
+        }
+    }
+}
+
+/// Whether the restore is accepted or rejected.
+#[test]
+fn a_service_that_starts_during_a_restore_is_refused_and_the_project_keeps_its_id() {
+    let service = filled();
+    let to = folder();
+    let whole = fs::read(back_up(&service, to.path())).expect("a file");
+    for (has_id, is_whole) in [(true, true), (true, false), (false, true), (false, false)] {
+        let place = project();
+        if has_id {
+            let data = place.path().join(".waypost/data");
+            fs::DirBuilder::new().mode(0o700).create(data).expect("a folder");
+            run(place.path(), &["allow", "--data"]).done();
+        }
+        let id = || fs::read(place.path().join(".waypost/data/project-id")).ok();
+        let before = id();
+        assert_eq!(before.is_some(), has_id);
+        let mut child = command(place.path(), &["restore", "-"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut input = child.stdin.take().expect("it is piped");
+        let (first, rest) = whole.split_at(whole.len() / 2);
+        input.write_all(first).expect("it reads");
+        until(|| {
+            let names = names(&place.path().join(".waypost"));
+            let unpacks = names.iter().any(|it| it.ends_with(".restoring"));
+            if unpacks { Ok(()) } else { Err(format!("{names:?}")) }
+        });
+        let pid = child.id().to_string();
+        let options = waypost_service::Options::for_project(place.path()).expect("options");
+        let refused = waypost_service::start(&options).expect_err("the folder is locked");
+        let refused = format!("{refused:#}");
+        assert!(refused.contains(&format!("in use by process {pid}")), "{refused}");
+        let second = run_with_input(place.path(), &["restore", "-"], &whole);
+        assert!(second.code == 1 && second.err.contains(&pid), "{second:?}");
+        if is_whole {
+            input.write_all(rest).expect("it reads");
+        }
+        drop(input);
+        let restored = ran(child.wait_with_output().expect("it ends"));
+        assert_eq!(restored.code, i32::from(!is_whole), "{restored:?}");
+        assert!(!has_id || id() == before, "{before:?} {:?}", id());
+        assert_eq!(place.path().join(".waypost/data/format").exists(), is_whole);
+        let left = names(&place.path().join(".waypost"));
+        assert!(!left.iter().any(|it| it.contains("restoring")), "{left:?}");
+        if is_whole {
+            assert!(id().is_some(), "it is registered");
+            drop(waypost_service::start(&options).expect("it is free"));
         }
     }
 }

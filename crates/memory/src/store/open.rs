@@ -41,10 +41,10 @@ impl Store {
     /// it, [`Error::Damaged`] if the log is damaged: [`repair`](crate::repair) salvages it.
     pub fn open(dir: &Path, mut options: StoreOptions) -> Result<(Self, OpenReport)> {
         let folders = Folders::new(dir);
-        for folder in [&folders.data, &folders.memory, &folders.index] {
-            fs::create_dir_all(folder).map_err(|it| Error::io(folder, it))?;
-        }
+        let create = |it| fs::create_dir_all(it).map_err(|error| Error::io(it, error));
+        create(&folders.data)?;
         let lease = journal::lease(dir)?;
+        create(&folders.index)?;
         check_format(dir)?;
         if Repairing::read(&folders)?.is_some() {
             return Err(Error::Damaged(INTERRUPTED.to_owned()));

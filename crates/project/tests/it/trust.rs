@@ -258,6 +258,18 @@ fn a_data_folder_that_came_from_elsewhere_is_refused_until_it_is_registered() {
 }
 
 #[test]
+fn a_data_folder_with_nothing_but_its_lock_is_new() {
+    let case = Case::untrusted("");
+    let project = case.project();
+    let (data, state) = (project.dir().join("data"), case.state());
+    fs::create_dir_all(&data).unwrap();
+    fs::write(data.join("lock"), "4711\n").unwrap();
+    check_data(&project, &data, &state).unwrap();
+    let id = claim_data(&project, &data, &state).unwrap();
+    assert_eq!(project_id(&project, &state).unwrap(), Some(id));
+}
+
+#[test]
 fn an_id_that_was_changed_is_told_and_one_that_is_damaged_is_restored() {
     let case = Case::untrusted("");
     let project = case.project();
