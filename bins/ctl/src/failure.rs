@@ -245,6 +245,34 @@ impl From<waypost_auth::Error> for Failure {
     }
 }
 
+const STOP: &str = "stop that process first";
+const REPAIR: &str = "`ctl doctor --repair` keeps every record with a valid checksum";
+const NEWER: &str = "use the release that wrote it, or a newer one";
+
+impl From<waypost_events::Error> for Failure {
+    fn from(error: waypost_events::Error) -> Self {
+        let failure = Self::of(&error);
+        match error {
+            waypost_events::Error::Locked { .. } => failure.with_hint(STOP),
+            waypost_events::Error::Newer(_) => failure.with_hint(NEWER),
+            waypost_events::Error::Damaged(_) => failure.with_hint(REPAIR),
+            _ => failure,
+        }
+    }
+}
+
+impl From<waypost_flows::Error> for Failure {
+    fn from(error: waypost_flows::Error) -> Self {
+        let failure = Self::of(&error);
+        match error {
+            waypost_flows::Error::Log(waypost_log::Error::Locked { .. }) => failure.with_hint(STOP),
+            waypost_flows::Error::Newer { .. } => failure.with_hint(NEWER),
+            waypost_flows::Error::Damaged { .. } => failure.with_hint(REPAIR),
+            _ => failure,
+        }
+    }
+}
+
 impl From<waypost_memory::Error> for Failure {
     fn from(error: waypost_memory::Error) -> Self {
         let failure = Self::of(&error);
@@ -254,13 +282,9 @@ impl From<waypost_memory::Error> for Failure {
         }
         match error.kind() {
             waypost_memory::ErrorKind::NotFound => failure.with_code(exit::NOT_FOUND),
-            waypost_memory::ErrorKind::Locked => failure.with_hint("stop that process first"),
-            waypost_memory::ErrorKind::Damaged => {
-                failure.with_hint("`ctl doctor --repair` keeps every record with a valid checksum")
-            }
-            waypost_memory::ErrorKind::Newer => {
-                failure.with_hint("use the release that wrote it, or a newer one")
-            }
+            waypost_memory::ErrorKind::Locked => failure.with_hint(STOP),
+            waypost_memory::ErrorKind::Damaged => failure.with_hint(REPAIR),
+            waypost_memory::ErrorKind::Newer => failure.with_hint(NEWER),
             _ => failure,
         }
     }

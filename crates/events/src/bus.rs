@@ -19,7 +19,7 @@ use crate::index::{BlockStore, Found, Index, Kept};
 use crate::keys::{Keyed, Window};
 use crate::live::{Live, Subscription};
 use crate::publish::{Answers, Ready};
-use crate::repairing::{INTERRUPTED, Repairing};
+use crate::repairing::Repairing;
 use crate::{Error, Event, Opened, Options, Result};
 
 /// A durable, totally ordered log of events in a folder. All methods take `&self`; share it by
@@ -84,9 +84,7 @@ impl Bus {
     pub fn open(dir: &Path, options: &Options) -> Result<(Self, Opened)> {
         create_folder(dir)?;
         let lock = FolderLock::take(dir).map_err(|it| Error::of_log(&it, dir))?;
-        if Repairing::read(dir)?.is_some() {
-            return Err(Error::Damaged(INTERRUPTED.to_owned()));
-        }
+        Repairing::refuse(dir)?;
         let noted_first = floor::read(dir)?;
         let found = Found::look(&dir.join("state"))?;
         let reached = found.reached().max(noted_first - 1).max(options.reached);

@@ -94,6 +94,25 @@ pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
     Ok(checked)
 }
 
+/// Checks what cannot be rebuilt in the folder `dir`, which the caller has locked: that no repair was
+/// interrupted, the first retained event, and every event of the log. A log that ends before the
+/// event `reached` is damaged. A missing folder is a bus without events.
+///
+/// # Errors
+/// [`Error::Damaged`]: [`repair`] the bus first. [`Error::Newer`] if a newer release wrote a part of
+/// it.
+pub fn check_log(dir: &Path, reached: u64) -> Result<()> {
+    Repairing::refuse(dir)?;
+    let reached = reached.max(floor::read(dir)? - 1);
+    let log_dir = dir.join("log");
+    let options = waypost_log::Options { reached, can_read, ..waypost_log::Options::default() };
+    let report = Log::verify(&log_dir, &options).map_err(|it| Error::of_log(&it, &log_dir))?;
+    if report.damage.is_empty() {
+        return Ok(());
+    }
+    Err(Error::of_log(&waypost_log::Error::Damaged(report.damage), dir))
+}
+
 /// Keeps every event that has a valid checksum, sets damaged bytes aside, and drops derived data,
 /// which the next opening rebuilds. `known` is as for [`verify`]. Ids of lost events are not
 /// reused. It can be called again after a crash, and if nothing is damaged.

@@ -39,6 +39,14 @@ impl Repairing {
         })))
     }
 
+    /// Rejects a bus whose repair was interrupted.
+    pub(crate) fn refuse(dir: &Path) -> Result<()> {
+        match Self::read(dir)? {
+            None => Ok(()),
+            Some(_) => Err(Error::Damaged(INTERRUPTED.to_owned())),
+        }
+    }
+
     /// Adds damage of the log.
     pub(crate) fn found(&mut self, damage: &[Damage]) {
         for damage in damage {

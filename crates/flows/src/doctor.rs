@@ -7,7 +7,7 @@ use waypost_log::{Log, Mended, OnDamage};
 use waypost_time::Timestamp;
 
 use crate::engine::{Error, decoded};
-use crate::journal::{JournalDir, describe};
+use crate::journal::{INTERRUPTED, JournalDir, describe};
 use crate::machine::{Gap, Lost, Machine};
 use crate::record::{Record, log_options};
 use crate::{Options, RunId};
@@ -68,7 +68,7 @@ pub fn verify(dir: &Path, reached: u64) -> Result<Checked, Error> {
     checked.records = report.records;
     checked.damage.extend(report.damage.iter().map(describe));
     if folder.repairing()?.is_some() && checked.damage.is_empty() {
-        checked.damage.push("a repair was interrupted; repair again".to_owned());
+        checked.damage.push(INTERRUPTED.to_owned());
     }
     // Opening a damaged or torn log would change it.
     if checked.damage.is_empty() && report.torn_bytes == 0 {
@@ -76,6 +76,24 @@ pub fn verify(dir: &Path, reached: u64) -> Result<Checked, Error> {
         checked.cursor = replayed(&folder, &log, &[], 0)?.machine.cursor;
     }
     Ok(checked)
+}
+
+/// Checks what cannot be rebuilt in `dir`, the engine's folder, which the caller has locked: that the
+/// journal is not missing, that no repair was interrupted, and every record. A journal that ends
+/// before the record `reached` is damaged. A missing folder is a journal without records.
+///
+/// # Errors
+/// [`Error::Damaged`]: [`repair`] the journal first. [`Error::Newer`] if a newer release wrote a part
+/// of it.
+pub fn check_log(dir: &Path, reached: u64) -> Result<(), Error> {
+    let folder = JournalDir::new(dir);
+    folder.check()?;
+    let report =
+        Log::verify(&folder.log(), &log_options(reached)).map_err(|it| folder.error(it))?;
+    if report.damage.is_empty() {
+        return Ok(());
+    }
+    Err(folder.error(waypost_log::Error::Damaged(report.damage)))
 }
 
 /// Keeps every record with a valid checksum, sets damaged bytes aside, and records the

@@ -17,6 +17,9 @@ const BEGUN: Marker = Marker { name: "flows-journal", version: 1 };
 /// is dead or that events are undecided.
 const REPAIRING: Marker = Marker { name: "flows-repair", version: 3 };
 
+/// Why a journal with this mark does not open.
+pub(crate) const INTERRUPTED: &str = "flows/repairing: a repair was interrupted; repair again";
+
 /// What a repair in progress has found.
 #[derive(Debug, Default)]
 pub(crate) struct Repairing {
@@ -96,9 +99,7 @@ impl JournalDir {
         match REPAIRING.read(&self.dir.join("repairing"))? {
             Marked::Absent => Ok(()),
             Marked::Newer(version) => Err(newer("flows/repairing", version)),
-            Marked::Text { .. } | Marked::Damaged(_) => {
-                Err(self.damaged("a repair of it was interrupted; repair again".to_owned()))
-            }
+            Marked::Text { .. } | Marked::Damaged(_) => Err(self.damaged(INTERRUPTED.to_owned())),
         }
     }
 

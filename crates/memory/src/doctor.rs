@@ -98,6 +98,25 @@ pub fn check(dir: &Path, known: Reached) -> Result<Checked> {
     Ok(checked)
 }
 
+/// Checks what cannot be rebuilt in the data folder `dir`, which the caller has locked: the layout's
+/// version, that no repair was interrupted, and every record of the log. A log that ends before the
+/// record `reached` is damaged.
+///
+/// # Errors
+/// [`Error::Damaged`]: [`repair`] the store first. [`Error::Newer`] if a newer release wrote a part
+/// of it.
+pub fn check_log(dir: &Path, reached: u64) -> Result<()> {
+    let folders = Folders::new(dir);
+    check_format(dir)?;
+    Repairing::refuse(&folders)?;
+    let failed = |it: &waypost_log::Error| log_error(it, &folders.log);
+    let report = Log::verify(&folders.log, &journal::options(reached)).map_err(|it| failed(&it))?;
+    if report.damage.is_empty() {
+        return Ok(());
+    }
+    Err(failed(&waypost_log::Error::Damaged(report.damage)))
+}
+
 /// Changes nothing where nothing is damaged. Otherwise keeps every record of the log that has a good
 /// checksum, sets damaged parts aside, and drops what is derived so that the next opening builds it
 /// anew. What the state knows of lost records, all

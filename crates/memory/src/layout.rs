@@ -65,7 +65,7 @@ pub(crate) fn mend_format(data: &Path) -> Result<()> {
 /// # Errors
 /// [`Error::Newer`] for the layout of a newer release, [`Error::Damaged`] for a file without a
 /// version, [`Error::Io`].
-pub fn check_format(data: &Path) -> Result<()> {
+pub(crate) fn check_format(data: &Path) -> Result<()> {
     let path = data.join("format");
     let text = match fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),

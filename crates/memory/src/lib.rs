@@ -76,10 +76,9 @@ mod doctor;
 mod repairing;
 mod verify;
 
-pub use doctor::{Checked, Repaired, check, repair, repair_watched};
+pub use doctor::{Checked, Repaired, check, check_log, repair, repair_watched};
 pub use embedder::{EmbedFn, EmbedProgress, Embedder, ModelInfo};
 pub use error::{Error, ErrorKind, Result};
-pub use layout::check_format;
 pub use link::{Link, LinkKind, Linked};
 pub use memory::{
     Added, DEFAULT_KIND, DEFAULT_SPACE, Draft, Memory, MemoryId, Metadata, MetadataValue, Patch,

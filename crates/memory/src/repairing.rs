@@ -61,6 +61,14 @@ impl Repairing {
         })))
     }
 
+    /// Rejects a store whose repair was interrupted.
+    pub(crate) fn refuse(folders: &Folders) -> Result<()> {
+        match Self::read(folders)? {
+            None => Ok(()),
+            Some(_) => Err(Error::Damaged(INTERRUPTED.to_owned())),
+        }
+    }
+
     fn parse(&mut self, line: &str) -> Option<()> {
         let (name, rest) = line.split_once(' ')?;
         let pair = || {

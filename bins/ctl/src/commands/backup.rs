@@ -30,13 +30,6 @@ use crate::span;
 const PROJECT_ID: &str = "project-id";
 /// The file that a [`FolderLock`] creates.
 const LOCK: &str = "lock";
-/// The logs in a data folder, and their names in the witness file. Vectors can be computed again.
-const LOGS: [(&str, &str); 4] = [
-    ("flows/log", "flows"),
-    ("events/log", "events"),
-    ("memory/vectors", ""),
-    ("memory/log", "memory"),
-];
 
 pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) -> Result<()> {
     let bar = output.progress(Unit::Bytes);
@@ -136,9 +129,8 @@ fn from_folder(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Res
     super::doctor::private(program, data)?;
     let _locks = lock(data)?;
     let witness = Witness::read(data).map_err(|it| Failure::of(&it))?;
-    for (folder, name) in LOGS {
-        check_log(&data.join(folder), witness.get(name))?;
-    }
+    check_stores(data, &witness)
+        .map_err(|it| it.while_doing(format!("{} cannot be backed up", data.display())))?;
     let mut taken = Snapshot::default();
     for folder in FOLDERS {
         let wanted = |name: &str| is_part(&format!("{folder}/{name}"));
@@ -171,16 +163,18 @@ fn lock(data: &Path) -> Result<Vec<FolderLock>> {
     })
 }
 
-/// Rejects a log that is damaged, or that ends before the record `reached`.
-fn check_log(folder: &Path, reached: u64) -> Result<()> {
-    if !folder.is_dir() && reached == 0 {
-        return Ok(());
-    }
-    let report = Log::verify(folder, &Options { reached, ..Options::default() })
-        .map_err(|it| Failure::of(&it))?;
+/// Rejects stores that are damaged, end before the records in `witness`, have an interrupted repair,
+/// or were written by a newer release.
+fn check_stores(data: &Path, witness: &Witness) -> Result<()> {
+    waypost_memory::check_log(data, witness.get("memory"))?;
+    waypost_events::check_log(&data.join("events"), witness.get("events"))?;
+    waypost_flows::check_log(&data.join("flows"), witness.get("flows"))?;
+    // Vectors can be computed again, but not from a backup that is damaged.
+    let vectors = data.join("memory/vectors");
+    let report = Log::verify(&vectors, &Options::default()).map_err(|it| Failure::of(&it))?;
     match report.damage.first() {
         None => Ok(()),
-        Some(damage) => Err(Failure::new(format!("{}: {damage}", folder.display()))),
+        Some(damage) => Err(Failure::new(damage.describe("memory/vectors"))),
     }
 }
 
@@ -358,26 +352,16 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
 /// Rejects data that the service could not open.
 fn check_unpacked(part: &Path) -> Result<()> {
     const OTHER: &str = "use another backup; nothing was restored from this one";
-    waypost_memory::check_format(part).map_err(|error| {
-        let hint = match &error {
-            waypost_memory::Error::Newer { .. } => {
-                "restore it with the release that wrote it, or a newer one"
-            }
-            _ => OTHER,
-        };
-        Failure::from(error)
-            .while_doing("the backup contains data that cannot be opened")
-            .with_hint(hint)
+    check_stores(part, &Witness::default()).map_err(|it| {
+        it.while_doing("the backup contains data that cannot be opened").with_hint(
+            "use another backup or, if a newer release wrote it, that release; nothing was restored from this one",
+        )
     })?;
     TokenStore::open(&part.join("tokens.json")).map_err(|error| {
         Failure::from(error)
             .while_doing("the backup contains tokens that cannot be read")
             .with_hint(OTHER)
     })?;
-    for (folder, _) in LOGS {
-        check_log(&part.join(folder), 0)
-            .map_err(|it| it.while_doing("the backup contains a damaged log").with_hint(OTHER))?;
-    }
     Ok(())
 }
 

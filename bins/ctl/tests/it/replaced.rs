@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use waypost_log::{Marker, Witness};
+use waypost_log::{Log, Marker, Record, Witness};
 use waypost_service::{Options, Running};
 
 use crate::ctl::{Ran, ran, trusting};
@@ -253,6 +253,76 @@ fn entries_that_the_service_refuses_are_refused_before_anything_is_opened() {
             assert_eq!(refused.code, code, "{refused:?}");
             assert!(format!("{}{}", refused.out, refused.err).contains(named), "{refused:?}");
         }
+    }
+}
+
+impl World {
+    /// Writes a file of the data folder, and checks that a backup is refused with an error that
+    /// says all of `why`; then puts the former file back.
+    fn check_not_backed_up(&self, file: &str, content: &[u8], why: &[&str]) {
+        let path = self.data().join(file);
+        let former = fs::read(&path).ok();
+        fs::write(&path, content).expect("a file");
+        let refused = self.ctl(&["backup", "refused.backup"]);
+        assert_eq!(refused.code, 1, "{file}: {refused:?}");
+        for part in why {
+            assert!(refused.err.contains(part), "{file}: {}", refused.err);
+        }
+        assert!(!self.folder.path().join("refused.backup").exists());
+        match former {
+            Some(former) => fs::write(&path, former).expect("a file"),
+            None => fs::remove_file(&path).expect("a file"),
+        }
+    }
+}
+
+#[test]
+fn stores_whose_repair_was_interrupted_are_not_backed_up() {
+    let world = World::new();
+    let mark = |name, text| Marker { name, version: 1 }.bytes(text);
+    let marks = [
+        ("memory/repairing", mark("memory-repair", "known 6 6\nmended 1 0 a record\n")),
+        ("events/repairing", mark("events-repair", "reached 9\nmended 1 0 a record\n")),
+        ("flows/repairing", mark("flows-repair", "mended 1 0 a record\n")),
+    ];
+    let project = world.data().display().to_string();
+    for (file, mark) in &marks {
+        let why = [&project, *file, "was interrupted", "`ctl doctor --repair`"];
+        world.check_not_backed_up(file, mark, &why);
+        world.check_not_backed_up(file, b"damaged", &why);
+    }
+    for (file, mark) in marks {
+        fs::write(world.data().join(file), mark).expect("a file");
+    }
+    world.ctl(&["doctor", "--repair"]).done();
+    world.ctl(&["backup", "accepted.backup"]).done();
+}
+
+#[test]
+fn stores_of_a_newer_release_are_not_backed_up() {
+    let world = World::new();
+    let newer = |name| Marker { name, version: 99 }.bytes("what is to come\n");
+    for (file, content) in [
+        ("format", b"waypost-data 99\n".to_vec()),
+        ("reached", newer("data-reached")),
+        ("memory/repairing", newer("memory-repair")),
+        ("events/repairing", newer("events-repair")),
+        ("events/first", newer("events-first")),
+        ("flows/repairing", newer("flows-repair")),
+        ("flows/begun", newer("flows-journal")),
+    ] {
+        world.check_not_backed_up(file, &content, &["newer"]);
+    }
+    world.ctl(&["backup", "accepted.backup"]).done();
+    for store in ["memory", "events", "flows"] {
+        let world = World::new();
+        let log = world.data().join(store).join("log");
+        let (log, _) = Log::open(&log, &waypost_log::Options::default()).expect("a log");
+        log.append(Record { kind: 99, version: 99, payload: b"what is to come" })
+            .expect("a record");
+        drop(log);
+        let refused = world.ctl(&["backup", "refused.backup"]);
+        assert!(refused.code == 1 && refused.err.contains("newer"), "{store}: {refused:?}");
     }
 }
 

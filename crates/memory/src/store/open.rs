@@ -17,7 +17,7 @@ use crate::journal::{self, Journal};
 use crate::layout::{Folders, check_format};
 use crate::record::Record;
 use crate::records::Records;
-use crate::repairing::{INTERRUPTED, Repairing};
+use crate::repairing::Repairing;
 use crate::search::Searcher;
 use crate::state::State;
 use crate::state::found::FoundState;
@@ -46,9 +46,7 @@ impl Store {
         let lease = journal::lease(dir)?;
         create(&folders.index)?;
         check_format(dir)?;
-        if Repairing::read(&folders)?.is_some() {
-            return Err(Error::Damaged(INTERRUPTED.to_owned()));
-        }
+        Repairing::refuse(&folders)?;
         options.free_bytes_min = free_bytes_min(dir, options.free_bytes_min);
         let mut report = OpenReport::default();
         // Three long reads of different files: the state, then the journal here, the snapshot of

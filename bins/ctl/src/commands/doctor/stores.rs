@@ -191,7 +191,7 @@ fn check_memory(data_dir: &Path, known: Reached) -> waypost_memory::Result<(Vec<
 fn events(dir: &Path, known: u64) -> Vec<Finding> {
     let checked = match waypost_events::verify(dir, known) {
         Ok(checked) => checked,
-        Err(error) => return vec![events_failure(&error)],
+        Err(error) => return vec![Finding::fault(EVENTS, &error.into())],
     };
     let count = show::count(checked.events, "event", "events");
     let detail = format!("{count}, all valid, in {}", dir.display());
@@ -204,7 +204,7 @@ fn flows(
 ) -> Vec<Finding> {
     let checked = match checked {
         Ok(checked) => checked,
-        Err(error) => return vec![flows_failure(&error)],
+        Err(error) => return vec![Finding::fault(FLOWS, &error.into())],
     };
     let count = show::count(checked.records, "record", "records");
     let detail = format!("{count}, all valid, in {}", dir.display());
@@ -231,7 +231,7 @@ fn verdicts(
 fn repair_events(dir: &Path, known: u64) -> (Vec<Finding>, Option<u64>) {
     let repaired = match waypost_events::repair(dir, known) {
         Ok(repaired) => repaired,
-        Err(error) => return (vec![events_failure(&error)], None),
+        Err(error) => return (vec![Finding::fault(EVENTS, &error.into())], None),
     };
     let kept = show::count(repaired.kept, "event", "events");
     let mut findings = vec![Finding::ok(EVENTS, format!("{kept} kept"))];
@@ -244,7 +244,7 @@ fn repair_flows(dir: &Path, witness: &mut Witness, last_event: u64) -> Vec<Findi
     let reached = witness.get(FLOWS);
     let repaired = match waypost_flows::repair(dir, reached, last_event, span::now()) {
         Ok(repaired) => repaired,
-        Err(error) => return vec![flows_failure(&error)],
+        Err(error) => return vec![Finding::fault(FLOWS, &error.into())],
     };
     witness.raise(FLOWS, repaired.reached);
     let kept = show::count(repaired.kept, "record", "records");
@@ -273,31 +273,6 @@ fn repair_flows(dir: &Path, witness: &mut Witness, last_event: u64) -> Vec<Findi
         )
     }));
     findings
-}
-
-fn events_failure(error: &waypost_events::Error) -> Finding {
-    let failure = Failure::of(error);
-    Finding::fault(
-        EVENTS,
-        &match error {
-            waypost_events::Error::Locked { .. } => failure.with_hint("stop that process first"),
-            waypost_events::Error::Newer(_) => failure.with_hint(NEWER),
-            waypost_events::Error::Damaged(_) => failure.with_hint(REPAIR),
-            _ => failure,
-        },
-    )
-}
-
-fn flows_failure(error: &waypost_flows::Error) -> Finding {
-    let failure = Failure::of(error);
-    Finding::fault(
-        FLOWS,
-        &match error {
-            waypost_flows::Error::Newer { .. } => failure.with_hint(NEWER),
-            waypost_flows::Error::Damaged { .. } => failure.with_hint(REPAIR),
-            _ => failure,
-        },
-    )
 }
 
 /// The index of project context is derived: opening it creates it again.
