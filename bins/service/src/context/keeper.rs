@@ -106,7 +106,8 @@ impl Follower<'_> {
         if changes.rescan || self.looked.elapsed() >= CHECK_EVERY {
             self.scan_and_log();
         } else if !changes.paths.is_empty() {
-            let done = self.index.update(&changes.paths, now());
+            let stopping = || self.keeper.stopping.has_begun();
+            let done = self.index.update(&changes.paths, now(), &stopping);
             self.took(done.as_ref().ok());
             if let Err(error) = done {
                 self.failed(&error);

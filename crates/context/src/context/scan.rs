@@ -101,13 +101,19 @@ impl Context {
     }
 
     /// Checks some paths again, relative to the project: files that were changed, created or
-    /// removed, and folders. A change of which files belong to the project leads to a scan.
-    pub fn update(&self, paths: &[String], now: Timestamp) -> Result<ScanReport> {
+    /// removed, and folders. A change of which files belong to the project leads to a scan. Like a
+    /// scan, it ends early when `cancel` returns true.
+    pub fn update(
+        &self,
+        paths: &[String],
+        now: Timestamp,
+        cancel: Cancel<'_>,
+    ) -> Result<ScanReport> {
         let is_folder =
             |it: &String| self.rules.folder(&self.root, it) && self.root.path().join(it).is_dir();
         let rules_changed = paths.iter().any(|it| Rules::is_ignore_file(it));
         if paths.len() > PATHS_MAX || rules_changed || paths.iter().any(is_folder) {
-            return self.scan(now, &|| false);
+            return self.scan(now, cancel);
         }
         let _changing = self.changing.lock();
         let tally = Tally::default();
@@ -134,11 +140,11 @@ impl Context {
         changed.retain(|it| self.is_news(it));
         let found = changed.len() as u64;
         self.pending.store(found, Ordering::Relaxed);
-        self.take_all(&changed, now, &|| false, &tally);
+        self.take_all(&changed, now, cancel, &tally);
         self.pending.store(0, Ordering::Relaxed);
         let report = self.report(found, tally)?;
         if report.indexed + report.removed > 0 {
-            self.read_changed(&|| false);
+            self.read_changed(cancel);
         }
         Ok(report)
     }

@@ -23,6 +23,13 @@ use known::{KNOWN, Known};
 /// A secret: its range, and its type.
 type Secret = (Range<usize>, &'static str);
 
+/// The longest private key.
+const KEY_BYTES_MAX: usize = 64 << 10;
+/// The longest name of a kind of key, between its dashes.
+const LABEL_BYTES_MAX: usize = 64;
+/// So much of a long value shows whether it is random.
+const SAMPLE_BYTES: usize = 256;
+
 /// The search patterns, in the order of the automaton: tokens of known shape, then [`OTHERS`], then
 /// setting names.
 static STARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
@@ -35,24 +42,40 @@ static STARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
         .expect("a few short words make a small automaton")
 });
 
+/// What earlier matches in a text found. Matches of one pattern come in order, so a part of the text
+/// that one match has searched is not searched again for the next.
+#[derive(Default)]
+struct Seen {
+    /// The end of the last private key: what starts before it is part of that key.
+    key_end: usize,
+    /// The last `-----END ` that was searched for; `usize::MAX` if there was none.
+    footer: Option<usize>,
+    /// The end of the first part of the last web token.
+    token_end: usize,
+    /// The last value of a setting without quotes.
+    value: Range<usize>,
+    /// The last value of a setting that is a secret.
+    secret: Range<usize>,
+}
+
 /// Examines a match: the text, where the pattern starts, where it ends.
-type Look = fn(&str, usize, usize) -> Option<Secret>;
+type Look = fn(&str, usize, usize, &mut Seen) -> Option<Secret>;
 
 const OTHERS: [(&str, Look); 14] = [
-    ("-----begin ", |text, at, _| private_key(text, at)),
-    ("private-lines:", |text, _, end| putty_key(text, end)),
-    ("eyj", |text, at, _| web_token(text, at)),
-    ("://", |text, _, end| assigned::in_url(text, end)),
-    ("bearer ", |text, _, end| header::bearer(text, end)),
-    ("basic ", |text, _, end| header::basic(text, end)),
-    ("digest ", |text, _, end| header::bearer(text, end)),
-    ("authorization", |text, _, end| header::authorization(text, end)),
-    ("--user ", |text, _, end| header::user(text, end)),
-    ("-u ", |text, at, end| header::short_user(text, at, end)),
-    ("machine ", |text, at, end| header::netrc(text, at, end)),
-    ("/webhook", |text, _, end| header::webhook(text, end)),
-    ("/bot", |text, _, end| header::bot(text, end)),
-    (":aa", |text, at, _| header::telegram(text, at)),
+    ("-----begin ", |text, at, _, seen| private_key(text, at, seen)),
+    ("private-lines:", |text, _, end, seen| putty_key(text, end, seen)),
+    ("eyj", |text, at, _, seen| next_web_token(text, at, seen)),
+    ("://", |text, _, end, _| assigned::in_url(text, end)),
+    ("bearer ", |text, _, end, _| header::bearer(text, end)),
+    ("basic ", |text, _, end, _| header::basic(text, end)),
+    ("digest ", |text, _, end, _| header::bearer(text, end)),
+    ("authorization", |text, _, end, _| header::authorization(text, end)),
+    ("--user ", |text, _, end, _| header::user(text, end)),
+    ("-u ", |text, at, end, _| header::short_user(text, at, end)),
+    ("machine ", |text, at, end, _| header::netrc(text, at, end)),
+    ("/webhook", |text, _, end, _| header::webhook(text, end)),
+    ("/bot", |text, _, end, _| header::bot(text, end)),
+    (":aa", |text, at, _, _| header::telegram(text, at)),
 ];
 
 /// The text without secrets, and the number of each type in it.
@@ -76,15 +99,17 @@ pub fn redact(text: &str, is_code: bool) -> (Cow<'_, str>, BTreeMap<&'static str
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for (span, what) in secrets {
-        if span.start < done {
+        if span.end <= done {
             continue;
         }
+        // Of a secret that starts inside another, the rest.
+        let start = span.start.max(done);
         *counts.entry(what).or_default() += 1;
-        out.push_str(&text[done..span.start]);
+        out.push_str(&text[done..start]);
         out.push_str("[redacted:");
         out.push_str(what);
         out.push(']');
-        out.extend(text[span.clone()].chars().filter(|it| *it == '\n'));
+        out.extend(text[start..span.end].chars().filter(|it| *it == '\n'));
         done = span.end;
     }
     out.push_str(&text[done..]);
@@ -93,8 +118,9 @@ pub fn redact(text: &str, is_code: bool) -> (Cow<'_, str>, BTreeMap<&'static str
 
 /// All secrets, sorted by start, then longest first; they may overlap.
 fn secrets(text: &str, is_code: bool) -> Vec<Secret> {
+    let mut seen = Seen::default();
     let looked_at = STARTS.find_overlapping_iter(text).filter_map(|it| {
-        let secret = secret(text, it.pattern().as_usize(), it.range(), is_code)?;
+        let secret = secret(text, it.pattern().as_usize(), it.range(), is_code, &mut seen)?;
         Some((secret, it.len()))
     });
     let mut secrets: Vec<(Secret, usize)> =
@@ -111,16 +137,22 @@ fn is_vague(what: &str) -> bool {
     matches!(what, "secret" | "bearer-token" | word::WHAT)
 }
 
-fn secret(text: &str, pattern: usize, start: Range<usize>, is_code: bool) -> Option<Secret> {
+fn secret(
+    text: &str,
+    pattern: usize,
+    start: Range<usize>,
+    is_code: bool,
+    seen: &mut Seen,
+) -> Option<Secret> {
     if let Some(known) = KNOWN.get(pattern) {
         return known.at(text, start.start);
     }
     let pattern = pattern - KNOWN.len();
     if let Some((_, look)) = OTHERS.get(pattern) {
-        return look(text, start.start, start.end);
+        return look(text, start.start, start.end, seen);
     }
     let name = assigned::NAMES.get(pattern - OTHERS.len())?;
-    assigned::setting(text, start, name, is_code)
+    assigned::setting(text, start, name, is_code, seen)
 }
 
 /// A secret of known shape that starts at a position, if any.
@@ -129,34 +161,51 @@ fn of_known_shape(text: &str, at: usize) -> Option<Secret> {
 }
 
 /// From `-----BEGIN … PRIVATE KEY-----` to its end; without an end, as long as lines look like it.
-fn private_key(text: &str, at: usize) -> Option<Secret> {
+fn private_key(text: &str, at: usize, seen: &mut Seen) -> Option<Secret> {
+    (at >= seen.key_end).then_some(())?;
     let rest = &text[at..];
-    let first = rest.lines().next()?;
-    let label = first.get("-----BEGIN ".len()..)?;
+    let label = &rest["-----BEGIN ".len()..];
+    let label = &label[..floor(label, LABEL_BYTES_MAX)];
     // The key may be on one line, with its breaks written as `\n`.
-    let label_end = label.find("-----")?;
-    label[..label_end].to_ascii_uppercase().contains("PRIVATE KEY").then_some(())?;
-    let body = "-----BEGIN ".len() + label_end + "-----".len();
-    let end = if let Some(end) = rest.find("-----END ").filter(|end| *end < 64 << 10) {
-        let tail = end + "-----END ".len();
-        tail + rest[tail..].find("-----").filter(|it| *it < 64).map_or(0, |it| it + 5)
+    let label = &label[..label.find("-----")?];
+    let is_key = !label.contains('\n') && label.to_ascii_uppercase().contains("PRIVATE KEY");
+    is_key.then_some(())?;
+    let find = || rest.find("-----END ").map_or(usize::MAX, |it| at + it);
+    let footer = seen.footer.filter(|it| *it >= at).unwrap_or_else(find);
+    seen.footer = Some(footer);
+    let end = if footer - at < KEY_BYTES_MAX {
+        let tail = footer - at + "-----END ".len();
+        let after = &rest[tail..];
+        tail + after[..floor(after, LABEL_BYTES_MAX)].find("-----").map_or(0, |it| it + 5)
     } else {
         let inside =
             |it: char| it.is_ascii_alphanumeric() || "+/=\\-:,".contains(it) || it.is_whitespace();
+        let body = "-----BEGIN ".len() + label.len() + "-----".len();
         body + rest[body..].find(|it| !inside(it)).unwrap_or(rest.len() - body)
     };
+    seen.key_end = at + end;
     Some((at..at + end, "private-key"))
 }
 
 /// The private lines of a key in PuTTY's format: `Private-Lines: N`, then N lines of base64.
-fn putty_key(text: &str, at: usize) -> Option<Secret> {
+fn putty_key(text: &str, at: usize, seen: &mut Seen) -> Option<Secret> {
+    (at >= seen.key_end).then_some(())?;
     let rest = &text[at..];
-    let first = rest.lines().next()?;
+    let first = &rest[..rest.bytes().take(16).position(|it| it == b'\n')?];
     let lines: usize = first.trim().parse().ok().filter(|it| (1..=512).contains(it))?;
     let start = first.len() + 1;
-    let body: usize = rest.get(start..)?.split_inclusive('\n').take(lines).map(str::len).sum();
+    let body: usize = rest[start..].split_inclusive('\n').take(lines).map(str::len).sum();
     let body = body - usize::from(rest[start..start + body].ends_with('\n'));
+    seen.key_end = at + start + body;
     (body > 0).then_some((at + start..at + start + body, "private-key"))
+}
+
+/// A web token that starts behind the first part of the last one: in there, it would have the same
+/// end.
+fn next_web_token(text: &str, at: usize, seen: &mut Seen) -> Option<Secret> {
+    (at >= seen.token_end && is_start(text, at)).then_some(())?;
+    seen.token_end = at + run(&text[at..], is_url_base64);
+    web_token(text, at)
 }
 
 /// Three parts of base64, of which the first two are JSON objects; or only the first part if it is
@@ -188,9 +237,9 @@ impl Known {
     fn at(&self, text: &str, at: usize) -> Option<Secret> {
         let rest = text[at..].strip_prefix(self.start)?;
         is_start(text, at).then_some(())?;
-        let length = run(rest, self.letters);
+        let length = run_within(rest, *self.length.end(), self.letters)?;
         self.length.contains(&length).then_some(())?;
-        let value = &rest[..length];
+        let value = &rest[..length.min(SAMPLE_BYTES)];
         (!self.mixed || random::is_random(value)).then_some(())?;
         Some((at..at + self.start.len() + length, self.what))
     }
@@ -204,6 +253,22 @@ fn is_start(text: &str, at: usize) -> bool {
 /// The length of the prefix of bytes of a class. All classes are ASCII.
 fn run(text: &str, of: impl Fn(u8) -> bool) -> usize {
     text.bytes().position(|it| !of(it)).unwrap_or(text.len())
+}
+
+/// The length of such a prefix, if it has at most so many bytes. A class that contains the pattern
+/// that precedes it needs a limit: the pattern may be repeated throughout the text.
+fn run_within(text: &str, bytes_max: usize, of: impl Fn(u8) -> bool) -> Option<usize> {
+    let length = text.bytes().take(bytes_max + 1).take_while(|it| of(*it)).count();
+    (length <= bytes_max).then_some(length)
+}
+
+/// The last character boundary at or before `at`.
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
 }
 
 fn is_url_base64(it: u8) -> bool {

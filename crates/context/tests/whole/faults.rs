@@ -78,7 +78,7 @@ fn a_link_out_of_the_project_is_not_followed_when_it_takes_a_file_s_place() {
     world.remove("docs/a.md");
     symlink(&secret, world.root().join("docs/a.md")).unwrap();
     assert!(world.paths("apples").is_empty());
-    world.context().update(&["docs/a.md".to_owned()], NOW).unwrap();
+    world.context().update(&["docs/a.md".to_owned()], NOW, &|| false).unwrap();
     assert!(world.paths("apples").is_empty());
     assert_eq!(world.context().status().files, 0);
 }
@@ -91,7 +91,7 @@ fn paths_that_climb_change_nothing() {
     world.scan();
     let paths = ["../outside.md", "/etc/passwd", "docs/../../outside.md", "", "."];
     let paths: Vec<String> = paths.iter().map(|it| String::from(*it)).collect();
-    world.context().update(&paths, NOW).unwrap();
+    world.context().update(&paths, NOW, &|| false).unwrap();
     assert_eq!(world.context().status().files, 1);
 }
 
@@ -117,14 +117,14 @@ fn a_file_rewritten_a_thousand_times_is_never_half_indexed() {
             }
         });
         for _ in 0..200 {
-            world.context().update(&["docs/a.md".to_owned()], NOW).unwrap();
+            world.context().update(&["docs/a.md".to_owned()], NOW, &|| false).unwrap();
             for item in world.items("apples", TaskType::General) {
                 let number = item.title.rsplit(' ').next().unwrap();
                 assert!(item.content.contains(&format!("red {number}.")), "{item:?}");
             }
         }
     });
-    world.context().update(&["docs/a.md".to_owned()], NOW).unwrap();
+    world.context().update(&["docs/a.md".to_owned()], NOW, &|| false).unwrap();
     let items = world.items("apples", TaskType::General);
     assert!(items[0].content.contains("red 999."), "{items:?}");
 }

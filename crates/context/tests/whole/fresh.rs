@@ -33,7 +33,7 @@ fn what_is_deleted_after_the_scan_is_in_no_answer() {
     world.remove("docs/a.md");
     assert_eq!(world.paths("apples"), ["docs/b.md"]);
     // The next update removes it.
-    let report = world.context().update(&[], NOW).unwrap();
+    let report = world.context().update(&[], NOW, &|| false).unwrap();
     assert_eq!(report.removed, 1);
     assert_eq!(world.context().status().files, 1);
 }
@@ -52,7 +52,7 @@ fn what_has_changed_after_the_scan_is_read_again() {
     let function = items.iter().find(|it| it.title.ends_with("peel")).unwrap();
     assert!(function.content.contains("thinly") && function.content.contains("Knife"));
     assert_eq!(function.line, 3, "line and text are of one version");
-    let report = world.context().update(&[], NOW).unwrap();
+    let report = world.context().update(&[], NOW, &|| false).unwrap();
     assert_eq!(report.indexed, 2, "what answers found is indexed by the next update");
 }
 
@@ -79,7 +79,7 @@ fn a_file_that_moves_is_found_at_its_new_place() {
     world.rename("docs/a.md", "guide/fruit/apples.md");
     assert!(world.paths("apples").is_empty());
     let moved = ["docs/a.md".to_owned(), "guide/fruit/apples.md".to_owned()];
-    assert_eq!(world.context().update(&moved, NOW).unwrap(), report(1, 1, 1));
+    assert_eq!(world.context().update(&moved, NOW, &|| false).unwrap(), report(1, 1, 1));
     assert_eq!(world.paths("apples"), ["guide/fruit/apples.md"]);
 }
 
@@ -92,7 +92,7 @@ fn a_folder_that_vanishes_takes_its_files_along() {
     world.write("docs/deeper.md", "# Apples\n\nOther ones.\n");
     world.scan();
     std::fs::remove_dir_all(world.root().join("docs/deep")).unwrap();
-    let report = world.context().update(&["docs/deep".to_owned()], NOW).unwrap();
+    let report = world.context().update(&["docs/deep".to_owned()], NOW, &|| false).unwrap();
     assert_eq!(report.removed, 3);
     assert_eq!(world.paths("apples"), ["docs/deeper.md"]);
 }
@@ -106,10 +106,26 @@ fn a_file_that_becomes_ignored_leaves_the_index_and_returns() {
     world.write(".gitignore", "docs/a.md\n");
     assert_eq!(world.paths("apples"), ["docs/b.md"], "before anybody scans");
     let changed = [".gitignore".to_owned()];
-    assert_eq!(world.context().update(&changed, NOW).unwrap().removed, 1);
+    assert_eq!(world.context().update(&changed, NOW, &|| false).unwrap().removed, 1);
     world.remove(".gitignore");
-    assert_eq!(world.context().update(&changed, NOW).unwrap().indexed, 1);
+    assert_eq!(world.context().update(&changed, NOW, &|| false).unwrap().indexed, 1);
     assert_eq!(world.paths("apples").len(), 2);
+}
+
+#[test]
+fn an_update_ends_early_when_it_is_cancelled() {
+    let world = World::new();
+    world.scan();
+    let paths: Vec<String> = (0..20).map(|number| format!("docs/{number}.md")).collect();
+    for path in &paths {
+        world.write(path, "# Apples\n\nRed and round.\n");
+    }
+    let cancel = || world.context().status().files >= 5;
+    let stopped = world.context().update(&paths, NOW, &cancel).unwrap();
+    assert!(stopped.cancelled);
+    assert!(world.context().status().files < 20);
+    world.scan();
+    assert_eq!(world.context().status().files, 20);
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn space_of_deleted_texts_is_freed() {
         |round: usize| format!("# Marzipan\n\n{}\n", format!("{round} almonds\n").repeat(90_000));
     for round in 0..12 {
         world.write("docs/sweet.md", &page(round));
-        world.context().update(&["docs/sweet.md".to_owned()], NOW).unwrap();
+        world.context().update(&["docs/sweet.md".to_owned()], NOW, &|| false).unwrap();
     }
     let grown = fs::metadata(world.texts()).unwrap().len();
     let before = world.items("payment gateway order refund", TaskType::Code);

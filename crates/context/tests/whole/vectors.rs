@@ -99,7 +99,7 @@ fn a_text_that_the_model_refuses_does_not_stop_the_others() {
     let progress = world.context().embed_pending(100).unwrap();
     assert_eq!((progress.embedded, progress.failed, progress.pending), (3, 1, 0));
     assert_eq!(progress.last_error.as_deref(), Some("poison is refused"));
-    world.context().update(&[], NOW).unwrap();
+    world.context().update(&[], NOW, &|| false).unwrap();
     assert_eq!(world.context().embed_pending(100).unwrap().failed, 0, "not tried again");
 }
 

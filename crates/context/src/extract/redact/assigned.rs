@@ -1,9 +1,12 @@
 //! Values that are secret because of the name they are assigned to: `password = "…"`.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 
 use super::random::{consonants, entropy, is_hex, is_jumbled, is_random};
-use super::{Secret, of_known_shape, run};
+use super::{Secret, Seen, of_known_shape, run, run_within};
 
 /// A part of a setting's name.
 pub(super) struct Name {
@@ -58,6 +61,11 @@ pub(super) static NAMES: [Name; 26] = [
     maybe("webhook"),
 ];
 
+/// The longest rest of a name.
+const NAME_TAIL_BYTES_MAX: usize = 32;
+/// The longest type between a name and its value.
+const TYPE_BYTES_MAX: usize = 40;
+
 /// The shortest value that counts as a secret.
 const VALUE_BYTES_MIN: usize = 8;
 
@@ -65,7 +73,14 @@ const VALUE_BYTES_MIN: usize = 8;
 const VALUE_BYTES_MAX: usize = 2048;
 
 /// Words of placeholder values.
-const PLACEHOLDERS: [&str; 17] = [
+static PLACEHOLDERS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .build(PLACEHOLDER_WORDS)
+        .expect("a few short words make a small automaton")
+});
+
+const PLACEHOLDER_WORDS: [&str; 17] = [
     "abcdefgh",
     "0123456",
     "example",
@@ -91,11 +106,12 @@ pub(super) fn setting(
     part: Range<usize>,
     name: &Name,
     is_code: bool,
+    seen: &mut Seen,
 ) -> Option<Secret> {
     let at = part.end;
     let rest = &text[at..];
-    let tail = run(rest, |it| it.is_ascii_alphanumeric() || it == b'_' || it == b'-');
-    (tail <= 32).then_some(())?;
+    let is_name = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
+    let tail = run_within(rest, NAME_TAIL_BYTES_MAX, is_name)?;
     let proof = match name.proof {
         Proof::Much if !is_word(text, &part) => return None,
         proof => proof,
@@ -108,14 +124,17 @@ pub(super) fn setting(
     here += sign;
     here += annotation(&rest[here..]);
     here += run(&rest[here..], |it| b" \t*".contains(&it));
-    let (value, is_quoted) = value(rest, here)?;
+    let (value, is_quoted) = value(text, at + here, seen)?;
     // `token = token_of(user)`, `password: String`.
     (is_quoted || !is_code).then_some(())?;
-    if let Some(secret) = of_known_shape(text, at + value.start) {
+    if let Some(secret) = of_known_shape(text, value.start) {
         return Some(secret);
     }
-    let span = at + value.start..at + value.end;
-    is_secret(&rest[value], proof).then_some((span, "secret"))
+    // A value inside another: `token=key=…`.
+    let is_covered = seen.secret.start <= value.start && value.end <= seen.secret.end;
+    (!is_covered && is_secret(&text[value.clone()], proof)).then_some(())?;
+    seen.secret = value.clone();
+    Some((value, "secret"))
 }
 
 /// Whether a part of a name is a word of it: `api.key`, `SIGNING_KEY`, `sessionId`, and not
@@ -144,41 +163,48 @@ fn is_word(text: &str, part: &Range<usize>) -> bool {
 
 /// A type between a name and its value: `: &str =`.
 fn annotation(text: &str) -> usize {
-    let length = run(text, |it| it.is_ascii_alphanumeric() || b" &'_<>?:[]".contains(&it));
+    let is_type = |it: u8| it.is_ascii_alphanumeric() || b" &'_<>?:[]".contains(&it);
+    let Some(length) = run_within(text, TYPE_BYTES_MAX, is_type) else { return 0 };
     match text[length..].strip_prefix('=') {
-        Some(rest) if length <= 40 && !rest.starts_with('=') => length + 1,
+        Some(rest) if !rest.starts_with('=') => length + 1,
         _ => 0,
     }
 }
 
 /// The value at a position, and whether it is in quotes.
-fn value(text: &str, at: usize) -> Option<(Range<usize>, bool)> {
+fn value(text: &str, at: usize, seen: &mut Seen) -> Option<(Range<usize>, bool)> {
     let rest = &text[at..];
     // `b"…"`, `f'…'`.
     let prefix = run(rest, |it| b"brfu@".contains(&it.to_ascii_lowercase())).min(2);
     let prefix = prefix + usize::from(rest[prefix..].starts_with("\"\""));
     let quote = rest[prefix..].chars().next().filter(|it| ['"', '\'', '`'].contains(it));
-    let (start, length, is_quoted) = if let Some(quote) = quote {
-        let inside = &rest[prefix + 1..];
-        let length = run(inside, |it| it != quote as u8 && it != b'\n');
-        inside[length..].starts_with(quote).then_some(())?;
-        (prefix + 1, length, true)
+    let range = if let Some(quote) = quote {
+        let start = at + prefix + 1;
+        let is_inside = |it: u8| it != quote as u8 && it != b'\n';
+        let end = start + run_within(&text[start..], VALUE_BYTES_MAX, is_inside)?;
+        text[end..].starts_with(quote).then_some(())?;
+        start..end
+    } else if seen.value.contains(&at) {
+        at..seen.value.end
     } else {
-        let length = run(rest, |it| it.is_ascii_graphic() && !b"\"'`,;<>(){}|".contains(&it));
-        (0, before_next_parameter(&rest[..length]), false)
+        seen.value = at..at + unquoted(rest);
+        seen.value.clone()
     };
-    let range = at + start..at + start + length;
-    (VALUE_BYTES_MIN..=VALUE_BYTES_MAX).contains(&length).then_some((range, is_quoted))
+    (VALUE_BYTES_MIN..=VALUE_BYTES_MAX).contains(&range.len()).then_some((range, quote.is_some()))
 }
 
-/// The length of a value before the next query parameter: `sig=…&se=…`.
-fn before_next_parameter(value: &str) -> usize {
-    let is_parameter = |at: &usize| {
-        let after = &value[at + 1..];
+/// The length of a value without quotes, which the next query parameter ends: `sig=…&se=…`.
+fn unquoted(text: &str) -> usize {
+    let is_parameter = |after: &str| {
         let name = run(after, |it| it.is_ascii_alphanumeric() || b"_.-".contains(&it));
         name > 0 && after[name..].starts_with('=')
     };
-    value.match_indices('&').map(|(at, _)| at).find(is_parameter).unwrap_or(value.len())
+    let is_end = |(at, it): (usize, u8)| {
+        !it.is_ascii_graphic()
+            || b"\"'`,;<>(){}|".contains(&it)
+            || (it == b'&' && is_parameter(&text[at + 1..]))
+    };
+    text.bytes().enumerate().position(is_end).unwrap_or(text.len())
 }
 
 fn is_secret(value: &str, proof: Proof) -> bool {
@@ -209,8 +235,7 @@ pub(super) fn stands_for(value: &str) -> bool {
 
 /// Whether a value contains a word that only examples have.
 pub(super) fn is_placeholder(value: &str) -> bool {
-    let lower = value.to_ascii_lowercase();
-    PLACEHOLDERS.iter().any(|it| lower.contains(it))
+    PLACEHOLDERS.is_match(value)
 }
 
 /// The password in `scheme://user:password@host`, starting after the `://`.

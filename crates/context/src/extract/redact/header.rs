@@ -5,10 +5,14 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use super::assigned::{is_placeholder, stands_for};
 use super::random::is_random;
-use super::{Secret, of_known_shape, run};
+use super::{Secret, floor, of_known_shape, run, run_within};
 
 /// The longest credentials.
 const BYTES_MAX: usize = 4096;
+/// The longest path of a webhook.
+const PATH_BYTES_MAX: usize = 512;
+/// How far before its option a command's name stands.
+const COMMAND_BYTES_MAX: usize = 1024;
 
 fn is_token(it: u8) -> bool {
     it.is_ascii_alphanumeric() || b"-._~+/=".contains(&it)
@@ -39,12 +43,12 @@ pub(super) fn authorization(text: &str, at: usize) -> Option<Secret> {
     let before = run(rest, |it| b"\"'`]): \t=>,".contains(&it));
     (2..=8).contains(&before).then_some(())?;
     let mut start = at + before;
-    let first = run(&text[start..], is_token);
+    let first = run_within(&text[start..], BYTES_MAX, is_token)?;
     // A scheme such as `token` or `GenieKey`.
     if first <= 16 && text[start + first..].starts_with(' ') {
         start += first + 1;
     }
-    let length = run(&text[start..], is_token);
+    let length = run_within(&text[start..], BYTES_MAX, is_token)?;
     let value = &text[start..start + length];
     let is_secret = (16..=BYTES_MAX).contains(&length) && is_random(value);
     (is_secret && !is_placeholder(value)).then_some((start..start + length, "bearer-token"))
@@ -65,9 +69,11 @@ pub(super) fn user(text: &str, at: usize) -> Option<Secret> {
 
 /// The password of `curl -u name:password`; other programs give `-u` other meanings.
 pub(super) fn short_user(text: &str, at: usize, end: usize) -> Option<Secret> {
-    let line = &text[text[..at].rfind('\n').map_or(0, |it| it + 1)..at];
-    (line.contains("curl") || line.contains("http") || line.contains("wget")).then_some(())?;
-    user(text, end)
+    let secret = user(text, end)?;
+    let before = &text[floor(text, at.saturating_sub(COMMAND_BYTES_MAX))..at];
+    let line = &before[before.rfind('\n').map_or(0, |it| it + 1)..];
+    let is_http = line.contains("curl") || line.contains("http") || line.contains("wget");
+    is_http.then_some(secret)
 }
 
 /// The password in a line of a `.netrc`: `machine HOST login USER password PASSWORD`.
@@ -87,7 +93,8 @@ pub(super) fn netrc(text: &str, at: usize, end: usize) -> Option<Secret> {
 
 /// The last part of a webhook's URL, which is secret.
 pub(super) fn webhook(text: &str, at: usize) -> Option<Secret> {
-    let length = run(&text[at..], |it| it.is_ascii_alphanumeric() || b"/_-@".contains(&it));
+    let is_path = |it: u8| it.is_ascii_alphanumeric() || b"/_-@".contains(&it);
+    let length = run_within(&text[at..], PATH_BYTES_MAX, is_path)?;
     let path = &text[at..at + length];
     let last = path.rsplit(['/', '@']).next()?;
     let is_secret = last.len() >= 24 && is_random(last);
@@ -107,15 +114,6 @@ pub(super) fn telegram(text: &str, colon: usize) -> Option<Secret> {
     let start = colon + 1;
     let length = run(text.get(start..)?, |it| it.is_ascii_alphanumeric() || b"_-".contains(&it));
     (34..=36).contains(&length).then_some((colon - before..start + length, "telegram-token"))
-}
-
-/// The last character boundary at or before `at`.
-fn floor(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 /// Decodes base64 of either alphabet, with or without padding.

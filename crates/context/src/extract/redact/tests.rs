@@ -164,6 +164,39 @@ fn hostile_texts_do_no_harm() {
     );
 }
 
+/// A quadratic rule takes minutes for the last text, and longer than the runner's limit for all.
+#[test]
+fn repeated_starts_of_secrets_take_time_proportional_to_the_text() {
+    let starts = KNOWN.iter().map(|it| it.start).chain(OTHERS.iter().map(|(start, _)| *start));
+    let lines =
+        ["-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----!", "Private-Lines: 512"];
+    for start in starts.chain(assigned::NAMES.iter().map(|it| it.text)).chain(lines) {
+        for end in ["", "\n", " ", "-", ".", "=", "=\"", ": ", "=a1&"] {
+            let part = format!("{start}{end}");
+            let text = part.repeat((1 << 15) / part.len());
+            drop(redacted(&text, false));
+        }
+    }
+    drop(redacted(&"-----BEGIN PRIVATE KEY-----\n".repeat(40_000), false));
+}
+
+#[test]
+fn a_key_inside_another_secret_is_replaced_up_to_its_end() {
+    let text = format!("ghp_{}-----BEGIN PRIVATE KEY-----\nMIIB\n", letters(36));
+    assert_eq!(redacted(&text, false).0, "[redacted:random-token][redacted:private-key]\n\n");
+}
+
+#[test]
+fn keys_of_every_length_and_order_are_replaced() {
+    let key = "-----BEGIN PRIVATE KEY-----\nMII(B\n-----END PRIVATE KEY-----";
+    let cut = "-----BEGIN PRIVATE KEY-----\nMIIB";
+    let far = format!("{cut}!{}", "x ".repeat(KEY_BYTES_MAX));
+    let text = format!("{key} (a) {far}{key} (b) {cut}!");
+    let (text, counts) = redacted(&text, false);
+    assert_eq!(counts, [("private-key", 4)]);
+    assert!(!text.contains("MII"), "{text}");
+}
+
 /// Letters of both cases and digits without a pattern, different for each seed; assembled here, so
 /// that no scanner takes this file for a leak.
 fn random(length: usize, alphabet: &str, seed: u64) -> String {
