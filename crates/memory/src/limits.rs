@@ -36,8 +36,13 @@ pub const LINK_DEPTH_MAX: u32 = 16;
 pub const LINKS_RETURNED_MAX: usize = 100_000;
 /// The largest id: numbers up to 2^53 − 1 survive every JSON reader.
 pub const ID_MAX: u64 = (1 << 53) - 1;
-/// The largest version that an import accepts; it leaves as many for later changes.
-pub const IMPORT_VERSION_MAX: u32 = 1 << 31;
+/// The largest version of a memory, whether a change or an import makes it.
+pub const VERSION_MAX: u32 = u32::MAX;
+/// An import accepts no version further than this above the previous one of the same memory.
+///
+/// An export contains every version in order, so a file can only come near [`VERSION_MAX`] by as
+/// many changes, or by lines made for that purpose.
+pub const IMPORT_VERSION_GAP_MAX: u32 = 1 << 20;
 /// An import that keeps ids accepts none further than this above the highest id of the store.
 ///
 /// An export contains every id in order, and a repair skips about 2^20. Even if each line skips as

@@ -6,9 +6,6 @@
 //! connects only memories of the same import: an id of the file never refers to a memory that
 //! happens to have that id in the store.
 
-#[cfg(test)]
-mod tests;
-
 use std::io::{BufRead, Read};
 use std::sync::{Arc, mpsc};
 
@@ -16,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::check;
 use crate::index::Index;
-use crate::limits::{IMPORT_LINE_BYTES_MAX, IMPORT_VERSION_MAX};
+use crate::limits::{IMPORT_LINE_BYTES_MAX, IMPORT_VERSION_GAP_MAX, VERSION_MAX};
 use crate::record::{Body, Edge};
 use crate::store::Store;
 use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION};
@@ -214,10 +211,13 @@ impl Importer<'_> {
     fn take_memory(&mut self, line: u64, given: MemoryLine) -> Taken {
         let id = id_of(given.id)?;
         let version = given.version;
-        if !(1..=IMPORT_VERSION_MAX).contains(&version) {
-            let message = format!("version {version} is out of range; expected 1 to 2^31");
-            return Err(Refused::Line(message));
-        }
+        let previous = match self.units.last() {
+            Some(ImportUnit::Memory { id: last, versions, deletion: None, .. }) if *last == id => {
+                versions.last().map_or(0, |it| it.version)
+            }
+            _ => 0,
+        };
+        check_version(version, previous)?;
         let valid_from = time_of(given.valid_from.as_deref(), self.now)?;
         let body = body_of(given, valid_from)?;
         let version = ImportVersion { line, version, valid_from, body };
@@ -225,10 +225,6 @@ impl Importer<'_> {
             self.units.last_mut()
             && *last == id
         {
-            if versions.last().is_some_and(|it| it.version >= version.version) {
-                let message = format!("version {} comes after a later one", version.version);
-                return Err(Refused::Line(message));
-            }
             versions.push(version);
             return Ok(());
         }
@@ -344,6 +340,24 @@ fn id_of(number: u64) -> std::result::Result<MemoryId, Refused> {
     MemoryId::new(number).ok_or_else(|| {
         Refused::Line(format!("id {number} is out of range; expected 1 to 2^53 - 1"))
     })
+}
+
+/// Checks a version against the previous one of the same memory in the file, 0 for none.
+fn check_version(version: u32, previous: u32) -> std::result::Result<(), Refused> {
+    let highest = previous.saturating_add(IMPORT_VERSION_GAP_MAX);
+    let problem = if version == 0 {
+        format!("version 0 is out of range; expected 1 to {VERSION_MAX}")
+    } else if version <= previous {
+        format!("version {version} comes after a later one")
+    } else if version > highest {
+        format!(
+            "version {version} is too far above the memory's previous one in the file, \
+             {previous}; number its versions in sequence, at most up to {highest} here"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Refused::Line(problem))
 }
 
 fn time_of(text: Option<&str>, now: Timestamp) -> std::result::Result<Timestamp, Refused> {

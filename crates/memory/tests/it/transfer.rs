@@ -254,22 +254,69 @@ fn problems(imported: &Imported) -> Vec<(u64, &str, bool)> {
 }
 
 #[test]
-fn a_version_that_leaves_no_room_for_changes_is_refused() {
+fn a_version_far_above_the_previous_one_is_refused_and_changed_memories_are_imported_again() {
+    const GAP: u32 = 1 << 20;
     let memory = |id: u64, version: u32| {
-        format!(r#"{{"record":"memory","id":{id},"version":{version},"content":"c{id}"}}"#)
+        let content = format!("c{id} {version}");
+        format!(r#"{{"record":"memory","id":{id},"version":{version},"content":"{content}"}}"#)
     };
+    let lines = [
+        memory(1, u32::MAX),
+        memory(2, GAP + 1),
+        memory(3, 0),
+        memory(4, GAP),
+        memory(4, 2 * GAP),
+        memory(4, 3 * GAP + 1),
+        memory(4, 2 * GAP),
+    ];
     let mut world = World::new();
-    let text = file(&[memory(1, u32::MAX), memory(2, (1 << 31) + 1), memory(3, 1 << 31)]);
-    let imported = import_with(&world, &text, ImportIds::Keep);
-    let range = |version: u32| format!("version {version} is out of range; expected 1 to 2^31");
-    let (first, second) = (range(u32::MAX), range((1 << 31) + 1));
-    assert_eq!(problems(&imported), [(2, &*first, false), (3, &*second, false)]);
+    let imported = import_with(&world, &file(&lines), ImportIds::Keep);
+    let beyond = |version: u32, previous: u32| {
+        let highest = previous + GAP;
+        format!(
+            "version {version} is too far above the memory's previous one in the file, {previous}; \
+             number its versions in sequence, at most up to {highest} here"
+        )
+    };
+    let wanted = [
+        (2, beyond(u32::MAX, 0)),
+        (3, beyond(GAP + 1, 0)),
+        (4, "version 0 is out of range; expected 1 to 4294967295".to_owned()),
+        (7, beyond(3 * GAP + 1, 2 * GAP)),
+        (8, format!("version {} comes after a later one", 2 * GAP)),
+    ];
+    let wanted: Vec<_> = wanted.iter().map(|(line, it)| (*line, &**it, false)).collect();
+    assert_eq!(problems(&imported), wanted);
     let now = world.now();
     let patch = Patch { content: Some("changed".to_owned()), ..Patch::default() };
-    let changed = world.store().update(id(3), patch, now).expect("there is room");
-    assert_eq!(changed.version, (1 << 31) + 1);
+    let changed = world.store().update(id(4), patch, now).expect("there is room");
+    assert_eq!(changed.version, 2 * GAP + 1);
     world.reopen();
-    assert_eq!(world.store().get(id(3)).expect("it is there").content, "changed");
+    assert_eq!(world.store().get(id(4)).expect("it is there").content, "changed");
+    let exported = world.export();
+    let target = World::new();
+    assert_eq!(import_with(&target, &exported, ImportIds::Keep).problems, []);
+    assert_eq!(target.export(), exported);
+}
+
+#[test]
+fn the_largest_version_is_exported_and_imported() {
+    const GAP: u64 = 1 << 20;
+    let line = |version: u64| {
+        format!(r#"{{"record":"memory","id":1,"version":{version},"content":"{version}"}}"#)
+    };
+    let last = u64::from(u32::MAX);
+    let lines: Vec<String> = (1..=4096).map(|it| line((it * GAP).min(last))).collect();
+    let mut world = World::new();
+    assert_eq!(problems(&import_with(&world, &file(&lines), ImportIds::Keep)), []);
+    let now = world.now();
+    let patch = Patch { content: Some("after".to_owned()), ..Patch::default() };
+    let error = world.store().update(id(1), patch, now).expect_err("it is the largest");
+    assert!(error.to_string().contains("4294967295, the last one possible"), "{error}");
+    let exported = world.export();
+    let target = World::new();
+    assert_eq!(import_with(&target, &exported, ImportIds::Keep).problems, []);
+    assert_eq!(target.export(), exported);
 }
 
 #[test]
