@@ -50,5 +50,7 @@ pub const IMPORT_VERSION_GAP_MAX: u32 = 1 << 20;
 pub const IMPORT_ID_GAP_MAX: u64 = 1 << 28;
 /// Maximum length of a line of an import, in bytes.
 pub const IMPORT_LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Maximum length of all lines of one memory in an import, in bytes: they are in memory at once.
+pub const IMPORT_HISTORY_BYTES_MAX: usize = 1024 * 1024 * 1024;
 /// Maximum number of dimensions of a model's vectors.
 pub const DIMENSIONS_MAX: usize = 4096;

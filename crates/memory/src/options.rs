@@ -26,6 +26,10 @@ pub struct StoreOptions {
     pub cache_bytes: u64,
     /// Size of the log's files, in bytes.
     pub log_segment_bytes: u64,
+    /// About how many bytes one append to the log may have. The history of an imported memory that
+    /// is longer is written in several: if the process ends between them, the store has the
+    /// memory's older versions, and importing it again adds the rest.
+    pub append_bytes_max: usize,
     /// Writes fail if less than this would stay free on the disk; on a small disk an eighth of it
     /// is enough.
     pub free_bytes_min: u64,
@@ -49,6 +53,7 @@ impl Default for StoreOptions {
             search: SearchParams::default(),
             cache_bytes: 16 * 1024 * 1024,
             log_segment_bytes: 16 * 1024 * 1024,
+            append_bytes_max: 64 * 1024 * 1024,
             free_bytes_min: 64 * 1024 * 1024,
             index_later: false,
             state_rewrite_bytes_min: 16 * 1024 * 1024,
@@ -80,6 +85,7 @@ impl fmt::Debug for StoreOptions {
             .field("search", &self.search)
             .field("cache_bytes", &self.cache_bytes)
             .field("log_segment_bytes", &self.log_segment_bytes)
+            .field("append_bytes_max", &self.append_bytes_max)
             .field("free_bytes_min", &self.free_bytes_min)
             .field("index_later", &self.index_later)
             .field("reached", &self.reached)

@@ -1,6 +1,7 @@
 //! Export and import as NDJSON.
 
 use crate::MemoryId;
+use crate::limits::IMPORT_HISTORY_BYTES_MAX;
 
 /// The result of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,11 +23,20 @@ pub enum ImportIds {
 }
 
 /// Options of an import.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportOptions {
     /// What to do with ids that are taken; [`ImportIds::Keep`] by default.
     pub ids: ImportIds,
+    /// Maximum length of all lines of one memory together, in bytes; 1 GiB by default. The import
+    /// needs about twice as much memory.
+    pub history_bytes_max: usize,
+}
+
+impl Default for ImportOptions {
+    fn default() -> Self {
+        Self { ids: ImportIds::default(), history_bytes_max: IMPORT_HISTORY_BYTES_MAX }
+    }
 }
 
 impl ImportOptions {
@@ -34,6 +44,13 @@ impl ImportOptions {
     #[must_use]
     pub fn with_ids(mut self, ids: ImportIds) -> Self {
         self.ids = ids;
+        self
+    }
+
+    /// Sets the maximum length of the lines of one memory, in bytes.
+    #[must_use]
+    pub fn with_history_bytes_max(mut self, bytes: usize) -> Self {
+        self.history_bytes_max = bytes;
         self
     }
 }

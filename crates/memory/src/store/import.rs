@@ -1,6 +1,7 @@
 //! Import of an export.
 //!
-//! Lines are imported in atomic batches; a memory is never split from its history. A memory that
+//! Lines are imported in atomic batches; a memory is decided with its whole history, and only a
+//! history that is too long for one append is written in several. A memory that
 //! exists with the same text counts as existing, so an import can be repeated. If the id belongs to
 //! another memory, the line is a problem, or the memory gets a new id and its links follow. A link
 //! connects only memories of the same import: an id of the file never refers to a memory that
@@ -41,6 +42,11 @@ struct Importer<'a> {
     units: Vec<ImportUnit>,
     lines: usize,
     bytes: usize,
+    /// The length of the lines of the last memory.
+    history_bytes: usize,
+    history_bytes_max: usize,
+    /// The last memory that was rejected because of that length: its other lines are skipped.
+    too_long: Option<MemoryId>,
     imported: Imported,
     /// Shared with the batch that is being written.
     ids: Arc<Mutex<FileIds>>,
@@ -78,6 +84,9 @@ impl Store {
             units: Vec::new(),
             lines: 0,
             bytes: 0,
+            history_bytes: 0,
+            history_bytes_max: options.history_bytes_max,
+            too_long: None,
             imported: Imported::default(),
             ids: Arc::new(Mutex::new(FileIds::new(options.ids))),
             queued,
@@ -189,7 +198,7 @@ impl Importer<'_> {
 
     fn take(&mut self, number: u64, line: Line, bytes: usize) -> Result<()> {
         let taken = match line {
-            Line::Memory(line) => self.take_memory(number, line),
+            Line::Memory(line) => self.take_memory(number, line, bytes),
             Line::Deletion { id, at } => self.take_deletion(number, id, &at),
             Line::Link { from, to, r#type, created_at } => {
                 self.take_link(number, (from, to), &r#type, created_at.as_deref())
@@ -208,8 +217,11 @@ impl Importer<'_> {
         }
     }
 
-    fn take_memory(&mut self, line: u64, given: MemoryLine) -> Taken {
+    fn take_memory(&mut self, line: u64, given: MemoryLine, bytes: usize) -> Taken {
         let id = id_of(given.id)?;
+        if self.too_long == Some(id) {
+            return Ok(());
+        }
         let version = given.version;
         let previous = match self.units.last() {
             Some(ImportUnit::Memory { id: last, versions, deletion: None, .. }) if *last == id => {
@@ -226,9 +238,22 @@ impl Importer<'_> {
             && *last == id
         {
             versions.push(version);
+            self.history_bytes += bytes;
+            if self.history_bytes > self.history_bytes_max {
+                let first = versions.first().map_or(line, |it| it.line);
+                self.units.pop();
+                self.too_long = Some(id);
+                let message = format!(
+                    "memory {id} and its history exceed {} bytes; remove texts of old versions in \
+                     the store that the file comes from (`compact`), and export it again",
+                    self.history_bytes_max
+                );
+                self.problem(first, message);
+            }
             return Ok(());
         }
         self.flush_if_full()?;
+        self.history_bytes = bytes;
         let versions = vec![version];
         self.units.push(ImportUnit::Memory { id, versions, deletion: None, document: None });
         Ok(())
@@ -237,6 +262,9 @@ impl Importer<'_> {
     fn take_deletion(&mut self, line: u64, id: u64, at: &str) -> Taken {
         let id = id_of(id)?;
         let at = time_of(Some(at), self.now)?;
+        if self.too_long == Some(id) {
+            return Ok(());
+        }
         if let Some(ImportUnit::Memory { id: last, deletion: deletion @ None, .. }) =
             self.units.last_mut()
             && *last == id

@@ -19,6 +19,11 @@ pub(crate) struct Batch<'a> {
     pub(super) records: Vec<(u8, Vec<u8>)>,
     pub(super) first_sequence: u64,
     pub(super) bytes: usize,
+    /// After how many records each append to the journal but the last one ends.
+    pub(super) appends: Vec<usize>,
+    append_bytes_max: usize,
+    /// The bytes before the current append.
+    appended_bytes: usize,
     /// The written bodies, so that the index need not read them back.
     pub(super) bodies: BTreeMap<MemoryId, Body>,
     /// Their documents that were already analysed.
@@ -31,7 +36,7 @@ pub(crate) struct Batch<'a> {
 
 impl<'a> Batch<'a> {
     /// A batch on top of the state.
-    pub(super) fn new(base: &'a Records) -> Self {
+    pub(super) fn new(base: &'a Records, append_bytes_max: usize) -> Self {
         Self {
             base,
             txn: Txn::new(&base.state),
@@ -39,6 +44,9 @@ impl<'a> Batch<'a> {
             // If the state cannot tell, the journal refuses the batch.
             first_sequence: base.state.applied().unwrap_or(0) + 1,
             bytes: 0,
+            appends: Vec::new(),
+            append_bytes_max,
+            appended_bytes: 0,
             bodies: BTreeMap::new(),
             documents: BTreeMap::new(),
             notices: Vec::new(),
@@ -76,6 +84,15 @@ impl Batch<'_> {
             Record::Told { through } => self.told = Some((*through, sequence)),
         }
         Ok(())
+    }
+
+    /// Allows a crash to separate the records so far from the next ones, if there are too many for
+    /// one append.
+    pub(crate) fn may_end_append(&mut self) {
+        if self.bytes - self.appended_bytes >= self.append_bytes_max {
+            self.appends.push(self.records.len());
+            self.appended_bytes = self.bytes;
+        }
     }
 
     /// Adds the document of a memory, if this batch contains its newest version.

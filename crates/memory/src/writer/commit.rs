@@ -69,7 +69,7 @@ impl Writer {
         outcomes: &mut Outcomes,
         writer: &mut WriterState,
     ) -> std::result::Result<(), Failed> {
-        let mut batch = Batch::new(&self.records);
+        let mut batch = Batch::new(&self.records, self.options.append_bytes_max);
         outcomes.clear();
         for command in commands {
             if batch.bytes >= BATCH_BYTES_MAX {
@@ -86,15 +86,15 @@ impl Writer {
         batch: Batch<'_>,
         writer: &mut WriterState,
     ) -> std::result::Result<(), Failed> {
-        let Batch { txn, records, first_sequence, bodies, documents, notices, told, .. } = batch;
-        if records.is_empty() {
+        if batch.records.is_empty() {
             return Ok(());
         }
         if self.free_bytes().is_some_and(|it| it < self.options.free_bytes_min) {
             // The journal may still have space when the state, which must follow it, has none.
             return Err(Failed::Full);
         }
-        self.records.journal.append(first_sequence - 1, &records).map_err(Failed::Refused)?;
+        self.append(&batch, writer)?;
+        let Batch { txn, bodies, documents, notices, told, .. } = batch;
         // The records are on disk, even if the state fails.
         self.outbox.noted(notices);
         if let Some((through, record)) = told {
@@ -106,6 +106,26 @@ impl Writer {
             .try_for_each(|writes| self.records.state.write(writes))
             .map_err(|it| self.fail(writer, &it))?;
         self.index.publish(&touched, &bodies, documents);
+        Ok(())
+    }
+
+    /// Appends the records of a batch to the journal.
+    fn append(
+        &self,
+        batch: &Batch<'_>,
+        writer: &mut WriterState,
+    ) -> std::result::Result<(), Failed> {
+        let journal = &self.records.journal;
+        let mut done = 0;
+        for end in batch.appends.iter().copied().chain([batch.records.len()]) {
+            let after = batch.first_sequence - 1 + done as u64;
+            match journal.append(after, &batch.records[done..end]) {
+                Ok(()) => done = end,
+                Err(refused) if done == 0 => return Err(Failed::Refused(refused)),
+                // The journal has the first records of the batch.
+                Err(refused) => return Err(self.fail(writer, &refused.error(journal))),
+            }
+        }
         Ok(())
     }
 

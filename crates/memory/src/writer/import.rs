@@ -215,11 +215,16 @@ fn place(
             ImportProblem::taken(line, here)
         }));
     }
-    let Some(last) = memory.versions.last() else { return Ok(Ok((here, Fit::Other))) };
-    // An earlier import may have mapped it already.
-    for copy in batch.txn.duplicates(&last.body)? {
-        if !ids.used.contains(&copy) && self::fit(memory, copy, batch)? == Fit::Same {
-            return Ok(Ok((copy, Fit::Same)));
+    if memory.versions.is_empty() {
+        return Ok(Ok((here, Fit::Other)));
+    }
+    // An earlier import may have mapped it already, if only its older versions.
+    for version in memory.versions.iter().rev() {
+        for copy in batch.txn.duplicates(&version.body)? {
+            let fit = self::fit(memory, copy, batch)?;
+            if !ids.used.contains(&copy) && matches!(fit, Fit::Same | Fit::Continues(_)) {
+                return Ok(Ok((copy, fit)));
+            }
         }
     }
     let fresh = MemoryId::new(batch.txn.next_id()?)
@@ -280,6 +285,10 @@ fn push_memory(
             Record::Update { id, version: it.version, at, body }
         };
         batch.push(&record)?;
+        // The newest version of a memory has a text, unless it is deleted.
+        if it.body.text.is_some() {
+            batch.may_end_append();
+        }
     }
     match memory.deleted_at() {
         // A deletion without versions prevents that the id is reused.

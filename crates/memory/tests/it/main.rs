@@ -5,6 +5,7 @@
 mod concurrency;
 mod crash;
 mod duplicates;
+mod history;
 mod kill;
 #[path = "../../../../tests/killed_repair.rs"]
 mod killed_repair;
