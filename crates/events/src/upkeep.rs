@@ -1,16 +1,17 @@
 //! Retention, compaction, export and status.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::atomic::Ordering;
 
-use waypost_log::Keep;
+use waypost_log::{Entry, Keep};
 use waypost_time::Timestamp;
 
 use crate::bus::{Bus, decode, malformed};
-use crate::codec::Stored;
+use crate::codec::{self, Malformed, Stored};
 use crate::floor;
 use crate::index::{SPAN_EVENTS, block_of};
-use crate::{Error, Result, Status};
+use crate::{Data, Error, Result, Status};
 
 /// Number of the log's files that one call of [`Bus::retain`] checks, about 20 ms each.
 const SEGMENTS_CHECKED: usize = 8;
@@ -135,6 +136,36 @@ impl Bus {
         })
     }
 
+    /// Replaces the data of events, and removes what they had from the files; ids, types, times and
+    /// the order stay. Returns how many were replaced: events that do not exist, or were dropped,
+    /// are skipped. Takes time proportional to the log.
+    ///
+    /// Each file of the log is replaced at once: a crash leaves every event as it was or replaced.
+    /// An idempotency key still belongs to the data that its event was published with, unless the
+    /// index is rebuilt: then it belongs to the new data.
+    pub fn replace_data(&self, data: &BTreeMap<u64, Data>) -> Result<u64> {
+        if data.is_empty() {
+            return Ok(0);
+        }
+        let _one_at_a_time = self.upkeep.lock();
+        let _writes_alone = self.settling.lock();
+        // The keys of these events are in the block store from now on, not only in the log.
+        self.save_keys()?;
+        self.block_store.sync()?;
+        let mut failed = None;
+        let compacted = self
+            .log
+            .compact(&mut |entry| {
+                let Some(data) = data.get(&entry.sequence) else { return Keep::Yes };
+                with_data(entry, data).unwrap_or_else(|it| {
+                    failed.get_or_insert(malformed(entry.sequence, it));
+                    Keep::Yes
+                })
+            })
+            .map_err(|it| self.log_error(&it))?;
+        failed.map_or(Ok(compacted.replaced), Err)
+    }
+
     /// Writes the events from `from` on as JSON, one a line: `{"id", "type", "data", "time",
     /// "source", "root", "cause", "depth", "flows"}`, where `time` is in milliseconds since 1970.
     /// Returns the number of events; events published meanwhile are not included.
@@ -177,4 +208,13 @@ impl Bus {
             fault: self.fault(),
         }
     }
+}
+
+/// The record of an event with other data.
+fn with_data(entry: &Entry, data: &Data) -> std::result::Result<Keep, Malformed> {
+    let stored = Stored::read(entry.kind, entry.version, &entry.payload)?;
+    let key = stored.idempotency_key()?;
+    let mut event = stored.event(entry.sequence)?;
+    event.data = data.clone();
+    Ok(Keep::Replace(codec::encode(&event, key.as_ref())))
 }

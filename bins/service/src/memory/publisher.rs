@@ -6,12 +6,16 @@
 //! crashes. It gets exactly one: the idempotency key is made from the note, whose position never
 //! changes, and the store records the position long before the bus forgets a key.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use waypost_events::{Bus, Data, Draft, Error, InvalidData, Lineage, Number, Refused, Value};
+use waypost_events::{
+    Bus, Data, Draft, Error, Event, InvalidData, Lineage, Number, Pattern, Query, Refused, Value,
+};
 use waypost_memory::{LinkKind, MemoryId, Notice, Reindexed, Store, Summary};
 
 use crate::clock::now;
@@ -22,6 +26,12 @@ use crate::wake::Wake;
 const TITLE_CHARS_MAX: usize = 200;
 /// Notes whose events are published as one batch.
 const NOTES_AT_ONCE: usize = 500;
+
+/// Events that are read at once to find those whose memory was purged.
+const EVENTS_AT_ONCE: usize = 1000;
+
+const ADDED: &str = "memory:added";
+const TITLE: &str = "title";
 
 /// More than 128 random bits.
 const RUN_CHARS: usize = 22;
@@ -88,6 +98,8 @@ pub(crate) struct Publisher {
     is_on: bool,
     /// Whether notes wait because publishing failed.
     is_behind: AtomicBool,
+    /// Held from reading a note to publishing its event.
+    publishing: Mutex<()>,
 }
 
 impl Publisher {
@@ -103,6 +115,7 @@ impl Publisher {
             wake: Arc::clone(wake),
             is_on,
             is_behind: AtomicBool::new(false),
+            publishing: Mutex::default(),
         }
     }
 
@@ -132,6 +145,7 @@ impl Publisher {
     /// Publishes the notes; `false` if a retry is necessary.
     fn publish_noted(&self) -> bool {
         loop {
+            let _erasing_waits = self.publishing.lock();
             let notices = self.store.notices(NOTES_AT_ONCE);
             let Some(last) = notices.last().map(|it| it.sequence) else { return true };
             let drafts: Vec<Draft> = notices.into_iter().filter_map(event_of).collect();
@@ -163,6 +177,43 @@ impl Publisher {
         }
     }
 
+    /// Erases the titles of memories whose first text is removed, or is removed by the next purge,
+    /// from their events.
+    pub(crate) fn erase_forgotten(&self) -> Result<Result<u64, Error>, waypost_memory::Error> {
+        let _no_title_is_being_published = self.publishing.lock();
+        let pattern: Pattern = ADDED.parse().expect("a type is a pattern");
+        let query = Query::default().with_pattern(pattern).with_limit(EVENTS_AT_ONCE);
+        let (mut after, mut erased) = (self.events.first() - 1, BTreeMap::new());
+        loop {
+            let page = match self.events.read(&query.clone().with_after(after)) {
+                Ok(page) => page,
+                // Retention drops events meanwhile.
+                Err(Error::Gone { .. }) if after + 1 < self.events.first() => {
+                    after = self.events.first() - 1;
+                    continue;
+                }
+                Err(error) => return Ok(Err(error)),
+            };
+            for event in page.events {
+                if event.data.get(TITLE).is_some() && self.is_forgotten(&event)? {
+                    erased.insert(event.id, without_title(&event.data));
+                }
+            }
+            if page.next_after == after {
+                return Ok(self.events.replace_data(&erased));
+            }
+            after = page.next_after;
+        }
+    }
+
+    fn is_forgotten(&self, event: &Event) -> Result<bool, waypost_memory::Error> {
+        let id = match event.data.get("id") {
+            Some(Value::Number(number)) => number.to_json().as_u64(),
+            _ => None,
+        };
+        id.and_then(MemoryId::new).map_or(Ok(false), |id| self.store.is_forgotten(id))
+    }
+
     /// Publishes that the index was rebuilt. No request waits for it: a failure is logged.
     pub(crate) fn reindexed(&self, done: &Reindexed, lineage: Lineage) {
         if !self.is_on {
@@ -192,6 +243,17 @@ impl Publisher {
         }
         self.wake.publishing_soon();
     }
+}
+
+/// The data of an event whose memory was purged.
+fn without_title(data: &Data) -> Data {
+    let kept = data.iter().filter(|(name, _)| *name != TITLE);
+    let kept = kept.map(|(name, value)| (name, value.clone()));
+    let mut erased = Data::default();
+    for (name, value) in kept.chain([("erased", Value::from(true))]) {
+        erased.insert(name, value).expect("it has no more names than before");
+    }
+    erased
 }
 
 /// The note for a change, from which its event is published.
@@ -234,10 +296,10 @@ fn drafted(
             let values = vec![
                 ("id", number(id.get())),
                 ("type", Value::Text(kind)),
-                ("title", Value::Text(title)),
+                (TITLE, Value::Text(title)),
                 ("space", Value::Text(space.clone())),
             ];
-            ("memory:added", values, Some(space))
+            (ADDED, values, Some(space))
         }
         (None, Some(StoredLink { from, to, kind, space })) => {
             let values =

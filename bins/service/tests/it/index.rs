@@ -67,6 +67,51 @@ fn compaction_takes_deleted_contents_off_the_disk() {
     assert!(!history.contains("0451"), "{history}");
 }
 
+/// The data of the `memory:added` events, once there are so many.
+fn added(service: &Service, count: usize) -> Vec<Value> {
+    until(|| {
+        let events = service.get("/api/events?pattern=memory:added").json();
+        let events = events.as_array().cloned().unwrap_or_default();
+        let data: Vec<Value> = events.iter().map(|it| it["data"].clone()).collect();
+        if data.len() >= count { Ok(data) } else { Err(format!("{data:?}")) }
+    })
+}
+
+#[test]
+fn compaction_erases_the_titles_of_purged_memories_from_their_events() {
+    let service = Service::start();
+    let (deleted, changed, kept) =
+        (service.add("code 0451"), service.add("code 1234"), service.add("code 9999"));
+    let before = added(&service, 3);
+    assert_eq!(before[0]["title"], "code 0451");
+    service.delete(&format!("/api/memory/{deleted}"));
+    let patch = json!({"content": "changed"});
+    let path = format!("/api/memory/{changed}");
+    let patched = service.send("PATCH", &path, &service.token, patch.to_string().as_bytes());
+    assert_eq!(patched.status, 200, "{}", patched.text());
+    for _ in 0..2 {
+        assert_eq!(service.post("/api/memory/compact", &json!({"versions": 1})).status, 200);
+        let after = added(&service, 3);
+        let erased =
+            |id: u64| json!({"id": id, "type": "note", "space": "default", "erased": "true"});
+        assert_eq!(after, [erased(deleted), erased(changed), before[2].clone()]);
+    }
+    assert_eq!(before[2]["id"], kept);
+    let mut folders = vec![service.folder.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.is_file() {
+                let bytes = std::fs::read(&path).expect("a file");
+                let has = |text: &[u8]| bytes.windows(text.len()).any(|it| it == text);
+                assert!(!has(b"code 0451") && !has(b"code 1234"), "{}", path.display());
+            }
+        }
+    }
+}
+
 #[test]
 fn compaction_keeps_as_many_versions_as_it_is_told() {
     let service = Service::start();

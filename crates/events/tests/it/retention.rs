@@ -45,6 +45,53 @@ fn the_newest_stay_and_stay_gone_after_opening_again() {
 }
 
 #[test]
+fn replaced_data_is_in_no_file_and_everything_else_stays() {
+    let dir = folder();
+    let secret = |number: u64| {
+        let mut draft = keyed("a:b", &format!("key-{number}")).with_space("team");
+        draft.data = data(&format!(r#"{{"number":{number},"title":"secret {number}"}}"#));
+        draft
+    };
+    let (bus, _) = Bus::open(dir.path(), &options()).unwrap();
+    for number in 1..=2_000 {
+        bus.publish(secret(number), at(number)).unwrap();
+    }
+    let before = all(&bus);
+    let erased = |id: u64| data(&format!(r#"{{"number":{id},"erased":"true"}}"#));
+    let replaced = [1, 700, 2_000, 2_001].map(|id| (id, erased(id))).into();
+    assert_eq!(bus.replace_data(&replaced).unwrap(), 3);
+    let mut expected = before;
+    for id in [1, 700, 2_000] {
+        expected[id as usize - 1].data = erased(id);
+    }
+    let look = |bus: &Bus| {
+        assert_eq!(all(bus), expected);
+        // The key belongs to what was published.
+        assert_eq!(bus.publish(secret(700), NOW).unwrap().event.id, 700);
+        assert_eq!((bus.first(), bus.last()), (1, 2_000));
+    };
+    look(&bus);
+    drop(bus);
+    let (bus, opened) = Bus::open(dir.path(), &options()).unwrap();
+    assert_eq!(opened.index_rebuilt, None);
+    look(&bus);
+    let mut folders = vec![dir.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).unwrap();
+            let has = |text: &str| bytes.windows(text.len()).any(|it| it == text.as_bytes());
+            assert!(!has("secret 700") && !has("secret 2000"), "{}", path.display());
+        }
+    }
+    assert_eq!(publish(&bus, "a:b").id, 2_001);
+}
+
+#[test]
 fn old_ones_go_up_to_the_first_that_is_not() {
     let dir = folder();
     let keep = keeping(Retention::default().with_age(Duration::from_secs(1)));

@@ -96,6 +96,8 @@ impl Store {
             }
             Ok(())
         })?;
+        let forgotten: HashSet<MemoryId> =
+            purged.iter().copied().chain(below.iter().map(|it| it.0)).collect();
         let purges = purged.chunks(DROPPED_AT_ONCE).map(|it| Command::Purge { ids: it.to_vec() });
         let forgets =
             below.chunks(DROPPED_AT_ONCE).map(|it| Command::Forget { below: it.to_vec() });
@@ -105,6 +107,7 @@ impl Store {
                 _ => return Err(Error::Unavailable("the purge was lost".to_owned())),
             }
         }
+        self.writer.outbox.forget(&forgotten);
         Ok(dropped)
     }
 

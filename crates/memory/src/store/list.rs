@@ -88,6 +88,18 @@ impl Store {
         Ok(versions)
     }
 
+    /// Whether the text that a memory was added with is removed, or will be by the next
+    /// [purge](crate::Compaction): the memory is deleted, or the text of its first version is gone.
+    /// `false` for an id that was never used.
+    pub fn is_forgotten(&self, id: MemoryId) -> Result<bool> {
+        let Some(head) = self.records.head(id)? else { return Ok(false) };
+        if head.deleted_at.is_some() || head.version == 1 {
+            return Ok(head.deleted_at.is_some());
+        }
+        let versions = self.records.stored_versions(id)?;
+        Ok(versions.first().is_some_and(|(_, it)| it.sequence.is_none()))
+    }
+
     fn version(&self, version: u32, stored: StoredVersion) -> Result<Version> {
         let valid_from = stored.valid_from;
         Ok(Version::of(version, valid_from, self.records.whole_body(stored)?))

@@ -9,7 +9,7 @@
 //!
 //! A compaction keeps every unpublished note.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -114,6 +114,15 @@ impl Saved {
 }
 
 impl Outbox {
+    /// Removes what waiting notes say of memories whose texts were removed.
+    pub(crate) fn forget(&self, ids: &HashSet<MemoryId>) {
+        let mut waiting = self.waiting.lock();
+        let added = waiting.notices.iter_mut().filter_map(|it| it.added.as_mut());
+        for summary in added.filter(|it| ids.contains(&it.id)) {
+            (summary.kind, summary.title) = Default::default();
+        }
+    }
+
     /// Reads the unpublished notes when the store is opened.
     pub(crate) fn load(records: &Records) -> Result<Self> {
         let outbox = Self::default();

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use waypost_api as api;
-use waypost_memory::{Compaction, Reindex, ReindexProgress, Store};
+use waypost_memory::{Compacted, Compaction, Reindex, ReindexProgress, Store};
 
 use crate::app::App;
 use crate::clock::now;
@@ -127,7 +127,7 @@ pub(super) async fn compact(
     let store = app.whole(&caller)?.store;
     let measured = Arc::clone(&app);
     let compacting = tokio::task::spawn_blocking(move || {
-        let done = store.compact(what);
+        let done = purge(&measured, &store, what);
         measured.disk.measure();
         drop(slot);
         done
@@ -139,4 +139,14 @@ pub(super) async fn compact(
         purged_versions: done.purged_versions,
     };
     Ok(json(StatusCode::OK, &result))
+}
+
+/// Removes texts from the memories and from the events about them.
+fn purge(app: &App, store: &Store, what: Compaction) -> Result<Compacted, Failure> {
+    // First, so that no crash leaves the title of a memory that is purged; and again for those that
+    // were deleted meanwhile, and for versions.
+    app.publisher.erase_forgotten()??;
+    let done = store.compact(what)?;
+    app.publisher.erase_forgotten()??;
+    Ok(done)
 }
