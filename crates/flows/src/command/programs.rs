@@ -27,8 +27,7 @@ pub(super) fn base(program: &str) -> &str {
 pub(super) fn role(program: &str) -> Role {
     let base = base(program);
     let name = base.strip_suffix(".exe").unwrap_or(base);
-    let unversioned = name.trim_end_matches(|it: char| it.is_ascii_digit() || ".-_".contains(it));
-    let is = |list: &[&str]| list.contains(&name) || list.contains(&unversioned);
+    let is = |list: &[&str]| list.contains(&name) || list.contains(&unversioned(name));
     match name {
         "find" | "gfind" => Role::Find,
         "git" => Role::Git,
@@ -39,6 +38,11 @@ pub(super) fn role(program: &str) -> Role {
         _ if is(RUNNERS) => Role::Runner,
         _ => Role::Other,
     }
+}
+
+/// The name of a program without a version suffix.
+pub(super) fn unversioned(name: &str) -> &str {
+    name.trim_end_matches(|it: char| it.is_ascii_digit() || ".-_".contains(it))
 }
 
 /// Whether a program of this name runs files passed as arguments.
@@ -523,6 +527,15 @@ const INTERPRETERS: &[&str] = &[
 
 /// Programs whose script is not their first operand: it must be given by an option.
 pub(super) const SCRIPT_BY_OPTION: &[&str] = &["awk", "gawk", "mawk", "nawk", "sed", "gsed"];
+
+/// Interpreters that run each of their operands as a script.
+pub(super) const SCRIPTS_READERS: &[&str] = &["csi", "gnuplot", "jshell", "newlisp", "swipl"];
+
+/// Runners that a program to run follows, after their own arguments.
+pub(super) const PREFIXES: &[&str] = &[
+    "chrt", "doas", "env", "flock", "ionice", "nice", "nohup", "setsid", "stdbuf", "sudo",
+    "taskset", "time", "timeout", "unshare", "xargs",
+];
 
 const RUNNERS: &[&str] = &[
     "7z",

@@ -1,8 +1,8 @@
 //! Where in a simple command a value may occur: the rules shared by `command:` and `exec:`.
 
 use super::programs::{
-    BUILTINS, CALM_BUILTINS, FILTERS, NAMING_BUILTINS, Role, SCRIPT_BY_OPTION, STDIN_READERS, base,
-    is_code_option, names_interpreter, role,
+    BUILTINS, CALM_BUILTINS, FILTERS, NAMING_BUILTINS, PREFIXES, Role, SCRIPT_BY_OPTION,
+    SCRIPTS_READERS, STDIN_READERS, base, is_code_option, names_interpreter, role, unversioned,
 };
 use super::word::{Part, Word};
 use crate::declared::Class;
@@ -40,7 +40,9 @@ fn check_text(words: &[Word], idx: usize) -> Result<(), Refused> {
         return check_builtin(base(&program), words, idx);
     }
     match role(&program) {
-        Role::Interpreter if !follows_script(&program, before) => {
+        Role::Interpreter
+            if !follows_script(&program, before) || is_of_interpreter(&program, words, idx) =>
+        {
             return refused(
                 at,
                 &format!(
@@ -60,10 +62,8 @@ fn check_text(words: &[Word], idx: usize) -> Result<(), Refused> {
                 "can be used with find only after -name, -iname, -path or -newer, without -exec",
             );
         }
-        Role::Git if !git_takes(before) => {
-            return refused(at, "can be used only with git subcommands that run no programs");
-        }
-        Role::Forge if !forge_takes(before) => {
+        Role::Git => check_git(words, idx)?,
+        Role::Forge if !forge_takes(&program, before) => {
             return refused(
                 at,
                 &format!(
@@ -77,10 +77,10 @@ fn check_text(words: &[Word], idx: usize) -> Result<(), Refused> {
                 &format!("can be used with {program} only as --arg NAME VALUE: the rest is code"),
             );
         }
-        Role::Tar if operands(before) < 2 => {
+        Role::Tar if !is_member(words, idx) => {
             return refused(
                 at,
-                "cannot be the archive name of tar, which may refer to another machine",
+                "can be used with tar only as the name of a file to pack or unpack: any other may be an archive on another machine, or a list with options",
             );
         }
         _ => {}
@@ -112,7 +112,7 @@ fn check_ctl(words: &[Word], idx: usize) -> Result<(), Refused> {
     let (at, before) = (words[idx].at, &words[1..idx]);
     let literals: Vec<String> = before.iter().filter_map(Word::literal).collect();
     let is_before = |wanted: &str| literals.iter().any(|it| it == wanted);
-    if operands(before) == 0 || literals.last().is_some_and(|it| it == "flows") {
+    if is_ctl_subcommand(before) {
         return refused(at, "cannot choose the subcommand of ctl");
     }
     if is_before("allow") {
@@ -128,6 +128,18 @@ fn check_ctl(words: &[Word], idx: usize) -> Result<(), Refused> {
         return refused(at, "in --data could add keys; write --set key={{data.key}}");
     }
     Ok(())
+}
+
+/// Whether the next word may be the subcommand of `ctl` or of one of its groups.
+fn is_ctl_subcommand(before: &[Word]) -> bool {
+    let group = operand_places(before).next();
+    let is_group = |it: usize| {
+        let name = before[it].literal();
+        name.is_some_and(|it| {
+            ["config", "events", "flows", "mesh", "model", "token"].contains(&it.as_str())
+        })
+    };
+    group.is_none_or(|it| is_group(it) && operands(&before[it + 1..]) == 0)
 }
 
 /// Whether a word contains one of these letters, and starts with at most one dash.
@@ -165,7 +177,23 @@ fn is_plain_option(program: &str, word: &str) -> bool {
     if program.ends_with("sh") {
         return letters.is_some_and(|it| it.bytes().all(|it| b"eux".contains(&it)));
     }
-    matches!(word, "-u" | "-B" | "-w")
+    match unversioned(program) {
+        "python" | "pypy" => matches!(word, "-u" | "-B"),
+        "perl" | "ruby" => word == "-w",
+        _ => false,
+    }
+}
+
+/// Whether a word after the script may still be one for the interpreter: another script, or an
+/// option or its argument.
+fn is_of_interpreter(program: &str, words: &[Word], idx: usize) -> bool {
+    let follows_option = words[1..idx].last().and_then(Word::literal).is_some_and(|it| {
+        // The script itself comes after -f.
+        idx > 3 && it.starts_with('-') && it != "--"
+    });
+    SCRIPTS_READERS.contains(&base(program))
+        || (SCRIPT_BY_OPTION.contains(&base(program))
+            && (follows_option || words[idx].prefix().starts_with('-')))
 }
 
 fn check_builtin(program: &str, words: &[Word], idx: usize) -> Result<(), Refused> {
@@ -210,11 +238,32 @@ fn check_builtin(program: &str, words: &[Word], idx: usize) -> Result<(), Refuse
     }
 }
 
-/// The number of words that are neither options nor directly after one.
+/// The number of words that are certainly operands.
 fn operands(words: &[Word]) -> usize {
+    operand_places(words).count()
+}
+
+/// The places of the words that are neither options nor directly after one, whose argument they
+/// could be. An expansion without quotes may be no word.
+fn operand_places(words: &[Word]) -> impl Iterator<Item = usize> {
     let is_option = |it: &Word| it.prefix().starts_with('-');
-    let after_option = |idx: usize| idx > 0 && is_option(&words[idx - 1]);
-    (0..words.len()).filter(|it| !is_option(&words[*it]) && !after_option(*it)).count()
+    let after_option = move |idx: usize| idx > 0 && is_option(&words[idx - 1]);
+    (0..words.len())
+        .filter(move |it| !is_option(&words[*it]) && !after_option(*it))
+        .filter(|it| !words[*it].may_vanish())
+}
+
+/// Whether the word at `idx` is the name of a file in an archive of `tar`.
+fn is_member(words: &[Word], idx: usize) -> bool {
+    // Letters without a dash that take no argument; each other one takes one of the next words.
+    const FLAGS: &str = "cdrtuxAajJmOpPSvwWzZ";
+    let before = &words[1..idx];
+    let Some(first) = before.first().and_then(Word::literal) else { return false };
+    let named = first.chars().filter(|it| !first.starts_with('-') && !FLAGS.contains(*it)).count();
+    let last = before.last().map(Word::prefix).unwrap_or_default();
+    (first.starts_with('-') || operands(before) > named)
+        && (!last.starts_with('-') || last == "--")
+        && !words[idx].prefix().starts_with('-')
 }
 
 fn is_searched_for(words: &[Word], idx: usize) -> bool {
@@ -267,8 +316,48 @@ const GIT: [&str; 37] = [
     "tag",
     "update-ref",
 ];
-/// Those whose first operand is a repository, which a text must not name.
+/// Those whose first operand is a repository, which a text must not name: git runs the hooks of a
+/// repository in a folder.
 const GIT_REMOTE: [&str; 3] = ["fetch", "pull", "push"];
+/// Their options that take no separate argument, by git 2.47. Any other may take the next word.
+const GIT_REMOTE_FLAGS: [&str; 35] = [
+    "--",
+    "--all",
+    "--append",
+    "--atomic",
+    "--autostash",
+    "--delete",
+    "--dry-run",
+    "--ff-only",
+    "--follow-tags",
+    "--force",
+    "--force-if-includes",
+    "--force-with-lease",
+    "--ipv4",
+    "--ipv6",
+    "--keep",
+    "--mirror",
+    "--no-edit",
+    "--no-ff",
+    "--no-rebase",
+    "--no-tags",
+    "--no-thin",
+    "--no-verify",
+    "--porcelain",
+    "--progress",
+    "--prune",
+    "--prune-tags",
+    "--quiet",
+    "--rebase",
+    "--set-upstream",
+    "--squash",
+    "--tags",
+    "--thin",
+    "--unshallow",
+    "--update-shallow",
+    "--verbose",
+];
+const GIT_REMOTE_LETTERS: &str = "46adfknpqtuv";
 
 /// The position of git's subcommand, after git's own options.
 fn git_subcommand(before: &[Word]) -> Option<(usize, String)> {
@@ -293,27 +382,68 @@ fn git_subcommand(before: &[Word]) -> Option<(usize, String)> {
     None
 }
 
-fn git_takes(before: &[Word]) -> bool {
-    let Some((at, subcommand)) = git_subcommand(before) else { return false };
-    let rest = &before[at + 1..];
-    GIT.contains(&subcommand.as_str())
-        && (!GIT_REMOTE.contains(&subcommand.as_str())
-            || rest.iter().any(|it| it.literal().is_some_and(|it| !it.starts_with('-'))))
+fn check_git(words: &[Word], idx: usize) -> Result<(), Refused> {
+    let (at, before) = (words[idx].at, &words[1..idx]);
+    let found = git_subcommand(before).filter(|(_, it)| GIT.contains(&it.as_str()));
+    let Some((place, subcommand)) = found else {
+        return refused(at, "can be used only with git subcommands that run no programs");
+    };
+    // Options may also come after the text.
+    let several = subcommand == "fetch" && words.iter().any(is_multiple);
+    let is_remote = GIT_REMOTE.contains(&subcommand.as_str());
+    if is_remote && (several || !names_repository(&before[place + 1..])) {
+        let what = format!(
+            "could name the repository of git {subcommand}, whose hooks would run; write the repository before it, without options between the two, as in git {subcommand} origin {{{{data.branch}}}}"
+        );
+        return refused(at, &what);
+    }
+    Ok(())
 }
 
-fn forge_takes(before: &[Word]) -> bool {
-    let first = before.first().and_then(Word::literal);
-    first.is_some_and(|it| {
-        !it.starts_with('-')
-            && !["alias", "extension", "extensions", "ext", "codespace", "cs", "config"]
-                .contains(&it.as_str())
+/// Whether `git fetch` may read it as `--multiple`, after which each operand is a repository.
+fn is_multiple(word: &Word) -> bool {
+    let prefix = word.prefix();
+    prefix.starts_with("--m") || has_letter(word, "m") && prefix.starts_with('-')
+}
+
+/// Whether one of these words is certainly the repository: not an option, nor after one that may
+/// take it as its argument.
+fn names_repository(words: &[Word]) -> bool {
+    let is_flag = |it: &str| {
+        let letters = it.strip_prefix('-').filter(|it| !it.is_empty());
+        GIT_REMOTE_FLAGS.contains(&it)
+            || letters.is_some_and(|it| it.chars().all(|it| GIT_REMOTE_LETTERS.contains(it)))
+    };
+    let takes_next = |option: &Word| {
+        let prefix = option.prefix();
+        (prefix.is_empty() && option.literal().is_none())
+            || (prefix.starts_with('-') && !prefix.contains('=') && !is_flag(&prefix))
+    };
+    (0..words.len()).any(|idx| {
+        words[idx].literal().is_some_and(|it| !it.starts_with('-'))
+            && (idx == 0 || !takes_next(&words[idx - 1]))
     })
+}
+
+fn forge_takes(program: &str, before: &[Word]) -> bool {
+    let Some(first) = before.first().and_then(Word::literal) else { return false };
+    if base(program) == "hub" {
+        // Its other subcommands are those of git.
+        return ["api", "compare", "gist", "issue", "pr", "pull-request", "release"]
+            .contains(&first.as_str());
+    }
+    !first.starts_with('-')
+        && !["alias", "extension", "extensions", "ext", "codespace", "cs", "config"]
+            .contains(&first.as_str())
 }
 
 /// Whether the last two words are `--arg NAME`: data follows.
 fn is_jq_value(before: &[Word]) -> bool {
-    let option = before.len().checked_sub(2).map(|it| &before[it]);
-    option.and_then(Word::literal).is_some_and(|it| it == "--arg")
+    let literal = |back: usize| before.len().checked_sub(back).and_then(|it| before[it].literal());
+    // The two words after one of these belong to it, even if the first is `--arg`.
+    let takes_two = ["--arg", "--argfile", "--argjson", "--rawfile", "--slurpfile"];
+    literal(2).is_some_and(|it| it == "--arg")
+        && literal(3).is_none_or(|it| !takes_two.contains(&it.as_str()))
 }
 
 /// Checks that a program may be at the end of a pipe that carries a text.
@@ -406,9 +536,18 @@ pub(crate) fn check_beside(words: &[Word]) -> Result<(), Refused> {
 /// Whether an option gives an interpreter its code, so that it does not read standard input.
 fn has_inline_code(program: &str, words: &[Word]) -> bool {
     let is_shell = base(program).ends_with("sh");
-    let letters = if is_shell { "c" } else { "ceEmpr" };
+    let letters = match unversioned(base(program)) {
+        _ if is_shell => "c",
+        "python" | "pypy" => "cm",
+        "node" | "nodejs" => "ep",
+        "php" => "r",
+        _ => "ceE",
+    };
+    // Before them only options that take no argument: in -Ie, the e is one.
     let gives_code = |it: String| match it.strip_prefix('-') {
-        Some(short) if !short.starts_with('-') => short.contains(|it| letters.contains(it)),
+        Some(short) if !short.starts_with('-') => short
+            .trim_start_matches(|it| "abilnpsuwxBOSTW".contains(it) && !letters.contains(it))
+            .starts_with(|it| letters.contains(it)),
         Some(long) => !is_shell && long.starts_with("-eval"),
         None => false,
     };
@@ -522,6 +661,11 @@ fn is_script(words: &[Word], idx: usize) -> bool {
     let names = |it: &Word| it.literal().is_some_and(|it| role(&it) == Role::Interpreter);
     let Some(at) = words[..idx].iter().rposition(names) else { return false };
     let (program, before) = (words[at].literal().unwrap_or_default(), &words[at + 1..idx]);
+    if SCRIPTS_READERS.contains(&base(&program)) {
+        // The words after `gnuplot -c FILE` are the script's.
+        let is_own = before.iter().any(|it| it.literal().as_deref() == Some("-c"));
+        return !is_own && !words[idx].prefix().starts_with('-');
+    }
     if SCRIPT_BY_OPTION.contains(&base(&program)) {
         let is_file = |it: String| it == "-f" || it == "--file";
         return words[idx].prefix().starts_with("-f")
@@ -539,12 +683,9 @@ fn chooses(program: &str, words: &[Word], idx: usize) -> bool {
     match role(program) {
         _ if NAMING_BUILTINS.contains(&program) => true,
         _ if program == "printf" => before.first().is_some_and(|it| it.prefix().starts_with("-v")),
-        _ if base(program) == "ctl" => {
-            operands(before) == 0
-                || before.last().and_then(Word::literal).is_some_and(|it| it == "flows")
-        }
+        _ if base(program) == "ctl" => is_ctl_subcommand(before),
         Role::Interpreter => word.lead_is_name() && operands(before) == 0,
-        Role::Runner => operands(before) < 2,
+        Role::Runner => chooses_program(words, idx),
         Role::Git => git_subcommand(before).is_none(),
         Role::Forge => before.first().is_none_or(|it| it.prefix().starts_with('-')),
         Role::Find | Role::Jq | Role::Tar | Role::Other => before
@@ -552,6 +693,23 @@ fn chooses(program: &str, words: &[Word], idx: usize) -> bool {
             .and_then(Word::literal)
             .is_some_and(|it| ["-exec", "-execdir", "-ok", "-okdir"].contains(&it.as_str())),
     }
+}
+
+/// Whether a word after a program that runs its arguments, or after another such one that it runs,
+/// may be the name of the program to run.
+fn chooses_program(words: &[Word], idx: usize) -> bool {
+    let is_prefix = |it: &Word| it.literal().is_some_and(|it| PREFIXES.contains(&base(&it)));
+    let at = words[..idx].iter().rposition(is_prefix).unwrap_or_default();
+    let program = words[at].literal().unwrap_or_default();
+    let before = &words[at + 1..idx];
+    // The first operand of most is not the program: `timeout 5 ./x`.
+    let (has_own, sets) = match base(&program) {
+        "env" => (0, true),
+        "doas" | "sudo" => (1, true),
+        _ => (1, false),
+    };
+    let is_setting = |it: usize| sets && before[it].prefix().contains('=');
+    operand_places(before).filter(|it| !is_setting(*it)).count() <= has_own
 }
 
 impl Word {

@@ -40,6 +40,11 @@ impl Word {
         literals.collect()
     }
 
+    /// Whether it may be no word at all: an expansion without quotes.
+    pub(crate) fn may_vanish(&self) -> bool {
+        self.parts.iter().all(|it| *it == Part::Unknown)
+    }
+
     pub(crate) fn has(&self, wanted: impl Fn(Class) -> bool) -> bool {
         self.parts.iter().any(|it| matches!(it, Part::Value(_, class) if wanted(*class)))
     }
