@@ -1,6 +1,7 @@
 //! Flow files: the contents of a flow, and the errors of a file that cannot be read.
 
 mod action;
+mod brackets;
 mod invalid;
 mod judge;
 mod read;

@@ -14,6 +14,11 @@ use crate::trusted;
 use crate::value::{Given, Value};
 
 const BYTES_MAX: u64 = 1024 * 1024;
+/// The YAML parser compares each token with every open `[` and `{`: with these limits, a file of
+/// the largest size takes half a second.
+const BRACKETS_MAX: usize = 1000;
+/// The most lines that begin with `%`: the parser compares each with all before it.
+const DIRECTIVES_MAX: usize = 100;
 /// The section of the user's file with settings for single projects.
 const PROJECTS: &str = "projects";
 
@@ -93,12 +98,38 @@ fn parse(bytes: &[u8], path: &Path, part: Part, reading: &Reading) -> Result<()>
         error(line, column, "invalid UTF-8".to_owned())
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if let Some((line, column, message)) = excess(text) {
+        return Err(error(line, column, message));
+    }
     let level = Level { section: None, part, reading };
     level.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|yaml| {
         let (line, column) = yaml.location().map_or((1, 1), |at| (at.line(), at.column()));
         let message = reading.fault.borrow_mut().take().unwrap_or_else(|| yaml.to_string());
         error(line, column, message)
     })
+}
+
+/// What makes a text one for which the parser takes too long, with its line and column.
+fn excess(text: &str) -> Option<(usize, usize, String)> {
+    let bracket = text.match_indices(['[', '{']).nth(BRACKETS_MAX).map(|(at, _)| {
+        let message = format!(
+            "more than {BRACKETS_MAX} [ and {{; write lists as lines with -, and sections as lines with key: value"
+        );
+        (at, message)
+    });
+    let breaks = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
+    let directive = || {
+        let begins = |at: usize| at == 0 || text[..at].ends_with(breaks);
+        let (at, _) = text.match_indices('%').filter(|(at, _)| begins(*at)).nth(DIRECTIVES_MAX)?;
+        let message = format!(
+            "more than {DIRECTIVES_MAX} lines begin with %; settings need no directives, so remove them"
+        );
+        Some((at, message))
+    };
+    let (at, message) = bracket.or_else(directive)?;
+    let before = &text[..at];
+    let column = 1 + before.chars().rev().take_while(|it| *it != '\n').count();
+    Some((1 + before.matches('\n').count(), column, message))
 }
 
 /// What was read so far. The parser knows the position of an error, and this knows its message.

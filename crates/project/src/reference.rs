@@ -44,6 +44,7 @@ limits:
 ```
 
 An unknown key, a duplicate key and an invalid value are errors that name the line.
+A file has at most 1 MiB, 1000 `[` and `{`, and 100 lines that begin with `%`.
 Relative paths start from the project folder; in flags and variables from the current folder; in your own file, for settings of all projects, from that file's folder.
 `~/` is your home folder.
 Lists are YAML lists in the file, and comma-separated in variables.

@@ -178,6 +178,14 @@ fn what_is_no_yaml_of_settings_is_an_error_with_its_line() {
     }
     let (line, message) = Case::new(b"a\nlisten: \xff\n").fault();
     assert_eq!((line, message.as_str()), (2, "invalid UTF-8"));
+    let (line, message) = Case::new(format!("# [\nlisten: {}", "[".repeat(60_000))).fault();
+    assert_eq!((line, message.contains("more than 1000 [ and {")), (2, true), "{message}");
+    let (line, message) = Case::new("%TAG !e! tag:x,1:\n".repeat(101)).fault();
+    assert_eq!(
+        (line, message.contains("more than 100 lines begin with %")),
+        (101, true),
+        "{message}"
+    );
     let (_, message) = Case::new("#".repeat(1024 * 1024 + 1)).fault();
     assert!(message.contains("exceeds"), "{message}");
     let two = Case::new("listen: 127.0.0.1:1\n---\nlisten: 127.0.0.1:2\n").fault();
