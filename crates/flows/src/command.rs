@@ -9,7 +9,7 @@ pub(crate) mod literals;
 pub(crate) mod programs;
 mod quotes;
 pub(crate) mod rules;
-mod tree;
+pub(crate) mod tree;
 pub(crate) mod word;
 
 use std::collections::BTreeSet;

@@ -3,6 +3,7 @@
 mod programs;
 mod split;
 mod trust;
+mod values;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};

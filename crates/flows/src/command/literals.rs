@@ -1,9 +1,9 @@
 //! The words of a command that may name files, from its syntax tree.
 
-use tree_sitter::{Node, Parser};
+use tree_sitter::Node;
 
 use super::programs::runs_files;
-use super::tree::children;
+use super::tree::{children, parsed};
 
 /// Whether a variable of this name changes which program or script a name stands for.
 pub(crate) fn is_resolving(name: &str) -> bool {
@@ -18,22 +18,23 @@ pub(crate) struct Literals {
     pub(crate) words: Vec<String>,
     /// A variable that it sets and that changes which program a name stands for.
     pub(crate) resolving: Option<String>,
+    /// The variables of its loops, with each of their values.
+    pub(crate) assigned: Vec<(String, String)>,
     /// Whether all of it was understood. If not, words may be missing.
     pub(crate) is_whole: bool,
 }
 
 impl Literals {
-    pub(crate) fn of(text: &str) -> Self {
-        let mut parser = Parser::new();
-        let tree = parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok();
-        let Some(tree) = tree.and_then(|()| parser.parse(text, None)) else {
-            return Self::default();
-        };
+    /// Reads a text. Nothing if its nesting makes that too expensive: the bytes that may be read,
+    /// in this text and in the words in it, are limited.
+    pub(crate) fn of(text: &str, bytes: &mut usize) -> Option<Self> {
+        *bytes = bytes.checked_sub(text.len())?;
+        let tree = parsed(text)?;
         let is_whole = !tree.root_node().has_error();
         let mut found = Self { is_whole, ..Self::default() };
         let mut waiting = vec![(tree.root_node(), false)];
         while let Some((node, is_target)) = waiting.pop() {
-            found.add(node, is_target, text);
+            found.add(node, is_target, text, bytes)?;
             let mut is_first = true;
             for child in children(node) {
                 let is_word_of_target = match node.kind() {
@@ -47,10 +48,16 @@ impl Literals {
                 waiting.push((child, is_word_of_target));
             }
         }
-        found
+        Some(found)
     }
 
-    fn add(&mut self, node: Node<'_>, is_target: bool, text: &str) {
+    fn add(
+        &mut self,
+        node: Node<'_>,
+        is_target: bool,
+        text: &str,
+        bytes: &mut usize,
+    ) -> Option<()> {
         let of = |node: Node<'_>| text.get(node.byte_range()).unwrap_or_default();
         match node.kind() {
             "command_name" | "concatenation" | "word" | "string" | "raw_string"
@@ -59,7 +66,17 @@ impl Literals {
             {
                 let mut word = String::new();
                 literal(node, text, &mut word);
+                *bytes = bytes.checked_sub(word.len())?;
                 self.words.push(word);
+            }
+            "for_statement" => {
+                let name = node.child_by_field_name("variable").map_or("", of);
+                let mut cursor = node.walk();
+                for value in node.children_by_field_name("value", &mut cursor) {
+                    let mut word = String::new();
+                    literal(value, text, &mut word);
+                    self.assigned.push((name.to_owned(), word));
+                }
             }
             "heredoc_body" => self.words.push(of(node).to_owned()),
             "variable_assignment" => {
@@ -76,11 +93,12 @@ impl Literals {
                 for word in children(node).skip(1).filter(|_| runs_files(program)) {
                     let mut argument = String::new();
                     literal(word, text, &mut argument);
-                    self.resolve(Self::of(&argument).resolving);
+                    self.resolve(Self::of(&argument, bytes)?.resolving);
                 }
             }
             _ => {}
         }
+        Some(())
     }
 
     fn resolve(&mut self, name: Option<String>) {

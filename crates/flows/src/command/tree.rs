@@ -3,9 +3,9 @@
 //! The grammar is bash's, by tree-sitter, which names the kind of every node and marks what it does
 //! not understand. Marked nodes and kinds of places not listed here are rejected.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
-use tree_sitter::{Node, Parser, Tree};
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 use super::Place;
 use super::rules::{Refused, refused};
@@ -15,12 +15,35 @@ use crate::declared::Class;
 /// The deepest nesting.
 const DEPTH_MAX: usize = 64;
 
+/// What to do about a command that takes the parser too long.
+pub(crate) const TOO_NESTED: &str =
+    "is nested too deeply to be checked; put it into a script of the project, and call that";
+
+/// The most `(`, `[` and `<<` of a text, each: the parser's time grows with the square of their
+/// number, to a tenth of a second for this one.
+pub(crate) const OPENING_MAX: usize = 500;
+
+/// The tree of a text; nothing if its nesting makes the parser try too many readings of it.
+pub(super) fn parsed(text: &str) -> Option<Tree> {
+    if ["(", "[", "<<"].iter().any(|it| text.matches(it).count() > OPENING_MAX) {
+        return None;
+    }
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    // The parser reports each hundred steps. It takes about one step for each byte.
+    let mut reports = 100 + text.len() / 10;
+    let mut progress = |_: &ParseState| {
+        reports = reports.saturating_sub(1);
+        if reports == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let mut rest = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
+    parser.parse_with_options(&mut rest, None, Some(options))
+}
+
 /// The tree of a text, if all of it is understood.
 pub(super) fn parse(text: &str) -> Result<Tree, Refused> {
-    let unread = || (0, "failed to parse the command".to_owned());
-    let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| unread())?;
-    let tree = parser.parse(text, None).ok_or_else(unread)?;
+    let tree = parsed(text).ok_or_else(|| (0, format!("the command {TOO_NESTED}")))?;
     match first_error(tree.root_node()) {
         None => Ok(tree),
         Some(at) => {
@@ -41,8 +64,9 @@ fn first_error(root: Node<'_>) -> Option<usize> {
     Some(node.start_byte())
 }
 
+/// Each child is found from the one before it: `Node::child` counts from the first.
 pub(super) fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    (0..node.child_count()).filter_map(move |it| node.child(it))
+    node.children(&mut node.walk()).collect::<Vec<_>>().into_iter()
 }
 
 fn is_first(node: Node<'_>, token: &str) -> bool {

@@ -10,10 +10,12 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use super::Problem;
-use super::split::Split;
+use super::split::{Split, with_folder};
 use super::trust::{self, Distrust};
+use super::values::{NAME_BYTES_MAX, Values};
 use crate::command::literals::is_resolving;
 use crate::command::programs::runs_files;
+use crate::command::tree::TOO_NESTED;
 use crate::template::placeholders;
 use crate::{Action, ContentHash, DataType, DataTypes, Flow, Folder, Kind};
 
@@ -40,6 +42,7 @@ const COMPLETIONS: &[&str] = &[
     ".js",
     ".mjs",
     ".py",
+    ".rb",
     ".ts",
     "/__init__.py",
     "/__main__.py",
@@ -133,11 +136,11 @@ fn paths<'a>(
     let Ok(project) = project.canonicalize() else { return Ok(BTreeMap::new()) };
     let mut found = BTreeMap::new();
     for action in actions {
-        let variables = flow.env.0.iter().chain(&action.env.0);
-        if let Some(name) = variables.map(|(name, _)| name.as_str()).find(|it| is_resolving(it)) {
+        let env: Vec<&(String, String)> = flow.env.0.iter().chain(&action.env.0).collect();
+        if let Some((name, _)) = env.iter().find(|(name, _)| is_resolving(name)) {
             return Err(changes_programs(&format!("env sets {name}")));
         }
-        let words = words(action, &flow.trigger.data)?;
+        let words = words(action, &env, &flow.trigger.data)?;
         let folder = action.cwd.as_ref().or(flow.cwd.as_ref()).map_or(".", Folder::as_str);
         let Ok(folder) = project.join(folder).canonicalize() else { continue };
         let runs = words.iter().any(|it| runs_files(it));
@@ -197,7 +200,7 @@ fn resolve(
     word: &str,
     mut step: impl FnMut(&Path, &Path, Component<'_>),
 ) -> Option<PathBuf> {
-    if word.is_empty() || word.len() > 4096 || word.contains('\0') {
+    if word.is_empty() || word.len() > NAME_BYTES_MAX || word.contains('\0') {
         return None;
     }
     let mut at = base.to_owned();
@@ -288,35 +291,110 @@ fn is_program(path: &Path) -> bool {
     ENDINGS.contains(&ending.to_ascii_lowercase().as_str()) || is_executable() || begins()
 }
 
-/// Every word of an action that may name a file, with each value of `one of` substituted.
-fn words(action: &Action, types: &DataTypes) -> Result<Vec<String>, Problem> {
-    let mut words = BTreeSet::new();
-    let mut add = |text: &str, is_shell: bool, sets: bool| {
-        let (marked, choices) = marked(text, types);
-        let mut found = vec![marked.clone()];
-        if is_shell {
-            let split = Split::of(&marked);
-            if let Some(name) = split.resolving.filter(|_| sets) {
-                return Err(changes_programs(&format!("a command sets {name}")));
-            }
-            found.extend(split.words);
+/// Every word of an action and of its variables' values that may name a file, with each variable's
+/// and each `one of`'s values substituted.
+fn words(
+    action: &Action,
+    env: &[&(String, String)],
+    types: &DataTypes,
+) -> Result<Vec<String>, Problem> {
+    let mut found = Found::default();
+    if action.kind.runs_program() {
+        for (name, value) in env {
+            found.add_variable(name, value)?;
         }
-        let found: BTreeSet<String> = found.iter().flat_map(|it| parts(it)).collect();
-        for word in found {
-            words.extend(chosen(word, &choices)?);
-        }
-        Ok(())
-    };
+    }
     match &action.kind {
-        Kind::Command(command) => add(command.as_str(), true, true)?,
+        Kind::Command(it) => found.add_command(it.as_str(), types, "a command")?,
         Kind::Exec(it) => {
-            add(&it.program, false, false)?;
+            found.add(&it.program, types);
             let runs_files = runs_files(&it.program);
-            it.arguments.iter().try_for_each(|it| add(it.as_str(), true, runs_files))?;
+            for argument in &it.arguments {
+                let setter = if runs_files { "a command" } else { "" };
+                found.add_command(argument.as_str(), types, setter)?;
+            }
         }
         _ => {}
     }
-    Ok(words.into_iter().collect())
+    found.substituted()
+}
+
+/// The words found so far, with the values of variables and placeholders in them.
+#[derive(Default)]
+struct Found<'a> {
+    words: BTreeSet<String>,
+    values: Values,
+    /// The possible values of each placeholder of a type `one of`.
+    choices: Vec<&'a [String]>,
+}
+
+impl<'a> Found<'a> {
+    fn add(&mut self, text: &str, types: &'a DataTypes) -> String {
+        let marked = marked(text, types, &mut self.choices);
+        self.words.insert(marked.clone());
+        marked
+    }
+
+    /// Adds a text that may be a command. The setter names it in the error for one that changes
+    /// which program a name stands for; without a name, it may.
+    fn add_command(
+        &mut self,
+        text: &str,
+        types: &'a DataTypes,
+        setter: &str,
+    ) -> Result<(), Problem> {
+        let marked = self.add(text, types);
+        self.add_split(&marked, setter)
+    }
+
+    /// Adds a variable of `env:`. A program may take its value for a command, or for a list.
+    fn add_variable(&mut self, name: &str, value: &str) -> Result<(), Problem> {
+        let value = with_folder(value);
+        self.words.extend([value.clone()]);
+        self.words.extend(value.split(':').map(str::to_owned));
+        self.values.set(name, &value);
+        self.add_split(&value, &format!("the value of {name} in env"))
+    }
+
+    fn add_split(&mut self, text: &str, setter: &str) -> Result<(), Problem> {
+        let Some(split) = Split::of(text) else {
+            let start: String = text.chars().take(40).collect();
+            return Err(Problem::Untrusted(format!("the command {start:?}… {TOO_NESTED}")));
+        };
+        if let Some(name) = split.resolving.filter(|_| !setter.is_empty()) {
+            return Err(changes_programs(&format!("{setter} sets {name}")));
+        }
+        self.words.extend(split.words);
+        for (name, value) in split.assigned {
+            self.values.set(&name, &value);
+        }
+        Ok(())
+    }
+
+    fn substituted(mut self) -> Result<Vec<String>, Problem> {
+        self.words.iter().for_each(|it| self.values.learn(it));
+        let mut words = BTreeSet::new();
+        for word in &self.words {
+            // The words of a text are in the set, too.
+            let is_text = word.contains(|it: char| it.is_whitespace() || ";|&<>`'\"".contains(it));
+            let expanded = match self.values.expanded(word, CHOICES_MAX) {
+                Some(all) => all,
+                None if is_text => BTreeSet::from([word.clone()]),
+                None => return Err(too_many()),
+            };
+            for part in expanded.iter().flat_map(|it| parts(it)) {
+                words.extend(chosen(part, &self.choices)?);
+            }
+        }
+        Ok(words.into_iter().collect())
+    }
+}
+
+fn too_many() -> Problem {
+    let why = format!(
+        "a word of an action expands to more than {CHOICES_MAX} names; use fewer values in it"
+    );
+    Problem::Untrusted(why)
 }
 
 fn changes_programs(what: &str) -> Problem {
@@ -325,9 +403,9 @@ fn changes_programs(what: &str) -> Problem {
     Problem::Untrusted(format!("{what}, {why}"))
 }
 
-/// The text with a character in place of each value, and the possible values of each.
-fn marked<'a>(text: &str, types: &'a DataTypes) -> (String, Vec<&'a [String]>) {
-    let (mut marked, mut choices) = (String::new(), Vec::new());
+/// The text with a character in place of each value; the possible values of each are appended.
+fn marked<'a>(text: &str, types: &'a DataTypes, choices: &mut Vec<&'a [String]>) -> String {
+    let mut marked = String::new();
     let mut at = 0;
     for it in placeholders(text).unwrap_or_default() {
         marked.push_str(&text[at..it.span.start]);
@@ -341,7 +419,7 @@ fn marked<'a>(text: &str, types: &'a DataTypes) -> (String, Vec<&'a [String]>) {
         marked.push(mark.unwrap_or(ANY));
     }
     marked.push_str(&text[at..]);
-    (marked, choices)
+    marked
 }
 
 /// A word with each of its possible values substituted.
@@ -353,10 +431,7 @@ fn chosen(word: String, choices: &[&[String]]) -> Result<Vec<String>, Problem> {
         let all = words.iter().flat_map(|word| list.iter().map(move |it| (word, it)));
         words = all.map(|(word, it)| word.replace(mark, it)).take(CHOICES_MAX + 1).collect();
         if words.is_empty() || words.len() > CHOICES_MAX {
-            let why = format!(
-                "a word of an action expands to more than {CHOICES_MAX} names; use fewer values in it"
-            );
-            return Err(Problem::Untrusted(why));
+            return Err(too_many());
         }
     }
     Ok(words)
@@ -370,6 +445,8 @@ pub(super) fn parts(word: &str) -> Vec<String> {
     let short = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
     parts.extend(short.and_then(|it| it.get(1..)));
     parts.extend(word.strip_prefix('@'));
+    // A longer one is no path.
+    parts.retain(|it| it.len() <= NAME_BYTES_MAX);
     let mut all: Vec<String> = parts.iter().map(|it| (*it).to_owned()).collect();
     all.extend(parts.iter().filter_map(|it| it.strip_prefix("$PWD")).map(|it| format!(".{it}")));
     all.retain(|it| !it.is_empty());

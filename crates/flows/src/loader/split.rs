@@ -6,6 +6,10 @@ use crate::command::literals::Literals;
 
 /// How many levels of nested texts in words are split, as in `sh -c "sh -c '…'"`.
 const DEPTH_MAX: u32 = 4;
+/// The bytes of texts and of the words in them that are read, whatever the length of the first text,
+/// and for each of its bytes: each level of nesting reads the inner ones again.
+const BYTES_MAX: usize = 64 << 10;
+const BYTES_FACTOR: usize = 32;
 
 /// The words of a text.
 #[derive(Debug, Default)]
@@ -15,19 +19,28 @@ pub(super) struct Split {
     pub(super) words: BTreeSet<String>,
     /// A variable that the text sets and that changes which program a name stands for.
     pub(super) resolving: Option<String>,
+    /// Variables of loops, with their values.
+    pub(super) assigned: Vec<(String, String)>,
+}
+
+/// The text with one way to write the current folder.
+pub(super) fn with_folder(text: &str) -> String {
+    text.replace("$(pwd)", "$PWD").replace("`pwd`", "$PWD").replace("${PWD}", "$PWD")
 }
 
 impl Split {
-    pub(super) fn of(text: &str) -> Self {
+    /// Nothing if the text is nested too deeply.
+    pub(super) fn of(text: &str) -> Option<Self> {
         let mut split = Self::default();
-        split.add(text, DEPTH_MAX);
-        split
+        let mut bytes = BYTES_MAX + BYTES_FACTOR * text.len();
+        split.add(text, DEPTH_MAX, &mut bytes)?;
+        Some(split)
     }
 
-    fn add(&mut self, text: &str, depth: u32) {
-        let text =
-            text.replace("$(pwd)", "$PWD").replace("`pwd`", "$PWD").replace("${PWD}", "$PWD");
-        let Literals { mut words, resolving, is_whole } = Literals::of(&text);
+    fn add(&mut self, text: &str, depth: u32, bytes: &mut usize) -> Option<()> {
+        let text = with_folder(text);
+        let Literals { mut words, resolving, assigned, is_whole } = Literals::of(&text, bytes)?;
+        self.assigned.extend(assigned);
         if depth == DEPTH_MAX {
             self.resolving = resolving;
         }
@@ -44,9 +57,10 @@ impl Split {
             if self.words.insert(word)
                 && let Some(inner) = again.filter(|it| *it != text)
             {
-                self.add(&inner, depth - 1);
+                self.add(&inner, depth - 1, bytes)?;
             }
         }
+        Some(())
     }
 }
 
@@ -111,8 +125,9 @@ mod tests {
 
     #[test]
     fn words_are_found_as_a_shell_finds_them() {
-        let words =
-            |text: &str| Split::of(text).words.iter().flat_map(|it| parts(it)).collect::<Vec<_>>();
+        let words = |text: &str| {
+            Split::of(text).unwrap().words.iter().flat_map(|it| parts(it)).collect::<Vec<_>>()
+        };
         for text in [
             "sh tools/a.sh",
             "cd x && ./y; sh 'tools'/a.sh",
@@ -162,7 +177,7 @@ mod tests {
             ("echo 'PATH=a b'", None),
             ("# PATH=a", None),
         ] {
-            assert_eq!(Split::of(text).resolving.as_deref(), name, "{text}");
+            assert_eq!(Split::of(text).unwrap().resolving.as_deref(), name, "{text}");
         }
     }
 }

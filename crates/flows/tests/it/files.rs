@@ -420,6 +420,135 @@ fn a_link_that_leads_elsewhere_in_the_project_shows_other_programs() {
 }
 
 #[test]
+fn programs_that_variables_name_are_found() {
+    let project = Project::new();
+    for name in ["tools/x.sh", "tools/y", "lib/tool.py", "hook.rb", "other"] {
+        let path = project.folder().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "echo\n").unwrap();
+    }
+    let command = |env: &[(&str, &str)], text: &str| {
+        let env: BTreeMap<_, _> = env.iter().copied().collect();
+        serde_json::json!({ "type": "command", "env": env, "command": text })
+    };
+    let dir = [("DIR", "./tools")];
+    let tool = [("TOOL", "./tools/x.sh")];
+    for (action, wanted) in [
+        (command(&tool, "$TOOL a"), "tools/x.sh"),
+        (command(&tool, "git fetch"), "tools/x.sh"),
+        (command(&[("TOOL", "./tools/x.sh --fast")], "$TOOL a"), "tools/x.sh"),
+        (command(&[("SSH", "sh ./tools/y")], "git fetch"), "tools/y"),
+        (command(&[("TOOL", "$PWD/tools/x.sh")], "eval $TOOL"), "tools/x.sh"),
+        (command(&[("DIR", "${PWD}/tools")], "$DIR/x.sh"), "tools/x.sh"),
+        (command(&[("DIR", "tools"), ("TOOL", "$DIR/x.sh")], "eval $TOOL"), "tools/x.sh"),
+        (command(&dir, "\"$DIR/x.sh\""), "tools/x.sh"),
+        (command(&dir, "\"${DIR}\"/x.sh"), "tools/x.sh"),
+        (command(&dir, "cd \"$DIR\" && ./x.sh"), "tools/x.sh"),
+        (command(&dir, "sh \"$DIR/y\""), "tools/y"),
+        (command(&dir, ". \"$DIR/y\""), "tools/y"),
+        (command(&dir, "sh <<END\n$DIR/x.sh\nEND"), "tools/x.sh"),
+        (command(&dir, "sh -c '\"$DIR\"/x.sh'"), "tools/x.sh"),
+        (command(&[("SH", "sh")], "$SH tools/y"), "tools/y"),
+        (command(&[], "DIR=tools; TOOL=$DIR/x.sh; $TOOL"), "tools/x.sh"),
+        (command(&[], "export DIR=\"$(pwd)/tools\"; $DIR/x.sh"), "tools/x.sh"),
+        (command(&[], "env DIR=tools sh -c '$DIR/x.sh'"), "tools/x.sh"),
+        (command(&[], "D=to; D=${D}ols; ./$D/x.sh"), "tools/x.sh"),
+        (command(&[], "for n in x z; do \"./tools/$n.sh\"; done"), "tools/x.sh"),
+        (command(&[], "${TOOL:-./tools/x.sh} a"), "tools/x.sh"),
+        (command(&[], "\"${DIR:-./tools}/x.sh\""), "tools/x.sh"),
+        (command(&[], ": ${DIR:=./tools}; $DIR/x.sh"), "tools/x.sh"),
+        (command(&[("PYTHONPATH", "none:lib")], "python3 -m tool"), "lib/tool.py"),
+        (command(&[("RUBYOPT", "-r./hook")], "ruby -e 1"), "hook.rb"),
+        (
+            serde_json::json!({ "type": "exec", "env": { "D": "tools" }, "exec": ["sh", "-c", "$D/x.sh"] }),
+            "tools/x.sh",
+        ),
+        (
+            serde_json::json!({ "type": "command", "cwd": "tools", "env": { "T": "./x.sh" }, "command": "$T" }),
+            "tools/x.sh",
+        ),
+    ] {
+        assert_eq!(programs_of(&project, &action, "{}"), [wanted], "{action}");
+    }
+    let none: [&str; 0] = [];
+    assert_eq!(programs_of(&project, &command(&[("FILE", "other")], "cat $FILE"), "{}"), none);
+    let choice = command(&dir, "$DIR/{{data.w}}.sh");
+    assert_eq!(programs_of(&project, &choice, "{ w: 'one of [x, z]' }"), ["tools/x.sh"]);
+
+    // Also a variable of the whole flow, at the start and before the action runs.
+    project.write(
+        "a.yaml",
+        &runs("$TOOL a").replace("actions:", "env: { TOOL: ./tools/x.sh }, actions:"),
+    );
+    project.allow_all();
+    let mut loader = project.loader();
+    let set = loader.load().flows.unwrap();
+    let entry = set.get(&"acts".parse().unwrap()).unwrap();
+    loader.check_programs(&entry.flow, &entry.flow.actions[0]).unwrap();
+    fs::write(project.folder().join("tools/x.sh"), "echo evil\n").unwrap();
+    let refused = loader.check_programs(&entry.flow, &entry.flow.actions[0]).unwrap_err();
+    assert!(refused.to_string().contains("tools/x.sh"), "{refused}");
+    assert_eq!(names(&loader.load()).unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_value_in_env_that_changes_where_programs_are_found_is_refused() {
+    let project = Project::new();
+    let text = runs("export $SET; greet").replace("actions:", "env: { SET: PATH=bin }, actions:");
+    project.write("a.yaml", &text);
+    let mut loader = project.trusting();
+    loader.load();
+    let problem = loader.status()[0].problem.as_ref().unwrap().to_string();
+    assert!(problem.contains("the value of SET in env sets PATH, which changes"), "{problem}");
+}
+
+#[test]
+fn variables_with_too_many_values_are_refused() {
+    let project = Project::new();
+    let set: String = (0..40).map(|it| format!("A={it}; ")).collect::<Vec<_>>().concat();
+    project.write("a.yaml", &runs(&format!("{set} ./$A/$A")));
+    let mut loader = project.trusting();
+    loader.load();
+    let problem = loader.status()[0].problem.as_ref().unwrap().to_string();
+    assert!(problem.contains("expands to more than 1000 names"), "{problem}");
+}
+
+/// Each of these took the parsers minutes, or gigabytes.
+#[test]
+fn a_text_that_is_nested_too_deeply_is_refused() {
+    let project = Project::new();
+    let problem = |text: &str| {
+        project.write("a.yaml", text);
+        let mut loader = project.trusting();
+        loader.load();
+        loader.status()[0].problem.as_ref().unwrap().to_string()
+    };
+    for open in ["[", "{a: ", "[ # ]\n", "{a: \"}\", b: "] {
+        let told = problem(&open.repeat(60_000));
+        assert!(told.contains("more than 1000 [ and {"), "{open}: {told}");
+    }
+    let told = problem(&"%TAG !e! tag:x,1:\n".repeat(101));
+    assert!(told.starts_with("101:1: more than 100 lines begin with %"), "{told}");
+    for (open, close) in
+        [("$(", ")"), ("\\\"$(", ")\\\""), ("<(", ")"), ("a=(", ")"), ("sh $(", ")"), ("f() ", "")]
+    {
+        let command = format!("echo {}ls{}", open.repeat(20_000), close.repeat(20_000));
+        let told = problem(&runs(&command));
+        assert!(
+            told.starts_with("the command \"echo ") && told.contains("is nested too deeply"),
+            "{open}: {told}"
+        );
+        let command = format!("echo {}ls{}", open.repeat(10), close.repeat(10));
+        if !close.is_empty() {
+            project.write("a.yaml", &runs(&command));
+            let mut loader = project.trusting();
+            loader.load();
+            assert_eq!(loader.status()[0].problem, None, "{open}");
+        }
+    }
+}
+
+#[test]
 fn a_broken_file_leaves_the_last_good_one_in_force() {
     let project = Project::new();
     project.write("a.yaml", &one("a"));
