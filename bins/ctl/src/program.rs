@@ -276,7 +276,8 @@ fn own_socket(settings: &Settings) -> Option<String> {
     {
         return None;
     }
-    let text = fs::read(settings.data_dir.join("service.json")).ok()?;
+    let data_dir = settings.data_dir.canonicalize().ok()?;
+    let text = waypost_project::read_of_project(&data_dir, "service.json", 64 << 10).ok()??;
     let described: Described = serde_json::from_slice(&text).ok()?;
     let socket = described.socket.filter(|_| described.url == settings.url)?;
     Some(format!("unix:{}", socket.display()))

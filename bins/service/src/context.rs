@@ -3,13 +3,15 @@
 
 pub(crate) mod keeper;
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use parking_lot::Mutex;
+use rustix::fs::OFlags;
 use tokio::sync::oneshot;
 use waypost_api as api;
 use waypost_context::{Context, Error, How, Mode, Watch};
@@ -193,7 +195,10 @@ fn options(
 /// The lines of git's global ignore file; none if it does not exist.
 fn ignored(file: &Path) -> Vec<String> {
     let mut text = String::new();
-    let read = File::open(file).and_then(|it| it.take(IGNORE_BYTES_MAX).read_to_string(&mut text));
+    // Opening a pipe would wait for a writer.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(file);
+    let read = opened.and_then(|it| it.take(IGNORE_BYTES_MAX).read_to_string(&mut text));
     if let Err(error) = read
         && error.kind() != ErrorKind::NotFound
     {

@@ -65,9 +65,13 @@ pub(crate) struct Contents {
 /// Reads a whole file; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<Contents>> {
     let failed = |source| io_error("read", path, source);
-    let mut file = match File::open(path) {
+    let mut file = match open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // A socket cannot be opened.
+        Err(_) if fs::metadata(path).is_ok_and(|it| !it.is_file()) => {
+            return Err(Error::NotAFile { path: path.to_owned() });
+        }
         Err(error) => return Err(failed(error)),
     };
     let metadata = file.metadata().map_err(failed)?;
@@ -205,14 +209,29 @@ pub(crate) fn refuse_public_folder(_folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A file opened for writing is never reached through a link.
+/// Opens a file for reading. Opening a pipe does not wait for a writer.
 #[cfg(unix)]
-const NOFOLLOW: rustix::fs::OFlags = rustix::fs::OFlags::NOFOLLOW;
+fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// A file opened for writing is never reached through a link, and opening a pipe does not wait for
+/// a reader.
+#[cfg(unix)]
+const WRITE_FLAGS: rustix::fs::OFlags =
+    rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK);
 
 #[cfg(unix)]
 fn owner_only(options: &mut OpenOptions) {
     use std::os::unix::fs::OpenOptionsExt as _;
-    options.mode(0o600).custom_flags(NOFOLLOW.bits().cast_signed());
+    options.mode(0o600).custom_flags(WRITE_FLAGS.bits().cast_signed());
 }
 
 #[cfg(not(unix))]

@@ -1,7 +1,7 @@
 //! The files of a model folder: names, limits, digests.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File, Metadata};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -38,7 +38,10 @@ pub(crate) fn read(folder: &Path, file: &'static str) -> Result<Vec<u8>> {
 pub(crate) fn read_optional(folder: &Path, file: &str) -> Result<Option<Vec<u8>>> {
     let path = folder.join(file);
     let length = match fs::metadata(&path) {
-        Ok(metadata) => metadata.len(),
+        Ok(metadata) => {
+            check_regular(&path, &metadata)?;
+            metadata.len()
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io("read", &path, error)),
     };
@@ -47,6 +50,18 @@ pub(crate) fn read_optional(folder: &Path, file: &str) -> Result<Option<Vec<u8>>
         return Err(Error::damaged(&path, format!("it has {length} bytes; the limit is {limit}")));
     }
     fs::read(&path).map(Some).map_err(|error| Error::io("read", &path, error))
+}
+
+/// Opens a file for reading.
+pub(crate) fn open(path: &Path) -> Result<File> {
+    let io = |error| Error::io("read", path, error);
+    check_regular(path, &fs::metadata(path).map_err(io)?)?;
+    File::open(path).map_err(io)
+}
+
+/// Opening a pipe would wait for a writer.
+fn check_regular(path: &Path, metadata: &Metadata) -> Result<()> {
+    if metadata.is_file() { Ok(()) } else { Err(Error::damaged(path, "it is not a regular file")) }
 }
 
 /// The SHA-256 of bytes, in lower-case hexadecimal.

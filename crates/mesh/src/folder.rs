@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::OFlags;
+
 use crate::clock::Until;
 use crate::envelope::random_id;
 use crate::error::{Error, Result};
@@ -160,7 +162,7 @@ impl Folder {
             if peer.extension().is_none_or(|it| it != "peer") {
                 continue;
             }
-            let Ok(file) = File::open(&peer) else { continue };
+            let Ok(file) = open_at_once(&peer) else { continue };
             let socket = peer.with_extension("sock");
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) if socket.exists() => sockets.push(socket),
@@ -263,8 +265,12 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what others may read or what is another user's.
+/// Refuses what others may read or what is another user's, and anything but a file in place of one:
+/// opening a pipe would wait for its writer.
 pub(crate) fn refuse_exposed(path: &Path, metadata: &fs::Metadata, wanted: u32) -> Result<()> {
+    if wanted == 0o600 {
+        refuse_special(path, metadata)?;
+    }
     let exposed = |reason| Error::Exposed { path: path.to_owned(), reason, wanted };
     let user = rustix::process::geteuid().as_raw();
     if metadata.uid() != user {
@@ -275,6 +281,21 @@ pub(crate) fn refuse_exposed(path: &Path, metadata: &fs::Metadata, wanted: u32) 
         return Err(exposed(format!("its mode is {mode:o}: other users can access it")));
     }
     Ok(())
+}
+
+/// Refuses anything but a file or a link to one.
+pub(crate) fn refuse_special(path: &Path, metadata: &fs::Metadata) -> Result<()> {
+    if metadata.is_file() || metadata.is_symlink() && path.is_file() {
+        return Ok(());
+    }
+    let reason = "it is not a regular file; remove it, and pair or start again".to_owned();
+    Err(Error::Damaged { path: path.to_owned(), reason })
+}
+
+/// Opens a file for reading. Opening a pipe does not wait for a writer.
+fn open_at_once(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 fn open_private(path: &Path) -> Result<File> {

@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::folder::refuse_exposed;
+use crate::folder::{refuse_exposed, refuse_special};
 use crate::paired::{Allow, Machine, Paired};
 
 const AUTHORITY: &str = "authority.pem";
@@ -86,6 +86,10 @@ impl Pairing {
                 Err(_) if file == AUTHORITY_KEY => {}
                 Err(error) => return Err(Error::io("read", &path, error)),
             }
+        }
+        for file in [MACHINE, AUTHORITY] {
+            let path = folder.join(file);
+            fs::symlink_metadata(&path).map_or(Ok(()), |it| refuse_special(&path, &it))?;
         }
         Ok(Some(Self { folder: folder.to_owned(), paired }))
     }

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use parking_lot::Mutex;
+use rustix::fs::OFlags;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -123,7 +124,9 @@ fn read(files: &TlsFiles) -> anyhow::Result<CertifiedKey> {
 /// A file that belongs to this user or root and has none of these mode bits.
 fn read_file(setting: &str, path: &Path, closed: u32) -> anyhow::Result<Vec<u8>> {
     let open = || {
-        let file = fs::File::open(path)?;
+        // Opening a pipe would wait for a writer.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
         let metadata = file.metadata()?;
         Ok::<_, std::io::Error>((file, metadata))
     };

@@ -1,8 +1,11 @@
 //! A damaged file never grants access and never causes a panic.
 
 use std::fs;
+use std::path::Path;
 
-use waypost_auth::{Error, ErrorKind, NewToken, Rejected, Scope, Secret, TokenStore};
+use waypost_auth::{
+    Error, ErrorKind, NewToken, Rejected, Scope, Secret, TokenStore, read_token_file,
+};
 
 use crate::{NOW, Place};
 
@@ -95,6 +98,21 @@ fn a_folder_in_the_files_place_is_an_error() {
 }
 
 #[test]
+fn a_pipe_or_a_socket_in_the_files_place_is_an_error_and_nothing_waits_for_it() {
+    let pipe: fn(&Path) = |path| {
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    let socket: fn(&Path) = |path| drop(std::os::unix::net::UnixListener::bind(path).unwrap());
+    for make in [pipe, socket] {
+        let place = Place::new();
+        fs::create_dir_all(place.file().parent().unwrap()).unwrap();
+        make(&place.file());
+        assert!(matches!(TokenStore::open(&place.file()), Err(Error::NotAFile { .. })));
+        assert!(matches!(read_token_file(&place.file()), Err(Error::NotAFile { .. })));
+    }
+}
+
+#[test]
 fn rests_of_a_write_that_was_cut_short_are_ignored_and_removed() {
     let (place, secret, bytes) = with_two_tokens();
     let rest = place.file().with_file_name("tokens.json.tmp");
@@ -112,7 +130,6 @@ fn rests_of_a_write_that_was_cut_short_are_ignored_and_removed() {
 mod modes {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
-    use std::path::Path;
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o777

@@ -1,6 +1,5 @@
 //! Checks of files on disk that need no engine.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -14,7 +13,7 @@ pub(super) const REQUIRED: [&str; 3] = [CONFIG, TOKENIZER, WEIGHTS];
 
 /// The SHA-256 of a file, in lower-case hexadecimal, and its length.
 pub(super) fn digest_file(path: &Path) -> Result<(String, u64)> {
-    let mut file = File::open(path).map_err(|error| Error::io("read", path, error))?;
+    let mut file = files::open(path)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
     let mut bytes = 0;
@@ -39,7 +38,7 @@ pub(super) fn check_weights(path: &Path) -> Result<()> {
     const HEADER_BYTES_MAX: u64 = 100 << 20;
 
     let io = |error| Error::io("read", path, error);
-    let mut file = File::open(path).map_err(io)?;
+    let mut file = files::open(path)?;
     let length = file.metadata().map_err(io)?.len();
     let mut prefix = [0; 8];
     if length < 8 {

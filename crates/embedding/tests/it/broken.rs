@@ -64,6 +64,17 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
+fn a_pipe_in_place_of_a_file_is_named_and_nothing_waits_for_it() {
+    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+        let folder = whole();
+        let path = folder.path().join(file);
+        fs::remove_file(&path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        check(folder.path(), ErrorKind::Damaged, file);
+    }
+}
+
+#[test]
 fn truncated_weights_are_named() {
     let weights = tiny::weights(1);
     for length in [0, 1, 7, 8, 9, 100, weights.len() / 2, weights.len() - 4, weights.len() - 1] {

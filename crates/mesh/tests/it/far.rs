@@ -272,6 +272,15 @@ fn keys_and_lists_that_others_may_read_are_refused() {
         assert!(matches!(Pairing::open(&laptop.pairing), Err(Error::Exposed { .. })), "{file}");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     }
+    // Opening a pipe would wait for its writer.
+    for file in ["machine.key", "machine.pem", "authority.pem", "paired.json"] {
+        let (path, aside) = (laptop.pairing.join(file), laptop.pairing.join("aside"));
+        std::fs::rename(&path, &aside).unwrap();
+        let made = std::process::Command::new("mkfifo").args(["-m", "600"]).arg(&path).status();
+        assert!(made.unwrap().success());
+        assert!(matches!(Pairing::open(&laptop.pairing), Err(Error::Damaged { .. })), "{file}");
+        std::fs::rename(&aside, &path).unwrap();
+    }
     let mut theirs = Pairing::open(&laptop.pairing).unwrap().unwrap();
     let other = laptop.place.0.path().join("other");
     let refused = theirs.pair("desk", rights(&[]), &other, now());
