@@ -226,6 +226,9 @@ impl From<waypost_project::Error> for Failure {
             Error::Tracked { .. } => failure
                 .with_code(exit::NOT_ALLOWED)
                 .with_hint("afterwards, `ctl allow --data` registers the data folder"),
+            Error::Newer { .. } => {
+                failure.with_hint("use the release that wrote it, or a newer one")
+            }
             Error::NoState | Error::Untrusted { .. } => failure.with_code(exit::NOT_ALLOWED),
             Error::Config { .. } | Error::Value { .. } | Error::Conflict { .. } => {
                 failure.with_hint("`docs/settings.md` lists every setting and its valid values")

@@ -109,6 +109,9 @@ impl Flows {
             Approval::Off => None,
             Approval::Nowhere => return Err(waypost_project::Error::NoState.into()),
         };
+        if let Some(Err(error)) = approvals.as_ref().map(Approvals::list) {
+            tracing::warn!(error = chain(&error), "cannot use the approvals");
+        }
         let files = options.project.flows_dir();
         let of_files = approvals.clone().map(approvals::boxed);
         let loader = Loader::new(options.project.root(), &files, of_files);

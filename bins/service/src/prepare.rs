@@ -57,7 +57,7 @@ fn claim_data(options: &Options) -> anyhow::Result<()> {
         Approval::Nowhere => Err(waypost_project::Error::NoState),
     };
     claimed.map_err(|error| match error {
-        waypost_project::Error::Io { .. } => anyhow::Error::new(error).context(format!(
+        waypost_project::Error::Io { action: "create", ref path, .. } if path == dir => anyhow::Error::new(error).context(format!(
             "failed to create the folder {}; make its parent writable or choose another data_dir",
             dir.display()
         )),

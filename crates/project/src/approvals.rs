@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::cache::hex;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::identity::{claim_data, project_id};
 use crate::project::Project;
 use crate::state;
@@ -46,6 +46,12 @@ struct List {
     approved: Vec<Approval>,
 }
 
+impl Default for List {
+    fn default() -> Self {
+        Self { version: VERSION, approved: Vec::new() }
+    }
+}
+
 /// Identifies a state of the approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ApprovalsStamp(Option<(u64, Option<SystemTime>)>);
@@ -59,7 +65,7 @@ impl Approvals {
     /// All approved contents of the project, in the order in which they were approved.
     ///
     /// # Errors
-    /// If the state folder cannot be trusted or read.
+    /// If the state folder cannot be trusted or read, [`Error::DamagedApprovals`].
     pub fn list(&self) -> Result<Vec<Approval>> {
         let Some(id) = project_id(&self.project, &self.state)? else { return Ok(Vec::new()) };
         let root = self.project.root();
@@ -68,29 +74,38 @@ impl Approvals {
         Ok(approved)
     }
 
-    /// Whether this content of a file is approved.
+    /// All approved contents: none if the approvals are damaged.
+    fn valid(&self) -> Result<Vec<Approval>> {
+        match self.list() {
+            Err(Error::DamagedApprovals { .. }) => Ok(Vec::new()),
+            list => list,
+        }
+    }
+
+    /// Whether this content of a file is approved. Damaged approvals approve nothing.
     ///
     /// # Errors
-    /// As [`list`](Self::list).
+    /// As [`list`](Self::list), but never [`Error::DamagedApprovals`].
     pub fn has(&self, file: &str, sha256: &str) -> Result<bool> {
-        Ok(self.list()?.iter().any(|it| it.file == file && it.sha256 == sha256))
+        Ok(self.valid()?.iter().any(|it| it.file == file && it.sha256 == sha256))
     }
 
     /// The last approved content of a file, if it was stored and is still approved.
     ///
     /// # Errors
-    /// As [`list`](Self::list).
+    /// As [`has`](Self::has).
     pub fn last(&self, file: &str) -> Result<Option<Vec<u8>>> {
-        let list = self.list()?;
+        let list = self.valid()?;
         let Some(last) = list.iter().rev().find(|it| it.file == file) else { return Ok(None) };
         let found = state::read(&self.contents().join(&last.sha256))?;
         Ok(found.filter(|it| sha256(it) == last.sha256))
     }
 
-    /// Approves contents of files, atomically. A project without an id gets one.
+    /// Approves contents of files, atomically. A project without an id gets one. Damaged approvals
+    /// are moved to `ID.json.damaged`.
     ///
     /// # Errors
-    /// As [`list`](Self::list), and [`Error::Unregistered`](crate::Error::Unregistered) if the
+    /// As [`has`](Self::has), and [`Error::Unregistered`](crate::Error::Unregistered) if the
     /// project's data folder came from elsewhere.
     pub fn allow(&self, contents: &[(&str, &[u8])]) -> Result<()> {
         self.project.prepare()?;
@@ -99,7 +114,13 @@ impl Approvals {
         let lock = state::lock(&self.state)?;
         state::prepare(&self.folder())?;
         state::prepare(&self.contents())?;
-        let mut list = self.read(&id)?;
+        let mut list = match self.read(&id) {
+            Err(Error::DamagedApprovals { path, .. }) => {
+                state::set_aside(&path)?;
+                List::default()
+            }
+            list => list?,
+        };
         for (file, content) in contents {
             let approval = Approval {
                 project: self.project.root().to_owned(),
@@ -148,8 +169,8 @@ impl Approvals {
     }
 
     fn read(&self, id: &str) -> Result<List> {
-        let found = state::read_document(&self.path(id), VERSION, |it: &List| it.version)?;
-        Ok(found.unwrap_or(List { version: VERSION, approved: Vec::new() }))
+        let damaged = |path, reason| Error::DamagedApprovals { path, reason };
+        Ok(state::read_document(&self.path(id), VERSION, damaged)?.unwrap_or_default())
     }
 
     fn folder(&self) -> PathBuf {

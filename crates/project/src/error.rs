@@ -86,6 +86,41 @@ pub enum Error {
         /// Which file, why, and what to do.
         message: String,
     },
+    /// The list of this user's projects cannot be parsed. No data folder can be checked.
+    #[error(
+        "{}, the list of the data folders that are registered, is damaged ({reason}); `ctl doctor --repair` moves it away, then `ctl allow --data` in each of your projects registers its data folder again",
+        path.display()
+    )]
+    DamagedRegistry {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The approvals of a project cannot be parsed. They approve nothing.
+    #[error(
+        "{}, which has the approvals of the project, is damaged ({reason}) and approves nothing; `ctl allow` shows the project's files again and replaces it",
+        path.display()
+    )]
+    DamagedApprovals {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A newer release wrote a file.
+    #[error(
+        "{} was written by a newer release: it has version {found}, and this release reads versions up to {known}",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest version that this release reads.
+        known: u32,
+    },
     /// A file exceeds its size limit.
     #[error("{} exceeds the limit of {bytes_max} bytes", path.display())]
     TooLarge {
@@ -152,6 +187,8 @@ pub struct PendingFile {
     pub settings: Vec<PendingSetting>,
     /// The user's own file, which may set them as well.
     pub user_file: Option<PathBuf>,
+    /// Why approvals do not count, if they are damaged or the data folder is not registered.
+    pub damage: Option<String>,
 }
 
 impl fmt::Display for PendingFile {
@@ -165,8 +202,11 @@ impl fmt::Display for PendingFile {
             write!(f, "{separator}line {}: {}: {}", it.line, it.key, value.escape_debug())?;
         }
         f.write_str("): these settings of a project's file need approval")?;
-        match &self.user_file {
-            Some(file) => write!(f, "; your own file, {}, needs no approval", file.display()),
+        if let Some(file) = &self.user_file {
+            write!(f, "; your own file, {}, needs no approval", file.display())?;
+        }
+        match &self.damage {
+            Some(damage) => write!(f, "; {damage}"),
             None => Ok(()),
         }
     }

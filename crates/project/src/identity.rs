@@ -40,7 +40,8 @@ pub enum Adopted {
 
 impl Registry {
     fn read(state: &Path) -> Result<Self> {
-        let found = state::read_document(&state.join(REGISTRY), VERSION, |it: &Self| it.version)?;
+        let damaged = |path, reason| Error::DamagedRegistry { path, reason };
+        let found = state::read_document(&state.join(REGISTRY), VERSION, damaged)?;
         Ok(found.unwrap_or(Self { version: VERSION, projects: BTreeMap::new() }))
     }
 
@@ -71,6 +72,33 @@ impl Registry {
 pub fn project_id(project: &Project, state: &Path) -> Result<Option<String>> {
     let Some(id) = read_id(&own_data(project))? else { return Ok(None) };
     Ok(Registry::read(state)?.has(&id, project).then_some(id))
+}
+
+/// Checks that the list of registered data folders can be locked and read.
+///
+/// # Errors
+/// [`Error::DamagedRegistry`], [`Error::Newer`], or if the state folder cannot be trusted or read.
+pub fn check_registry(state: &Path) -> Result<()> {
+    state::check_lock(state)?;
+    Registry::read(state).map(drop)
+}
+
+/// Moves a damaged list of registered data folders away, and returns its new path; `None` if it is
+/// not damaged. No data folder is registered then: nothing but the user can tell which of them came
+/// from elsewhere.
+///
+/// # Errors
+/// As [`check_registry`], but never [`Error::DamagedRegistry`].
+pub fn set_registry_aside(state: &Path) -> Result<Option<PathBuf>> {
+    let Err(Error::DamagedRegistry { .. }) = check_registry(state) else { return Ok(None) };
+    let lock = state::lock(state)?;
+    // Another process may have been faster.
+    let aside = match check_registry(state) {
+        Err(Error::DamagedRegistry { path, .. }) => Some(state::set_aside(&path)?),
+        checked => checked.map(|()| None)?,
+    };
+    drop(lock);
+    Ok(aside)
 }
 
 /// Creates and registers the data folder if it is missing or empty; otherwise checks that it is

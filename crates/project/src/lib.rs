@@ -50,7 +50,9 @@ mod value;
 pub use approvals::{Approval, Approvals, ApprovalsStamp, sha256};
 pub use cache::{Environment, models_dir, socket_path, state_dir, user_config_file};
 pub use error::{Error, PendingFile, PendingSetting, Result};
-pub use identity::{Adopted, adopt_data, check_data, claim_data, project_id};
+pub use identity::{
+    Adopted, adopt_data, check_data, check_registry, claim_data, project_id, set_registry_aside,
+};
 pub use private::{Owners, Tightened, check_file, tighten, write_private};
 pub use project::{Prepared, Project, create_data_dir};
 pub use reference::reference;

@@ -6,10 +6,9 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::OFlags;
-
 use crate::error::{Error, Result};
 use crate::private::{self, Owners};
+use crate::trusted;
 
 const FOLDER: &str = ".waypost";
 const GITIGNORE: &str = "# The store and the admin token are this machine's own.\n\
@@ -164,6 +163,11 @@ impl Project {
         Ok(prepared)
     }
 
+    /// Checks what [`prepare`](Self::prepare) would read, and changes nothing.
+    pub fn check(&self) -> Result<()> {
+        read_gitignore(&self.dir().join(".gitignore")).map(drop)
+    }
+
     /// Writes to a temporary file of this call and renames it, so that a partial file is never
     /// visible.
     fn write_gitignore(&self, ignore: &Path, rules: &[u8]) -> io::Result<()> {
@@ -193,16 +197,10 @@ fn read_gitignore(path: &Path) -> Result<Vec<u8>> {
         Ok(metadata) if metadata.is_symlink() => return Ok(Vec::new()),
         Ok(_) => {}
     }
-    // Opening a pipe without a writer would block.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let mut options = OpenOptions::new();
-    let file = options.read(true).custom_flags(flags.bits().cast_signed()).open(path);
-    let file = file.map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    if !metadata.is_file() {
+    let Some((file, metadata)) = trusted::open_regular(path).map_err(failed)? else {
         let reason = "is not a regular file; replace it with one, or remove it".to_owned();
         return Err(Error::Exposed { path: path.to_owned(), reason });
-    }
+    };
     if metadata.len() > BYTES_MAX {
         return Err(Error::TooLarge { path: path.to_owned(), bytes_max: BYTES_MAX });
     }

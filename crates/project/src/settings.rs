@@ -13,6 +13,7 @@ use crate::approvals::{Approvals, sha256};
 use crate::cache::{Environment, mesh_dir, models_dir, socket_path, state_dir, user_config_file};
 use crate::config::{self, Config};
 use crate::error::{Error, PendingFile, PendingSetting, Result};
+use crate::identity::check_data;
 use crate::key::{Default as KeyDefault, KEYS, Key};
 use crate::nearest::nearest;
 use crate::project::Project;
@@ -478,7 +479,11 @@ impl Resolved {
     ) -> Result<(Self, Option<PendingFile>)> {
         check_flags(sources.flags)?;
         let mut layers = Layers::read(sources)?;
-        let is_approved = trust_project || layers.is_approved(sources, state)?;
+        let approved = if trust_project { Ok(true) } else { layers.is_approved(sources, state) };
+        let (is_approved, damage) = match approved {
+            Err(error @ Error::DamagedApprovals { .. }) => (false, Some(error.to_string())),
+            approved => (approved?, None),
+        };
         let mut values = BTreeMap::new();
         let mut pending = Vec::new();
         for key in KEYS {
@@ -501,10 +506,13 @@ impl Resolved {
             values.insert(key.name, given.unwrap_or((default, Origin::Default)));
         }
         pending.sort_by_key(|it| it.line);
+        let unregistered = || unregistered(sources.project, state?);
+        let damage = damage.or_else(|| (!pending.is_empty()).then(unregistered)?);
         let pending = (!pending.is_empty()).then_some(PendingFile {
             path: layers.project_file,
             settings: pending,
             user_file: layers.user_file,
+            damage,
         });
         Ok((Self(values), pending))
     }
@@ -608,8 +616,11 @@ impl Layers {
         match state {
             // Nothing needs approval, so the state folder need not be trustworthy.
             _ if self.project.is_empty() => Ok(false),
-            Some(state) => Approvals::new(sources.project, state)
-                .has(Project::CONFIG_FILE, &sha256(&self.project_bytes)),
+            Some(state) => {
+                let approved = Approvals::new(sources.project, state).list()?;
+                let sha256 = sha256(&self.project_bytes);
+                Ok(approved.iter().any(|it| it.file == Project::CONFIG_FILE && it.sha256 == sha256))
+            }
             None => Ok(false),
         }
     }
@@ -629,6 +640,14 @@ impl Layers {
         let value = place(key, value, sources.project.root(), sources);
         Some((value, Origin::Config(self.project_file.clone())))
     }
+}
+
+/// Why no approval counts, if the project's data folder is not registered.
+fn unregistered(project: &Project, state: &Path) -> Option<String> {
+    let checked = check_data(project, &project.dir().join("data"), state);
+    matches!(checked, Err(Error::Unregistered { .. })).then(|| {
+        "no approval counts, because the data folder is not registered for this project; if it is yours, run `ctl allow --data` first".to_owned()
+    })
 }
 
 /// Whether everything in the project counts as approved, because of the flag or the variable.

@@ -9,13 +9,14 @@ use rustix::fs::OFlags;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::project::io_error;
 use crate::trusted;
 
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 const FILE_BYTES_MAX: u64 = 64 << 20;
+const LOCK: &str = "lock";
 
 /// Creates a folder of the state folder, with mode 0700 whatever the umask, and checks it.
 ///
@@ -61,31 +62,33 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     trusted::read_of_user(path, FILE_BYTES_MAX)
 }
 
-/// Parses a document of this version.
+/// Parses a document of this version; `damaged` makes the error for one that is damaged.
 pub(crate) fn read_document<T: DeserializeOwned>(
     path: &Path,
     version: u32,
-    version_of: impl Fn(&T) -> u32,
+    damaged: impl Fn(PathBuf, String) -> Error,
 ) -> Result<Option<T>> {
-    let Some(bytes) = read(path)? else { return Ok(None) };
-    let failed = |error: io::Error| io_error("read", path, error);
     #[derive(serde::Deserialize)]
     struct Head {
         version: u32,
     }
-    let head: Head = serde_json::from_slice(&bytes).map_err(|it| failed(it.into()))?;
-    if head.version > version {
-        let message = format!(
-            "version {} is newer than {version}, the newest that this release reads; use a newer release",
-            head.version
-        );
-        return Err(failed(io::Error::other(message)));
+    let Some(bytes) = read(path)? else { return Ok(None) };
+    let invalid = |it: serde_json::Error| damaged(path.to_owned(), it.to_string());
+    let Head { version: found } = serde_json::from_slice(&bytes).map_err(invalid)?;
+    if found > version {
+        return Err(Error::Newer { path: path.to_owned(), found, known: version });
     }
-    let document: T = serde_json::from_slice(&bytes).map_err(|it| failed(it.into()))?;
-    if version_of(&document) != version {
-        return Err(failed(io::Error::other("unknown version")));
+    if found != version {
+        return Err(damaged(path.to_owned(), format!("unknown version {found}")));
     }
-    Ok(Some(document))
+    serde_json::from_slice(&bytes).map(Some).map_err(invalid)
+}
+
+/// Moves a damaged file to `FILE.damaged`, and returns that path.
+pub(crate) fn set_aside(path: &Path) -> Result<PathBuf> {
+    let aside = PathBuf::from(format!("{}.damaged", path.display()));
+    fs::rename(path, &aside).map_err(|error| io_error("move away", path, error))?;
+    Ok(aside)
 }
 
 /// Writes a document such that it exists completely or not at all, also after a power cut.
@@ -116,10 +119,20 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     write().map_err(|error| io_error("write", path, error))
 }
 
+/// Rejects anything but a file in place of the file that [`lock`] locks.
+pub(crate) fn check_lock(state: &Path) -> Result<()> {
+    let path = state.join(LOCK);
+    if path.symlink_metadata().is_ok_and(|it| !it.is_file()) {
+        return Err(trusted::not_regular(&path));
+    }
+    Ok(())
+}
+
 /// Held while documents of the state folder are read and rewritten.
 pub(crate) fn lock(state: &Path) -> Result<File> {
     prepare(state)?;
-    let path = state.join("lock");
+    check_lock(state)?;
+    let path = state.join(LOCK);
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let locked = || {
         let file = OpenOptions::new()

@@ -58,17 +58,9 @@ fn is_absent(error: &io::Error) -> bool {
 /// Reads a regular file at a path without links. The checks apply to the opened file.
 fn read_checked(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     let failed = |error| io_error("read", path, error);
-    // Opening a pipe without a writer would block.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file: File = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)
-        .map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    if !metadata.is_file() {
-        return Err(untrusted(format!("{} is not a regular file", path.display())));
-    }
+    let Some((file, metadata)) = open_regular(path).map_err(failed)? else {
+        return Err(not_regular(path));
+    };
     check(&metadata, path)?;
     let mut bytes = Vec::new();
     file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(failed)?;
@@ -76,6 +68,19 @@ fn read_checked(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
         return Err(Error::TooLarge { path: path.to_owned(), bytes_max });
     }
     Ok(bytes)
+}
+
+/// Opens a file for reading; `None` for anything else, such as a link, a pipe or a socket.
+pub(crate) fn open_regular(path: &Path) -> io::Result<Option<(File, Metadata)>> {
+    // Opening a pipe without a writer would block.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let file = match opened {
+        Err(_) if path.symlink_metadata().is_ok_and(|it| !it.is_file()) => return Ok(None),
+        opened => opened?,
+    };
+    let metadata = file.metadata()?;
+    Ok(metadata.is_file().then_some((file, metadata)))
 }
 
 /// Rejects entries that belong to another user, and those that another user can write to.
@@ -104,6 +109,12 @@ pub(crate) fn check(metadata: &Metadata, path: &Path) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// The error for anything but a file in place of one.
+pub(crate) fn not_regular(path: &Path) -> Error {
+    let path = path.display();
+    untrusted(format!("{path} is not a regular file; replace it with one, or remove it"))
 }
 
 fn untrusted(message: String) -> Error {

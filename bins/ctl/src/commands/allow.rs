@@ -56,12 +56,15 @@ impl From<Approvable> for Part {
     }
 }
 
+/// Files that cannot be approved, each with the reason.
+pub(super) type Problems = Vec<(String, String)>;
+
 /// The files that need approval.
 #[derive(Debug, Default)]
 struct Found {
     parts: Vec<Part>,
     /// Files that cannot be approved, and why.
-    problems: Vec<(String, String)>,
+    problems: Problems,
 }
 
 pub(super) fn run(program: &Program, args: &AllowArgs, output: &mut Output) -> Result<()> {
@@ -85,6 +88,9 @@ fn allow(
     approvals: &Approvals,
     output: &mut Output,
 ) -> Result<()> {
+    if let Err(error @ waypost_project::Error::DamagedApprovals { .. }) = approvals.list() {
+        output.warn(&error.to_string());
+    }
     let found = selected(program, &args.files)?;
     for (file, problem) in &found.problems {
         output.warn(&format!("cannot approve {}: {problem}", exact(file.as_bytes())));
@@ -173,16 +179,19 @@ fn everything(program: &Program) -> Found {
     found
 }
 
-/// The flow files and programs that are pending approval.
-pub(super) fn pending_flows(program: &Program) -> Result<Vec<String>> {
+/// The flow files and programs that are pending approval, and the files that cannot be approved,
+/// with the reason.
+pub(super) fn pending_flows(program: &Program) -> Result<(Vec<String>, Problems)> {
     let approvals = Approvals::new(program.project(), &Program::state_dir()?);
     let mut pending = Vec::new();
-    for part in everything(program).parts {
+    let mut found = everything(program);
+    found.problems.retain(|(file, _)| file != Project::CONFIG_FILE);
+    for part in found.parts {
         if part.file != Project::CONFIG_FILE && !approvals.has(&part.file, &part.sha256)? {
             pending.push(part.file);
         }
     }
-    Ok(pending)
+    Ok((pending, found.problems))
 }
 
 /// The named files, else everything that needs approval.

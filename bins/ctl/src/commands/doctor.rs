@@ -1,7 +1,9 @@
 //! `doctor`: checks each part separately, so that one fault does not hide the next.
 
+mod approval;
 mod stores;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use indicatif::HumanBytes;
@@ -12,6 +14,7 @@ use waypost_api::StatusKind;
 use waypost_api::client::Error;
 use waypost_auth::TokenStore;
 use waypost_embedding::fetch::{self, State};
+use waypost_mesh::Pairing;
 use waypost_project::{Model, Settings};
 
 use super::show;
@@ -19,7 +22,6 @@ use crate::cli::DoctorArgs;
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
 use crate::program::Program;
-use crate::visible::exact;
 
 /// Free disk space, in bytes, below which `doctor` warns: enough for hours of writes, and for a
 /// compaction of a typical store.
@@ -66,11 +68,16 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
     // Files that a check or a repair creates are for this user alone, as those of the service.
     umask(Mode::from_raw_mode(0o077));
     let mut findings = Vec::new();
-    findings.push(Finding::ok("project", program.project().root().display().to_string()));
+    findings.push(match program.project().check() {
+        Ok(()) => Finding::ok("project", program.project().root().display().to_string()),
+        Err(error) => Finding::fault("project", &Failure::from(error)),
+    });
+    // The approvals of settings depend on it.
+    findings.extend(approval::registry(args.repair));
     match program.preview() {
         Ok(settings) => {
             findings.push(Finding::ok("settings", "every value is valid"));
-            let (of_approval, is_ours) = approval(program, settings);
+            let (of_approval, is_ours) = approval::check(program, settings);
             findings.extend(of_approval);
             let exposed =
                 is_ours.then(|| private(program, &settings.data_dir)).and_then(Result::err);
@@ -79,6 +86,7 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
             findings.push(token_file(&settings.token_file));
             if is_safe {
                 findings.push(tokens(&settings.tokens_file(), args.repair));
+                findings.extend(pairing(&settings.mesh.pairing_dir));
             }
             findings.push(model(settings));
             findings.push(service(program));
@@ -91,6 +99,9 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
         }
         Err(failure) => findings.push(Finding::fault("settings", &failure)),
     }
+    // Several parts may need the same damaged file.
+    let mut told = HashSet::new();
+    findings.retain(|it| it.verdict != Verdict::Fault || told.insert(it.detail.clone()));
     let faults = findings.iter().filter(|it| it.verdict == Verdict::Fault).count() as u64;
     if output.is_json() {
         output.document(&findings)?;
@@ -132,46 +143,6 @@ fn print(finding: &Finding, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// Checks for pending approvals, and whether the data folder is this project's, so that it may be
-/// opened.
-fn approval(program: &Program, settings: &Settings) -> (Vec<Finding>, bool) {
-    const PART: &str = "approval";
-    if settings.trust_project {
-        return (vec![Finding::ok(PART, "everything in the project is treated as approved")], true);
-    }
-    let mut findings = Vec::new();
-    let mut is_ours = true;
-    if let Some(pending) = settings.pending() {
-        findings.push(Finding::warning(PART, pending.to_string(), "`ctl allow`"));
-    }
-    let state = match Program::state_dir() {
-        Ok(state) => state,
-        Err(failure) => return (vec![Finding::fault(PART, &failure)], false),
-    };
-    if let Err(failure) = program.refuse_tracked() {
-        is_ours = false;
-        findings.push(Finding::fault(PART, &failure));
-    }
-    let checked = waypost_project::check_data(program.project(), &settings.data_dir, &state);
-    if let Err(error) = checked {
-        is_ours = false;
-        findings.push(Finding::fault(PART, &Failure::from(error)));
-    }
-    match super::allow::pending_flows(program) {
-        Ok(files) if files.is_empty() => {}
-        Ok(files) => {
-            let files: Vec<_> = files.iter().map(|it| exact(it.as_bytes())).collect();
-            let detail = format!("flows do not run: {} is pending approval", files.join(", "));
-            findings.push(Finding::warning(PART, detail, "`ctl allow`"));
-        }
-        Err(failure) => findings.push(Finding::fault(PART, &failure)),
-    }
-    if findings.is_empty() {
-        findings.push(Finding::ok(PART, "nothing is pending"));
-    }
-    (findings, is_ours)
-}
-
 /// Free space on the disk of the data folder, or of the folder in which it will be created.
 fn disk_space(data_dir: &Path) -> Option<Finding> {
     const PART: &str = "disk";
@@ -198,7 +169,8 @@ fn token_file(path: &Path) -> Finding {
     match waypost_auth::read_token_file(path) {
         Err(error) => {
             let hint = "remove the file: the next start of the service creates a new token";
-            Finding::fault(PART, &Failure::of(&error).with_hint(hint))
+            let failure = Failure::of(&error).with_hint(hint);
+            Finding::fault(PART, &failure.while_doing(format!("cannot use {}", path.display())))
         }
         Ok(file) => match file.open_mode {
             Some(mode) => {
@@ -238,6 +210,18 @@ fn tokens(path: &Path, repair: bool) -> Finding {
         }
         Err(error) => Finding::fault(PART, &Failure::from(error)),
     }
+}
+
+/// What is wrong with the pairing of this machine with others.
+fn pairing(folder: &Path) -> Option<Finding> {
+    let failure = Failure::of(&Pairing::open(folder).err()?);
+    let mut finding = Finding::fault("pairing", &failure);
+    finding.verdict = Verdict::Warning;
+    finding.hint = Some(format!(
+        "the service runs without the mesh until {} is restored; or remove that folder and pair the machines again: `ctl mesh pair`",
+        folder.display()
+    ));
+    Some(finding)
 }
 
 fn model(settings: &Settings) -> Finding {

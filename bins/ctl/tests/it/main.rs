@@ -14,6 +14,7 @@ mod reference;
 mod refused;
 mod replaced;
 mod service;
+mod state;
 mod together;
 mod trust;
 mod visible;

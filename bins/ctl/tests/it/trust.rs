@@ -26,13 +26,13 @@ flows:
 "#;
 
 /// A clone, and a user with a separate home.
-struct Clone {
+pub(crate) struct Clone {
     folder: TempDir,
     home: TempDir,
 }
 
 impl Clone {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().expect("a folder");
         let it = Self { folder: tempfile::tempdir().expect("a folder"), home };
         it.write(".waypost/flows/builds.yaml", FLOWS);
@@ -41,11 +41,16 @@ impl Clone {
         it
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    /// A file of the user's state folder.
+    pub(crate) fn state(&self, name: &str) -> PathBuf {
+        self.home.path().join(".local/state/waypost").join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         fs::write(path, text).expect("a file");
@@ -63,11 +68,11 @@ impl Clone {
         command
     }
 
-    fn ctl(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn ctl(&self, arguments: &[&str]) -> Ran {
         ran(self.ctl_command(arguments).output().expect("it starts"))
     }
 
-    fn ctl_command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn ctl_command(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(Path::new(env!("CARGO_BIN_EXE_ctl")));
         command.args(arguments);
         command
@@ -82,13 +87,13 @@ impl Clone {
     }
 
     /// A service that fails to start; its error.
-    fn refused(&self, arguments: &[&str]) -> String {
+    pub(crate) fn refused(&self, arguments: &[&str]) -> String {
         let output = self.service_command(arguments).output().expect("it starts");
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         String::from_utf8(output.stderr).expect("text")
     }
 
-    fn start(&self, arguments: &[&str]) -> Service {
+    pub(crate) fn start(&self, arguments: &[&str]) -> Service {
         let mut command = self.service_command(&["--listen", "127.0.0.1:0"]);
         let mut child = command.args(arguments).spawn().expect("it starts");
         let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
@@ -106,7 +111,7 @@ impl Clone {
     }
 }
 
-struct Service {
+pub(crate) struct Service {
     child: Child,
     url: String,
     log: String,
@@ -126,7 +131,7 @@ impl Service {
     }
 
     /// The names of the flows in force, once they are these.
-    fn wait_for_flows(&self, clone: &Clone, wanted: &[&str]) {
+    pub(crate) fn wait_for_flows(&self, clone: &Clone, wanted: &[&str]) {
         until(|| {
             let flows = self.ctl(clone, &["--json", "flows", "list"]).json();
             let flows = flows["flows"].as_array().expect("an array");

@@ -1,0 +1,159 @@
+//! Damage to the user's state folder, and special files in the place of files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::trust::Clone;
+use crate::wait::until;
+
+/// The list of the user's registered data folders.
+const PROJECTS: &str = "projects.json";
+
+/// A clone with one flow and one setting, both approved, that a service has started in.
+fn approved() -> Clone {
+    let clone = Clone::new();
+    clone.write(".waypost/config.yaml", "events: { keep_count: 1000 }\n");
+    clone.ctl(&["allow", "--yes"]).done();
+    drop(clone.start(&[]));
+    clone
+}
+
+fn approvals(clone: &Clone) -> PathBuf {
+    let entries = fs::read_dir(clone.state("approvals")).expect("a folder").flatten();
+    let mut files = entries.map(|it| it.path()).filter(|it| it.is_file());
+    files.next().expect("approvals")
+}
+
+fn socket(path: &Path) {
+    // Its path may be too long for a socket.
+    let short = tempfile::tempdir().expect("a folder");
+    let made = short.path().join("s");
+    drop(std::os::unix::net::UnixListener::bind(&made).expect("a socket"));
+    fs::rename(made, path).expect("the same disk");
+}
+
+fn pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().expect("it runs").success());
+}
+
+#[test]
+fn a_pipe_or_a_socket_in_place_of_a_file_is_named_and_nothing_waits_for_it() {
+    let clone = approved();
+    let files = [
+        clone.path(".waypost/token"),
+        clone.path(".waypost/.gitignore"),
+        clone.path(".waypost/config.yaml"),
+        clone.state(PROJECTS),
+        clone.state("lock"),
+        approvals(&clone),
+    ];
+    for (file, make) in files.iter().flat_map(|it| [(it, pipe as fn(&Path)), (it, socket)]) {
+        let aside = file.with_extension("aside");
+        fs::rename(file, &aside).expect("it exists");
+        make(file);
+        let mut command = clone.ctl_command(&["doctor"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+        until(|| match child.try_wait().expect("a child") {
+            Some(_) => Ok(()),
+            None => Err(format!("doctor waits for {}", file.display())),
+        });
+        let output = child.wait_with_output().expect("it has ended");
+        let out = String::from_utf8(output.stdout).expect("text");
+        let named = format!("{} is not a regular file", file.display());
+        assert!(output.status.code() == Some(1) && out.contains(&named), "{named}: {out}");
+        let refused = clone.refused(&[]);
+        assert!(refused.contains(&named), "{named}: {refused}");
+        fs::remove_file(file).expect("it exists");
+        fs::rename(&aside, file).expect("it exists");
+    }
+    clone.ctl(&["doctor"]).done();
+}
+
+#[test]
+fn a_damaged_list_of_projects_is_named_and_moved_away_and_then_no_data_folder_is_trusted() {
+    let clone = approved();
+    fs::write(clone.state(PROJECTS), "").expect("a file");
+    let remedy = "`ctl doctor --repair`";
+    let named = |text: &str| text.contains(PROJECTS) && text.contains("is damaged");
+    for said in [
+        clone.refused(&[]),
+        clone.ctl(&["doctor"]).out,
+        clone.ctl(&["allow", "--data"]).err,
+        clone.ctl(&["allow", "--yes"]).err,
+    ] {
+        assert!(named(&said) && said.contains(remedy), "{said}");
+        assert!(!said.contains("parent writable"), "{said}");
+    }
+    assert_eq!(clone.ctl(&["doctor"]).code, 1);
+
+    let repaired = clone.ctl(&["doctor", "--repair"]);
+    assert!(repaired.code == 1 && repaired.out.contains("moved away"), "{repaired:?}");
+    assert!(clone.state("projects.json.damaged").exists());
+    for said in [clone.refused(&[]), clone.ctl(&["doctor"]).out] {
+        assert!(said.contains("not registered") && said.contains("`ctl allow --data`"), "{said}");
+    }
+
+    // With its id, the project has its approvals again.
+    clone.ctl(&["allow", "--data"]).done();
+    let service = clone.start(&[]);
+    service.wait_for_flows(&clone, &["builds", "notes"]);
+    clone.ctl(&["doctor"]).done();
+}
+
+#[test]
+fn with_a_damaged_project_id_a_pending_setting_names_the_first_remedy() {
+    let clone = approved();
+    clone.write(".waypost/data/project-id", "");
+    let refused = clone.refused(&[]);
+    assert!(refused.contains("run `ctl allow --data` first"), "{refused}");
+    clone.ctl(&["allow", "--data"]).done();
+    drop(clone.start(&[]));
+}
+
+#[test]
+fn a_damaged_pairing_is_named() {
+    let clone = approved();
+    clone.write(".waypost/data/pairing/paired.json", "{");
+    let doctor = clone.ctl(&["doctor"]);
+    assert!(doctor.out.contains("pairing/paired.json: EOF"), "{doctor:?}");
+    assert!(doctor.out.contains("`ctl mesh pair`"), "{doctor:?}");
+}
+
+#[test]
+fn damaged_approvals_approve_nothing_and_are_replaced_by_the_next_approval() {
+    let clone = approved();
+    let file = approvals(&clone);
+    let whole = fs::read(&file).expect("a file");
+    for damaged in [&b""[..], &whole[..whole.len() / 2], b"{}", b"\xff\0"] {
+        fs::write(&file, damaged).expect("a file");
+        let name = file.display().to_string();
+        for said in [clone.refused(&[]), clone.ctl(&["doctor"]).out] {
+            assert!(said.contains(&name) && said.contains("`ctl allow`"), "{said}");
+            assert!(said.contains("approves nothing"), "{said}");
+        }
+        let doctor = clone.ctl(&["doctor", "--repair"]);
+        assert_eq!(doctor.code, 1, "a repair approves nothing: {doctor:?}");
+        let allowed = clone.ctl(&["allow", "--yes"]);
+        assert!(allowed.code == 0 && allowed.err.contains(&name), "{allowed:?}");
+        assert_eq!(fs::read(format!("{name}.damaged")).expect("a file"), damaged);
+        let service = clone.start(&[]);
+        service.wait_for_flows(&clone, &["builds", "notes"]);
+    }
+}
+
+#[test]
+fn a_state_of_a_newer_release_is_newer_and_not_damaged() {
+    let clone = approved();
+    for file in [clone.state(PROJECTS), approvals(&clone)] {
+        let whole = fs::read(&file).expect("a file");
+        fs::write(&file, "{ \"version\": 9, \"more\": [] }").expect("a file");
+        for said in [clone.refused(&[]), clone.ctl(&["doctor", "--repair"]).out] {
+            assert!(said.contains("newer release") && !said.contains("damaged"), "{said}");
+            assert!(said.contains(&file.display().to_string()), "{said}");
+        }
+        assert!(clone.ctl(&["allow", "--yes"]).err.contains("newer release"));
+        fs::write(&file, whole).expect("a file");
+    }
+    clone.ctl(&["doctor"]).done();
+}
