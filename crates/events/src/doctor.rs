@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use waypost_log::{Damage, DamageKind, FolderLock, Log, Mended, OnDamage};
+use waypost_log::{Damage, DamageKind, FolderLock, Log, Mended, OnDamage, Verify};
 use waypost_projection::files::remove_dir;
 
 use crate::bus::decode;
@@ -35,6 +35,23 @@ pub struct Repaired {
     pub last: u64,
     /// What was damaged, and whether events were lost.
     pub set_aside: Vec<Mended>,
+}
+
+/// Checks that no newer release wrote a part of the bus in the folder `dir`, and changes nothing.
+/// Reads as much of the log as `verify` selects.
+///
+/// # Errors
+/// [`Error::Newer`]; never another one.
+pub fn check_versions(dir: &Path, verify: Verify) -> Result<()> {
+    let log_dir = dir.join("log");
+    let options = waypost_log::Options { can_read, verify, ..waypost_log::Options::default() };
+    let checked = [
+        Repairing::read(dir).map(drop),
+        floor::read(dir).map(drop),
+        Log::check_versions(&log_dir, &options).map_err(|it| Error::of_log(&it, &log_dir)),
+    ];
+    let newer = checked.into_iter().find(|it| matches!(it, Err(Error::Newer(_))));
+    newer.unwrap_or(Ok(()))
 }
 
 /// Reads the bus in the folder `dir` and reports damage. `known` is the last event that is known

@@ -134,7 +134,9 @@ impl Error {
                 crate::doctor::describe_all(damage)
             ));
         }
-        let within = || format!("the event log in {}: {error}", dir.display());
+        let cause = std::error::Error::source(error).map(|it| format!(": {it}"));
+        let cause = cause.unwrap_or_default();
+        let within = || format!("the event log in {}: {error}{cause}", dir.display());
         match error.kind() {
             waypost_log::ErrorKind::Full => Self::Full,
             waypost_log::ErrorKind::Newer => Self::Newer(within()),

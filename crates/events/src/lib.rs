@@ -68,7 +68,7 @@ pub use waypost_log::{SyncStep, observe_syncs};
 
 pub use codec::{Malformed, check_record};
 pub use data::{Data, InvalidData, Value};
-pub use doctor::{Checked, Repaired, check_log, repair, repair_watched, verify};
+pub use doctor::{Checked, Repaired, check_log, check_versions, repair, repair_watched, verify};
 pub use error::{Error, ErrorKind, Refused, Result};
 pub use event::{
     Draft, Event, IDEMPOTENCY_KEY_BYTES_MAX, IdempotencyKey, InvalidKey, LINEAGE_FLOWS_MAX,

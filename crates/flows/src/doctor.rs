@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use waypost_log::{Log, Mended, OnDamage};
+use waypost_log::{Log, Mended, OnDamage, Verify};
 use waypost_time::Timestamp;
 
 use crate::engine::{Error, decoded};
@@ -41,6 +41,23 @@ pub struct Repaired {
     pub undecided: Vec<(u64, u64)>,
     /// The last record that the journal has now, or counts as having had.
     pub reached: u64,
+}
+
+/// Checks that no newer release wrote a part of the journal in `dir`, the engine's folder, and
+/// changes nothing. Reads as much of it as `verify` selects.
+///
+/// # Errors
+/// [`Error::Newer`]; never another one.
+pub fn check_versions(dir: &Path, verify: Verify) -> Result<(), Error> {
+    let folder = JournalDir::new(dir);
+    let options = waypost_log::Options { verify, ..log_options(0) };
+    let checked = [
+        folder.repairing().map(drop),
+        folder.missing().map(drop),
+        Log::check_versions(&folder.log(), &options).map_err(|it| folder.error(it)),
+    ];
+    let newer = checked.into_iter().find(|it| matches!(it, Err(Error::Newer { .. })));
+    newer.unwrap_or(Ok(()))
 }
 
 /// Reads the journal in `dir`, the engine's folder, and reports damage. `reached` is the last

@@ -137,7 +137,7 @@ pub use definition::{
     InvalidFile, Mode, OnInterrupt, RateLimit, Retry, RetryOn, Start, Trigger, Variables, parse,
 };
 pub use diff::{DiffLine, diff};
-pub use doctor::{Checked, Repaired, check_log, repair, verify};
+pub use doctor::{Checked, Repaired, check_log, check_versions, repair, verify};
 pub use effect::{Attempt, Backfill, Effect, Notice, Orphan, RunEnd};
 pub use engine::{Commit, Compaction, Engine, Error, Failure, Files, FlowStatus, RunFilter};
 pub use explain::{Plan, PlannedStep, Why, plan};

@@ -94,6 +94,15 @@ impl Log {
         Survey::of(dir, Verify::All, options).map(|it| it.report())
     }
 
+    /// Checks that no newer release wrote a part of the log in `dir`, and changes nothing. Reads as
+    /// much as [`Options::verify`] selects. Damage is not an error.
+    ///
+    /// # Errors
+    /// [`Error::Newer`], [`Error::NewerRecord`], or if a file system operation fails.
+    pub fn check_versions(dir: &Path, options: &Options) -> Result<()> {
+        Survey::of(dir, options.verify, options).map(drop)
+    }
+
     /// Checks one sealed segment that opening did not read completely, and returns whether there
     /// was one. This finds damage before a reader does, and readers need not wait for the check.
     pub fn check_next(&self) -> Result<bool> {

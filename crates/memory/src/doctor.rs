@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use waypost_log::{FolderLock, Log, Mended, OnDamage, Options};
+use waypost_log::{FolderLock, Log, Mended, OnDamage, Options, Verify};
 use waypost_projection::files::{copy_dir, remove_dir};
 use waypost_projection::{Unusable, refuse_open};
 
 use self::complete::{Lost, complete};
 use crate::index::snapshot::Snapshot;
 use crate::journal::{self, Journal};
-use crate::layout::{Folders, check_format, format_damage, mend_format};
+use crate::layout::{Folders, check_format, format_damage, has_format, mend_format};
 use crate::log_error::{LOG, VECTORS, log_error, vectors_error};
 use crate::record::Record;
 use crate::repairing::{INTERRUPTED, Repairing};
@@ -56,6 +56,26 @@ pub struct Repaired {
     pub unnamed_after: Option<u64>,
     /// Nothing was damaged, and nothing was changed.
     pub was_sound: bool,
+}
+
+/// Checks that no newer release wrote a part of the store in the data folder `dir`, and changes
+/// nothing. Reads as much of the log as `verify` selects.
+///
+/// # Errors
+/// [`Error::Newer`]; never another one.
+pub fn check_versions(dir: &Path, verify: Verify) -> Result<()> {
+    let folders = Folders::new(dir);
+    let options = Options { verify, ..journal::options(0) };
+    // The first error need not be about a version.
+    let checked = [
+        has_format(&folders.data).map(drop),
+        Repairing::read(&folders).map(drop),
+        Log::check_versions(&folders.log, &options).map_err(|it| log_error(&it, &folders.log)),
+        Log::check_versions(&folders.vectors, &Options::default())
+            .map_err(|it| vectors_error(&it, &folders.vectors)),
+    ];
+    let newer = checked.into_iter().find(|it| matches!(it, Err(Error::Newer { .. })));
+    newer.unwrap_or(Ok(()))
 }
 
 /// Reads the store in the data folder `dir` and reports damage. `known` is how far the store had

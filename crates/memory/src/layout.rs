@@ -66,26 +66,30 @@ pub(crate) fn mend_format(data: &Path) -> Result<()> {
 /// [`Error::Newer`] for the layout of a newer release, [`Error::Damaged`] for a file without a
 /// version, [`Error::Io`].
 pub(crate) fn check_format(data: &Path) -> Result<()> {
+    if !has_format(data)? {
+        write_synced(&data.join("format"), format!("{FORMAT_NAME} {FORMAT}\n").as_bytes())?;
+        sync_dir(data)?;
+    }
+    Ok(())
+}
+
+/// Checks the version of a data folder's layout, and returns whether there is one.
+pub(crate) fn has_format(data: &Path) -> Result<bool> {
     let path = data.join("format");
     let text = match fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            write_synced(&path, format!("{FORMAT_NAME} {FORMAT}\n").as_bytes())?;
-            return Ok(sync_dir(data)?);
-        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(Error::io(path, error)),
     };
     let found = text.trim();
     let version = found.strip_prefix(FORMAT_NAME).and_then(|it| it.trim().parse::<u32>().ok());
     match version {
-        Some(FORMAT) => Ok(()),
+        Some(FORMAT) => Ok(true),
         Some(version) if version > FORMAT => {
             Err(Error::Newer { found: format!("the store (`{found}`)"), known: FORMAT })
         }
         // A power cut in the first start can leave an empty file.
-        None if found.is_empty() => {
-            Ok(write_synced(&path, format!("{FORMAT_NAME} {FORMAT}\n").as_bytes())?)
-        }
+        None if found.is_empty() => Ok(false),
         _ => Err(Error::Damaged(format!(
             "{} does not name a format of this store; expected `{FORMAT_NAME} {FORMAT}`",
             path.display()

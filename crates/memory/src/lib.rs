@@ -76,7 +76,7 @@ mod doctor;
 mod repairing;
 mod verify;
 
-pub use doctor::{Checked, Repaired, check, check_log, repair, repair_watched};
+pub use doctor::{Checked, Repaired, check, check_log, check_versions, repair, repair_watched};
 pub use embedder::{EmbedFn, EmbedProgress, Embedder, ModelInfo};
 pub use error::{Error, ErrorKind, Result};
 pub use link::{Link, LinkKind, Linked};

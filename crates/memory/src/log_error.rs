@@ -47,10 +47,15 @@ pub(crate) fn log_error(error: &waypost_log::Error, dir: &Path) -> Error {
         }
         waypost_log::Error::TooLarge { .. } => Error::invalid("content", error.to_string()),
         waypost_log::Error::Newer { segment, version, supported } => {
-            Error::Newer { found: format!("{segment} with version {version}"), known: *supported }
+            let file = dir.join(segment);
+            let found = format!("{} with version {version}", file.display());
+            Error::Newer { found, known: *supported }
         }
         waypost_log::Error::NewerRecord { sequence, kind, version } => Error::Newer {
-            found: format!("record {sequence} of the log (kind {kind}, version {version})"),
+            found: format!(
+                "record {sequence} in {} (kind {kind}, version {version})",
+                dir.display()
+            ),
             known: u32::from(RECORD_VERSION),
         },
         waypost_log::Error::Locked { path, pid } => {

@@ -83,6 +83,9 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
                 is_ours.then(|| private(program, &settings.data_dir)).and_then(Result::err);
             let is_safe = is_ours && exposed.is_none();
             findings.extend(exposed.map(|it| Finding::fault("data folder", &it)));
+            let newer = if is_safe { stores::newer(settings, args.repair) } else { Vec::new() };
+            let is_safe = is_safe && newer.is_empty();
+            findings.extend(newer);
             findings.push(token_file(&settings.token_file));
             if is_safe {
                 findings.push(tokens(&settings.tokens_file(), args.repair));

@@ -1,5 +1,6 @@
 //! Folders of stores that are removed, or replaced by an older copy, as a whole.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -358,19 +359,52 @@ fn a_note_that_is_missing_or_damaged_is_written_again() {
     assert!(!written.is_damaged() && written.get("memory-id") > 5, "{written:?}");
 }
 
+/// All files of a folder but those that are locked, with their contents.
+fn contents(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            contents(&path, found);
+        } else if path.is_file() && !path.ends_with("lock") {
+            found.insert(path.clone(), fs::read(&path).expect("a file"));
+        }
+    }
+}
+
 #[test]
-fn a_note_of_a_newer_release_is_newer_and_left_alone() {
+fn with_one_file_of_a_newer_release_nothing_is_changed_anywhere() {
+    let marker = |name, version| Marker { name, version }.bytes("what is to come\n");
     let mut world = World::new();
-    let path = world.data().join(Witness::FILE);
-    Marker { name: "data-reached", version: 2 }.write(&path, "what is to come\n").expect("a file");
-    let newer = fs::read(&path).expect("a file");
-    let why = world.start().expect_err("it is newer");
-    assert!(why.contains("newer release") && !why.contains("damaged"), "{why}");
-    let faults = world.faults();
-    assert!(faults.len() == 1 && faults[0].contains("newer release"), "{faults:?}");
-    let repair = world.ctl(&["doctor", "--repair"]);
-    assert!(repair.code == 1 && repair.out.contains("newer release"), "{repair:?}");
-    assert_eq!(fs::read(&path).expect("a file"), newer);
+    for (file, bytes) in [
+        (Witness::FILE, marker("data-reached", 2)),
+        ("format", b"waypost-data 2\n".to_vec()),
+        ("tokens.json", b"{ \"version\": 9 }\n".to_vec()),
+        ("memory/repairing", marker("memory-repair", 9)),
+        ("events/first", marker("events-first", 9)),
+        ("events/repairing", marker("events-repair", 9)),
+        ("flows/begun", marker("flows-journal", 9)),
+        ("flows/repairing", marker("flows-repair", 9)),
+    ] {
+        let path = world.data().join(file);
+        let whole = fs::read(&path).ok();
+        fs::write(&path, bytes).expect("a file");
+        let why = world.start().expect_err("it is newer");
+        assert!(why.contains("newer release") && !why.contains("damaged"), "{file}: {why}");
+        let mut before = BTreeMap::new();
+        contents(&world.data(), &mut before);
+        let faults = world.faults();
+        assert!(faults.len() == 1 && faults[0].contains("newer release"), "{file}: {faults:?}");
+        let repair = world.ctl(&["doctor", "--repair"]);
+        assert!(repair.code == 1 && repair.out.contains("newer release"), "{file}: {repair:?}");
+        let mut after = BTreeMap::new();
+        contents(&world.data(), &mut after);
+        assert!(before == after, "{file}: something was changed");
+        match whole {
+            Some(whole) => fs::write(&path, whole).expect("a file"),
+            None => fs::remove_file(&path).expect("a file"),
+        }
+    }
+    assert_eq!(world.faults(), Vec::<String>::new());
 }
 
 #[test]

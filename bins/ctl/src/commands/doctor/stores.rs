@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use waypost_log::{Mended, Witness};
+use waypost_auth::TokenStore;
+use waypost_log::{Mended, Verify, Witness};
 use waypost_memory::Reached;
+use waypost_project::Settings;
 
 use super::Finding;
 use crate::commands::show;
@@ -19,7 +21,8 @@ const REACHED: &str = "reached";
 const REPAIR: &str = "`ctl doctor --repair` keeps every record with a valid checksum";
 const REBUILT: &str = "the next start of the service rebuilds it; nothing is lost";
 const IMPORT: &str = "`ctl import EXPORT` adds missing memories; to use a backup, restore it into an empty project and export it there";
-const NEWER: &str = "use the release that wrote it, or a newer one";
+const NEWER: &str =
+    "use the release that wrote it, or a newer one; nothing was checked further or changed";
 
 /// The stores of a data folder that must not be opened.
 pub(super) fn refused(repair: bool) -> Finding {
@@ -28,6 +31,31 @@ pub(super) fn refused(repair: bool) -> Finding {
         "not {done}: the data folder is not registered as this project's, so it is not opened"
     );
     Finding::warning(MEMORY, detail, "if it is yours: `ctl allow --data`, then run this again")
+}
+
+/// Findings about files that a newer release wrote. If there are any, nothing may be changed, and
+/// the service does not start. Before a repair, every record is read.
+pub(super) fn newer(settings: &Settings, repair: bool) -> Vec<Finding> {
+    const TOKENS: &str = "tokens";
+    let data_dir = &settings.data_dir;
+    let verify = if repair { Verify::All } else { Verify::Unsealed };
+    let mut newer: Vec<(&str, Failure)> = Vec::new();
+    if let Err(error @ waypost_log::Error::Newer { .. }) = Witness::read(data_dir) {
+        let failure = Failure::of(&error);
+        newer.push((REACHED, failure.while_doing(format!("cannot use {}", data_dir.display()))));
+    }
+    let tokens = TokenStore::open(&settings.tokens_file());
+    if let Err(error @ waypost_auth::Error::Newer { .. }) = tokens {
+        newer.push((TOKENS, Failure::of(&error)));
+    }
+    let memory = waypost_memory::check_versions(data_dir, verify);
+    newer.extend(memory.err().map(|it| (MEMORY, Failure::of(&it))));
+    let events = waypost_events::check_versions(&data_dir.join("events"), verify);
+    newer.extend(events.err().map(|it| (EVENTS, Failure::of(&it))));
+    let flows = waypost_flows::check_versions(&data_dir.join("flows"), verify);
+    newer.extend(flows.err().map(|it| (FLOWS, Failure::of(&it))));
+    let finding = |(part, it): (&'static str, Failure)| Finding::fault(part, &it.with_hint(NEWER));
+    newer.into_iter().map(finding).collect()
 }
 
 /// Checks every store, or repairs those that are damaged.
@@ -39,8 +67,8 @@ pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
     let (mut witness, mut findings) = match witness(data_dir) {
         Ok(read) => read,
         // Without the witness, a repair might reuse ids.
-        Err(newer) if repair => return vec![newer],
-        Err(newer) => (Witness::default(), vec![newer]),
+        Err(fault) if repair => return vec![fault],
+        Err(fault) => (Witness::default(), vec![fault]),
     };
     let (found, is_open) = memory(data_dir, &mut witness, repair);
     findings.extend(found);
@@ -82,12 +110,7 @@ fn witness(data_dir: &Path) -> Result<(Witness, Vec<Finding>), Finding> {
             Ok((witness, vec![Finding::warning(REACHED, detail, REBUILT)]))
         }
         Ok(witness) => Ok((witness, Vec::new())),
-        Err(error) => {
-            let is_newer = matches!(error, waypost_log::Error::Newer { .. });
-            let failure = Failure::of(&error);
-            let failure = if is_newer { failure.with_hint(NEWER) } else { failure };
-            Err(Finding::fault(REACHED, &failure))
-        }
+        Err(error) => Err(Finding::fault(REACHED, &Failure::of(&error))),
     }
 }
 
