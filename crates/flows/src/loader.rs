@@ -1,5 +1,6 @@
 //! The folder of flow files: its contents, what is in force, and why these may differ.
 
+mod looked;
 mod programs;
 mod split;
 mod trust;
@@ -13,7 +14,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::programs::{Cache, Stamp};
+use self::looked::Looked;
+use self::programs::Cache;
 use self::trust::{Distrust, read_trusted};
 pub use self::watch::Watch;
 use crate::effect::{Notice, notice_data, notice_kind};
@@ -62,8 +64,8 @@ pub struct Loader {
     /// Whether the folder was read once, even if it had no files.
     is_loaded: bool,
     programs: Cache,
-    /// The programs that flow files name, and the stamps that show whether they have changed.
-    watched: (BTreeSet<String>, Vec<Option<Stamp>>),
+    /// What the last [`load`](Self::load) depends on.
+    looked: Looked,
     /// Notices already given: names and hashes.
     said: BTreeSet<(&'static str, String, String)>,
 }
@@ -178,7 +180,7 @@ impl Loader {
             status: Vec::new(),
             is_loaded: false,
             programs: Cache::default(),
-            watched: Default::default(),
+            looked: Looked::default(),
             said: BTreeSet::new(),
         }
     }
@@ -187,16 +189,18 @@ impl Loader {
     /// not trusted, not approved or missing is not in force; except that, if everything counts as
     /// approved, an invalid file leaves its previous flows in force. A missing folder has no flows.
     pub fn load(&mut self) -> Loaded {
+        let mut looked = Looked::default();
+        looked.at_all(&self.folder, &self.project);
         let found = self.find();
         let mut files: BTreeMap<String, FlowFile> = BTreeMap::new();
         let mut status = Vec::with_capacity(found.len());
-        let mut watched = BTreeSet::new();
         for (name, found) in found {
+            looked.at(&self.folder.join(&name));
             let (wanted, found_hash, problem) = match found {
                 Found::Problem(problem, hash) => (None, hash, Some(problem)),
                 Found::File(file) => {
                     let hash = Some(file.hash.clone());
-                    match self.check(&file, &mut watched).and_then(|()| unlike(&files, file)) {
+                    match self.check(&file, &mut looked).and_then(|()| unlike(&files, file)) {
                         Ok(file) => (Some(file), hash, None),
                         Err(problem) => (None, hash, Some(problem)),
                     }
@@ -225,16 +229,15 @@ impl Loader {
         self.files = files;
         self.status = status;
         self.is_loaded = true;
-        let stamps = programs::stamps(&self.project, watched.iter().map(String::as_str));
-        self.watched = (watched, stamps);
+        self.looked = looked;
         loaded.notices = self.notices();
         loaded
     }
 
-    /// Whether a program that a flow file names has changed since the last [`load`](Self::load).
+    /// Whether anything that the last [`load`](Self::load) looked at has changed: the programs that
+    /// flow files name, the folders in which they are or could be, and the folders above.
     pub fn programs_changed(&self) -> bool {
-        let (files, stamps) = &self.watched;
-        programs::stamps(&self.project, files.iter().map(String::as_str)) != *stamps
+        self.looked.has_changed()
     }
 
     /// Checks that a flow file with this content is still approved: call it before an action runs,
@@ -256,7 +259,8 @@ impl Loader {
     pub fn check_programs(&mut self, flow: &Flow, action: &Action) -> Result<(), Problem> {
         let Some(approvals) = &self.approvals else { return Ok(()) };
         let actions = std::iter::once(action);
-        let found = programs::hashes(&self.project, flow, actions, &mut self.programs)?;
+        let (programs, mut looked) = (&mut self.programs, Looked::default());
+        let found = programs::hashes(&self.project, flow, actions, programs, &mut looked)?;
         approved(approvals.as_ref(), found.iter())
     }
 
@@ -310,13 +314,12 @@ impl Loader {
     }
 
     /// Checks that a file and the programs that it names are approved as they are.
-    fn check(&mut self, file: &FlowFile, watched: &mut BTreeSet<String>) -> Result<(), Problem> {
+    fn check(&mut self, file: &FlowFile, looked: &mut Looked) -> Result<(), Problem> {
         let mut found = BTreeMap::new();
         for flow in file.flows() {
-            let actions = flow.actions.iter();
-            found.extend(programs::hashes(&self.project, flow, actions, &mut self.programs)?);
+            let (actions, programs) = (flow.actions.iter(), &mut self.programs);
+            found.extend(programs::hashes(&self.project, flow, actions, programs, looked)?);
         }
-        watched.extend(found.keys().cloned());
         let Some(approvals) = &self.approvals else { return Ok(()) };
         let own = (self.named(&file.name), file.hash.clone());
         approved(approvals.as_ref(), std::iter::once((&own.0, &own.1)).chain(&found))

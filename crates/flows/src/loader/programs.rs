@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Component, Path, PathBuf};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
 
 use super::Problem;
+use super::looked::{Follow, Looked, Stamp};
 use super::split::{Split, with_folder};
 use super::trust::{self, Distrust};
 use super::values::{NAME_BYTES_MAX, Values};
@@ -65,37 +66,16 @@ pub(super) struct ProgramFile {
 #[derive(Debug, Default)]
 pub(super) struct Cache(HashMap<PathBuf, (Stamp, ContentHash)>);
 
-/// Changes whenever a file's content does: its change time cannot be set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
-    file: (u64, u64),
-    bytes: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-    owner: (u32, u32, u32),
-}
-
-impl Stamp {
-    fn of(metadata: &fs::Metadata) -> Self {
-        Self {
-            file: (metadata.dev(), metadata.ino()),
-            bytes: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-            owner: (metadata.uid(), metadata.gid(), metadata.mode()),
-        }
-    }
-}
-
 /// The hashes of the programs that actions name, by their names in the project.
 pub(super) fn hashes<'a>(
     project: &Path,
     flow: &Flow,
     actions: impl Iterator<Item = &'a Action>,
     cache: &mut Cache,
+    looked: &mut Looked,
 ) -> Result<BTreeMap<String, ContentHash>, Problem> {
     let mut found = BTreeMap::new();
-    for (file, path) in paths(project, flow, actions)? {
+    for (file, path) in paths(project, flow, actions, looked)? {
         let metadata = fs::metadata(&path).map_err(|it| unreadable(&file, &it))?;
         let stamp = Stamp::of(&metadata);
         let cached = cache.0.get(&path).filter(|(seen, _)| *seen == stamp);
@@ -115,16 +95,8 @@ pub(super) fn hashes<'a>(
 
 /// The programs that a flow names, with their contents.
 pub(super) fn contents(project: &Path, flow: &Flow) -> Result<Vec<ProgramFile>, Problem> {
-    let paths = paths(project, flow, flow.actions.iter())?;
+    let paths = paths(project, flow, flow.actions.iter(), &mut Looked::default())?;
     paths.iter().map(|(file, path)| read(project, path, file)).collect()
-}
-
-/// The stamps that show whether programs of these names have changed, without reading them.
-pub(super) fn stamps<'a>(
-    project: &Path,
-    files: impl Iterator<Item = &'a str>,
-) -> Vec<Option<Stamp>> {
-    files.map(|it| fs::metadata(project.join(it)).ok().map(|it| Stamp::of(&it))).collect()
 }
 
 /// The programs that actions name: their paths without links, by their names in the project.
@@ -132,8 +104,10 @@ fn paths<'a>(
     project: &Path,
     flow: &Flow,
     actions: impl Iterator<Item = &'a Action>,
+    looked: &mut Looked,
 ) -> Result<BTreeMap<String, PathBuf>, Problem> {
     let Ok(project) = project.canonicalize() else { return Ok(BTreeMap::new()) };
+    let mut follow = Follow { project: &project, looked };
     let mut found = BTreeMap::new();
     for action in actions {
         let env: Vec<&(String, String)> = flow.env.0.iter().chain(&action.env.0).collect();
@@ -142,27 +116,31 @@ fn paths<'a>(
         }
         let words = words(action, &env, &flow.trigger.data)?;
         let folder = action.cwd.as_ref().or(flow.cwd.as_ref()).map_or(".", Folder::as_str);
-        let Ok(folder) = project.join(folder).canonicalize() else { continue };
+        let Some(folder) = follow.path(&project, folder, |_| {})? else { continue };
         let runs = words.iter().any(|it| runs_files(it));
         let mut add = |path: PathBuf| {
             let name = path.strip_prefix(&project).unwrap_or(&path);
             found.insert(name.to_string_lossy().into_owned(), path);
         };
-        for base in bases(folder, &words)? {
+        for base in bases(&mut follow, folder, &words)? {
             for word in &words {
                 if word.contains(ANY) {
-                    let all = matching(&project, &base, word)?;
+                    let all = matching(&mut follow, &base, word)?;
                     all.into_iter().filter(|it| is_program(it)).for_each(&mut add);
                 }
-                let path = within(&project, &base, word)?;
+                let path = follow.file(&base, word)?;
                 path.into_iter().filter(|it| runs || is_program(it)).for_each(&mut add);
                 if runs {
                     for name in completed(word) {
-                        within(&project, &base, &name)?.into_iter().for_each(&mut add);
+                        follow.file(&base, &name)?.into_iter().for_each(&mut add);
                     }
                 }
             }
         }
+    }
+    // Whoever can write to a folder above a program can replace it.
+    for path in found.values() {
+        looked.at_all(path, &project);
     }
     Ok(found)
 }
@@ -170,15 +148,19 @@ fn paths<'a>(
 /// The folders that an action may run in: its own, and every one that a word names from one of
 /// them, with those in between. A shell's `cd` resolves `..` textually, the kernel through the
 /// folder that a link points to: both are included.
-fn bases(folder: PathBuf, words: &[String]) -> Result<Vec<PathBuf>, Problem> {
+fn bases(
+    follow: &mut Follow<'_>,
+    folder: PathBuf,
+    words: &[String],
+) -> Result<Vec<PathBuf>, Problem> {
     let mut bases = vec![folder];
     let mut at = 0;
     while let Some(base) = bases.get(at).cloned() {
         at += 1;
         for word in words {
             let mut passed = Vec::new();
-            let is_folder = resolve(&base, word, |_, it, _| passed.push(it.to_owned()))
-                .is_some_and(|it| it.is_dir());
+            let found = follow.path(&base, word, |it| passed.push(it.to_owned()))?;
+            let is_folder = found.is_some_and(|it| it.is_dir());
             for it in passed.into_iter().filter(|_| is_folder) {
                 if !bases.contains(&it) {
                     bases.push(it);
@@ -191,52 +173,6 @@ fn bases(folder: PathBuf, words: &[String]) -> Result<Vec<PathBuf>, Problem> {
         }
     }
     Ok(bases)
-}
-
-/// Resolves a path part by part, as the kernel does: `..` leads up from the target of a link. Each
-/// step is reported: from where, and to where.
-fn resolve(
-    base: &Path,
-    word: &str,
-    mut step: impl FnMut(&Path, &Path, Component<'_>),
-) -> Option<PathBuf> {
-    if word.is_empty() || word.len() > NAME_BYTES_MAX || word.contains('\0') {
-        return None;
-    }
-    let mut at = base.to_owned();
-    for part in Path::new(word).components() {
-        let next = match part {
-            Component::Prefix(_) | Component::RootDir => PathBuf::from("/"),
-            Component::CurDir => continue,
-            Component::ParentDir => at.parent().unwrap_or(&at).to_owned(),
-            Component::Normal(name) => at.join(name).canonicalize().ok()?,
-        };
-        step(&at, &next, part);
-        at = next;
-    }
-    Some(at)
-}
-
-/// The regular file of the project that a word names, without links.
-fn within(project: &Path, base: &Path, word: &str) -> Result<Option<PathBuf>, Problem> {
-    let mut leads_out = false;
-    let path = resolve(base, word, |from, to, part| {
-        leads_out |= matches!(part, Component::Normal(_))
-            && from.starts_with(project)
-            && !to.starts_with(project);
-    });
-    let Some(path) = path.filter(|it| it.is_file()) else { return Ok(None) };
-    if path.starts_with(project) {
-        return Ok(Some(path));
-    }
-    if !leads_out {
-        // It belongs to the machine, not to the project.
-        return Ok(None);
-    }
-    let why = format!(
-        "{word} is a symbolic link that leads out of the project; replace it with the file, or use the path of its target"
-    );
-    Err(Problem::Untrusted(why))
 }
 
 /// The files that an interpreter could take a name for.
@@ -257,14 +193,14 @@ fn completed(word: &str) -> Vec<String> {
 }
 
 /// The files that a word with a value in the last part of its path can name.
-fn matching(project: &Path, base: &Path, word: &str) -> Result<Vec<PathBuf>, Problem> {
+fn matching(follow: &mut Follow<'_>, base: &Path, word: &str) -> Result<Vec<PathBuf>, Problem> {
     let Some((folder, name)) = word.rsplit_once('/') else { return Ok(Vec::new()) };
     let folder = if folder.is_empty() { "/" } else { folder };
     let (Some((before, _)), Some((_, after))) = (name.split_once(ANY), name.rsplit_once(ANY))
     else {
         return Ok(Vec::new());
     };
-    let at = resolve(base, folder, |_, _, _| {}).filter(|it| it.starts_with(project));
+    let at = follow.path(base, folder, |_| {})?.filter(|it| it.starts_with(follow.project));
     let Some(entries) = at.and_then(|it| fs::read_dir(it).ok()) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for (number, entry) in entries.flatten().enumerate() {
@@ -274,7 +210,7 @@ fn matching(project: &Path, base: &Path, word: &str) -> Result<Vec<PathBuf>, Pro
         }
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.starts_with(before) && name.ends_with(after) {
-            found.extend(within(project, base, &format!("{folder}/{name}"))?);
+            found.extend(follow.file(base, &format!("{folder}/{name}"))?);
         }
     }
     Ok(found)

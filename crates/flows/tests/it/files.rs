@@ -549,6 +549,129 @@ fn a_text_that_is_nested_too_deeply_is_refused() {
 }
 
 #[test]
+fn a_folder_replaced_by_a_link_out_of_the_project_makes_a_flow_inactive() {
+    let run = |command: &str| serde_json::json!({ "type": "command", "command": command });
+    for action in [
+        run("cd lab && ./x.sh"),
+        run("cd lab; sh x.sh"),
+        run("cd lab && python3 tool.py"),
+        run("cd lab && python3 -m tool"),
+        run("cd lab/sub && ../x.sh"),
+        run("sh -c 'cd lab && ./x.sh'"),
+        run("(cd lab; . ./x.sh)"),
+        run("env -C lab ./x.sh"),
+        run("env --chdir=lab ./x.sh"),
+        run("cd ./lab/ && ./x.sh {{data.v}}"),
+        run("cd \"$PWD/lab\" && ./x.sh"),
+        run("git -C lab status"),
+        run("make -C lab"),
+        run("PYTHONPATH=lab python3 -m tool"),
+        run("pushd lab; ./x.sh"),
+        run("cd link && ./x.sh"),
+        run("./lab/x.sh"),
+        run("sh lab/x.sh"),
+        run("sh -c 'sh ./lab/{{data.v}}.sh'"),
+        run("sh lab/none/x.sh"),
+        serde_json::json!({ "type": "command", "command": "./x.sh", "cwd": "lab" }),
+        serde_json::json!({ "type": "exec", "exec": ["./x.sh"], "cwd": "link" }),
+    ] {
+        let project = Project::new();
+        let (folder, outside) = (project.folder(), project.root.path().join("outside"));
+        for at in [folder.join("lab"), outside.clone()] {
+            fs::create_dir_all(at.join("sub")).unwrap();
+            fs::write(at.join("x.sh"), "#!/bin/sh\n").unwrap();
+            fs::write(at.join("tool.py"), "pass\n").unwrap();
+        }
+        symlink("lab", folder.join("link")).unwrap();
+        programs_of(&project, &action, "{ v: slug }");
+        project.allow_all();
+        let mut loader = project.loader();
+        let set = loader.load().flows.unwrap();
+        let entry = set.get(&"acts".parse().unwrap()).unwrap();
+        loader.check_programs(&entry.flow, &entry.flow.actions[0]).unwrap();
+
+        fs::rename(folder.join("lab"), folder.join("lab0")).unwrap();
+        symlink(&outside, folder.join("lab")).unwrap();
+        let refused = loader.check_programs(&entry.flow, &entry.flow.actions[0]).unwrap_err();
+        let why = "is a symbolic link that leads out of the project; replace it with its target";
+        assert!(refused.to_string().contains(why), "{action}: {refused}");
+        assert!(loader.programs_changed(), "{action}");
+        assert_eq!(names(&loader.load()).unwrap(), Vec::<String>::new(), "{action}");
+        assert_eq!(loader.status()[0].problem.as_ref(), Some(&refused), "{action}");
+
+        fs::remove_file(folder.join("lab")).unwrap();
+        fs::rename(folder.join("lab0"), folder.join("lab")).unwrap();
+        assert!(loader.programs_changed(), "{action}");
+        assert_eq!(names(&loader.load()).unwrap(), ["acts"], "{action}");
+    }
+}
+
+#[test]
+fn a_path_that_leaves_the_project_without_a_link_is_the_machine_s() {
+    let project = Project::new();
+    let outside = project.root.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("x.sh"), "#!/bin/sh\n").unwrap();
+    symlink("x.sh", outside.join("link.sh")).unwrap();
+    for command in [format!("cd {} && ./link.sh", outside.display()), "../outside/x.sh".to_owned()]
+    {
+        let action = serde_json::json!({ "type": "command", "command": command });
+        assert_eq!(programs_of(&project, &action, "{}"), Vec::<String>::new(), "{command}");
+    }
+}
+
+#[test]
+fn a_remedy_is_noticed_and_so_is_a_program_that_was_missing() {
+    let project = Project::new();
+    let (tools, other) = (project.folder().join("tools"), project.folder().join("other"));
+    fs::create_dir(&tools).unwrap();
+    let program = tools.join("x.sh");
+    fs::write(&program, "echo one\n").unwrap();
+    project.write("a.yaml", &runs("sh tools/x.sh"));
+    project.allow_all();
+    let mut loader = project.loader();
+    let in_force = |loader: &mut Loader, wanted: bool| {
+        assert!(loader.programs_changed());
+        loader.load();
+        let status = &loader.status()[0];
+        assert_eq!(status.in_force.is_some(), wanted, "{:?}", status.problem);
+        assert!(!loader.programs_changed());
+    };
+    loader.load();
+    assert!(!loader.programs_changed());
+    let chmod = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for path in [&program, &tools, &project.folder().join(".waypost"), &project.folder()] {
+        chmod(path, 0o777);
+        in_force(&mut loader, false);
+        chmod(path, 0o755);
+        in_force(&mut loader, true);
+    }
+    // The clock of a file system may be coarse.
+    let age = |path: &Path| {
+        fs::File::open(path).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    };
+    // A flow without its program is as it was approved; the shell reports what is missing.
+    fs::rename(&tools, &other).unwrap();
+    age(&project.folder());
+    in_force(&mut loader, true);
+    fs::rename(&other, &tools).unwrap();
+    in_force(&mut loader, true);
+    fs::write(&program, "echo two\n").unwrap();
+    in_force(&mut loader, false);
+    fs::write(&program, "echo one\n").unwrap();
+    in_force(&mut loader, true);
+    // A link to a file that is in the project only later.
+    fs::rename(&program, &other).unwrap();
+    symlink("../away/x.sh", &program).unwrap();
+    in_force(&mut loader, true);
+    fs::create_dir(project.folder().join("away")).unwrap();
+    fs::write(project.folder().join("away/x.sh"), "echo evil\n").unwrap();
+    in_force(&mut loader, false);
+}
+
+#[test]
 fn a_broken_file_leaves_the_last_good_one_in_force() {
     let project = Project::new();
     project.write("a.yaml", &one("a"));
