@@ -29,6 +29,8 @@ use crate::{DataTypes, Unready};
 
 /// The longest command containing values, in bytes.
 pub const COMMAND_BYTES_MAX: usize = 16 << 10;
+/// The longest command, and the longest list of `exec`, in bytes.
+pub const SCRIPT_BYTES_MAX: usize = 64 << 10;
 /// The prefix of the variables for values; a number follows.
 pub(crate) const VALUE_PREFIX: &str = "WAYPOST_VALUE_";
 
@@ -68,6 +70,7 @@ impl Command {
         if source.trim().is_empty() {
             return Err(invalid((0, "the command is empty".to_owned())));
         }
+        check_length("the command", source.len()).map_err(|it| invalid((0, it)))?;
         if let Some(at) = source.find('\0') {
             return Err(invalid((at, "the command has a NUL character".to_owned())));
         }
@@ -149,6 +152,16 @@ impl Command {
     pub fn as_str(&self) -> &str {
         &self.source
     }
+}
+
+/// Checks the bytes of a command, or of all words of a list.
+pub(crate) fn check_length(what: &str, bytes: usize) -> Result<(), String> {
+    if bytes <= SCRIPT_BYTES_MAX {
+        return Ok(());
+    }
+    Err(format!(
+        "{what} has {bytes} bytes; the limit is {SCRIPT_BYTES_MAX}: put it into a script of the project"
+    ))
 }
 
 /// Numbered: a name containing the key could change what the shell does with it.

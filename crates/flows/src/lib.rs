@@ -129,7 +129,7 @@ mod template;
 mod webhook;
 
 pub use action::*;
-pub use command::{COMMAND_BYTES_MAX, Command};
+pub use command::{COMMAND_BYTES_MAX, Command, SCRIPT_BYTES_MAX};
 pub use condition::{CONDITION_BYTES_MAX, Condition, Facts, Finding, InvalidCondition, Truth};
 pub use declared::{CHOICES_MAX, DataType, DataTypes, Mismatch, TYPE_BYTES_MAX};
 pub use definition::{

@@ -1,8 +1,8 @@
 //! A program and its arguments, without a shell.
 
-use crate::command::check_defaults;
 use crate::command::rules::{self, Refused};
 use crate::command::word::{Part, Word};
+use crate::command::{check_defaults, check_length};
 use crate::task::{Call, Unready};
 use crate::{DataTypes, MissingKey, Template};
 
@@ -33,6 +33,8 @@ impl Exec {
 
     /// Checks where values of these types occur. A position is an index in the list.
     pub(super) fn check(&self, types: &DataTypes) -> Result<(), Refused> {
+        let bytes: usize = self.arguments.iter().map(|it| it.as_str().len()).sum();
+        check_length("exec", self.program.len() + bytes).map_err(|it| (0, it))?;
         for (idx, argument) in self.arguments.iter().enumerate() {
             check_defaults(argument.placeholders(), types).map_err(|(_, it)| (idx + 1, it))?;
         }

@@ -77,6 +77,13 @@ fn what_is_refused_is_refused_at_its_place() {
     }
     let long = format!("echo {{{{data.t}}}} {}", "x".repeat(super::COMMAND_BYTES_MAX));
     assert!(long.parse::<Command>().unwrap_err().what.contains("16384"));
+    let plain = |bytes: usize| format!("echo {}", "x".repeat(bytes - 5)).parse::<Command>();
+    assert!(plain(super::SCRIPT_BYTES_MAX).is_ok());
+    let said = plain(super::SCRIPT_BYTES_MAX + 1).unwrap_err().what;
+    assert_eq!(
+        said,
+        "the command has 65537 bytes; the limit is 65536: put it into a script of the project"
+    );
     let deep = format!("{}echo {{{{data.t}}}}{}", "(".repeat(100), ")".repeat(100));
     assert!(deep.parse::<Command>().is_err());
 }

@@ -160,6 +160,12 @@ fn a_type_or_a_place_that_is_wrong_is_said_with_its_place() {
             "does not have the type of data.n",
         ),
         (
+            flow(good, &format!("{{ type: exec, exec: [ls, {}] }}", "x".repeat(65_535))),
+            5,
+            30,
+            "exec has 65537 bytes; the limit is 65536",
+        ),
+        (
             flow(good, "{ type: exec, exec: [sh, -c, \"{{data.x}}\"] }"),
             5,
             38,

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use super::Problem;
-use super::looked::{Follow, Looked, Stamp};
+use super::looked::{Follow, Looked, PATH_BYTES_MAX, Stamp};
 use super::split::{Split, with_folder};
 use super::trust::{self, Distrust};
-use super::values::{NAME_BYTES_MAX, Values};
+use super::values::Values;
 use crate::command::literals::is_resolving;
 use crate::command::programs::runs_files;
 use crate::command::tree::TOO_NESTED;
@@ -374,15 +374,19 @@ fn chosen(word: String, choices: &[&[String]]) -> Result<Vec<String>, Problem> {
 }
 
 /// The word, and the parts of it that may be separate paths: after `=`, after a short option's
-/// letter, and after the shell's name for the current folder.
+/// letter, and after the shell's name for the current folder. None is longer than a path.
 pub(super) fn parts(word: &str) -> Vec<String> {
+    // In characters: one that represents a value can have more bytes than the value.
+    let is_path = |it: &&str| {
+        it.len() <= PATH_BYTES_MAX
+            || (it.len() <= 4 * PATH_BYTES_MAX && it.chars().count() <= PATH_BYTES_MAX)
+    };
     let mut parts = vec![word];
-    parts.extend(word.match_indices('=').map(|(at, _)| &word[at + 1..]));
+    parts.extend(word.match_indices('=').map(|(at, _)| &word[at + 1..]).filter(is_path));
     let short = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
     parts.extend(short.and_then(|it| it.get(1..)));
     parts.extend(word.strip_prefix('@'));
-    // A longer one is no path.
-    parts.retain(|it| it.len() <= NAME_BYTES_MAX);
+    parts.retain(is_path);
     let mut all: Vec<String> = parts.iter().map(|it| (*it).to_owned()).collect();
     all.extend(parts.iter().filter_map(|it| it.strip_prefix("$PWD")).map(|it| format!(".{it}")));
     all.retain(|it| !it.is_empty());

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest name of a file.
-pub(super) const NAME_BYTES_MAX: usize = 4096;
+use super::looked::PATH_BYTES_MAX;
+
 /// How often a value may refer to another variable.
 const DEPTH_MAX: usize = 16;
 
@@ -76,7 +76,7 @@ impl Values {
             let before = &text[at..start];
             let joined = all.iter().flat_map(|it| choices.iter().map(move |next| (it, next)));
             let joined = joined.map(|(it, next)| format!("{it}{before}{next}"));
-            all = joined.filter(|it| it.len() <= NAME_BYTES_MAX).take(max + 1).collect();
+            all = joined.filter(|it| it.len() <= PATH_BYTES_MAX).take(max + 1).collect();
             if all.len() > max {
                 return None;
             }
