@@ -494,7 +494,10 @@ fn approved<'a>(
     let mut pending = BTreeMap::new();
     for (file, hash) in contents {
         let has = approvals.has(file, hash).map_err(|error| {
-            Problem::Unreadable(format!("failed to check its approval: {error}"))
+            let error: &dyn std::error::Error = &error;
+            let causes = std::iter::successors(Some(error), |it| it.source());
+            let causes: Vec<String> = causes.map(ToString::to_string).collect();
+            Problem::Unreadable(format!("failed to check its approval: {}", causes.join(": ")))
         })?;
         pending.extend((!has).then(|| (file.clone(), hash.clone())));
     }

@@ -671,6 +671,38 @@ fn a_remedy_is_noticed_and_so_is_a_program_that_was_missing() {
     in_force(&mut loader, false);
 }
 
+/// Approvals that cannot be read.
+#[derive(Debug)]
+struct Unreadable;
+
+impl Approvals for Unreadable {
+    fn has(&self, _: &str, _: &ContentHash) -> io::Result<bool> {
+        let cause = io::Error::other("too many open files");
+        Err(io::Error::other(ApprovalError::Approvals(cause)))
+    }
+
+    fn last(&self, _: &str) -> io::Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    fn allow(&self, _: &[(&str, &[u8])]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_approval_that_cannot_be_read_is_reported_with_its_cause() {
+    let project = Project::new();
+    project.write("a.yaml", &one("a"));
+    let mut loader = Loader::new(&project.folder(), &project.flows(), Some(Box::new(Unreadable)));
+    loader.load();
+    let problem = loader.status()[0].problem.as_ref().unwrap().to_string();
+    assert_eq!(
+        problem,
+        "failed to check its approval: failed to read the approvals: too many open files"
+    );
+}
+
 #[test]
 fn a_broken_file_leaves_the_last_good_one_in_force() {
     let project = Project::new();
