@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
 use waypost_project::LimitSettings;
 
 use crate::app::App;
@@ -95,6 +97,17 @@ impl Drop for Running {
 
 /// Starts the service and returns as soon as it responds. It runs on its own threads.
 pub fn start(options: &Options) -> anyhow::Result<Running> {
+    serve(options, open(options)?)
+}
+
+/// What has to be done before the service listens. Takes long if a state has to be rebuilt.
+struct Opened {
+    started: Instant,
+    tls: Option<TlsAcceptor>,
+    stores: Stores,
+}
+
+fn open(options: &Options) -> anyhow::Result<Opened> {
     let started = Instant::now();
     for warning in &options.warnings {
         tracing::warn!("{warning}");
@@ -103,7 +116,11 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     listen::check_address(options)?;
     prepare(options)?;
     metrics::measure_syncs();
-    let stores = Stores::open(options)?;
+    Ok(Opened { started, tls, stores: Stores::open(options)? })
+}
+
+fn serve(options: &Options, opened: Opened) -> anyhow::Result<Running> {
+    let Opened { started, tls, stores } = opened;
     let runtime = runtime(&options.limits).context("failed to start threads")?;
     let network = runtime.block_on(listen::bind(options))?;
     let address = network.local_addr().context("failed to get the listener's address")?;
@@ -149,12 +166,18 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     allow_open_files(options.limits.connections_max);
     let mut options = options.clone();
     options.flows.umask = Some(Umask::close());
-    let running = start(&options)?;
-    let signals = tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("failed to create a runtime for signals")?;
-    let name = signals.block_on(signal()).context("failed to wait for signals")?;
+    let opened = open(&options)?;
+    // Before the service listens, so that who sees it ready can stop it in order.
+    let mut signals = {
+        let _inside = runtime.enter();
+        Signals::new().context("failed to wait for signals")?
+    };
+    let running = serve(&options, opened)?;
+    let name = runtime.block_on(signals.next());
     tracing::info!(signal = name, "stopping");
     running.shutdown()
 }
@@ -176,14 +199,26 @@ fn allow_open_files(connections: usize) {
     }
 }
 
-async fn signal() -> std::io::Result<&'static str> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-    })
+/// The signals that stop the service.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
 }
 
 fn greeting(url: &str, options: &Options) -> String {
