@@ -1,6 +1,8 @@
 //! Forms of commands: each is rejected when it is parsed, or run for real by dash and bash with
 //! values that would do harm if anything read them as code.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
@@ -779,12 +781,12 @@ const FILES: [(&str, &str); 5] = [
 
 /// Written once: a program that another thread still has open for writing cannot be run.
 static SCRIPTS: std::sync::LazyLock<tempfile::TempDir> = std::sync::LazyLock::new(|| {
-    use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     for (name, text) in FILES {
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
     }
     folder
 });
@@ -819,6 +821,22 @@ fn task(flow: &Flow, data: &serde_json::Value, project: &Path) -> Result<Program
 
 /// Runs a program as the service does, but with this shell.
 fn run(program: &Program, shell: &[&str]) {
+    run_with(program, shell, |_| {});
+}
+
+/// Runs it with few permissions. A random command may write to any path, and what one leaves in `/`
+/// would be run by another.
+fn run_random(program: &Program, shell: &[&str]) {
+    const NOBODY: u32 = 65534;
+    run_with(program, shell, |process| {
+        if rustix::process::geteuid().is_root() {
+            std::fs::set_permissions(&program.folder, Permissions::from_mode(0o777)).unwrap();
+            process.uid(NOBODY).gid(NOBODY);
+        }
+    });
+}
+
+fn run_with(program: &Program, shell: &[&str], prepare: impl FnOnce(&mut Process)) {
     let (path, arguments) = match shell.split_first() {
         Some((shell, options)) => (PathBuf::from(shell), options),
         None => (program.path.clone(), shell),
@@ -830,6 +848,7 @@ fn run(program: &Program, shell: &[&str]) {
     let variables = program.variables.iter().filter(|(name, _)| name != "WAYPOST_IDEMPOTENCY_KEY");
     process.envs(variables.map(|(name, value)| (name, value))).process_group(0);
     process.stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::piped());
+    prepare(&mut process);
     let mut child = process.spawn().unwrap();
     // A program that does not read its input closes it.
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), &program.input).unwrap_or_default();
@@ -1301,7 +1320,7 @@ proptest! {
             let Ok(mut program) = task(&flow, &data, project.path()) else { return Ok(()) };
             let script = program.arguments.pop().unwrap();
             program.arguments.push(format!("ulimit -t 1\n{script}"));
-            run(&program, shell);
+            run_random(&program, shell);
             prop_assert!(canaries(project.path()).is_empty(), "{shell:?}: {text:?} as {script:?}");
         }
     }
