@@ -133,8 +133,9 @@ pub use command::{COMMAND_BYTES_MAX, Command, SCRIPT_BYTES_MAX};
 pub use condition::{CONDITION_BYTES_MAX, Condition, Facts, Finding, InvalidCondition, Truth};
 pub use declared::{CHOICES_MAX, DataType, DataTypes, Mismatch, TYPE_BYTES_MAX};
 pub use definition::{
-    Action, Concurrency, DataKey, Debounce, FILE_BYTES_MAX, FLOWS_MAX, Flow, FlowName, Folder,
-    InvalidFile, Mode, OnInterrupt, RateLimit, Retry, RetryOn, Start, Trigger, Variables, parse,
+    Action, COMMANDS_BYTES_MAX, Concurrency, DataKey, Debounce, FILE_BYTES_MAX, FLOWS_MAX, Flow,
+    FlowName, Folder, InvalidFile, Mode, OnInterrupt, RateLimit, Retry, RetryOn, Start, Trigger,
+    Variables, parse,
 };
 pub use diff::{DiffLine, diff};
 pub use doctor::{Checked, Repaired, check_log, check_versions, repair, verify};

@@ -1,6 +1,7 @@
 //! The folder of flow files: its contents, what is in force, and why these may differ.
 
 mod looked;
+mod parts;
 mod programs;
 mod split;
 mod trust;
@@ -15,12 +16,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::looked::Looked;
-use self::programs::Cache;
+use self::programs::{Cache, Place};
 use self::trust::{Distrust, read_trusted};
 pub use self::watch::Watch;
 use crate::effect::{Notice, notice_data, notice_kind};
 use crate::set::{FlowFile, FlowSet};
-use crate::{Action, ContentHash, FILE_BYTES_MAX, Flow, InvalidFile, Lineage};
+use crate::{Action, ContentHash, FILE_BYTES_MAX, Flow, INHERITED, InvalidFile, Lineage};
 
 /// The most flow files in a folder.
 pub const FILES_MAX: usize = 256;
@@ -58,6 +59,8 @@ pub struct Loader {
     folder: PathBuf,
     /// Nothing if everything counts as approved.
     approvals: Option<Box<dyn Approvals>>,
+    /// The variables that programs inherit.
+    inherited: Vec<(String, String)>,
     /// The files in force, by name.
     files: BTreeMap<String, FlowFile>,
     status: Vec<FileStatus>,
@@ -176,6 +179,7 @@ impl Loader {
             project: project.to_path_buf(),
             folder: folder.to_path_buf(),
             approvals,
+            inherited: Vec::new(),
             files: BTreeMap::new(),
             status: Vec::new(),
             is_loaded: false,
@@ -183,6 +187,18 @@ impl Loader {
             looked: Looked::default(),
             said: BTreeSet::new(),
         }
+    }
+
+    /// With the environment of the service: `~/x` and `$HOME/x` name a file of the project if this
+    /// user's home is the project or a folder above it. Only the variables in [`INHERITED`] count.
+    #[must_use]
+    pub fn with_environment(
+        mut self,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Self {
+        let inherited = variables.into_iter().filter(|(it, _)| INHERITED.contains(&it.as_str()));
+        self.inherited = inherited.collect();
+        self
     }
 
     /// Reads the folder. All flows that can be in force are, atomically. A file that is invalid,
@@ -259,8 +275,9 @@ impl Loader {
     pub fn check_programs(&mut self, flow: &Flow, action: &Action) -> Result<(), Problem> {
         let Some(approvals) = &self.approvals else { return Ok(()) };
         let actions = std::iter::once(action);
+        let place = Place { project: &self.project, inherited: &self.inherited };
         let (programs, mut looked) = (&mut self.programs, Looked::default());
-        let found = programs::hashes(&self.project, flow, actions, programs, &mut looked)?;
+        let found = programs::hashes(place, flow, actions, programs, &mut looked)?;
         approved(approvals.as_ref(), found.iter())
     }
 
@@ -271,10 +288,11 @@ impl Loader {
         name: Option<&str>,
     ) -> Vec<(String, Result<Vec<Approvable>, Problem>)> {
         let found = self.find().into_iter().filter(|(it, _)| name.is_none_or(|name| it == name));
+        let mut looked = Looked::default();
         let files = found.map(|(name, found)| {
             let result = match found {
                 Found::Problem(problem, _) => Err(problem),
-                Found::File(file) => self.parts(&file),
+                Found::File(file) => self.parts(&file, &mut looked),
             };
             (self.named(&name), result)
         });
@@ -282,15 +300,16 @@ impl Loader {
     }
 
     /// A flow file and the programs that it names.
-    fn parts(&self, file: &FlowFile) -> Result<Vec<Approvable>, Problem> {
+    fn parts(&self, file: &FlowFile, looked: &mut Looked) -> Result<Vec<Approvable>, Problem> {
         let mut parts = vec![Approvable {
             file: self.named(&file.name),
             content: file.text.as_bytes().into(),
             hash: file.hash.clone(),
             named_by: BTreeSet::new(),
         }];
+        let place = Place { project: &self.project, inherited: &self.inherited };
         for flow in file.flows() {
-            for program in programs::contents(&self.project, flow)? {
+            for program in programs::contents(place, flow, looked)? {
                 match parts.iter_mut().find(|it| it.file == program.file) {
                     Some(part) => {
                         part.named_by.insert(flow.name.to_string());
@@ -316,9 +335,10 @@ impl Loader {
     /// Checks that a file and the programs that it names are approved as they are.
     fn check(&mut self, file: &FlowFile, looked: &mut Looked) -> Result<(), Problem> {
         let mut found = BTreeMap::new();
+        let place = Place { project: &self.project, inherited: &self.inherited };
         for flow in file.flows() {
             let (actions, programs) = (flow.actions.iter(), &mut self.programs);
-            found.extend(programs::hashes(&self.project, flow, actions, programs, looked)?);
+            found.extend(programs::hashes(place, flow, actions, programs, looked)?);
         }
         let Some(approvals) = &self.approvals else { return Ok(()) };
         let own = (self.named(&file.name), file.hash.clone());
@@ -346,7 +366,7 @@ impl Loader {
             problem: problem.to_string(),
         };
         let parts = match self.read(name) {
-            Found::File(found) => self.parts(&found).map_err(file)?,
+            Found::File(found) => self.parts(&found, &mut Looked::default()).map_err(file)?,
             Found::Problem(problem, _) => return Err(file(problem)),
         };
         let parts = parts.into_iter().map(|it| {

@@ -1,5 +1,7 @@
 //! `allow`: approves files of the project. It works on the files themselves, and needs no service.
 
+use std::env;
+use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -149,6 +151,14 @@ fn allow(
     Ok(())
 }
 
+/// The flow files. Programs are looked for as a service does that was started from here.
+fn loader(program: &Program) -> Loader {
+    let project = program.project();
+    let text = |it: OsString| it.into_string().ok();
+    let variables = env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+    Loader::new(project.root(), &project.flows_dir(), None).with_environment(variables)
+}
+
 /// The project's `config.yaml`, the flow files, and the programs that they name.
 fn everything(program: &Program) -> Found {
     let project = program.project();
@@ -163,8 +173,7 @@ fn everything(program: &Program) -> Found {
         }),
         Err(error) => found.problems.push((Project::CONFIG_FILE.to_owned(), error.to_string())),
     }
-    let loader = Loader::new(project.root(), &project.flows_dir(), None);
-    for (file, parts) in loader.approvable(None) {
+    for (file, parts) in loader(program).approvable(None) {
         match parts {
             Err(problem) => found.problems.push((file, problem.to_string())),
             Ok(parts) => {
@@ -204,9 +213,8 @@ fn selected(program: &Program, files: &[PathBuf]) -> Result<Found> {
         return Ok(found);
     }
     let names = files.iter().map(|it| name_of(program, it)).collect::<Result<Vec<_>>>()?;
-    let loader = Loader::new(program.project().root(), &program.project().flows_dir(), None);
     let mut wanted = names.clone();
-    for (file, parts) in loader.approvable(None) {
+    for (file, parts) in loader(program).approvable(None) {
         // A flow file includes its programs.
         if names.contains(&file) {
             wanted.extend(parts.into_iter().flatten().map(|it| it.file));

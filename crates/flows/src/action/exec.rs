@@ -33,12 +33,16 @@ impl Exec {
 
     /// Checks where values of these types occur. A position is an index in the list.
     pub(super) fn check(&self, types: &DataTypes) -> Result<(), Refused> {
-        let bytes: usize = self.arguments.iter().map(|it| it.as_str().len()).sum();
-        check_length("exec", self.program.len() + bytes).map_err(|it| (0, it))?;
+        check_length("exec", self.bytes()).map_err(|it| (0, it))?;
         for (idx, argument) in self.arguments.iter().enumerate() {
             check_defaults(argument.placeholders(), types).map_err(|(_, it)| (idx + 1, it))?;
         }
         rules::check(&self.words(types))
+    }
+
+    /// The bytes of the list.
+    pub(crate) fn bytes(&self) -> usize {
+        self.program.len() + self.arguments.iter().map(|it| it.as_str().len()).sum::<usize>()
     }
 
     /// The words of the list, the program first; each position is its index in the list.

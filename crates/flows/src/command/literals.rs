@@ -7,7 +7,18 @@ use super::tree::{children, parsed};
 
 /// Whether a variable of this name changes which program or script a name stands for.
 pub(crate) fn is_resolving(name: &str) -> bool {
-    ["PATH", "ENV", "BASH_ENV", "IFS", "CDPATH"].contains(&name) || name.starts_with("LD_")
+    const NAMES: &[&str] = &[
+        "BASH_ENV",
+        "CDPATH",
+        "ENV",
+        "GCONV_PATH",
+        "GIT_EXEC_PATH",
+        "IFS",
+        "PATH",
+        "PYTHONHOME",
+        "ZDOTDIR",
+    ];
+    NAMES.contains(&name) || name.starts_with("LD_") || name.starts_with("DYLD_")
 }
 
 /// What a command contains.

@@ -5,7 +5,8 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::invalid::InvalidFile;
-use super::{Flow, yaml};
+use super::{Flow, Variables, yaml};
+use crate::Kind;
 
 /// A step of a path in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,38 @@ pub(super) enum Step {
 pub(super) struct Wrong {
     pub(super) path: Vec<Step>,
     pub(super) message: String,
+}
+
+/// The most bytes of all commands and lists of `exec` in a file, each with the variables that it
+/// gets: checking them takes time before anyone has approved the file.
+pub const COMMANDS_BYTES_MAX: usize = 256 << 10;
+
+/// Checks the length of all commands of a file.
+pub(super) fn measure(flows: &[Flow]) -> Result<(), Wrong> {
+    let bytes_of =
+        |env: &Variables| env.0.iter().map(|(it, value)| it.len() + value.len()).sum::<usize>();
+    let mut bytes = 0_usize;
+    for (idx, flow) in flows.iter().enumerate() {
+        let of_flow = bytes_of(&flow.env);
+        for (number, action) in flow.actions.iter().enumerate() {
+            let (field, of_action) = match &action.kind {
+                Kind::Command(it) => (vec![Step::Key("command")], it.as_str().len()),
+                Kind::Exec(it) => (vec![Step::Key("exec"), Step::Index(0)], it.bytes()),
+                Kind::Emit(_) | Kind::Http(_) | Kind::MemoryAdd(_) => continue,
+            };
+            bytes += of_action + of_flow + bytes_of(&action.env);
+            if bytes > COMMANDS_BYTES_MAX {
+                let message = format!(
+                    "the commands of the file, each with its variables, exceed {COMMANDS_BYTES_MAX} bytes here; put long commands into scripts of the project, or flows into another file"
+                );
+                let mut path = vec![Step::Key("flows"), Step::Index(idx)];
+                path.extend([Step::Key("actions"), Step::Index(number)]);
+                path.extend(field);
+                return Err(Wrong { path, message });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Checks the actions of a flow, and replaces their commands by checked ones.

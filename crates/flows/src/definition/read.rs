@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 use super::Flow;
 use super::invalid::InvalidFile;
-use super::judge::{judge, located};
+use super::judge::{judge, located, measure};
 use super::yaml;
 
 /// The largest flow file.
@@ -56,6 +56,7 @@ pub fn parse(text: &str) -> Result<Vec<Flow>, InvalidFile> {
             return Err(InvalidFile { line, column, message });
         }
     }
+    measure(&flows).map_err(|it| located(text, &it))?;
     for (number, flow) in flows.iter_mut().enumerate() {
         judge(flow, number).map_err(|it| located(text, &it))?;
     }

@@ -6,9 +6,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::Problem;
+use super::parts::PATH_BYTES_MAX;
 
-/// The longest path that the system follows.
-pub(super) const PATH_BYTES_MAX: usize = 4096;
+/// The most pairs of a word and a folder that all actions of all files have together.
+pub(super) const ALL_PAIRS_MAX: usize = 100_000;
 
 /// Changes whenever a file's content does, or the entries of a folder: its change time cannot be
 /// set.
@@ -40,12 +41,18 @@ impl Stamp {
 /// The paths that a result depends on, each with its stamp from before it was read. A missing file
 /// is represented by the folder that lacks it.
 #[derive(Debug, Default)]
-pub(super) struct Looked(HashMap<PathBuf, Option<Stamp>>);
+pub(super) struct Looked {
+    stamps: HashMap<PathBuf, Option<Stamp>>,
+    /// Paths without links, of those that exist.
+    found: HashMap<PathBuf, Option<PathBuf>>,
+    /// Pairs of a word and a folder.
+    pairs: usize,
+}
 
 impl Looked {
     pub(super) fn at(&mut self, path: &Path) {
-        if !self.0.contains_key(path) {
-            self.0.insert(path.to_owned(), Stamp::now(path));
+        if !self.stamps.contains_key(path) {
+            self.stamps.insert(path.to_owned(), Stamp::now(path));
         }
     }
 
@@ -54,8 +61,14 @@ impl Looked {
         path.ancestors().take_while(|it| it.starts_with(top)).for_each(|it| self.at(it));
     }
 
+    /// Counts pairs of a word and a folder that are looked at. Nothing if they are too many.
+    pub(super) fn count(&mut self, pairs: usize) -> Option<()> {
+        self.pairs = self.pairs.saturating_add(pairs);
+        (self.pairs <= ALL_PAIRS_MAX).then_some(())
+    }
+
     pub(super) fn has_changed(&self) -> bool {
-        self.0.iter().any(|(path, seen)| Stamp::now(path) != *seen)
+        self.stamps.iter().any(|(path, seen)| Stamp::now(path) != *seen)
     }
 }
 
@@ -106,7 +119,10 @@ impl Follow<'_> {
         if is_own {
             self.looked.at(folder);
         }
-        let found = path.canonicalize().ok();
+        let found = match self.looked.found.get(&path) {
+            Some(found) => return Ok(found.clone()),
+            None => path.canonicalize().ok(),
+        };
         // The target of a link may appear in another folder.
         if is_own && (found.is_some() || path.is_symlink()) {
             self.looked.at(&path);
@@ -117,6 +133,7 @@ impl Follow<'_> {
                 "{name} is a symbolic link that leads out of the project; replace it with its target, or use the path of its target"
             )));
         }
+        self.looked.found.insert(path, found.clone());
         Ok(found)
     }
 

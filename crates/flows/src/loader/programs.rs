@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
+use std::iter::once;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use super::Problem;
-use super::looked::{Follow, Looked, PATH_BYTES_MAX, Stamp};
+use super::looked::{ALL_PAIRS_MAX, Follow, Looked, Stamp};
+use super::parts::{SEPARATORS, at_home, parts};
 use super::split::{Split, with_folder};
 use super::trust::{self, Distrust};
 use super::values::Values;
@@ -26,6 +28,10 @@ const BYTES_MAX: u64 = 64 << 20;
 const PAIRS_MAX: usize = 20_000;
 /// The most words that a word with values of `one of` can stand for.
 const CHOICES_MAX: usize = 1000;
+/// The bytes of expanded words that are built for an action, whatever its length, and for each byte
+/// of its words.
+const EXPANDED_BYTES_MIN: usize = 256 << 10;
+const EXPANDED_BYTES_FACTOR: usize = 256;
 /// The most files of a folder that are compared with a word that contains a value.
 const ENTRIES_MAX: usize = 4096;
 /// Represents a value that is not from a list.
@@ -62,29 +68,37 @@ pub(super) struct ProgramFile {
     pub(super) hash: ContentHash,
 }
 
+/// Where a flow's programs are looked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) project: &'a Path,
+    /// The variables that the programs inherit.
+    pub(super) inherited: &'a [(String, String)],
+}
+
 /// Programs already read, so that they are read again only after a change.
 #[derive(Debug, Default)]
 pub(super) struct Cache(HashMap<PathBuf, (Stamp, ContentHash)>);
 
 /// The hashes of the programs that actions name, by their names in the project.
 pub(super) fn hashes<'a>(
-    project: &Path,
+    place: Place<'_>,
     flow: &Flow,
     actions: impl Iterator<Item = &'a Action>,
     cache: &mut Cache,
     looked: &mut Looked,
 ) -> Result<BTreeMap<String, ContentHash>, Problem> {
     let mut found = BTreeMap::new();
-    for (file, path) in paths(project, flow, actions, looked)? {
+    for (file, path) in paths(place, flow, actions, looked)? {
         let metadata = fs::metadata(&path).map_err(|it| unreadable(&file, &it))?;
         let stamp = Stamp::of(&metadata);
         let cached = cache.0.get(&path).filter(|(seen, _)| *seen == stamp);
         let hash = if let Some((_, hash)) = cached {
             // Permissions of the folders above may have changed all the same.
-            check_folders(project, &path, &file)?;
+            check_folders(place.project, &path, &file)?;
             hash.clone()
         } else {
-            let hash = read(project, &path, &file)?.hash;
+            let hash = read(place.project, &path, &file)?.hash;
             cache.0.insert(path, (stamp, hash.clone()));
             hash
         };
@@ -94,19 +108,23 @@ pub(super) fn hashes<'a>(
 }
 
 /// The programs that a flow names, with their contents.
-pub(super) fn contents(project: &Path, flow: &Flow) -> Result<Vec<ProgramFile>, Problem> {
-    let paths = paths(project, flow, flow.actions.iter(), &mut Looked::default())?;
-    paths.iter().map(|(file, path)| read(project, path, file)).collect()
+pub(super) fn contents(
+    place: Place<'_>,
+    flow: &Flow,
+    looked: &mut Looked,
+) -> Result<Vec<ProgramFile>, Problem> {
+    let paths = paths(place, flow, flow.actions.iter(), looked)?;
+    paths.iter().map(|(file, path)| read(place.project, path, file)).collect()
 }
 
 /// The programs that actions name: their paths without links, by their names in the project.
 fn paths<'a>(
-    project: &Path,
+    place: Place<'_>,
     flow: &Flow,
     actions: impl Iterator<Item = &'a Action>,
     looked: &mut Looked,
 ) -> Result<BTreeMap<String, PathBuf>, Problem> {
-    let Ok(project) = project.canonicalize() else { return Ok(BTreeMap::new()) };
+    let Ok(project) = place.project.canonicalize() else { return Ok(BTreeMap::new()) };
     let mut follow = Follow { project: &project, looked };
     let mut found = BTreeMap::new();
     for action in actions {
@@ -114,7 +132,7 @@ fn paths<'a>(
         if let Some((name, _)) = env.iter().find(|(name, _)| is_resolving(name)) {
             return Err(changes_programs(&format!("env sets {name}")));
         }
-        let words = words(action, &env, &flow.trigger.data)?;
+        let words = words(action, &env, place.inherited, &flow.trigger.data)?;
         let folder = action.cwd.as_ref().or(flow.cwd.as_ref()).map_or(".", Folder::as_str);
         let Some(folder) = follow.path(&project, folder, |_| {})? else { continue };
         let runs = words.iter().any(|it| runs_files(it));
@@ -122,7 +140,15 @@ fn paths<'a>(
             let name = path.strip_prefix(&project).unwrap_or(&path);
             found.insert(name.to_string_lossy().into_owned(), path);
         };
-        for base in bases(&mut follow, folder, &words)? {
+        let bases = bases(&mut follow, folder, &words)?;
+        follow.looked.count(bases.len() * words.len()).ok_or_else(|| {
+            let why = format!(
+                "the flow {} and those before it, in all files, have more than {ALL_PAIRS_MAX} pairs of a word and a folder in which it could be a program; put their commands into scripts of the project",
+                flow.name
+            );
+            Problem::Untrusted(why)
+        })?;
+        for base in bases {
             for word in &words {
                 if word.contains(ANY) {
                     let all = matching(&mut follow, &base, word)?;
@@ -168,8 +194,7 @@ fn bases(
             }
         }
         if bases.len().saturating_mul(words.len()) > PAIRS_MAX {
-            let why = "an action has too many words and folders to find its programs; put the command into a script of the project";
-            return Err(Problem::Untrusted(why.to_owned()));
+            return Err(too_many_pairs());
         }
     }
     Ok(bases)
@@ -232,9 +257,16 @@ fn is_program(path: &Path) -> bool {
 fn words(
     action: &Action,
     env: &[&(String, String)],
+    inherited: &[(String, String)],
     types: &DataTypes,
 ) -> Result<Vec<String>, Problem> {
     let mut found = Found::default();
+    for folder in ["PWD", "OLDPWD"] {
+        found.values.set(folder, ".");
+    }
+    for (name, value) in inherited {
+        found.values.set(name, value);
+    }
     if action.kind.runs_program() {
         for (name, value) in env {
             found.add_variable(name, value)?;
@@ -286,8 +318,7 @@ impl<'a> Found<'a> {
     /// Adds a variable of `env:`. A program may take its value for a command, or for a list.
     fn add_variable(&mut self, name: &str, value: &str) -> Result<(), Problem> {
         let value = with_folder(value);
-        self.words.extend([value.clone()]);
-        self.words.extend(value.split(':').map(str::to_owned));
+        self.words.insert(value.clone());
         self.values.set(name, &value);
         self.add_split(&value, &format!("the value of {name} in env"))
     }
@@ -309,21 +340,43 @@ impl<'a> Found<'a> {
 
     fn substituted(mut self) -> Result<Vec<String>, Problem> {
         self.words.iter().for_each(|it| self.values.learn(it));
-        let mut words = BTreeSet::new();
-        for word in &self.words {
+        let bytes: usize = self.words.iter().map(String::len).sum();
+        let mut budget = EXPANDED_BYTES_MIN + EXPANDED_BYTES_FACTOR * bytes;
+        let homes = self.values.expanded("$HOME", CHOICES_MAX, &mut budget);
+        let mut homes = homes.ok_or_else(too_many)?;
+        homes.remove("$HOME");
+        // Without an argument, it goes to the home.
+        let goes_home = self.words.contains("cd");
+        let mut words: BTreeSet<String> = homes.iter().filter(|_| goes_home).cloned().collect();
+        // A word that is longer than a path when it is expanded may be a list of paths.
+        let lists = self.words.iter().flat_map(|it| once(it.as_str()).chain(it.split(SEPARATORS)));
+        for word in lists.collect::<BTreeSet<_>>() {
             // The words of a text are in the set, too.
             let is_text = word.contains(|it: char| it.is_whitespace() || ";|&<>`'\"".contains(it));
-            let expanded = match self.values.expanded(word, CHOICES_MAX) {
+            let expanded = match self.values.expanded(word, CHOICES_MAX, &mut budget) {
                 Some(all) => all,
-                None if is_text => BTreeSet::from([word.clone()]),
+                None if is_text => BTreeSet::from([word.to_owned()]),
                 None => return Err(too_many()),
             };
-            for part in expanded.iter().flat_map(|it| parts(it)) {
-                words.extend(chosen(part, &self.choices)?);
+            for it in expanded.iter().flat_map(|it| parts(it)) {
+                for it in chosen(it.to_owned(), &self.choices)? {
+                    words.extend(at_home(&it, &homes));
+                    words.insert(it);
+                }
+                if words.len() > PAIRS_MAX {
+                    return Err(too_many_pairs());
+                }
             }
         }
         Ok(words.into_iter().collect())
     }
+}
+
+fn too_many_pairs() -> Problem {
+    let why = format!(
+        "an action has more than {PAIRS_MAX} pairs of a word and a folder in which it could be a program; put the command into a script of the project"
+    );
+    Problem::Untrusted(why)
 }
 
 fn too_many() -> Problem {
@@ -371,26 +424,6 @@ fn chosen(word: String, choices: &[&[String]]) -> Result<Vec<String>, Problem> {
         }
     }
     Ok(words)
-}
-
-/// The word, and the parts of it that may be separate paths: after `=`, after a short option's
-/// letter, and after the shell's name for the current folder. None is longer than a path.
-pub(super) fn parts(word: &str) -> Vec<String> {
-    // In characters: one that represents a value can have more bytes than the value.
-    let is_path = |it: &&str| {
-        it.len() <= PATH_BYTES_MAX
-            || (it.len() <= 4 * PATH_BYTES_MAX && it.chars().count() <= PATH_BYTES_MAX)
-    };
-    let mut parts = vec![word];
-    parts.extend(word.match_indices('=').map(|(at, _)| &word[at + 1..]).filter(is_path));
-    let short = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
-    parts.extend(short.and_then(|it| it.get(1..)));
-    parts.extend(word.strip_prefix('@'));
-    parts.retain(is_path);
-    let mut all: Vec<String> = parts.iter().map(|it| (*it).to_owned()).collect();
-    all.extend(parts.iter().filter_map(|it| it.strip_prefix("$PWD")).map(|it| format!(".{it}")));
-    all.retain(|it| !it.is_empty());
-    all
 }
 
 /// Reads a program. It and the folders above it must belong to this user or to root, and nobody

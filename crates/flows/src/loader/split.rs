@@ -25,7 +25,7 @@ pub(super) struct Split {
 
 /// The text with one way to write the current folder.
 pub(super) fn with_folder(text: &str) -> String {
-    text.replace("$(pwd)", "$PWD").replace("`pwd`", "$PWD").replace("${PWD}", "$PWD")
+    text.replace("$(pwd)", "$PWD").replace("`pwd`", "$PWD")
 }
 
 impl Split {
@@ -120,13 +120,15 @@ fn scan(text: &str, has_comments: bool, words: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::programs::parts;
+    use super::super::parts::parts;
     use super::Split;
 
     #[test]
     fn words_are_found_as_a_shell_finds_them() {
         let words = |text: &str| {
-            Split::of(text).unwrap().words.iter().flat_map(|it| parts(it)).collect::<Vec<_>>()
+            let split = Split::of(text).unwrap();
+            let found = split.words.iter().flat_map(|it| parts(it));
+            found.map(str::to_owned).collect::<Vec<_>>()
         };
         for text in [
             "sh tools/a.sh",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::looked::PATH_BYTES_MAX;
+use super::parts::PATH_BYTES_MAX;
 
 /// How often a value may refer to another variable.
 const DEPTH_MAX: usize = 16;
@@ -31,10 +31,17 @@ impl Values {
     }
 
     /// The word, and what it becomes when each variable has one of its values. Nothing if that is
-    /// more than `max` words.
-    pub(super) fn expanded(&self, word: &str, max: usize) -> Option<BTreeSet<String>> {
-        let mut steps = max.saturating_mul(20);
-        let mut all = self.expand(word, &mut Vec::new(), max, &mut steps)?;
+    /// more than `max` words, or takes more bytes than are left.
+    pub(super) fn expanded(
+        &self,
+        word: &str,
+        max: usize,
+        bytes: &mut usize,
+    ) -> Option<BTreeSet<String>> {
+        if !word.contains('$') {
+            return Some(BTreeSet::from([word.to_owned()]));
+        }
+        let mut all = self.expand(word, &mut Vec::new(), max, bytes)?;
         all.insert(word.to_owned());
         Some(all)
     }
@@ -45,9 +52,8 @@ impl Values {
         text: &'a str,
         active: &mut Vec<&'a str>,
         max: usize,
-        steps: &mut usize,
+        bytes: &mut usize,
     ) -> Option<BTreeSet<String>> {
-        *steps = steps.checked_sub(1)?;
         let mut all = BTreeSet::from([String::new()]);
         let mut at = 0;
         while let Some(start) = text[at..].find('$').map(|it| at + it) {
@@ -66,7 +72,7 @@ impl Values {
                         continue;
                     }
                     active.push(value);
-                    choices.extend(self.expand(value, active, max, steps)?);
+                    choices.extend(self.expand(value, active, max, bytes)?);
                     active.pop();
                 }
             }
@@ -74,16 +80,31 @@ impl Values {
                 choices.insert(text[start..end].to_owned());
             }
             let before = &text[at..start];
-            let joined = all.iter().flat_map(|it| choices.iter().map(move |next| (it, next)));
-            let joined = joined.map(|(it, next)| format!("{it}{before}{next}"));
-            all = joined.filter(|it| it.len() <= PATH_BYTES_MAX).take(max + 1).collect();
-            if all.len() > max {
-                return None;
+            let mut joined = BTreeSet::new();
+            for (it, next) in all.iter().flat_map(|it| choices.iter().map(move |next| (it, next))) {
+                *bytes = bytes.checked_sub(1 + it.len() + before.len() + next.len())?;
+                joined.extend(ends(format!("{it}{before}{next}")));
+                if joined.len() > max {
+                    return None;
+                }
             }
+            all = joined;
             at = end;
         }
-        Some(all.into_iter().map(|it| it + &text[at..]).collect())
+        Some(all.into_iter().flat_map(|it| ends(it + &text[at..])).collect())
     }
+}
+
+/// A text, or of one that is longer than a path what may be part of a path in a longer text: what is
+/// before its first separator, and after its last one.
+fn ends(text: String) -> Vec<String> {
+    if text.len() <= PATH_BYTES_MAX {
+        return vec![text];
+    }
+    let separates = |it: char| it.is_whitespace() || "=:,;|&()<>`'\"".contains(it);
+    let ends = [text.split(separates).next(), text.rsplit(separates).next()];
+    let paths = ends.into_iter().flatten().filter(|it| it.len() <= PATH_BYTES_MAX);
+    paths.map(str::to_owned).collect()
 }
 
 /// A reference to a variable: `$NAME`, `${NAME}`, `${NAME:-OTHER}`.
@@ -151,14 +172,26 @@ mod tests {
             ("$NEW$1${x[0]}", &["$NEW$1${x[0]}", "c$1${x[0]}"]),
             ("$T", &["$T", "a", "a/b"]),
         ] {
-            let found = values.expanded(word, 100).unwrap();
+            let found = values.expanded(word, 100, &mut 10_000).unwrap();
             assert_eq!(found.iter().collect::<Vec<_>>().len(), wanted.len(), "{word}: {found:?}");
             assert!(wanted.iter().all(|it| found.contains(*it)), "{word}: {found:?}");
         }
-        assert!(values.expanded(&"$TOOL".repeat(7), 100).is_none());
+        assert!(values.expanded(&"$TOOL".repeat(7), 100, &mut 10_000).is_none());
         for number in 0..100 {
             values.learn(&format!("A{}=$A{number}$A{number}", number + 1));
         }
-        assert!(values.expanded("$A100", 1000).is_none());
+        assert!(values.expanded("$A100", 1000, &mut 10_000).is_none());
+    }
+
+    #[test]
+    fn the_ends_of_a_long_value_are_parts_of_a_word() {
+        let mut values = Values::default();
+        let long = "x".repeat(3000);
+        values.set("LONG", &long);
+        values.set("LIST", "a:$LONG:$LONG:./la");
+        let found = values.expanded("./${LIST}b", 100, &mut 100_000).unwrap();
+        assert!(found.iter().any(|it| it.ends_with(":./lab")), "{found:?}");
+        assert!(found.iter().any(|it| it.starts_with("./a:")), "{found:?}");
+        assert!(values.expanded("./${LIST}b", 100, &mut 1000).is_none());
     }
 }

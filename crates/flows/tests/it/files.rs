@@ -62,10 +62,19 @@ impl Project {
 
     fn loader(&self) -> Loader {
         Loader::new(&self.folder(), &self.flows(), Some(Box::new(self.approved.clone())))
+            .with_environment([("HOME".to_owned(), self.root.path().display().to_string())])
     }
 
     fn trusting(&self) -> Loader {
         Loader::new(&self.folder(), &self.flows(), None)
+    }
+
+    /// What is wrong with the only flow file when it has this text.
+    fn problem_of(&self, text: &str) -> Option<String> {
+        self.write("a.yaml", text);
+        let mut loader = self.trusting();
+        loader.load();
+        loader.status()[0].problem.as_ref().map(ToString::to_string)
     }
 
     /// Approves everything as it is.
@@ -303,7 +312,20 @@ fn an_environment_that_changes_where_programs_are_found_is_refused() {
         let action = action.replace(" ENV", env);
         format!("flows:\n  - {{ name: acts, trigger: {{ pattern: \"a:x\" }}, {action} }}\n")
     };
-    for name in ["PATH", "ENV", "BASH_ENV", "LD_PRELOAD", "LD_AUDIT", "IFS", "CDPATH"] {
+    for name in [
+        "PATH",
+        "ENV",
+        "BASH_ENV",
+        "LD_PRELOAD",
+        "LD_AUDIT",
+        "DYLD_INSERT_LIBRARIES",
+        "IFS",
+        "CDPATH",
+        "GIT_EXEC_PATH",
+        "PYTHONHOME",
+        "GCONV_PATH",
+        "ZDOTDIR",
+    ] {
         let of_action = flow(&format!(", env: {{ {name}: bin }}"));
         let of_flow = flow("").replace("actions:", &format!("env: {{ {name}: bin }}, actions:"));
         for text in [of_action, of_flow] {
@@ -317,10 +339,7 @@ fn an_environment_that_changes_where_programs_are_found_is_refused() {
             }
         }
     }
-    project.write("a.yaml", &flow(", env: { MY_PATH: bin }"));
-    let mut loader = project.trusting();
-    loader.load();
-    assert_eq!(loader.status()[0].problem, None);
+    assert_eq!(project.problem_of(&flow(", env: { MY_PATH: bin }")), None);
 }
 
 #[test]
@@ -495,10 +514,7 @@ fn programs_that_variables_name_are_found() {
 fn a_value_in_env_that_changes_where_programs_are_found_is_refused() {
     let project = Project::new();
     let text = runs("export $SET; greet").replace("actions:", "env: { SET: PATH=bin }, actions:");
-    project.write("a.yaml", &text);
-    let mut loader = project.trusting();
-    loader.load();
-    let problem = loader.status()[0].problem.as_ref().unwrap().to_string();
+    let problem = project.problem_of(&text).unwrap();
     assert!(problem.contains("the value of SET in env sets PATH, which changes"), "{problem}");
 }
 
@@ -506,10 +522,7 @@ fn a_value_in_env_that_changes_where_programs_are_found_is_refused() {
 fn variables_with_too_many_values_are_refused() {
     let project = Project::new();
     let set: String = (0..40).map(|it| format!("A={it}; ")).collect::<Vec<_>>().concat();
-    project.write("a.yaml", &runs(&format!("{set} ./$A/$A")));
-    let mut loader = project.trusting();
-    loader.load();
-    let problem = loader.status()[0].problem.as_ref().unwrap().to_string();
+    let problem = project.problem_of(&runs(&format!("{set} ./$A/$A"))).unwrap();
     assert!(problem.contains("expands to more than 1000 names"), "{problem}");
 }
 
@@ -517,12 +530,7 @@ fn variables_with_too_many_values_are_refused() {
 #[test]
 fn a_text_that_is_nested_too_deeply_is_refused() {
     let project = Project::new();
-    let problem = |text: &str| {
-        project.write("a.yaml", text);
-        let mut loader = project.trusting();
-        loader.load();
-        loader.status()[0].problem.as_ref().unwrap().to_string()
-    };
+    let problem = |text: &str| project.problem_of(text).unwrap();
     for open in ["[", "{a: ", "[ # ]\n", "{a: \"}\", b: "] {
         let told = problem(&open.repeat(60_000));
         assert!(told.contains("more than 1000 [ and {"), "{open}: {told}");
@@ -540,12 +548,100 @@ fn a_text_that_is_nested_too_deeply_is_refused() {
         );
         let command = format!("echo {}ls{}", open.repeat(10), close.repeat(10));
         if !close.is_empty() {
-            project.write("a.yaml", &runs(&command));
-            let mut loader = project.trusting();
-            loader.load();
-            assert_eq!(loader.status()[0].problem, None, "{open}");
+            assert_eq!(project.problem_of(&runs(&command)), None, "{open}");
         }
     }
+}
+
+#[test]
+fn the_programs_in_lists_and_below_the_home_are_found() {
+    let project = Project::new();
+    for name in ["lab/x.sh", "lab/tool.py", "lab/x.jar", "hook.rb"] {
+        let path = project.folder().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "echo\n").unwrap();
+    }
+    let long = "x".repeat(5000);
+    for (command, wanted) in [
+        ("PYTHONPATH=none:lab python3 -m tool", "lab/tool.py"),
+        ("env PYTHONPATH=lab:none python3 -m tool", "lab/tool.py"),
+        ("export P=none:lab; PYTHONPATH=$P:y python3 -m tool", "lab/tool.py"),
+        (&format!("PYTHONPATH={long}:lab python3 -m tool"), "lab/tool.py"),
+        (&format!("A={long}:./la; ${{A}}b/x.sh"), "lab/x.sh"),
+        ("java -cp none:lab/x.jar Main", "lab/x.jar"),
+        ("java -cp=none:lab/x.jar Main", "lab/x.jar"),
+        ("CLASSPATH=lab/x.jar:none java Main", "lab/x.jar"),
+        ("java -javaagent:lab/x.jar Main", "lab/x.jar"),
+        ("tool --run=none,./lab/x.sh", "lab/x.sh"),
+        ("tool none,lab/x.sh,y", "lab/x.sh"),
+        ("tool 'none;lab/x.sh;y'", "lab/x.sh"),
+        ("RUBYOPT=-r./hook ruby -e 1", "hook.rb"),
+        ("tool --file=@lab/x.sh", "lab/x.sh"),
+        ("~/project/lab/x.sh", "lab/x.sh"),
+        ("~me/project/lab/x.sh", "lab/x.sh"),
+        ("TOOLS=none:~/project/lab; tool", ""),
+        ("TOOLS=none:~/project/lab; tool x.sh", "lab/x.sh"),
+        ("\"$HOME/project/lab/x.sh\"", "lab/x.sh"),
+        ("cd && project/lab/x.sh", "lab/x.sh"),
+        ("HOME=$PWD/lab; ~/x.sh", "lab/x.sh"),
+        ("sh -c 'cd ~/project && ~+/lab/x.sh'", "lab/x.sh"),
+        ("cd lab && cd .. && ~-/x.sh", "lab/x.sh"),
+        ("cd lab && cd .. && $OLDPWD/x.sh", "lab/x.sh"),
+    ] {
+        let action = serde_json::json!({ "type": "command", "command": command });
+        let wanted: Vec<&str> = Some(wanted).into_iter().filter(|it| !it.is_empty()).collect();
+        assert_eq!(programs_of(&project, &action, "{}"), wanted, "{command:.100}");
+    }
+    let env = serde_json::json!({ "H": "~/project/lab:none" });
+    let action = serde_json::json!({ "type": "exec", "env": env, "exec": ["tool", "x.sh"] });
+    assert_eq!(programs_of(&project, &action, "{}"), ["lab/x.sh"]);
+}
+
+#[test]
+fn commands_that_take_too_long_to_check_are_refused_with_their_place() {
+    let project = Project::new();
+    let flow = |number: usize, action: &str| {
+        format!(
+            "  - name: f{number}\n    trigger: {{ pattern: \"a:x\" }}\n    env: {{ A: b }}\n    actions:\n      - {action}\n"
+        )
+    };
+    // Each with its variable, of two bytes.
+    let command = |bytes: usize| format!("{{ type: command, command: {} }}", "x".repeat(bytes - 2));
+    let exec = |bytes: usize| format!("{{ type: exec, exec: [a, {}] }}", "x".repeat(bytes - 3));
+    let first: String = (0..7).map(|it| flow(it, &command(32 << 10))).collect::<Vec<_>>().concat();
+    for (last, line) in [(command as fn(usize) -> String, 41), (exec, 41)] {
+        let text = format!("flows:\n{first}{}", flow(7, &last(32 << 10)));
+        assert_eq!(waypost_flows::COMMANDS_BYTES_MAX, 256 << 10);
+        assert_eq!(project.problem_of(&text), None);
+        let text = format!("flows:\n{first}{}", flow(7, &last((32 << 10) + 1)));
+        let problem = project.problem_of(&text).unwrap();
+        let wanted = format!("{line}:");
+        assert!(problem.starts_with(&wanted), "{problem:.300}");
+        assert!(problem.contains("each with its variables, exceed 262144 bytes"), "{problem:.300}");
+    }
+}
+
+#[test]
+fn commands_with_too_many_words_and_folders_are_refused_together() {
+    let project = Project::new();
+    let words: Vec<String> = (0..130).map(|it| format!("d{it}")).collect();
+    for it in &words {
+        fs::create_dir(project.folder().join(it)).unwrap();
+    }
+    let words = words.join(" ");
+    for number in 0..5 {
+        let flow = runs(&words).replace("acts", &format!("f{number}"));
+        project.write(&format!("{number}.yaml"), &flow);
+    }
+    let mut loader = project.trusting();
+    loader.load();
+    assert!(loader.status().iter().all(|it| it.problem.is_none()), "{:?}", loader.status());
+    project.write("5.yaml", &runs(&words));
+    loader.load();
+    let problem = loader.status()[5].problem.as_ref().unwrap().to_string();
+    let wanted = "the flow acts and those before it, in all files, have more than 100000 pairs";
+    assert!(problem.starts_with(wanted), "{problem}");
+    assert!(loader.approvable(None)[5].1.is_err());
 }
 
 #[test]
@@ -566,6 +662,10 @@ fn a_folder_replaced_by_a_link_out_of_the_project_makes_a_flow_inactive() {
         run("git -C lab status"),
         run("make -C lab"),
         run("PYTHONPATH=lab python3 -m tool"),
+        run("PYTHONPATH=none:lab python3 -m tool"),
+        run("env PYTHONPATH=lab:none python3 -m tool"),
+        run("java -cp none:lab Tool"),
+        run("~/project/lab/x.sh"),
         run("pushd lab; ./x.sh"),
         run("cd link && ./x.sh"),
         run("./lab/x.sh"),
