@@ -21,6 +21,24 @@ pub(crate) fn is_resolving(name: &str) -> bool {
     NAMES.contains(&name) || name.starts_with("LD_") || name.starts_with("DYLD_")
 }
 
+/// Builtins that set the variables that they name, or run a builtin that does.
+const SETTERS: &[&str] =
+    &["builtin", "command", "eval", "getopts", "mapfile", "printf", "read", "readarray"];
+
+/// The variable that `NAME=VALUE` or `NAME+=VALUE` sets, if it changes what a name stands for.
+fn assigned_name(word: &str) -> Option<String> {
+    let (name, _) = word.split_once('=')?;
+    let name = name.strip_suffix('+').unwrap_or(name);
+    is_resolving(name).then(|| name.to_owned())
+}
+
+/// The variable that `${NAME:=VALUE}` sets, if it changes what a name stands for.
+fn set_by_default(expansion: &str) -> Option<String> {
+    let (name, _) = expansion.strip_prefix("${")?.split_once('=')?;
+    let name = name.strip_suffix(':').unwrap_or(name);
+    is_resolving(name).then(|| name.to_owned())
+}
+
 /// What a command contains.
 #[derive(Debug, Default)]
 pub(crate) struct Literals {
@@ -82,6 +100,7 @@ impl Literals {
             }
             "for_statement" => {
                 let name = node.child_by_field_name("variable").map_or("", of);
+                self.resolve(is_resolving(name).then(|| name.to_owned()));
                 let mut cursor = node.walk();
                 for value in node.children_by_field_name("value", &mut cursor) {
                     let mut word = String::new();
@@ -98,9 +117,26 @@ impl Literals {
                         == Some("read");
                 self.resolve((!is_read && is_resolving(name)).then(|| name.to_owned()));
             }
-            // `env PATH=… program`, `sh -c 'PATH=…; program'`.
+            // `${PATH:=…}`.
+            "expansion" => self.resolve(set_by_default(of(node))),
+            // `export "PATH=…"`.
+            "declaration_command" => {
+                for word in children(node).filter(|it| it.kind() != "variable_assignment") {
+                    let mut argument = String::new();
+                    literal(word, text, &mut argument);
+                    self.resolve(assigned_name(&argument));
+                }
+            }
+            // `env PATH=… program`, `sh -c 'PATH=…; program'`, `read PATH`.
             "command" => {
                 let program = node.child_by_field_name("name").map_or("", of);
+                for word in children(node).skip(1).filter(|_| SETTERS.contains(&program)) {
+                    let mut argument = String::new();
+                    literal(word, text, &mut argument);
+                    let name = argument.strip_prefix("-v").unwrap_or(&argument);
+                    let named = is_resolving(name).then(|| name.to_owned());
+                    self.resolve(named.or_else(|| assigned_name(&argument)));
+                }
                 for word in children(node).skip(1).filter(|_| runs_files(program)) {
                     let mut argument = String::new();
                     literal(word, text, &mut argument);
@@ -133,10 +169,24 @@ fn literal(node: Node<'_>, text: &str, word: &mut String) {
         }
         "raw_string" => word.push_str(inside(1).unwrap_or_default()),
         "ansi_c_string" => word.push_str(inside(2).unwrap_or_default()),
-        "translated_string" => word.push_str(&unescaped(inside(2).unwrap_or_default())),
-        "string" => word.push_str(&unescaped(inside(1).unwrap_or_default())),
+        "translated_string" => word.push_str(&unescaped_in_quotes(inside(2).unwrap_or_default())),
+        "string" => word.push_str(&unescaped_in_quotes(inside(1).unwrap_or_default())),
         _ => word.push_str(&unescaped(text.get(range).unwrap_or_default())),
     }
+}
+
+/// In double quotes, a backslash before any other character stands for itself.
+fn unescaped_in_quotes(text: &str) -> String {
+    let mut unescaped = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(it) = chars.next() {
+        match chars.next_if(|next| it == '\\' && "$`\"\\\n".contains(*next)) {
+            Some('\n') => {}
+            Some(next) => unescaped.push(next),
+            None => unescaped.push(it),
+        }
+    }
+    unescaped
 }
 
 fn unescaped(text: &str) -> String {

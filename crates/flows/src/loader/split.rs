@@ -64,8 +64,8 @@ impl Split {
     }
 }
 
-/// Splits a text at blanks and operators outside quotes. With `has_comments`, `#` at the beginning
-/// of a word starts a comment.
+/// Splits a text at blanks and operators outside quotes. With `has_comments`, as a shell does: `#` at
+/// the beginning of a word starts a comment, and only a space, a tab and a line break are blanks.
 fn scan(text: &str, has_comments: bool, words: &mut Vec<String>) {
     let mut word = String::new();
     let mut quote = None;
@@ -95,7 +95,7 @@ fn scan(text: &str, has_comments: bool, words: &mut Vec<String>) {
                     is_begun = true;
                 }
             },
-            (None, c) if c.is_whitespace() || ";|&()<>`".contains(c) => {
+            (None, c) if (!has_comments && c.is_whitespace()) || " \t\n;|&()<>`".contains(c) => {
                 if !word.is_empty() {
                     let found = std::mem::take(&mut word);
                     words.extend((!std::mem::take(&mut is_target)).then_some(found));
@@ -171,6 +171,20 @@ mod tests {
             ("PATH+=:bin greet", Some("PATH")),
             ("if a; then export A=b LD_PRELOAD=./a.so; fi", Some("LD_PRELOAD")),
             ("env -u A 'PATH=bin' greet", Some("PATH")),
+            ("export \"PATH=bin:$PATH\"; greet", Some("PATH")),
+            ("readonly 'PATH=bin'; greet", Some("PATH")),
+            ("export 'PA'TH=bin; greet", Some("PATH")),
+            ("command export PATH=bin; greet", Some("PATH")),
+            ("eval PATH=bin; greet", Some("PATH")),
+            ("for PATH in bin; do greet; done", Some("PATH")),
+            ("unset PATH; : ${PATH:=bin}; greet", Some("PATH")),
+            ("unset PATH; : \"${PATH=bin}\"; greet", Some("PATH")),
+            ("read PATH <<END\nbin\nEND\ngreet", Some("PATH")),
+            ("read -r 'PATH' < file; greet", Some("PATH")),
+            ("printf -v PATH bin; greet", Some("PATH")),
+            ("printf -vPATH bin; greet", Some("PATH")),
+            ("echo ${PATH:-a=b} ${#PATH}", None),
+            ("echo \"$PATH\" \"export PATH=a\"", None),
             ("sh -c 'PATH=bin greet'", Some("PATH")),
             ("IFS=: greet", Some("IFS")),
             ("IFS= read -r line", None),

@@ -598,6 +598,29 @@ fn the_programs_in_lists_and_below_the_home_are_found() {
 }
 
 #[test]
+fn the_name_of_a_program_is_read_as_the_shell_reads_it() {
+    let project = Project::new();
+    let names = ["a\\b.sh", "a\u{a0}b.sh", "a\rb.sh", "a\u{b}b.sh", "a\u{2028}b.sh", "a$b.sh"];
+    for name in names {
+        fs::write(project.folder().join(name), "echo\n").unwrap();
+    }
+    for (command, wanted) in [
+        ("sh \"./a\\b.sh\"", "a\\b.sh"),
+        ("sh \"./a\\\\b.sh\"", "a\\b.sh"),
+        ("sh ./a\\\\b.sh", "a\\b.sh"),
+        ("sh './a\\b.sh'", "a\\b.sh"),
+        ("sh \"./a\\$b.sh\"", "a$b.sh"),
+        ("sh ./a\u{a0}b.sh", "a\u{a0}b.sh"),
+        ("sh ./a\rb.sh", "a\rb.sh"),
+        ("sh ./a\u{b}b.sh", "a\u{b}b.sh"),
+        ("sh ./a\u{2028}b.sh; :", "a\u{2028}b.sh"),
+    ] {
+        let action = serde_json::json!({ "type": "command", "command": command });
+        assert_eq!(programs_of(&project, &action, "{}"), [wanted], "{command:?}");
+    }
+}
+
+#[test]
 fn commands_that_take_too_long_to_check_are_refused_with_their_place() {
     let project = Project::new();
     let flow = |number: usize, action: &str| {
