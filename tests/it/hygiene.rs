@@ -1,4 +1,4 @@
-//! Tests wait for a condition, never for a time.
+//! Tests wait for a condition, never for a time, and never forever.
 
 use crate::{read, tracked};
 
@@ -16,8 +16,30 @@ const MAY_PAUSE: &[(&str, usize, &str)] = &[
     ("crates/mesh/tests/it/routing.rs", 1, "a process that runs until it is killed"),
 ];
 
+/// The call that waits for a process without a limit, and for other things, too.
+const WAIT: &str = ".wait()";
+
+/// The files of tests that wait for other things, how often, and for what.
+const MAY_WAIT: &[(&str, usize, &str)] = &[
+    ("crates/flows/tests/it/files.rs", 5, "a change of a folder, two seconds at most"),
+    ("crates/log/tests/it/append.rs", 2, "other threads of the test"),
+    ("crates/mesh/tests/it/calls.rs", 1, "other threads of the test"),
+    ("crates/mesh/tests/it/hostile.rs", 3, "the transport, which has limits"),
+    ("crates/mesh/tests/it/routing.rs", 5, "the transport, which has limits"),
+];
+
 #[test]
 fn tests_do_not_sleep() {
+    check(&PAUSES, MAY_PAUSE, "`until` of tests/wait.rs waits for a condition");
+}
+
+#[test]
+fn tests_wait_for_no_process_without_a_limit() {
+    check(&[WAIT], MAY_WAIT, "`end_of` of tests/child.rs waits for the end of a process");
+}
+
+/// Compares the calls in all tests with those that are allowed.
+fn check(calls: &[&str], allowed: &[(&str, usize, &str)], remedy: &str) {
     let mut found: Vec<(String, usize)> = Vec::new();
     for path in tracked(".rs") {
         let path = path.display().to_string();
@@ -27,14 +49,14 @@ fn tests_do_not_sleep() {
             continue;
         }
         let text = read(path.as_ref());
-        let pauses = PAUSES.iter().map(|it| text.matches(it).count()).sum();
-        if pauses > 0 {
-            found.push((path, pauses));
+        let count = calls.iter().map(|it| text.matches(it).count()).sum();
+        if count > 0 {
+            found.push((path, count));
         }
     }
     let mut allowed: Vec<(String, usize)> =
-        MAY_PAUSE.iter().map(|(path, count, _)| ((*path).to_owned(), *count)).collect();
+        allowed.iter().map(|(path, count, _)| ((*path).to_owned(), *count)).collect();
     allowed.sort();
     found.sort();
-    assert_eq!(found, allowed, "found on the left; `until` of tests/wait.rs waits for a condition");
+    assert_eq!(found, allowed, "found on the left; {remedy}");
 }

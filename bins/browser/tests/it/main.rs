@@ -1,5 +1,7 @@
 //! The browser as a program, with pages from a local server.
 
+#[path = "../../../../tests/child.rs"]
+mod child;
 mod commands;
 mod faults;
 mod gate;

@@ -6,6 +6,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use crate::child::end_of;
 use crate::server::{Reply, Request, Server, page};
 use crate::tmux::Terminal;
 use crate::wait::until;
@@ -108,7 +109,7 @@ impl Drop for Bare {
         // Quits; `script` ends with it.
         self.say("q");
         drop(self.child.stdin.take());
-        drop(self.child.wait());
+        end_of(&mut self.child);
     }
 }
 

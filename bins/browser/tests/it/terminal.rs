@@ -10,6 +10,7 @@ use std::thread;
 use serde_json::{Value, json};
 use waypost_mesh::{Event, Listener, Pattern};
 
+use crate::child::end_of;
 use crate::server::{Reply, Request, Server, page};
 use crate::tmux::{PATIENCE, Terminal, place_of};
 use crate::wait::until;
@@ -90,7 +91,7 @@ impl Listening {
 impl Drop for Listening {
     fn drop(&mut self) {
         self.child.kill().unwrap_or_default();
-        drop(self.child.wait());
+        end_of(&mut self.child);
     }
 }
 

@@ -10,6 +10,7 @@ use std::process::Command;
 
 use serde_json::json;
 
+use crate::child::end_of;
 use crate::server::{Server, page};
 use crate::wait::until;
 use crate::world::{Browser, Place, call};
@@ -154,5 +155,5 @@ fn commands_that_come_before_the_first_page_wait_for_it() {
         }
     });
     child.kill().expect("it is killed");
-    child.wait().expect("it is gone");
+    end_of(&mut child);
 }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use waypost_mesh::{CallError, Mesh, Settings};
 
+use crate::child::end_of;
 use crate::processes::processes;
 use crate::server::{Reply, Request, Server, page};
 use crate::wait::until;
@@ -172,14 +173,14 @@ impl Browser {
     /// Kills it at once, so that it can do nothing more.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("it is killed");
-        self.child.wait().expect("it is gone");
+        end_of(&mut self.child);
     }
 
     /// Waits for the end, and returns what was printed since the start.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         let mut rest = String::new();
         self.lines.read_to_string(&mut rest).expect("its last words");
-        let status = self.child.wait().expect("it ends");
+        let status = end_of(&mut self.child);
         assert_eq!(status.signal(), None, "it ends by itself: {rest}");
         (status, rest)
     }
@@ -191,7 +192,7 @@ impl Drop for Browser {
         // nothing.
         if matches!(self.child.try_wait(), Ok(None)) {
             self.signal("TERM");
-            drop(self.child.wait());
+            end_of(&mut self.child);
         }
     }
 }

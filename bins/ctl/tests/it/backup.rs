@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use waypost_api::backup::Writer;
 use waypost_time::Timestamp;
 
+use crate::child::end_of;
 use crate::ctl::{Ran, command, ran, run, run_with_input};
 use crate::service::Service;
 use crate::wait::until;
@@ -247,7 +248,7 @@ fn a_killed_restore_leaves_an_empty_or_a_complete_project() {
             std::thread::yield_now();
         }
         drop(child.kill());
-        child.wait().expect("a status");
+        end_of(&mut child);
         let data = place.path().join(".waypost/data");
         if !data.join("format").exists() {
             restore(place.path(), &file).done();
@@ -414,7 +415,7 @@ fn a_backup_that_is_killed_leaves_nothing_behind() {
     let mut head = [0; 16];
     stream.read_exact(&mut head).expect("it asks");
     child.kill().expect("it runs");
-    child.wait().expect("it ends");
+    end_of(&mut child);
     let flags = OFlags::TMPFILE | OFlags::RDWR;
     if rustix::fs::openat(rustix::fs::CWD, to.path(), flags, Mode::RUSR).is_ok() {
         assert!(names(to.path()).is_empty(), "{:?}", names(to.path()));

@@ -2,6 +2,8 @@
 
 mod alone;
 mod backup;
+#[path = "../../../../tests/child.rs"]
+mod child;
 mod context;
 mod ctl;
 mod damage;

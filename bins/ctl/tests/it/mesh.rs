@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use waypost_mesh::{Mesh, Problem, Serving, Settings};
 
+use crate::child::end_of;
 use crate::ctl::{Ran, ran, trusting};
 use crate::wait::until;
 
@@ -95,7 +96,7 @@ fn events_are_shown_as_they_come() {
     let event: Value = serde_json::from_str(&line).expect("JSON");
     assert_eq!((&event["event"], &event["source"]), (&click, &json!("browser.relay")));
     assert_eq!((&event["origin"], &event["from"]), (&json!("local"), &json!("browser")));
-    assert!(listening.wait().expect("it ends").success());
+    assert!(end_of(&mut listening).success());
 }
 
 #[test]

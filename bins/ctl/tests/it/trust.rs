@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::child::end_of;
 use crate::ctl::{Ran, ran};
 use crate::wait::until;
 
@@ -120,7 +121,7 @@ pub(crate) struct Service {
 impl Drop for Service {
     fn drop(&mut self) {
         if self.child.kill().is_ok() {
-            self.child.wait().expect("it ended");
+            end_of(&mut self.child);
         }
     }
 }
@@ -435,7 +436,7 @@ fn a_file_that_changes_while_it_is_looked_at_is_not_approved() {
         stdin.write_all(b"y\n").expect("it reads");
         out.read_to_end(&mut said).expect("it ends");
         drop(stdin);
-        let code = child.wait().expect("it ends").code();
+        let code = end_of(&mut child).code();
         (code, String::from_utf8_lossy(&said).into_owned())
     };
     let evil = || clone.write(".waypost/flows/notes.yaml", &OTHER_FLOWS.replace("noted", "evil"));

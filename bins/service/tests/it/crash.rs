@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::child::end_of;
 use crate::client::{connect, read};
 use crate::program::{Program, command};
 use crate::service::{batch, request};
@@ -151,7 +152,7 @@ fn a_kill_while_state_and_index_are_built_anew_loses_nothing() {
         // From before the state's first file to when searches are answered from a part of it.
         std::thread::park_timeout(std::time::Duration::from_millis(10 + 25 * round));
         child.kill().expect("it can be killed");
-        child.wait().expect("it ended");
+        end_of(&mut child);
         check(&Program::start(folder.path()), &kept);
     }
 }
@@ -194,7 +195,7 @@ fn a_kill_during_the_first_start_leaves_what_the_next_one_needs() {
             .expect("it can be run");
         while entries(folder.path()) < files && child.try_wait().expect("a child").is_none() {}
         child.kill().expect("it can be killed");
-        child.wait().expect("it ended");
+        end_of(&mut child);
         let program = Program::start(folder.path());
         let added = program.send("POST", "/api/memory/add", br#"{"content":"first"}"#);
         assert_eq!(added.status, 201, "{}", added.text());

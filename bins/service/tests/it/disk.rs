@@ -83,7 +83,7 @@ fn a_full_disk_rejects_writes_keeps_reading_and_recovers() {
     let status = program.send("GET", "/api/memory/status", b"").json();
     assert_eq!(status["memories"], kept.len() + 2);
     program.signal("TERM");
-    let (status, log) = program.wait();
+    let (status, log) = program.end();
     assert!(status.success(), "{log}");
     assert!(!log.contains("panicked"), "{log}");
 }
@@ -200,7 +200,7 @@ fn damage_that_a_read_finds_shows_in_readiness_status_metrics_and_log() {
     assert_eq!(metric("events").as_deref(), Some("1"));
 
     program.signal("TERM");
-    let (_, log) = program.wait();
+    let (_, log) = program.end();
     let errors: Vec<&str> = log.lines().filter(|it| it.contains("ERROR")).collect();
     let named = |place: &str, record: &str| {
         errors.iter().any(|it| it.contains(place) && it.contains(record))
@@ -247,7 +247,7 @@ fn a_store_whose_files_are_removed_while_the_service_runs_takes_no_more() {
         };
         assert!(detail.contains("ctl doctor"), "{removed}: {detail}");
         program.signal("TERM");
-        let log = program.wait().1;
+        let log = program.end().1;
         assert!(log.contains("removed or replaced while it was in use"), "{removed}: {log}");
     }
 }
@@ -259,6 +259,6 @@ fn a_state_whose_marker_is_removed_while_the_service_runs_is_closed_in_order() {
     let marker = folder.path().join(".waypost/data/memory/state/waypost-running");
     std::fs::remove_file(marker).expect("it is there");
     program.signal("TERM");
-    let (status, log) = program.wait();
+    let (status, log) = program.end();
     assert!(status.success(), "{log}");
 }

@@ -162,6 +162,6 @@ fn a_failing_journal_is_reported_and_the_next_start_continues() {
     );
     assert_eq!(program.send("GET", "/readyz", b"").status, 200);
     signal(program.pid(), "TERM");
-    let (status, log) = program.wait();
+    let (status, log) = program.end();
     assert!(status.success() && !log.contains("panicked"), "{log}");
 }

@@ -347,7 +347,7 @@ fn what_a_stop_cuts_off_is_done_again() {
     program.send("POST", "/api/events", br#"{"type":"a:b","data":{}}"#);
     wait_for(&folder.path().join("token"));
     program.signal("TERM");
-    let (status, log) = program.wait();
+    let (status, log) = program.end();
     assert!(status.success(), "{log}");
     fs::write(folder.path().join("go"), "").expect("a file");
     let service = Service::start_in(folder, |_| {});

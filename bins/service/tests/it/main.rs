@@ -7,6 +7,8 @@ mod answered;
 mod auth;
 mod batch;
 mod body;
+#[path = "../../../../tests/child.rs"]
+mod child;
 mod client;
 mod context;
 mod crash;

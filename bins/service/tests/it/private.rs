@@ -70,7 +70,7 @@ fn all_files_are_the_user_s_alone_under_every_umask() {
         let data = folder.path().join(".waypost/data");
         assert_eq!(open_ones(&data), Vec::<String>::new(), "while it runs, umask {umask}");
         program.signal("TERM");
-        let (status, log) = program.wait();
+        let (status, log) = program.end();
         assert!(status.success(), "{log}");
         assert_eq!(open_ones(&data), Vec::<String>::new(), "umask {umask}");
         let token = folder.path().join(".waypost/token");

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use crate::child::end_of;
 use crate::client::Answer;
 use crate::service::{read_token, send};
 
@@ -49,7 +50,7 @@ impl Program {
         let address = loop {
             let start = log.len();
             if stderr.read_line(&mut log).expect("its log is text") == 0 {
-                child.wait().expect("it ended");
+                end_of(&mut child);
                 return Err(log);
             }
             if let Some((_, rest)) = log[start..].split_once("listening on http://") {
@@ -75,13 +76,13 @@ impl Program {
 
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("it can be killed");
-        self.child.wait().expect("it ended");
+        end_of(&mut self.child);
     }
 
     /// Waits for its end; returns its status and its output.
-    pub(crate) fn wait(mut self) -> (ExitStatus, String) {
+    pub(crate) fn end(mut self) -> (ExitStatus, String) {
         self.stderr.read_to_string(&mut self.log).expect("its log is text");
-        let status = self.child.wait().expect("it ended");
+        let status = end_of(&mut self.child);
         (status, std::mem::take(&mut self.log))
     }
 }
@@ -90,7 +91,7 @@ impl Drop for Program {
     fn drop(&mut self) {
         // It may have ended already.
         if self.child.kill().is_ok() {
-            self.child.wait().expect("it ended");
+            end_of(&mut self.child);
         }
     }
 }

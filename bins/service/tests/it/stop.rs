@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::child::end_of;
 use crate::client::{connect, read};
 use crate::program::{PROGRAM, Program, command};
 use crate::service::request;
@@ -38,7 +39,7 @@ fn a_signal_lets_accepted_requests_finish_and_ends_well() {
         while TcpStream::connect(program.address).is_ok() {}
         stream.write_all(body).expect("a connection");
         assert_eq!(read(&mut stream).expect("an answer").status, 201);
-        let (status, log) = program.wait();
+        let (status, log) = program.end();
         assert!(status.success(), "{status}: {log}");
 
         let program = Program::start(folder.path());
@@ -92,7 +93,7 @@ fn what_comes_while_it_stops_is_answered_whole_or_not_at_all_and_nothing_answere
         });
         program.signal("TERM");
     });
-    let (status, log) = program.wait();
+    let (status, log) = program.end();
     assert!(status.success(), "{status}: {log}");
 
     let program = Program::start(folder.path());
@@ -191,7 +192,7 @@ fn the_log_has_one_line_per_request_and_no_contents_queries_or_tokens() {
     program.send("POST", "/api/memory/add", br#"{"content":"malformed-are-private"#);
     program.send("GET", "/api/memory/paths-are-private", b"");
     program.signal("TERM");
-    let (status, log) = program.wait();
+    let (status, log) = program.end();
     assert!(status.success());
     let secret = token.rsplit('_').next().expect("a secret");
     assert!(!log.contains("are-private"), "{log}");
@@ -221,7 +222,7 @@ fn the_log_names_tokens_by_their_ids_and_requests_need_no_library_s_lines() {
         crate::service::send(program.address, "GET", path, token, &[], b"").problem(401);
     }
     program.signal("TERM");
-    let (_, log) = program.wait();
+    let (_, log) = program.end();
     let lines: Vec<serde_json::Value> =
         log.lines().map(|it| serde_json::from_str(it).expect("JSON")).collect();
     let with = |message: &str| -> Vec<&serde_json::Value> {
@@ -289,6 +290,6 @@ fn a_process_that_a_killed_service_was_starting_may_hold_its_locks_for_a_moment(
         }
         assert!(held.is_none() && log.contains("listening on"), "{lock}: {log}");
         child.kill().expect("it can be killed");
-        child.wait().expect("it ended");
+        end_of(&mut child);
     }
 }

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use waypost_auth::{NewToken, Scope, TokenStore, ensure_admin_token_file, read_token_file};
 
+use crate::child::end_of;
 use crate::{NOW, Place};
 
 const FOLDER: &str = "WAYPOST_AUTH_TEST_FOLDER";
@@ -47,7 +48,7 @@ fn a_kill_loses_no_token_and_no_revocation_that_was_answered() {
             answered += usize::from(note(&line, &mut kept, &mut revoked));
         }
         child.kill().unwrap();
-        child.wait().unwrap();
+        end_of(&mut child);
         // Tokens acknowledged before the kill took effect count, too; a torn last line does not.
         for line in lines.map_while(Result::ok) {
             note(&line, &mut kept, &mut revoked);

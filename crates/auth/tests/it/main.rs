@@ -2,11 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod admin;
+#[path = "../../../../tests/child.rs"]
+mod child;
 mod crash;
 mod damage;
 mod shared;
 mod store;
 mod text;
+#[path = "../../../../tests/wait.rs"]
+mod wait;
 
 use std::path::PathBuf;
 

@@ -2,6 +2,7 @@ use std::process::Command;
 
 use waypost_events::{Bus, ErrorKind, Lineage, Query, repair, verify};
 
+use crate::child::end_of;
 use crate::world::{NOW, all, at, data, draft, folder, open, options, page, publish};
 
 #[test]
@@ -198,7 +199,7 @@ fn acknowledged_events_survive_kills() {
                 child.kill().unwrap();
             }
         }
-        child.wait().unwrap();
+        end_of(&mut child);
         assert!(count >= 100 * round, "the child ended early");
         let bus = open(dir.path());
         let events = all(&bus);

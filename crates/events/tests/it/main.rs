@@ -2,6 +2,8 @@
 
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "../../../../tests/child.rs"]
+mod child;
 mod concurrency;
 mod damage;
 mod index;
@@ -16,4 +18,6 @@ mod read;
 mod repair;
 mod retention;
 mod spaces;
+#[path = "../../../../tests/wait.rs"]
+mod wait;
 mod world;

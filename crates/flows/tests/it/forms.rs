@@ -6,10 +6,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
+use std::sync::{Arc, Mutex, Weak};
 
 use proptest::prelude::*;
 use waypost_flows::{Flow, Program, Surroundings, Task, parse, plan};
 
+use crate::child::end_of;
 use crate::world::event;
 
 /// Values that would create the file `CANARY` if something read them as code.
@@ -779,8 +781,15 @@ const FILES: [(&str, &str); 5] = [
     ("in", "a\n"),
 ];
 
-/// Written once: a program that another thread still has open for writing cannot be run.
-static SCRIPTS: std::sync::LazyLock<tempfile::TempDir> = std::sync::LazyLock::new(|| {
+/// The folder of the files, while a project uses it. They are not written while a project exists: a
+/// program that another thread still has open for writing cannot be run.
+static SCRIPTS: Mutex<Weak<tempfile::TempDir>> = Mutex::new(Weak::new());
+
+fn scripts() -> Arc<tempfile::TempDir> {
+    let mut shared = SCRIPTS.lock().unwrap();
+    if let Some(folder) = shared.upgrade() {
+        return folder;
+    }
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     for (name, text) in FILES {
@@ -788,17 +797,31 @@ static SCRIPTS: std::sync::LazyLock<tempfile::TempDir> = std::sync::LazyLock::ne
         std::fs::write(&path, text).unwrap();
         std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
     }
+    let folder = Arc::new(folder);
+    *shared = Arc::downgrade(&folder);
     folder
-});
+}
 
 /// A project in which values would find something to harm.
-fn project() -> tempfile::TempDir {
+struct Project {
+    folder: tempfile::TempDir,
+    _scripts: Arc<tempfile::TempDir>,
+}
+
+impl Project {
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+fn project() -> Project {
+    let scripts = scripts();
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     for (name, _) in FILES {
-        std::os::unix::fs::symlink(SCRIPTS.path().join(name), folder.path().join(name)).unwrap();
+        std::os::unix::fs::symlink(scripts.path().join(name), folder.path().join(name)).unwrap();
     }
     std::fs::create_dir(folder.path().join("dir")).unwrap();
-    folder
+    Project { folder, _scripts: scripts }
 }
 
 fn task(flow: &Flow, data: &serde_json::Value, project: &Path) -> Result<Program, String> {
@@ -852,7 +875,7 @@ fn run_with(program: &Program, shell: &[&str], prepare: impl FnOnce(&mut Process
     let mut child = process.spawn().unwrap();
     // A program that does not read its input closes it.
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), &program.input).unwrap_or_default();
-    child.wait().unwrap();
+    end_of(&mut child);
 }
 
 fn canaries(folder: &Path) -> Vec<PathBuf> {

@@ -4,6 +4,8 @@
 
 mod beside;
 mod cel;
+#[path = "../../../../tests/child.rs"]
+mod child;
 mod control;
 mod crash;
 mod damage;
@@ -14,4 +16,6 @@ mod model;
 mod order;
 mod pages;
 mod programs;
+#[path = "../../../../tests/wait.rs"]
+mod wait;
 mod world;

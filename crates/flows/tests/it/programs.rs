@@ -7,6 +7,7 @@ use waypost_flows::{
     Timestamp, end_orphans, parse, plan, run_program,
 };
 
+use crate::child::end_of;
 use crate::world::{event, flow, id};
 
 /// The plan of the flow's first action.
@@ -263,7 +264,7 @@ fn what_an_earlier_process_left_is_ended_and_nobody_else() {
         let leader = has_leader.then(|| Leader { pid, start: start_of(pid), boot: String::new() });
         let idempotency_key = if has_leader { "none".to_owned() } else { key };
         end_orphans(&Orphan { run, leader, idempotency_key }, Duration::from_millis(100));
-        let status = child.wait().unwrap();
+        let status = end_of(&mut child);
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
     }
 }

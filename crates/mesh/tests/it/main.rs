@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod calls;
+#[path = "../../../../tests/child.rs"]
+mod child;
 mod continuous;
 mod events;
 mod far;

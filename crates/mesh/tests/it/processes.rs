@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use waypost_mesh::{CallError, Mesh, Settings};
 
+use crate::child::end_of;
 use crate::{LONG, Place, serve_echo};
 
 const FOLDER: &str = "WAYPOST_MESH_TEST_FOLDER";
@@ -55,14 +56,14 @@ impl Server {
 
     fn kill(&mut self) {
         self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        end_of(&mut self.child);
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.child.kill());
-        drop(self.child.wait());
+        end_of(&mut self.child);
     }
 }
 

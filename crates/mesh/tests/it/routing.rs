@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use waypost_mesh::Pairing;
 use zenoh::Wait as _;
 
+use crate::child::end_of;
 use crate::far::{Machine, free_address, pair, rights};
 use crate::{LONG, now, now_ms};
 
@@ -51,7 +52,7 @@ impl Router {
 impl Drop for Router {
     fn drop(&mut self) {
         drop(self.0.kill());
-        drop(self.0.wait());
+        end_of(&mut self.0);
     }
 }
 
