@@ -299,7 +299,7 @@ fn check_left(before: &Contents, after: &Contents) -> Result<(), String> {
 #[test]
 fn damage_is_reported_or_harmless_and_repaired() {
     let count = std::env::var("WAYPOST_TEST_FLIPS").ok().and_then(|it| it.parse().ok());
-    let count: usize = count.unwrap_or(60);
+    let count: usize = count.unwrap_or(30);
     let seed = std::env::var("WAYPOST_TEST_SEED").ok().and_then(|it| it.parse().ok());
     let seed: u64 = seed.unwrap_or(0x5eed);
     let made = project();

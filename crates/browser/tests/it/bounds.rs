@@ -48,7 +48,7 @@ async fn an_endless_page_is_read_up_to_a_limit() {
     let server = Server::start(pages);
     let world = World::start(&[&server]).await;
     world.go(&server.url("/")).await;
-    let endless = json!({ "url": server.url("/endless") });
+    let endless = json!({ "url": server.url("/endless"), "timeout": 4_000 });
     // The engine decides whether it counts as loaded; what arrived is available.
     match wire::handle(&world.relay, "navigate", endless.clone()).await {
         Ok(arrival) => assert_eq!(arrival["loading"], true, "{arrival}"),

@@ -26,7 +26,8 @@ async fn a_page_that_hangs_is_reported_and_the_next_one_loads() {
     let world = World::start(&[&server]).await;
     world.go(&server.url("/hangs")).await;
     world.ask("click", json!({ "selector": "#a" })).await;
-    let problem = world.refused("read", json!({}), ProblemKind::Timeout).await;
+    let patience = json!({ "timeout": 4_000 });
+    let problem = world.refused("read", patience, ProblemKind::Timeout).await;
     assert!(problem.detail.contains("navigate elsewhere, or reload"), "{problem}");
     world.go(&server.url("/next")).await;
     assert_eq!(world.read().await["dom_summary"]["headings"], json!(["Next"]));

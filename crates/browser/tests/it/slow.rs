@@ -7,11 +7,16 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use waypost_browser::{Engine, Plain, Policy, Problem, ProblemKind, Relay, RelaySettings, wire};
+use waypost_browser::{
+    Engine, JOURNEY_MS_DEFAULT, Plain, Policy, Problem, ProblemKind, Relay, RelaySettings, wire,
+};
 
 use crate::server::{Server, page};
 use crate::world::World;
 
+/// The time limit for navigating, in milliseconds: many times what Chromium needs to show what has
+/// arrived.
+const PATIENCE_MS: u64 = 8_000;
 const HEAD: &str = "HTTP/1.1 200 X\r\ncontent-type: text/html; charset=utf-8\r\n";
 const BODY: &str =
     "content-length: 100000\r\n\r\n<!doctype html><title>Test</title><h1>It begins</h1>";
@@ -97,12 +102,14 @@ async fn endless_servers_are_abandoned_and_the_next_page_loads() {
 async fn there_and_on(relay: &Relay, url: &str, next: &str) -> (Result<Value, Problem>, Value) {
     let tabs = wire::handle(relay, "tabs", json!({ "action": "open" })).await.expect("it opens");
     let tab = &tabs["current"];
-    let go = |url: &str| wire::handle(relay, "navigate", json!({ "url": url, "tab": tab }));
+    let go = |url: &str, ms: u64| {
+        wire::handle(relay, "navigate", json!({ "url": url, "tab": tab, "timeout": ms }))
+    };
     let read = || wire::handle(relay, "read", json!({ "tab": tab }));
     let headings = |it: &Value| it["dom_summary"]["headings"].clone();
-    let told = go(url).await;
+    let told = go(url, PATIENCE_MS).await;
     let begun = read().await.as_ref().map_or(Value::Null, headings);
-    go(next).await.expect("it comes");
+    go(next, JOURNEY_MS_DEFAULT).await.expect("it comes");
     assert_eq!(headings(&read().await.expect("it is read")), json!(["Front"]), "{url}");
     (told, begun)
 }

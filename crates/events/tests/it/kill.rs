@@ -18,7 +18,7 @@ use waypost_log::Snapshot;
 use crate::world::{NOW, Random, all, data, draft, folder, keyed, options};
 
 /// Histories where nothing says how many.
-const HISTORIES: u64 = 200;
+const HISTORIES: u64 = 80;
 /// Steps of one history.
 const STEPS: usize = 60;
 /// A history is killed so many times, at most.
