@@ -48,8 +48,8 @@ fn a_full_disk_rejects_writes_keeps_reading_and_recovers() {
     let filler = inside(program.pid()).join("filler");
     let mut kept = Vec::new();
     assert_eq!(add(&program, "the first one").status, 201);
-    // Other data fill all but 24 MiB.
-    std::fs::write(&filler, vec![1; 24 * 1024 * 1024]).expect("there is room yet");
+    // Other data fill all but 48 MiB.
+    std::fs::write(&filler, vec![1; 48 * 1024 * 1024]).expect("there is room yet");
     let refused = loop {
         let content = format!("{} {}", kept.len(), "x".repeat(512 * 1024));
         let answer = add(&program, &content);
