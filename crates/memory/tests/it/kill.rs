@@ -23,7 +23,7 @@ use waypost_memory::{
 use crate::world::{at, embedder, id};
 
 /// Histories where nothing says how many.
-const HISTORIES: u64 = 150;
+const HISTORIES: u64 = 500;
 /// Seeds that failed once.
 const SEEDS: &[u64] = &[];
 /// Changes of one history.
