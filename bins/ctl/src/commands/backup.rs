@@ -30,6 +30,8 @@ use crate::span;
 const PROJECT_ID: &str = "project-id";
 /// The file that a [`FolderLock`] creates.
 const LOCK: &str = "lock";
+const FULL: &str =
+    "the disk is full: free space, or use another disk; what was written was removed";
 
 pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) -> Result<()> {
     let bar = output.progress(Unit::Bytes);
@@ -39,7 +41,12 @@ pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) 
     }
     let file = target(&args.to)?;
     let mut draft = Draft::beside(&file, args.to.is_dir())?;
-    fill(program, &mut draft.file, &bar)?;
+    let mut out = Target { file: &mut draft.file, failed: None };
+    let filled = fill(program, &mut out, &bar);
+    filled.map_err(|failure| match out.failed {
+        Some(error) => cannot("write", &file, &error),
+        None => failure,
+    })?;
     draft.file.sync_all().map_err(|error| cannot("sync", &file, &error))?;
     bar.set_message("verifying");
     bar.set_position(0);
@@ -100,7 +107,35 @@ fn already_exists(file: &Path) -> Failure {
 }
 
 fn cannot(what: &str, file: &Path, error: &io::Error) -> Failure {
-    Failure::of(error).while_doing(format!("could not {what} {}", file.display()))
+    let failure = Failure::of(error).while_doing(format!("could not {what} {}", file.display()));
+    if is_full(error) { failure.with_hint(FULL) } else { failure }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// The file of a backup, with the error of the write that failed.
+struct Target<'a> {
+    file: &'a mut File,
+    failed: Option<io::Error>,
+}
+
+impl Write for Target<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes);
+        written.inspect_err(|it| {
+            self.failed = (it.kind() != io::ErrorKind::Interrupted).then(|| copied(it));
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn copied(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 /// Requests a backup from the service; without a running service, reads the locked stores.
@@ -188,6 +223,7 @@ fn failed(error: &backup::Error) -> Failure {
         backup::Error::Damaged { .. } => {
             Some("use another backup; nothing was restored from this one")
         }
+        backup::Error::Write { source, .. } if is_full(source) => Some(FULL),
         _ => None,
     };
     let failure = Failure::of(error);

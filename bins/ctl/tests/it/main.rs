@@ -7,6 +7,7 @@ mod child;
 mod context;
 mod ctl;
 mod damage;
+mod disk;
 mod events;
 mod flows;
 mod mesh;
@@ -19,6 +20,8 @@ mod service;
 mod state;
 mod together;
 mod trust;
+#[path = "../../../../tests/unshare.rs"]
+mod unshare;
 mod visible;
 #[path = "../../../../tests/wait.rs"]
 mod wait;

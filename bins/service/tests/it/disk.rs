@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::namespace::unshare;
 use crate::program::{PROGRAM, Program, command};
+use crate::unshare::unshare;
 
 const MOUNT: &str = "/mnt";
 

@@ -46,5 +46,7 @@ mod stop;
 mod tiny;
 mod tls;
 mod transfer;
+#[path = "../../../../tests/unshare.rs"]
+mod unshare;
 #[path = "../../../../tests/wait.rs"]
 mod wait;

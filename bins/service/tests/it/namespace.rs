@@ -1,22 +1,9 @@
-//! Namespaces for tests: disks and networks that no other process can see. They need root, or user
-//! namespaces.
+//! Networks that no other process can see. They need root, or user namespaces.
 
-use std::process::Command;
+use crate::unshare::unshare;
 
 /// Set while a test runs in its own network.
 const INSIDE: &str = "WAYPOST_TEST_NETWORK";
-
-/// `unshare`, with the options to create namespaces.
-pub(crate) fn unshare() -> Command {
-    let mut command = Command::new("unshare");
-    // Root needs no user namespace, and may not be allowed to create one.
-    let is_root = std::fs::metadata("/proc/self")
-        .is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0);
-    if !is_root {
-        command.args(["--user", "--map-root-user"]);
-    }
-    command
-}
 
 /// Runs a test of this program again in a network namespace in which this address is local. The
 /// mounts of the shell commands in `prepare` exist only there.

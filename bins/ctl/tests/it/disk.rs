@@ -1,0 +1,63 @@
+//! Full disks and mounts, which only the command sees. Needs root or user namespaces.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::ctl::{Ran, ran};
+use crate::service::Service;
+use crate::unshare::unshare;
+
+/// Runs the command behind mounts: `script` has the folder as `$1`, and the command as `"$@"` after
+/// a `shift`.
+fn behind(script: &str, folder: &Path, command: &Command) -> Ran {
+    let mut outer = unshare();
+    outer
+        .args(["--mount", "--propagation", "private", "sh", "-c"])
+        .arg(format!("set -e; {script}"));
+    outer.arg("sh").arg(folder).arg(command.get_program()).args(command.get_args());
+    let kept = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    outer.env_clear().envs(kept).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    outer.current_dir(command.get_current_dir().expect("a folder"));
+    ran(outer.output().expect("unshare runs"))
+}
+
+/// Runs the command with a full disk at the folder, of which so many KiB are free, and lists what it
+/// leaves there.
+fn on_a_full_disk(kibibytes: u32, folder: &Path, command: &Command) -> (Ran, Vec<PathBuf>) {
+    let script = format!(
+        "dir=$1; shift; mount -t tmpfs -o size={}k,mode=700 tmpfs \"$dir\"
+        dd if=/dev/zero of=\"$dir/filler\" bs=1024 count=64 2>/dev/null
+        code=0; \"$@\" >/dev/null || code=$?
+        find \"$dir\" -type f; exit $code",
+        kibibytes + 64
+    );
+    let ran = behind(&script, folder, command);
+    let mut left: Vec<PathBuf> = ran.out.lines().map(PathBuf::from).collect();
+    left.retain(|it| !it.ends_with("filler"));
+    (ran, left)
+}
+
+#[test]
+fn a_backup_to_a_full_disk_names_the_file_and_leaves_nothing() {
+    let mut service = Service::start();
+    let texts = ["memory ", "another "].map(|it| it.repeat(5_000));
+    for text in texts {
+        service.add(&text);
+    }
+    let disk = tempfile::tempdir().expect("a folder");
+    let file = disk.path().join("x.backup");
+    let name = file.to_str().expect("a path");
+    for is_running in [true, false] {
+        if !is_running {
+            service.stop();
+        }
+        // Without an address, the stores are read if no service is running.
+        let command = crate::ctl::trusting(service.folder(), &["backup", name]);
+        let (ran, left) = on_a_full_disk(32, disk.path(), &command);
+        assert_eq!(ran.code, 1, "{ran:?}");
+        for expected in [name, "No space left on device", "the disk is full"] {
+            assert!(ran.err.contains(expected), "{is_running}: {ran:?}");
+        }
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
