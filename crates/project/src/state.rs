@@ -1,5 +1,6 @@
 //! The user's state folder: private, outside of every project.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -99,10 +100,12 @@ pub(crate) fn write_document(path: &Path, document: &impl Serialize) -> Result<(
 }
 
 /// Writes a file with mode 0600 such that it exists completely or not at all, also after a power
-/// cut.
+/// cut. The caller holds the [`lock`] of the state folder, so any other unfinished file is from a
+/// process that ended.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let unfinished = PathBuf::from(format!("{}.{}.new", path.display(), std::process::id()));
     let folder = path.parent().unwrap_or(path);
+    remove_unfinished(folder, path);
     let write = || {
         match fs::remove_file(&unfinished) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -116,7 +119,26 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
         fs::rename(&unfinished, path)?;
         File::open(folder)?.sync_all()
     };
-    write().map_err(|error| io_error("write", path, error))
+    let written = write();
+    if written.is_err() {
+        // Ignored: the first error is the relevant one.
+        drop(fs::remove_file(&unfinished));
+    }
+    written.map_err(|error| io_error("write", path, error))
+}
+
+/// Removes the files that processes left when they were killed while they wrote the file at `path`.
+fn remove_unfinished(folder: &Path, path: &Path) {
+    let Some(name) = path.file_name().and_then(OsStr::to_str) else { return };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let found = entry.file_name();
+        let rest = found.to_str().and_then(|it| it.strip_prefix(name)?.strip_prefix('.'));
+        let process = rest.and_then(|it| it.strip_suffix(".new"));
+        if process.is_some_and(|it| it.parse::<u32>().is_ok()) {
+            // Ignored: the file is not read, and the next write tries again.
+            drop(fs::remove_file(entry.path()));
+        }
+    }
 }
 
 /// Rejects anything but a file in place of the file that [`lock`] locks.

@@ -1,10 +1,12 @@
 //! Full disks and mounts, which only the command sees. Needs root or user namespaces.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::ctl::{Ran, ran};
 use crate::service::Service;
+use crate::trust::Clone;
 use crate::unshare::unshare;
 
 /// Runs the command behind mounts: `script` has the folder as `$1`, and the command as `"$@"` after
@@ -60,4 +62,35 @@ fn a_backup_to_a_full_disk_names_the_file_and_leaves_nothing() {
         }
         assert!(left.is_empty(), "{left:?}");
     }
+}
+
+#[test]
+fn an_approval_on_a_full_disk_leaves_no_unfinished_file() {
+    let clone = Clone::new();
+    let state = clone.state("");
+    fs::create_dir_all(&state).expect("a folder");
+    let (ran, left) = on_a_full_disk(0, &state, &clone.ctl_command(&["allow", "--yes"]));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.contains("No space left on device"), "{ran:?}");
+    assert!(!left.iter().any(|it| it.extension() == Some("new".as_ref())), "{left:?}");
+}
+
+#[test]
+fn an_approval_removes_what_a_killed_one_left() {
+    let clone = Clone::new();
+    clone.ctl(&["allow", "--yes"]).done();
+    let approvals = fs::read_dir(clone.state("approvals")).expect("a folder").flatten();
+    let mut paths = approvals.map(|it| it.path());
+    let list = paths.find(|it| it.extension() == Some("json".as_ref())).expect("a list");
+    let list = list.to_str().expect("a path");
+    // The id of a process that ended may be in use again.
+    let left = [format!("{list}.1.new"), format!("{list}.4000000.new")];
+    let kept = [format!("{list}.x.new"), format!("{list}.1.old")];
+    for file in left.iter().chain(&kept) {
+        fs::write(file, "{").expect("a file");
+    }
+    clone.write("tools/build.sh", "echo changed\n");
+    clone.ctl(&["allow", "--yes"]).done();
+    assert!(!left.iter().any(|it| Path::new(it).exists()), "{left:?}");
+    assert!(kept.iter().all(|it| Path::new(it).exists()), "{kept:?}");
 }
