@@ -223,6 +223,10 @@ impl From<waypost_project::Error> for Failure {
             Error::Unregistered { .. } => failure
                 .with_code(exit::NOT_ALLOWED)
                 .with_hint("`ctl allow --data` registers the data folder"),
+            Error::SameData { project, .. } => failure.with_code(exit::NOT_ALLOWED).with_hint(format!(
+                "work in {}; if this path is to replace it, unmount or remove that one first, then run `ctl allow --data` again",
+                project.display()
+            )),
             Error::Tracked { .. } => failure
                 .with_code(exit::NOT_ALLOWED)
                 .with_hint("afterwards, `ctl allow --data` registers the data folder"),

@@ -58,6 +58,18 @@ pub enum Error {
         /// Whether another data folder, or this one with another id, is registered for the project.
         is_changed: bool,
     },
+    /// The data folder is one that is registered for another path: a mount shows it at both.
+    #[error(
+        "{} is the data folder of the project in {}: both paths lead to the same folder, and a data folder belongs to one path",
+        path.display(),
+        project.display()
+    )]
+    SameData {
+        /// The data folder.
+        path: PathBuf,
+        /// The folder of the project for which it is registered.
+        project: PathBuf,
+    },
     /// Git tracks files that belong to this machine only.
     #[error(
         "git tracks {}: files of the store and tokens came with the repository or would be published with it, so none of them is used; remove them from the index (`git rm -r --cached`), delete those that came with the repository, then register your data",

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,15 @@ impl Registry {
     /// The id that is registered for the project's folder.
     fn id_of(&self, project: &Project) -> Option<&String> {
         self.projects.iter().find(|(_, root)| *root == project.root()).map(|(id, _)| id)
+    }
+
+    /// The other folder that is registered for the id and has data with it. A link to the project is
+    /// no other folder: the project was moved.
+    fn elsewhere(&self, id: &str, project: &Project) -> Option<&PathBuf> {
+        let other = self.projects.get(id).filter(|it| *it != project.root())?;
+        let is_link = other.canonicalize().is_ok_and(|it| it == project.root());
+        let has_id = || read_id(&data_of(other)).ok().flatten().as_deref() == Some(id);
+        (!is_link && has_id()).then_some(other)
     }
 
     fn unregistered(&self, path: &Path, project: &Project) -> Error {
@@ -153,22 +163,22 @@ pub fn check_data(project: &Project, data_dir: &Path, state: &Path) -> Result<()
 /// Registers a data folder that came from elsewhere, at the user's request.
 ///
 /// # Errors
-/// If the state folder or the data folder cannot be trusted or written.
+/// [`Error::SameData`] if it is another project's data folder, and no copy of it; if the state folder
+/// or the data folder cannot be trusted or written.
 pub fn adopt_data(project: &Project, data_dir: &Path, state: &Path) -> Result<Adopted> {
     let own = own_data(project);
     refuse_links([&own, data_dir])?;
     let lock = state::lock(state)?;
     let mut registry = Registry::read(state)?;
     let found = read_id(&own)?;
-    let is_elsewhere = |id: &str| {
-        let other = registry.projects.get(id).filter(|it| *it != project.root());
-        other.is_some_and(|it| {
-            let other = it.join(".waypost").join("data");
-            read_id(&other).ok().flatten().as_deref() == Some(id)
-        })
-    };
+    let elsewhere = found.as_ref().and_then(|id| registry.elsewhere(id, project));
+    if let Some(other) = elsewhere
+        && is_same_folder(&own, &data_of(other))?
+    {
+        return Err(Error::SameData { path: own, project: other.clone() });
+    }
     let (id, adopted) = match found {
-        Some(id) if is_elsewhere(&id) => (new_id(project)?, Adopted::Copied),
+        Some(_) if elsewhere.is_some() => (new_id(project)?, Adopted::Copied),
         Some(id) if registry.has(&id, project) => (id, Adopted::Known),
         Some(id) => (id, Adopted::Registered),
         // With the id that it had, the project keeps its approvals.
@@ -193,7 +203,20 @@ pub fn adopt_data(project: &Project, data_dir: &Path, state: &Path) -> Result<Ad
 }
 
 fn own_data(project: &Project) -> PathBuf {
-    project.dir().join("data")
+    data_of(project.root())
+}
+
+fn data_of(root: &Path) -> PathBuf {
+    root.join(".waypost").join("data")
+}
+
+/// Whether both paths lead to one folder: a mount can show it at a second path.
+fn is_same_folder(one: &Path, other: &Path) -> Result<bool> {
+    let identify = |path: &Path| {
+        let metadata = fs::metadata(path).map_err(|error| io_error("inspect", path, error))?;
+        Ok::<_, Error>((metadata.dev(), metadata.ino()))
+    };
+    Ok(identify(one)? == identify(other)?)
 }
 
 /// A checkout can contain a link, and nothing may be written to its target.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use waypost_flows::{Approvable, DiffLine, Flow, FlowFile, Loader, diff, text_receivers};
+use waypost_log::FolderLock;
 use waypost_project::{Adopted, Approvals, Project, sha256};
 
 use super::show;
@@ -388,6 +389,7 @@ fn data(program: &Program, state: &Path, output: &mut Output) -> Result<()> {
     let data_dir = program.preview()?.data_dir.clone();
     program.refuse_tracked()?;
     program.project().prepare()?;
+    let _lock = lock_unregistered(program, &data_dir, state)?;
     let adopted = waypost_project::adopt_data(program.project(), &data_dir, state)?;
     let said = match adopted {
         Adopted::Known => "is already registered for this project",
@@ -403,6 +405,25 @@ fn data(program: &Program, state: &Path, output: &mut Output) -> Result<()> {
         output.line(&format!("{} {said}", data_dir.display()))?;
     }
     Ok(())
+}
+
+/// Locks a data folder that is not registered for this project: a service that uses it under another
+/// path must not lose its id.
+fn lock_unregistered(
+    program: &Program,
+    data_dir: &Path,
+    state: &Path,
+) -> Result<Option<FolderLock>> {
+    let is_folder = data_dir.symlink_metadata().is_ok_and(|it| it.is_dir());
+    if !is_folder || waypost_project::check_data(program.project(), data_dir, state).is_ok() {
+        return Ok(None);
+    }
+    let lock = FolderLock::take(data_dir).map_err(|error| {
+        Failure::of(&error)
+            .while_doing("nothing was registered")
+            .with_hint("stop that process, then run `ctl allow --data` again")
+    })?;
+    Ok(Some(lock))
 }
 
 fn list(program: &Program, approvals: &Approvals, output: &mut Output) -> Result<()> {

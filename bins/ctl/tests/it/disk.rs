@@ -94,3 +94,34 @@ fn an_approval_removes_what_a_killed_one_left() {
     assert!(!left.iter().any(|it| Path::new(it).exists()), "{left:?}");
     assert!(kept.iter().all(|it| Path::new(it).exists()), "{kept:?}");
 }
+
+#[test]
+fn data_that_a_mount_shows_at_a_second_path_keep_their_id() {
+    let clone = Clone::new();
+    clone.ctl(&["allow", "--data"]).done();
+    let id = || fs::read_to_string(clone.path(".waypost/data/project-id")).expect("an id");
+    let before = id();
+    let mount = tempfile::tempdir().expect("a folder");
+    let there = mount.path().to_str().expect("a path");
+    let command = clone.ctl_command(&["--project", there, "allow", "--data"]);
+    let script = format!("mount --bind \"$1\" {there}; shift; \"$@\"");
+    let project = clone.path("");
+    let adopt = || behind(&script, &project, &command);
+
+    let service = clone.start(&[]);
+    let refused = adopt();
+    assert_ne!(refused.code, 0, "{refused:?}");
+    assert!(refused.err.contains("in use by process"), "{refused:?}");
+    assert!(refused.err.contains("nothing was registered"), "{refused:?}");
+    assert_eq!(id(), before);
+    drop(service);
+
+    let refused = adopt();
+    assert_eq!(refused.code, 4, "{refused:?}");
+    let named = project.canonicalize().expect("a path");
+    for expected in [there, named.to_str().expect("a path"), "unmount"] {
+        assert!(refused.err.contains(expected), "{refused:?}");
+    }
+    assert_eq!(id(), before);
+    assert!(clone.ctl(&["allow", "--data"]).done().contains("already registered"));
+}

@@ -255,6 +255,16 @@ fn a_data_folder_that_came_from_elsewhere_is_refused_until_it_is_registered() {
     assert!(claim_data(&moved, &moved_data, &state).is_err());
     assert_eq!(adopt_data(&moved, &moved_data, &state).unwrap(), Adopted::Registered);
     assert!(Approvals::new(&moved, &state).list().unwrap().is_empty());
+
+    // A link at the former path leads to the moved project, and is no copy.
+    let moved_id = project_id(&moved, &state).unwrap();
+    let last = case.folder.path().join("last");
+    fs::rename(moved.root(), &last).unwrap();
+    symlink(&last, moved.root()).unwrap();
+    let last = Project::at(&last).unwrap();
+    let adopted = adopt_data(&last, &last.dir().join("data"), &state).unwrap();
+    assert_eq!(adopted, Adopted::Registered);
+    assert_eq!(project_id(&last, &state).unwrap(), moved_id);
 }
 
 #[test]
