@@ -36,7 +36,7 @@ pub enum Error {
         first: u64,
     },
     /// The disk is full; nothing was written, and publishing works again when there is space.
-    #[error("the disk is full: the event was not written")]
+    #[error("the disk is full: nothing was written to the event bus")]
     Full,
     /// Nothing can be published until the bus is reopened; reads continue to work.
     #[error("the event bus is read-only until it is reopened: {0}")]

@@ -90,26 +90,35 @@ impl Tree {
         let is_new = !dir.exists();
         fs::create_dir_all(dir).map_err(|it| Error::io(dir, it))?;
         let marker = dir.join(RUNNING);
-        match fs::read_to_string(&marker) {
-            Ok(last_boot) if last_boot == boot && !boot.is_empty() => {}
+        let is_marked = match fs::read_to_string(&marker) {
+            Ok(last_boot) if last_boot == boot && !boot.is_empty() => true,
             Ok(why) if why == REBUILD => {
                 return Ok(Err(Unusable(MARKED.to_owned())));
+            }
+            Ok(why) if why.is_empty() => {
+                return Ok(Err(Unusable("its opening was interrupted".to_owned())));
             }
             Ok(_) => {
                 let why = "the machine was restarted while it was open";
                 return Ok(Err(Unusable(why.to_owned())));
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 return Ok(Err(Unusable("its marker is damaged".to_owned())));
             }
             Err(error) => return Err(Error::io(marker, error)),
-        }
+        };
         remove_unfinished_snapshots(dir)?;
-        call(on_change);
-        write_synced(&marker, boot.as_bytes())?;
-        call(on_change);
-        sync_dir(dir)?;
+        // A full disk must not empty the marker of a tree that is whole.
+        if !is_marked {
+            call(on_change);
+            write_synced(&marker, boot.as_bytes()).inspect_err(|_| {
+                // The tree is still closed. If this fails, too, it is rebuilt.
+                drop(fs::remove_file(&marker));
+            })?;
+            call(on_change);
+            sync_dir(dir)?;
+        }
         let db = match open_sled(dir, options.cache_bytes) {
             Ok(db) => db,
             Err(Error::Damaged(why)) => return Ok(Err(Unusable(why))),
@@ -296,9 +305,14 @@ pub(crate) fn open_sled(dir: &Path, cache_bytes: u64) -> Result<sled::Db> {
         Ok(Err(sled::Error::Io(error))) if error.to_string().contains("acquire lock") => {
             Err(Error::InUse(dir.to_path_buf()))
         }
+        Ok(Err(sled::Error::Io(error))) if is_full(&error) => Err(Error::io(dir, error)),
         Ok(Err(error)) => Err(Error::Damaged(format!("it does not open: {error}"))),
         Err(_) => Err(Error::Damaged("opening it failed badly".to_owned())),
     }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Fails if a process has the tree in `dir` open: it has locked sled's file.

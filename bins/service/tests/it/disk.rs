@@ -88,6 +88,41 @@ fn a_full_disk_rejects_writes_keeps_reading_and_recovers() {
     assert!(!log.contains("panicked"), "{log}");
 }
 
+/// Runs the program twice on one small disk, which other data fill completely in between. Kills the
+/// first one, and returns what the second one says, and a third one after the disk has room again.
+fn restarted_on_a_full_disk() -> (String, String) {
+    let script = format!(
+        "set -e; mount -t tmpfs -o size=96m tmpfs {MOUNT}; cd {MOUNT}
+        start() {{ \"$0\" --listen 127.0.0.1:0 --model none --project {MOUNT} 2>\"$1\" & pid=$!; }}
+        stopped() {{ kill -9 $pid 2>/dev/null || true; wait $pid || true; }}
+        listens() {{ while kill -0 $pid 2>/dev/null && ! grep -q 'listening on' \"$1\"; do :; done; }}
+        logs=$1; start $logs/1; listens $logs/1; stopped; grep -q 'listening on' $logs/1
+        dd if=/dev/zero of=filler bs=65536 2>/dev/null || true
+        start $logs/2; listens $logs/2; stopped
+        rm filler; start $logs/3; listens $logs/3; stopped"
+    );
+    let logs = TempDir::new().expect("a temporary folder");
+    let mut command = unshare();
+    command.args(["--mount", "--propagation", "private", "sh", "-c", &script, PROGRAM]);
+    command.arg(logs.path()).env_clear().env("WAYPOST_TRUST_PROJECT", "1");
+    command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").stdin(Stdio::null());
+    let output = command.output().expect("unshare runs");
+    let read = |name| std::fs::read_to_string(logs.path().join(name)).unwrap_or_default();
+    assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stderr), read("1"));
+    (read("2"), read("3"))
+}
+
+#[test]
+fn a_start_on_a_full_disk_after_a_kill_names_the_remedy_and_spoils_nothing() {
+    let (full, free) = restarted_on_a_full_disk();
+    let starts = full.contains("listening on");
+    let named = full.contains("disk is full") && full.contains("free some megabytes");
+    assert!(starts || named, "{full}");
+    assert!(!full.contains("panicked"), "{full}");
+    // The attempt has not made the state unusable.
+    assert!(free.contains("listening on") && !free.contains("rebuilt state"), "{free}");
+}
+
 #[test]
 fn a_store_that_cannot_be_written_is_told_at_the_start() {
     let folder = TempDir::new().expect("a temporary folder");
