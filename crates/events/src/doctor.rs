@@ -243,6 +243,7 @@ pub(crate) fn describe(damage: &Damage) -> String {
     };
     match what {
         DamageKind::Missing => format!("events/log/{segment} is missing: {events}"),
+        DamageKind::NotAFile => format!("events/log/{segment} is not a regular file"),
         _ => format!("events/log/{segment}, offset {offset}: {}: {events}", kind(*what)),
     }
 }

@@ -208,6 +208,7 @@ pub(crate) fn describe(damage: &Damage) -> String {
         DamageKind::Record => "damaged record",
         DamageKind::End => "missing end marker",
         DamageKind::Missing => return format!("flows/log/{segment} is missing: {records}"),
+        DamageKind::NotAFile => return format!("flows/log/{segment} is not a regular file"),
         _ => "the journal ends before a record that was written",
     };
     format!("flows/log/{segment}, offset {offset}: {what}: {records}")

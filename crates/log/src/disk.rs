@@ -140,6 +140,19 @@ impl Disk {
         self.perform(&self.folder, Op::Remove { file: name })
     }
 
+    /// Renames whatever has this name to an unused name that ends with `.damaged`.
+    pub(crate) fn set_aside(&self, name: &str) -> Result<()> {
+        let stem = name.trim_end_matches(".log");
+        let mut aside = format!("{stem}.damaged");
+        let mut count = 1;
+        while self.path.join(&aside).symlink_metadata().is_ok() {
+            aside = format!("{stem}-other-{count}.damaged");
+            count += 1;
+        }
+        self.perform(&self.folder, Op::Rename { from: name, to: &aside })?;
+        self.sync_folder()
+    }
+
     pub(crate) fn sync_folder(&self) -> Result<()> {
         self.perform(&self.folder, Op::SyncFolder)
     }
@@ -268,6 +281,24 @@ impl DiskFile {
 
     pub(crate) fn len(&self) -> io::Result<u64> {
         self.file.metadata().map(|it| it.len())
+    }
+}
+
+/// Whether a path that exists leads to a regular file. One that cannot be inspected counts as one:
+/// opening it fails with the reason.
+pub(crate) fn is_file(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |it| it.is_file())
+}
+
+/// The bytes of a file; `None` if there is none, or something else is in its place.
+pub(crate) fn read_file(path: &Path) -> Result<Option<Vec<u8>>> {
+    if !is_file(path) {
+        return Ok(None);
+    }
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("read", path, error)),
     }
 }
 

@@ -179,7 +179,11 @@ impl Damage {
 
     /// The report of a repair; `what` describes what is damaged.
     pub fn mended(&self, what: String) -> Mended {
-        let is_kept = self.what != DamageKind::Missing && self.len_bytes > 0;
+        let is_kept = match self.what {
+            DamageKind::Missing => false,
+            DamageKind::NotAFile => true,
+            _ => self.len_bytes > 0,
+        };
         Mended { what, is_loss: self.to >= self.from, is_kept }
     }
 
@@ -195,7 +199,8 @@ pub struct Mended {
     pub what: String,
     /// Whether records may be lost.
     pub is_loss: bool,
-    /// Whether the damaged bytes were copied to a file `*.damaged` next to the log.
+    /// Whether the damaged bytes, or what was in the place of a file, are in `*.damaged` next to the
+    /// log.
     pub is_kept: bool,
 }
 
@@ -230,6 +235,9 @@ pub enum DamageKind {
     Missing,
     /// The log ends before `from` but had reached `to`.
     Short,
+    /// A folder, a pipe or a device is in the place of a file. What is lost with the file is reported
+    /// as [`Missing`](Self::Missing) or [`Short`](Self::Short).
+    NotAFile,
 }
 
 impl fmt::Display for Damage {
@@ -240,6 +248,7 @@ impl fmt::Display for Damage {
             DamageKind::End => "no end marker",
             DamageKind::Missing => "missing segment",
             DamageKind::Short => "the log ends too early",
+            DamageKind::NotAFile => return write!(f, "{} is not a regular file", self.segment),
         };
         write!(f, "{what} in {} at offset {}", self.segment, self.offset)?;
         if self.to < self.from {

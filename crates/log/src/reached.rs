@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, read_file};
 use crate::format::{BadHeader, REACHED_BYTES, SLOT_BYTES, parse_slot, slot};
 use crate::{Error, Result};
 
@@ -44,11 +44,7 @@ impl Known {
     /// Reads the file in `dir`; `told` is what the caller knows.
     pub(crate) fn read(dir: &Path, told: u64) -> Result<Self> {
         let path = dir.join(REACHED);
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(Error::io("read", &path, error)),
-        };
+        let bytes = read_file(&path)?.unwrap_or_default();
         let mut notes = Vec::with_capacity(2);
         for slot in bytes.chunks(SLOT_BYTES) {
             match parse_slot(slot) {

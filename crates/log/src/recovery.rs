@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, is_file, read_file};
 use crate::format::{BadHeader, FRAME_BYTES, HEADER_BYTES, Head, parse_floor};
 use crate::reached::{Known, REACHED};
 use crate::rewrite::Rewrite;
@@ -42,6 +42,7 @@ impl Survey {
     pub(crate) fn of(dir: &Path, verify: Verify, options: &Options) -> Result<Self> {
         let mut bases = Vec::new();
         let mut leftovers = Vec::new();
+        let mut damage = Vec::new();
         let listed = match std::fs::read_dir(dir) {
             Ok(listed) => Some(listed),
             // The folder is empty, which may still be damage.
@@ -51,19 +52,17 @@ impl Survey {
         for entry in listed.into_iter().flatten() {
             let entry = entry.map_err(|it| Error::io("list", dir, it))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if let Some(base) = base_of(&name) {
+            if is_of_log(&name) && !is_file(&entry.path()) {
+                damage.push(not_a_file(name));
+            } else if let Some(base) = base_of(&name) {
                 bases.push(base);
-            } else if name
-                .strip_suffix(".new")
-                .is_some_and(|it| it == FLOOR || it == REACHED || base_of(it).is_some())
-            {
+            } else if name.strip_suffix(".new").is_some_and(is_of_log) {
                 leftovers.push(name);
             }
         }
         bases.sort_unstable();
         let reached = Known::read(dir, options.reached)?;
-        let (scans, damage) = (Vec::new(), Vec::new());
-        let mut survey = Self { scans, leftovers, floor: 1, reached, damage };
+        let mut survey = Self { scans: Vec::new(), leftovers, floor: 1, reached, damage };
         survey.read_floor(dir, bases.first().copied())?;
         survey.read_segments(dir, &bases, verify, options.can_read)?;
         survey.compare_end();
@@ -72,11 +71,11 @@ impl Survey {
 
     fn read_floor(&mut self, dir: &Path, first: Option<u64>) -> Result<()> {
         let path = dir.join(FLOOR);
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(Error::io("read", &path, error)),
-        };
+        if self.damage.iter().any(|it| it.segment == FLOOR) {
+            self.floor = first.unwrap_or(1);
+            return Ok(());
+        }
+        let Some(bytes) = read_file(&path)? else { return Ok(()) };
         match parse_floor(&bytes) {
             Ok(floor) => {
                 self.floor = floor;
@@ -208,6 +207,16 @@ impl Survey {
     }
 }
 
+/// Whether a file of a log has this name, apart from unfinished ones.
+fn is_of_log(name: &str) -> bool {
+    let name = name.strip_suffix(".new").unwrap_or(name);
+    name == FLOOR || name == REACHED || base_of(name).is_some()
+}
+
+fn not_a_file(segment: String) -> Damage {
+    Damage { segment, offset: 0, len_bytes: 0, from: 1, to: 0, what: DamageKind::NotAFile }
+}
+
 /// Recovers the folder: removes leftovers, salvages if requested, truncates the torn tail.
 pub(crate) fn recover(disk: &Disk, options: &Options) -> Result<Recovered> {
     let salvaging = options.on_damage == OnDamage::Salvage;
@@ -251,6 +260,11 @@ fn cut(disk: &Disk, scan: &Scan) -> Result<u64> {
 
 /// Copies damaged ranges to separate files, and rewrites their segments with the valid records.
 fn salvage(disk: &Disk, options: &Options, survey: &Survey, damage: &[Damage]) -> Result<()> {
+    let (foreign, damage): (Vec<_>, Vec<_>) =
+        damage.iter().partition(|it| it.what == DamageKind::NotAFile);
+    for it in &foreign {
+        disk.set_aside(&it.segment)?;
+    }
     for bad in damage.iter().filter(|it| it.what != DamageKind::Missing) {
         let path = disk.path().join(&bad.segment);
         let bytes = std::fs::read(&path).map_err(|it| Error::io("read", &path, it))?;
@@ -259,7 +273,7 @@ fn salvage(disk: &Disk, options: &Options, survey: &Survey, damage: &[Damage]) -
         disk.replace(&aside, bytes.get(range).unwrap_or_default())?;
     }
     let first = survey.scans.first().map_or(survey.floor, |it| it.place.base);
-    if damage.iter().any(|it| it.segment == FLOOR) {
+    if foreign.iter().chain(&damage).any(|it| it.segment == FLOOR) {
         disk.replace(FLOOR, &crate::format::floor(first))?;
     }
     for (at, scan) in survey.scans.iter().enumerate().filter(|it| !it.1.damage.is_empty()) {

@@ -446,6 +446,61 @@ fn a_repair_says_what_was_lost_and_only_that() {
     assert!(said.iter().any(|it| it.0.contains("unknown which memories")), "{said:?}");
 }
 
+#[test]
+fn a_folder_in_place_of_a_file_of_a_log_is_set_aside() {
+    let made = project();
+    let before = read(made.path()).expect("it opens");
+    let segment = format!("{:020}.log", 1);
+    for (log, name) in [
+        ("memory/log", &*segment),
+        ("memory/vectors", &segment),
+        ("events/log", &segment),
+        ("flows/log", &segment),
+        ("memory/log", "reached"),
+        ("events/log", "floor"),
+    ] {
+        let place = format!("{log}/{name}");
+        let name = format!("{}-{}", made.path().display(), place.replace('/', "-"));
+        let folder = Removed(PathBuf::from(name));
+        copy(made.path(), &folder.0);
+        let path = data_of(&folder.0).join(&place);
+        if path.exists() {
+            fs::remove_file(&path).expect("a file");
+        }
+        fs::create_dir(&path).expect("a folder");
+        fs::write(path.join("kept"), "mine").expect("a file");
+
+        let doctor = |more: &[&str]| {
+            let arguments = [&["--url", "http://127.0.0.1:9", "doctor"], more].concat();
+            ran(trusting(&folder.0, &arguments).output().expect("the program starts"))
+        };
+        let found = doctor(&[]);
+        assert!(found.out.contains(&format!("{place} is not a regular file")), "{found:?}");
+        doctor(&["--repair"]).done();
+        let after = read(&folder.0).unwrap_or_else(|it| panic!("{place}: repaired, and: {it}"));
+        check_left(&before, &after).unwrap_or_else(|it| panic!("{place}: {it}"));
+        doctor(&[]).done();
+        let aside = path.with_extension("damaged").join("kept");
+        assert_eq!(fs::read_to_string(aside).expect("it was set aside"), "mine");
+    }
+}
+
+#[test]
+fn a_repair_does_not_succeed_if_the_service_would_refuse_to_start() {
+    let made = project();
+    let vectors = data_of(made.path()).join("memory/vectors");
+    fs::remove_dir_all(&vectors).expect("a folder");
+    fs::write(&vectors, "").expect("a file");
+    let arguments = ["--url", "http://127.0.0.1:9", "doctor", "--repair"];
+    let doctor = || ran(trusting(made.path(), &arguments).output().expect("the program starts"));
+    let told = doctor();
+    assert_eq!(told.code, 1, "{told:?}");
+    assert!(told.out.contains("not repaired: ") && told.out.contains("memory/vectors"), "{told:?}");
+    fs::remove_file(&vectors).expect("a file");
+    doctor().done();
+    read(made.path()).expect("it opens");
+}
+
 fn differs(before: &Contents, after: &Contents) -> String {
     let parts = [
         ("memories", before.memories != after.memories),

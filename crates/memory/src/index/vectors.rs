@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use waypost_log::{Damage, Keep, Log, OnDamage, Options, Record, Snapshot};
+use waypost_log::{Damage, DamageKind, Keep, Log, OnDamage, Options, Record, Snapshot};
 
 use crate::codec::{Malformed, Reader, Writer};
 use crate::limits::DIMENSIONS_MAX;
@@ -47,6 +47,12 @@ pub(crate) fn model_hash(fingerprint: &str) -> [u8; 16] {
     Sha256::digest(fingerprint.as_bytes()).first_chunk().copied().unwrap_or_default()
 }
 
+/// Whether something else is in the place of a file.
+fn is_foreign(error: &waypost_log::Error) -> bool {
+    let waypost_log::Error::Damaged(damage) = error else { return false };
+    damage.iter().any(|it| it.what == DamageKind::NotAFile)
+}
+
 impl VectorLog {
     /// Opens the vectors in `dir`. Removes damaged ones, and returns the reason.
     pub(crate) fn open(dir: &Path, options: &StoreOptions) -> Result<(Self, Option<String>)> {
@@ -59,6 +65,12 @@ impl VectorLog {
         };
         match Log::open(dir, &options) {
             Ok((log, _)) => Ok((Self { log }, None)),
+            // What is in the place of a file is not removed, but set aside.
+            Err(error @ waypost_log::Error::Damaged(_)) if is_foreign(&error) => {
+                let options = Options { on_damage: OnDamage::Salvage, ..options };
+                let (log, _) = Log::open(dir, &options).map_err(|it| vectors_error(&it, dir))?;
+                Ok((Self { log }, Some(error.to_string())))
+            }
             Err(error @ waypost_log::Error::Damaged(_)) => {
                 fs::remove_dir_all(dir).map_err(|it| Error::io(dir, it))?;
                 let (log, _) = Log::open(dir, &options).map_err(|it| vectors_error(&it, dir))?;

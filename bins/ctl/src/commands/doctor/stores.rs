@@ -7,7 +7,7 @@ use waypost_log::{Mended, Verify, Witness};
 use waypost_memory::Reached;
 use waypost_project::Settings;
 
-use super::Finding;
+use super::{Finding, Verdict};
 use crate::commands::show;
 use crate::failure::Failure;
 use crate::span;
@@ -20,6 +20,8 @@ const REACHED: &str = "reached";
 
 const REPAIR: &str = "`ctl doctor --repair` keeps every record with a valid checksum";
 const REBUILT: &str = "the next start of the service rebuilds it; nothing is lost";
+const BY_HAND: &str =
+    "move the file or folder that is named away, then run `ctl doctor --repair` again";
 const IMPORT: &str = "`ctl import EXPORT` adds missing memories; to use a backup, restore it into an empty project and export it there";
 const NEWER: &str =
     "use the release that wrote it, or a newer one; nothing was checked further or changed";
@@ -58,8 +60,22 @@ pub(super) fn newer(settings: &Settings, repair: bool) -> Vec<Finding> {
     newer.into_iter().map(finding).collect()
 }
 
-/// Checks every store, or repairs those that are damaged.
+/// Checks every store, or repairs those that are damaged and checks them again: a repair must not
+/// succeed if the service would refuse to start.
 pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
+    let mut findings = examine(data_dir, repair);
+    if repair && findings.iter().all(|it| it.verdict != Verdict::Fault) {
+        let again = examine(data_dir, false).into_iter();
+        findings.extend(again.filter(|it| it.verdict == Verdict::Fault).map(|it| Finding {
+            detail: format!("not repaired: {}", it.detail),
+            hint: Some(BY_HAND.to_owned()),
+            ..it
+        }));
+    }
+    findings
+}
+
+fn examine(data_dir: &Path, repair: bool) -> Vec<Finding> {
     if !data_dir.exists() {
         let detail = format!("none yet; the service will create it in {}", data_dir.display());
         return vec![Finding::ok(MEMORY, detail)];
