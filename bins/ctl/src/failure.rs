@@ -230,9 +230,7 @@ impl From<waypost_project::Error> for Failure {
             Error::Tracked { .. } => failure
                 .with_code(exit::NOT_ALLOWED)
                 .with_hint("afterwards, `ctl allow --data` registers the data folder"),
-            Error::Newer { .. } => {
-                failure.with_hint("use the release that wrote it, or a newer one")
-            }
+            Error::Newer { .. } => failure.with_hint(NEWER),
             Error::NoState | Error::Untrusted { .. } => failure.with_code(exit::NOT_ALLOWED),
             Error::Config { .. } | Error::Value { .. } | Error::Conflict { .. } => {
                 failure.with_hint("`docs/settings.md` lists every setting and its valid values")
@@ -253,8 +251,8 @@ impl From<waypost_auth::Error> for Failure {
 }
 
 const STOP: &str = "stop that process first";
-const REPAIR: &str = "`ctl doctor --repair` keeps every record with a valid checksum";
-const NEWER: &str = "use the release that wrote it, or a newer one";
+pub(crate) const REPAIR: &str = "`ctl doctor --repair` keeps every record with a valid checksum";
+pub(crate) const NEWER: &str = "use the release that wrote it, or a newer one";
 
 impl From<waypost_events::Error> for Failure {
     fn from(error: waypost_events::Error) -> Self {
@@ -284,8 +282,7 @@ impl From<waypost_memory::Error> for Failure {
     fn from(error: waypost_memory::Error) -> Self {
         let failure = Self::of(&error);
         if let waypost_memory::Error::Newer { .. } = error {
-            return failure
-                .with_hint("use the release that wrote it, or a newer one; nothing was changed");
+            return failure.with_hint(format!("{NEWER}; nothing was changed"));
         }
         match error.kind() {
             waypost_memory::ErrorKind::NotFound => failure.with_code(exit::NOT_FOUND),

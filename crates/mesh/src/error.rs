@@ -63,6 +63,19 @@ pub enum Error {
         /// What is wrong with it, and what would be valid.
         reason: String,
     },
+    /// A newer release wrote a file of the pairing.
+    #[error(
+        "{} was written by a newer release: it has format {found}, and this release reads formats up to {known}",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest format that this release reads.
+        known: u32,
+    },
     /// A paired router rejects this machine, or cannot be reached.
     #[error("cannot reach router {router} at {address}: {reason}")]
     Unreached {

@@ -29,6 +29,12 @@ pub(crate) struct Paired {
     pub(crate) machines: Vec<Machine>,
 }
 
+/// What every format of the file has.
+#[derive(Debug, Deserialize)]
+struct Head {
+    format: u32,
+}
+
 /// A paired machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -147,12 +153,13 @@ impl Paired {
         refuse_exposed(&path, &metadata, 0o600)?;
         let bytes = fs::read(&path).map_err(|error| Error::io("read", &path, error))?;
         let damaged = |reason| Error::Damaged { path: path.clone(), reason };
-        let paired: Self =
-            serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
-        if paired.format > FORMAT {
-            let reason = format!("it has format {}, this version knows {FORMAT}", paired.format);
-            return Err(damaged(reason));
+        let invalid = |error: serde_json::Error| damaged(error.to_string());
+        // A newer release may have added fields.
+        let Head { format: found } = serde_json::from_slice(&bytes).map_err(invalid)?;
+        if found > FORMAT {
+            return Err(Error::Newer { path, found, known: FORMAT });
         }
+        let paired: Self = serde_json::from_slice(&bytes).map_err(invalid)?;
         for name in paired.machines.iter().map(|it| &it.name).chain([&paired.name]) {
             check_machine(name).map_err(damaged)?;
         }

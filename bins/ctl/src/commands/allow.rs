@@ -60,7 +60,7 @@ impl From<Approvable> for Part {
 }
 
 /// Files that cannot be approved, each with the reason.
-pub(super) type Problems = Vec<(String, String)>;
+type Problems = Vec<(String, String)>;
 
 /// The files that need approval.
 #[derive(Debug, Default)]
@@ -189,19 +189,16 @@ fn everything(program: &Program) -> Found {
     found
 }
 
-/// The flow files and programs that are pending approval, and the files that cannot be approved,
-/// with the reason.
-pub(super) fn pending_flows(program: &Program) -> Result<(Vec<String>, Problems)> {
+/// The flow files and programs that are pending approval.
+pub(super) fn pending_flows(program: &Program) -> Result<Vec<String>> {
     let approvals = Approvals::new(program.project(), &Program::state_dir()?);
     let mut pending = Vec::new();
-    let mut found = everything(program);
-    found.problems.retain(|(file, _)| file != Project::CONFIG_FILE);
-    for part in found.parts {
+    for part in everything(program).parts {
         if part.file != Project::CONFIG_FILE && !approvals.has(&part.file, &part.sha256)? {
             pending.push(part.file);
         }
     }
-    Ok((pending, found.problems))
+    Ok(pending)
 }
 
 /// The named files, else everything that needs approval.

@@ -73,7 +73,9 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
         Err(error) => Finding::fault("project", &Failure::from(error)),
     });
     // The approvals of settings depend on it.
-    findings.extend(approval::registry(args.repair));
+    let is_newer = approval::is_newer(program);
+    let repair = args.repair && !is_newer;
+    findings.extend(approval::registry(repair));
     match program.preview() {
         Ok(settings) => {
             findings.push(Finding::ok("settings", "every value is valid"));
@@ -81,23 +83,23 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
             findings.extend(of_approval);
             let exposed =
                 is_ours.then(|| private(program, &settings.data_dir)).and_then(Result::err);
-            let is_safe = is_ours && exposed.is_none();
+            let is_safe = is_ours && exposed.is_none() && !is_newer;
             findings.extend(exposed.map(|it| Finding::fault("data folder", &it)));
-            let newer = if is_safe { stores::newer(settings, args.repair) } else { Vec::new() };
+            let newer = if is_safe { stores::newer(settings, repair) } else { Vec::new() };
             let is_safe = is_safe && newer.is_empty();
             findings.extend(newer);
             findings.push(token_file(&settings.token_file));
             if is_safe {
-                findings.push(tokens(&settings.tokens_file(), args.repair));
+                findings.push(tokens(&settings.tokens_file(), repair));
                 findings.extend(pairing(&settings.mesh.pairing_dir));
             }
             findings.push(model(settings));
             findings.push(service(program));
             findings.extend(disk_space(&settings.data_dir));
             if is_safe {
-                findings.extend(stores::check(&settings.data_dir, args.repair));
+                findings.extend(stores::check(&settings.data_dir, repair));
             } else if !is_ours {
-                findings.push(stores::refused(args.repair));
+                findings.push(stores::refused(repair));
             }
         }
         Err(failure) => findings.push(Finding::fault("settings", &failure)),

@@ -1,6 +1,7 @@
 //! Damage to the user's state folder, and special files in the place of files.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -156,4 +157,50 @@ fn a_state_of_a_newer_release_is_newer_and_not_damaged() {
         fs::write(&file, whole).expect("a file");
     }
     clone.ctl(&["doctor"]).done();
+}
+
+#[test]
+fn approvals_or_pairings_of_a_newer_release_stop_a_repair() {
+    let clone = approved();
+    let tokens = clone.path(".waypost/data/tokens.json");
+    fs::write(&tokens, "{").expect("a file");
+    let pairing = clone.path(".waypost/data/pairing");
+    fs::create_dir_all(&pairing).expect("a folder");
+    fs::set_permissions(&pairing, fs::Permissions::from_mode(0o700)).expect("a folder");
+    let (paired, list) = (pairing.join("paired.json"), approvals(&clone));
+    for (file, newer) in [
+        (&list, r#"{ "version": 9, "more": 1 }"#),
+        (&clone.state(PROJECTS), r#"{ "version": 9, "more": 1 }"#),
+        (&paired, r#"{ "format": 9, "more": 1 }"#),
+    ] {
+        let whole = fs::read(file).ok();
+        fs::write(file, newer).expect("a file");
+        fs::set_permissions(file, fs::Permissions::from_mode(0o600)).expect("a file");
+        let repair = clone.ctl(&["doctor", "--repair"]);
+        assert_eq!(repair.code, 1, "{repair:?}");
+        let named = format!("{} was written by a newer release", file.display());
+        assert!(repair.out.contains(&named), "{repair:?}");
+        assert_eq!(fs::read_to_string(file).expect("a file"), newer);
+        assert_eq!(fs::read_to_string(&tokens).expect("it was not moved away"), "{");
+        match whole {
+            Some(whole) => fs::write(file, whole).expect("a file"),
+            None => fs::remove_file(file).expect("a file"),
+        }
+    }
+    clone.ctl(&["doctor", "--repair"]).done();
+    assert!(!tokens.exists());
+}
+
+#[test]
+fn a_flow_file_that_is_not_active_is_named_with_the_reason() {
+    let clone = approved();
+    let doctor = || clone.ctl(&["doctor"]).done();
+    assert!(doctor().contains("nothing is pending"), "{}", doctor());
+    let notes = fs::read_to_string(clone.path(".waypost/flows/notes.yaml")).expect("a file");
+    clone.write(".waypost/flows/second.yaml", &notes);
+    clone.ctl(&["allow", "--yes"]).done();
+    let told = doctor();
+    assert!(told.contains("flows of .waypost/flows/second.yaml do not run"), "{told}");
+    assert!(told.contains("the flow notes is also in"), "{told}");
+    assert!(!told.contains("nothing is pending"), "{told}");
 }

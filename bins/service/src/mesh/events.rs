@@ -139,6 +139,7 @@ fn remedy(error: &waypost_mesh::Error) -> &'static str {
         Error::PathTooLong { .. } => "the path of its folder is too long; set mesh.folder",
         Error::Refused { .. } => "other peers reject its credentials",
         Error::Damaged { .. } => "one of its files is damaged; see the service's log",
+        Error::Newer { .. } => "a newer release wrote one of its files; see the service's log",
         _ => "joining failed; see the service's log",
     }
 }

@@ -1,5 +1,8 @@
 //! The user's state folder: which data folders are registered, and what is approved.
 
+use std::os::unix::ffi::OsStrExt as _;
+
+use waypost_flows::{FileStatus, Loader};
 use waypost_project::{Approvals, Settings};
 
 use super::Finding;
@@ -10,6 +13,16 @@ use crate::visible::exact;
 
 const PROJECTS: &str = "projects";
 const APPROVAL: &str = "approval";
+const FLOW_FILES: &str = "flow files";
+
+/// Whether a newer release wrote the list of projects, or the approvals of this one: nothing may be
+/// repaired then.
+pub(super) fn is_newer(program: &Program) -> bool {
+    let Ok(state) = Program::state_dir() else { return false };
+    let checked = waypost_project::check_registry(&state);
+    let checked = checked.and_then(|()| Approvals::new(program.project(), &state).list());
+    matches!(checked, Err(waypost_project::Error::Newer { .. }))
+}
 
 /// Checks the list of the user's projects, and moves it away if it is damaged and `repair` is set.
 pub(super) fn registry(repair: bool) -> Option<Finding> {
@@ -33,20 +46,21 @@ pub(super) fn registry(repair: bool) -> Option<Finding> {
 /// Checks for pending approvals, and whether the data folder is this project's, so that it may be
 /// opened.
 pub(super) fn check(program: &Program, settings: &Settings) -> (Vec<Finding>, bool) {
+    let mut findings = inactive(program, settings);
     if settings.trust_project {
-        return (
-            vec![Finding::ok(APPROVAL, "everything in the project is treated as approved")],
-            true,
-        );
+        findings.push(Finding::ok(APPROVAL, "everything in the project is treated as approved"));
+        return (findings, true);
     }
-    let mut findings = Vec::new();
     let mut is_ours = true;
     if let Some(pending) = settings.pending() {
         findings.push(Finding::warning(APPROVAL, pending.to_string(), "`ctl allow`"));
     }
     let state = match Program::state_dir() {
         Ok(state) => state,
-        Err(failure) => return (vec![Finding::fault(APPROVAL, &failure)], false),
+        Err(failure) => {
+            findings.push(Finding::fault(APPROVAL, &failure));
+            return (findings, false);
+        }
     };
     if let Err(failure) = program.refuse_tracked() {
         is_ours = false;
@@ -61,17 +75,11 @@ pub(super) fn check(program: &Program, settings: &Settings) -> (Vec<Finding>, bo
         findings.push(Finding::fault(APPROVAL, &Failure::from(error)));
     }
     match allow::pending_flows(program) {
-        Ok((files, problems)) => {
-            if !files.is_empty() {
-                let files: Vec<_> = files.iter().map(|it| exact(it.as_bytes())).collect();
-                let detail = format!("flows do not run: {} is pending approval", files.join(", "));
-                findings.push(Finding::warning(APPROVAL, detail, "`ctl allow`"));
-            }
-            findings.extend(problems.into_iter().map(|(file, problem)| {
-                let file = exact(file.as_bytes());
-                let detail = format!("flows of {file} do not run: {}", exact(problem.as_bytes()));
-                Finding::warning(APPROVAL, detail, format!("correct it, then `ctl allow {file}`"))
-            }));
+        Ok(files) if files.is_empty() => {}
+        Ok(files) => {
+            let files: Vec<_> = files.iter().map(|it| exact(it.as_bytes())).collect();
+            let detail = format!("flows do not run: {} is pending approval", files.join(", "));
+            findings.push(Finding::warning(APPROVAL, detail, "`ctl allow`"));
         }
         Err(failure) => findings.push(Finding::fault(APPROVAL, &failure)),
     }
@@ -79,4 +87,26 @@ pub(super) fn check(program: &Program, settings: &Settings) -> (Vec<Finding>, bo
         findings.push(Finding::ok(APPROVAL, "nothing is pending"));
     }
     (findings, is_ours)
+}
+
+/// The flow files that are not active for another reason than a pending approval.
+fn inactive(program: &Program, settings: &Settings) -> Vec<Finding> {
+    let project = program.project();
+    let folder = project.flows_dir();
+    let mut loader = Loader::new(project.root(), &folder, None);
+    loader.load();
+    let finding = |it: &FileStatus| {
+        let problem = exact(it.problem.as_ref()?.to_string().as_bytes());
+        let path = folder.join(&it.name);
+        let file = path.strip_prefix(project.root()).unwrap_or(&path);
+        let file = exact(file.as_os_str().as_bytes());
+        let allow = if settings.trust_project {
+            String::new()
+        } else {
+            format!(", then `ctl allow {file}`")
+        };
+        let detail = format!("flows of {file} do not run: {problem}");
+        Some(Finding::warning(FLOW_FILES, detail, format!("correct it{allow}")))
+    };
+    loader.status().iter().filter_map(finding).collect()
 }

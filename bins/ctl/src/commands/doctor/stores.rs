@@ -5,11 +5,12 @@ use std::path::Path;
 use waypost_auth::TokenStore;
 use waypost_log::{Mended, Verify, Witness};
 use waypost_memory::Reached;
+use waypost_mesh::Pairing;
 use waypost_project::Settings;
 
 use super::{Finding, Verdict};
 use crate::commands::show;
-use crate::failure::Failure;
+use crate::failure::{Failure, NEWER, REPAIR};
 use crate::span;
 
 const MEMORY: &str = "store";
@@ -18,13 +19,10 @@ const FLOWS: &str = "flows";
 const CONTEXT: &str = "context";
 const REACHED: &str = "reached";
 
-const REPAIR: &str = "`ctl doctor --repair` keeps every record with a valid checksum";
 const REBUILT: &str = "the next start of the service rebuilds it; nothing is lost";
 const BY_HAND: &str =
     "move the file or folder that is named away, then run `ctl doctor --repair` again";
 const IMPORT: &str = "`ctl import EXPORT` adds missing memories; to use a backup, restore it into an empty project and export it there";
-const NEWER: &str =
-    "use the release that wrote it, or a newer one; nothing was checked further or changed";
 
 /// The stores of a data folder that must not be opened.
 pub(super) fn refused(repair: bool) -> Finding {
@@ -50,13 +48,17 @@ pub(super) fn newer(settings: &Settings, repair: bool) -> Vec<Finding> {
     if let Err(error @ waypost_auth::Error::Newer { .. }) = tokens {
         newer.push((TOKENS, Failure::of(&error)));
     }
+    let pairing = Pairing::open(&settings.mesh.pairing_dir).err();
+    let pairing = pairing.filter(|it| matches!(it, waypost_mesh::Error::Newer { .. }));
+    newer.extend(pairing.map(|it| ("pairing", Failure::of(&it))));
     let memory = waypost_memory::check_versions(data_dir, verify);
     newer.extend(memory.err().map(|it| (MEMORY, Failure::of(&it))));
     let events = waypost_events::check_versions(&data_dir.join("events"), verify);
     newer.extend(events.err().map(|it| (EVENTS, Failure::of(&it))));
     let flows = waypost_flows::check_versions(&data_dir.join("flows"), verify);
     newer.extend(flows.err().map(|it| (FLOWS, Failure::of(&it))));
-    let finding = |(part, it): (&'static str, Failure)| Finding::fault(part, &it.with_hint(NEWER));
+    let hint = format!("{NEWER}; nothing was checked further or changed");
+    let finding = |(part, it): (&'static str, Failure)| Finding::fault(part, &it.with_hint(&*hint));
     newer.into_iter().map(finding).collect()
 }
 
