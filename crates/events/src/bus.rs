@@ -13,6 +13,7 @@ use waypost_log::{Damage, FolderLock, Log, OnDamage, Recovery, Verify};
 use waypost_projection::files::sync_dir;
 use waypost_time::Timestamp;
 
+use crate::aging::Aging;
 use crate::codec::{self, Malformed, Stored};
 use crate::floor;
 use crate::index::{BlockStore, Found, Index, Kept};
@@ -36,7 +37,7 @@ pub struct Bus {
     /// The first retained event.
     pub(crate) first: AtomicU64,
     /// Held while events are dropped. Locked before `settling`.
-    pub(crate) upkeep: Mutex<()>,
+    pub(crate) upkeep: Mutex<Aging>,
     /// Held while the block store is written.
     pub(crate) settling: Mutex<()>,
     /// Whether a finished block is not in the block store yet.

@@ -33,10 +33,13 @@ impl Bus {
     /// it also forgets idempotency keys that are out of their window, syncs the index, and checks
     /// some of the log's files that opening only glanced at.
     ///
+    /// None counts as too old on the first day after the clock has skipped more than the age that is
+    /// kept, and more than a day: it may be wrong.
+    ///
     /// Dropped events cannot be read from then on. Their bytes go with whole files of the log, the
     /// last ones with [`compact`](Self::compact).
     pub fn retain(&self, now: Timestamp) -> Result<u64> {
-        let _one_at_a_time = self.upkeep.lock();
+        let mut aging = self.upkeep.lock();
         let last = self.last();
         let keys_from = {
             let mut writer = self.writer.lock();
@@ -47,7 +50,10 @@ impl Bus {
         if let Some(events) = self.options.retention.events {
             first = first.max((last + 1).saturating_sub(events));
         }
-        if let Some(age) = self.options.retention.age {
+        let newest = || self.get(last).ok().flatten().map(|it| it.time);
+        if let Some(age) = self.options.retention.age
+            && aging.believes(now, newest(), age)
+        {
             first = self.first_since(first, last, now.saturating_sub(age))?;
         }
         if let Some(bytes) = self.options.retention.bytes {

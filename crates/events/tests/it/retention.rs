@@ -112,6 +112,29 @@ fn old_ones_go_up_to_the_first_that_is_not() {
 }
 
 #[test]
+fn a_clock_that_skips_the_retention_time_is_not_believed_for_a_day() {
+    let (hour, day) = (Duration::from_secs(60 * 60), Duration::from_secs(24 * 60 * 60));
+    let dir = folder();
+    let keep = keeping(Retention::default().with_age(30 * day));
+    let open = || Bus::open(dir.path(), &keep).unwrap().0;
+    let bus = open();
+    for _ in 0..5 {
+        publish(&bus, "a:b");
+    }
+    assert_eq!(bus.retain(NOW).unwrap(), 1);
+    let skipped = NOW.saturating_add(3_650 * day);
+    // As long as it is wrong, and after it was set right.
+    for now in [skipped, skipped.saturating_add(23 * hour), NOW.saturating_add(hour)] {
+        assert_eq!(bus.retain(now).unwrap(), 1);
+    }
+    // The first look after opening compares with the newest event.
+    drop(bus);
+    let bus = open();
+    assert_eq!(bus.retain(skipped).unwrap(), 1);
+    assert_eq!(bus.retain(skipped.saturating_add(day)).unwrap(), 6);
+}
+
+#[test]
 fn bytes_go_by_whole_files() {
     let dir = folder();
     let keep = keeping(Retention::default().with_bytes(200 << 10));
