@@ -20,6 +20,8 @@ mod start;
 mod stop;
 mod terminal;
 mod tmux;
+#[path = "../../../../tests/unshare.rs"]
+mod unshare;
 mod users;
 #[path = "../../../../tests/wait.rs"]
 mod wait;
