@@ -18,14 +18,12 @@ fn main() -> Result<()> {
     ensure!(project.config_file().exists(), "the file that was just written");
 
     // Flags and variables are arguments: the library reads neither.
-    let settings = Settings::resolve(&Sources {
-        project: &project,
-        current_dir: &deep,
-        flags: &[Flag::new("listen", "--listen", "127.0.0.1:5000")],
-        environment: &|name| (name == "WAYPOST_MODEL_FETCH").then(|| "false".into()),
-        variables: &[],
-        trust_project: false,
-    })?;
+    let settings = Settings::resolve(
+        &Sources::new(&project, &deep, &|name| {
+            (name == "WAYPOST_MODEL_FETCH").then(|| "false".into())
+        })
+        .with_flags(&[Flag::new("listen", "--listen", "127.0.0.1:5000")]),
+    )?;
     for row in settings.table().iter().take(4) {
         writeln!(std::io::stdout(), "{:12} {} (from {:?})", row.key, row.value, row.origin)?;
     }

@@ -23,8 +23,7 @@ impl World {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let program = find_chromium(&path).context("there is no Chromium in PATH")?;
         let policy = Arc::new(Policy::new(vec![Allow::Private], []));
-        let mut settings = ChromiumSettings::new(program, folder.path().to_owned());
-        settings.sandbox = false;
+        let settings = ChromiumSettings::new(program, folder.path().to_owned()).with_sandbox(false);
         let engine: Arc<dyn Engine> =
             Arc::new(Chromium::start(settings, Arc::clone(&policy)).await?);
         let relay = Relay::new(Arc::clone(&engine), policy, &RelaySettings::default());

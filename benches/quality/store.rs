@@ -102,12 +102,10 @@ impl<'a> Filled<'a> {
 
 fn draft(document: &Document, layout: Layout) -> Draft {
     let time = document.timestamp.as_deref();
-    Draft {
-        title: Some(document.title.clone()),
-        kind: Some("turn".to_owned()),
-        space: layout.space_per_conversation.then(|| document.conversation.clone()),
-        session: if layout.sessions { document.session_name() } else { None },
-        created_at: time.and_then(|it| it.parse().or_else(|_| format!("{it}Z").parse()).ok()),
-        ..Draft::new(document.content.clone())
-    }
+    let mut draft =
+        Draft::new(document.content.clone()).with_title(document.title.clone()).with_kind("turn");
+    draft.space = layout.space_per_conversation.then(|| document.conversation.clone());
+    draft.session = if layout.sessions { document.session_name() } else { None };
+    draft.created_at = time.and_then(|it| it.parse().or_else(|_| format!("{it}Z").parse()).ok());
+    draft
 }

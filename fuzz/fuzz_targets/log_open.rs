@@ -14,7 +14,12 @@ type Files = BTreeMap<String, Vec<u8>>;
 
 fn options(on_damage: OnDamage) -> Options {
     let verify = Verify::All;
-    Options { segment_bytes: 2048, preallocate_bytes: 1024, free_bytes_min: 0, on_damage, verify }
+    Options::default()
+        .with_segment_bytes(2048)
+        .with_preallocate_bytes(1024)
+        .with_free_bytes_min(0)
+        .with_on_damage(on_damage)
+        .with_verify(verify)
 }
 
 fn folder() -> tempfile::TempDir {

@@ -17,7 +17,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn open(dir: &tempfile::TempDir) -> Store {
-    let options = StoreOptions { free_bytes_min: 0, ..StoreOptions::default() };
+    let options = StoreOptions::default().with_free_bytes_min(0);
     Store::open(dir.path(), options).expect("an empty folder opens").0
 }
 

@@ -5,6 +5,7 @@ mod architecture;
 mod changes;
 mod cycles;
 mod documents;
+mod exhaustive;
 mod hygiene;
 
 use std::fs;

@@ -233,7 +233,7 @@ fn disk(model: &ModelInfo, report: &mut Report) -> Result<()> {
         };
         let from = rig::wall_seconds();
         let versions_kept = NonZeroU32::new(versions as u32);
-        open.compact(Compaction { purge: false, versions: versions_kept })?;
+        open.compact(Compaction::default().with_versions(versions_kept))?;
         open.maintain()?;
         open.close()?;
         rig::progress(format_args!("compacted: {:.1} s", rig::wall_seconds() - from));

@@ -18,8 +18,8 @@ pub(crate) async fn start(
         BrowserEngine::Chromium | BrowserEngine::Auto => find_chromium(&options.path),
     };
     if let Some(program) = found {
-        let mut settings = ChromiumSettings::new(program, options.temporary.clone());
-        settings.sandbox = options.sandbox;
+        let mut settings =
+            ChromiumSettings::new(program, options.temporary.clone()).with_sandbox(options.sandbox);
         settings.profile.clone_from(&options.profile);
         return Ok((Arc::new(Chromium::start(settings, policy).await?), None));
     }

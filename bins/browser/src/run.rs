@@ -83,8 +83,7 @@ impl Parts<'_> {
         shown: tokio::sync::mpsc::Receiver<String>,
     ) -> anyhow::Result<()> {
         let Self { runtime, options, policy, engine, news, stop, stopper } = self;
-        let mut settings = RelaySettings::default();
-        settings.screenshots = options.screenshots;
+        let settings = RelaySettings::default().with_screenshots(options.screenshots);
         let name = engine.capabilities().engine;
         let relay = Arc::new(Relay::new(engine, policy, &settings));
         // Before anyone can send commands: they wait for the first page.

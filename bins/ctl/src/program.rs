@@ -150,14 +150,12 @@ impl Program {
         let environment = |name: &str| std::env::var_os(name);
         let variables: Vec<String> =
             std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
-        let settings = Settings::preview(&Sources {
-            project: &self.project,
-            current_dir: &self.current_dir,
-            flags: &self.flags,
-            environment: &environment,
-            variables: &variables,
-            trust_project: self.trust_project,
-        })
+        let settings = Settings::preview(
+            &Sources::new(&self.project, &self.current_dir, &environment)
+                .with_flags(&self.flags)
+                .with_variables(&variables)
+                .with_trust_project(self.trust_project),
+        )
         .map_err(|error| match &error {
             waypost_project::Error::Value { place, .. } if place.starts_with("--") => {
                 Failure::of(&error).with_code(exit::USAGE)

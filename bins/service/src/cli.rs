@@ -57,16 +57,16 @@ impl Arguments {
             Some(dir) => Project::at(dir)?,
             None => Project::find(&current_dir)?,
         };
-        let settings = Settings::resolve(&Sources {
-            project: &project,
-            current_dir: &current_dir,
-            flags: &self.flags(),
-            environment: &|name| env::var_os(name),
-            variables: &env::vars_os()
-                .filter_map(|(name, _)| name.into_string().ok())
-                .collect::<Vec<_>>(),
-            trust_project: self.trust_project,
-        })?;
+        let settings = Settings::resolve(
+            &Sources::new(&project, &current_dir, &|name| env::var_os(name))
+                .with_flags(&self.flags())
+                .with_variables(
+                    &env::vars_os()
+                        .filter_map(|(name, _)| name.into_string().ok())
+                        .collect::<Vec<_>>(),
+                )
+                .with_trust_project(self.trust_project),
+        )?;
         settings.check_listen()?;
         let mut options = Options::new(project, &settings);
         let text = |(name, value): (OsString, OsString)| {

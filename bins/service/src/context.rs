@@ -174,11 +174,11 @@ fn options(
     let vectors_beside = main.zip(dir.strip_prefix(root).ok()).map(|(main, dir)| main.join(dir));
     exclude.extend(data_dir.filter(|it| !it.as_os_str().is_empty()).map(pattern));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut options = waypost_context::Options::default();
-    options.vectors_max = settings.vectors_max;
-    options.vectors_beside = vectors_beside;
+    let mut options = waypost_context::Options::default()
+        .with_vectors_max(settings.vectors_max)
+        .with_vectors_beside(vectors_beside)
+        .with_threads(cores.min(THREADS_MAX));
     options.git = settings.git;
-    options.threads = cores.min(THREADS_MAX);
     let discovery = &mut options.discovery;
     discovery.kinds = kinds;
     discovery.exclude = exclude;

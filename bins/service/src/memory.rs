@@ -17,8 +17,8 @@ use crate::predecessor;
 /// Opens the store, which is known to have `reached` that position, and logs the result.
 pub(crate) fn open(dir: &Path, reached: Reached) -> anyhow::Result<Store> {
     let told = Mutex::new(None::<Instant>);
-    let options = StoreOptions {
-        progress: Some(Arc::new(move |it| {
+    let options = StoreOptions::default()
+        .with_progress(Arc::new(move |it| {
             let mut told = told.lock();
             if told.is_none_or(|it| it.elapsed() >= Duration::from_secs(1)) {
                 *told = Some(Instant::now());
@@ -28,11 +28,9 @@ pub(crate) fn open(dir: &Path, reached: Reached) -> anyhow::Result<Store> {
                 };
                 tracing::info!(done = it.done, total = it.total, "rebuilding {what}");
             }
-        })),
-        index_later: true,
-        reached,
-        ..StoreOptions::default()
-    };
+        }))
+        .with_index_later(true)
+        .with_reached(reached);
     let owner = |it: &waypost_memory::Error| match it {
         waypost_memory::Error::Locked { pid, .. } => Some(pid.clone()),
         _ => None,

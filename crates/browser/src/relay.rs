@@ -52,6 +52,20 @@ impl Default for RelaySettings {
     }
 }
 
+impl RelaySettings {
+    /// Sets whether programs may take screenshots of the page.
+    #[must_use]
+    pub fn with_screenshots(self, screenshots: bool) -> Self {
+        Self { screenshots, ..self }
+    }
+
+    /// Sets how long after a person's last action the agents get the page back.
+    #[must_use]
+    pub fn with_quiet(self, quiet: Duration) -> Self {
+        Self { quiet, ..self }
+    }
+}
+
 /// An engine that a person and programs share.
 ///
 /// [`handle`](Self::handle) serves requests of programs, from the mesh or HTTP; the terminal calls

@@ -29,6 +29,30 @@ pub struct Options {
 }
 
 impl Options {
+    /// The same with these rules about which files are indexed.
+    #[must_use]
+    pub fn with_discovery(self, discovery: Discovery) -> Self {
+        Self { discovery, ..self }
+    }
+
+    /// The same with this number of threads for a scan.
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
+
+    /// The same with the vectors of another worktree, by its data folder.
+    #[must_use]
+    pub fn with_vectors_beside(self, data: impl Into<Option<PathBuf>>) -> Self {
+        Self { vectors_beside: data.into(), ..self }
+    }
+
+    /// The same with these weights of the signals.
+    #[must_use]
+    pub fn with_weights(self, weights: Weights) -> Self {
+        Self { weights, ..self }
+    }
+
     /// The same without history and working tree.
     #[must_use]
     pub fn without_git(self) -> Self {

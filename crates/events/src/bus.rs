@@ -233,16 +233,14 @@ impl Bus {
 
 /// Opens the log, which is damaged if it ends before the event `reached`.
 fn open_log(dir: &Path, options: &Options, reached: u64) -> Result<(Log, Recovery)> {
-    let log_options = waypost_log::Options {
-        segment_bytes: options.segment_bytes,
-        free_bytes_min: options.free_bytes_min,
-        on_damage: OnDamage::Refuse,
-        verify: Verify::Unsealed,
-        reached,
-        can_read: codec::can_read,
-        on_change: options.on_change,
-        ..waypost_log::Options::default()
-    };
+    let log_options = waypost_log::Options::default()
+        .with_segment_bytes(options.segment_bytes)
+        .with_free_bytes_min(options.free_bytes_min)
+        .with_on_damage(OnDamage::Refuse)
+        .with_verify(Verify::Unsealed)
+        .with_reached(reached)
+        .with_can_read(codec::can_read)
+        .with_on_change(options.on_change);
     let dir = dir.join("log");
     Log::open(&dir, &log_options).map_err(|it| Error::of_log(&it, &dir))
 }

@@ -44,7 +44,7 @@ pub struct Repaired {
 /// [`Error::Newer`]; never another one.
 pub fn check_versions(dir: &Path, verify: Verify) -> Result<()> {
     let log_dir = dir.join("log");
-    let options = waypost_log::Options { can_read, verify, ..waypost_log::Options::default() };
+    let options = waypost_log::Options::default().with_can_read(can_read).with_verify(verify);
     let checked = [
         Repairing::read(dir).map(drop),
         floor::read(dir).map(drop),
@@ -83,7 +83,7 @@ pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
     let reached = known.max(found.reached()).max(noted_first - 1);
     let log_dir = dir.join("log");
     let report = if log_dir.is_dir() {
-        let options = waypost_log::Options { reached, can_read, ..waypost_log::Options::default() };
+        let options = waypost_log::Options::default().with_reached(reached).with_can_read(can_read);
         match Log::verify(&log_dir, &options) {
             Ok(report) => report,
             Err(error) => {
@@ -122,7 +122,7 @@ pub fn check_log(dir: &Path, reached: u64) -> Result<()> {
     Repairing::refuse(dir)?;
     let reached = reached.max(floor::read(dir)? - 1);
     let log_dir = dir.join("log");
-    let options = waypost_log::Options { reached, can_read, ..waypost_log::Options::default() };
+    let options = waypost_log::Options::default().with_reached(reached).with_can_read(can_read);
     let report = Log::verify(&log_dir, &options).map_err(|it| Error::of_log(&it, &log_dir))?;
     if report.damage.is_empty() {
         return Ok(());
@@ -172,14 +172,12 @@ pub fn repair_watched(dir: &Path, known: u64, on_change: Option<fn()>) -> Result
     mark.reached = mark.reached.max(known).max(found.reached()).max(noted_first - 1);
     found.close()?;
     let log_dir = dir.join("log");
-    let options = waypost_log::Options {
-        on_damage: OnDamage::Salvage,
-        free_bytes_min: 0,
-        reached: mark.reached,
-        can_read,
-        on_change,
-        ..waypost_log::Options::default()
-    };
+    let options = waypost_log::Options::default()
+        .with_on_damage(OnDamage::Salvage)
+        .with_free_bytes_min(0)
+        .with_reached(mark.reached)
+        .with_can_read(can_read)
+        .with_on_change(on_change);
     let log_error = |it: &waypost_log::Error| Error::of_log(it, &log_dir);
     mark.found(&Log::verify(&log_dir, &options).map_err(|it| log_error(&it))?.damage);
     // Once the log is salvaged, nothing in it shows that it was damaged.

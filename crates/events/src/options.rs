@@ -56,6 +56,13 @@ impl Options {
     pub fn with_reached(self, reached: u64) -> Self {
         Self { reached, ..self }
     }
+
+    /// The same with a function that is called before each change of a file, for tests that end
+    /// the process there.
+    #[must_use]
+    pub fn with_on_change(self, on_change: Option<fn()>) -> Self {
+        Self { on_change, ..self }
+    }
 }
 
 /// How much is kept; each limit is off when it is `None`. An event goes as soon as one limit is
@@ -63,9 +70,9 @@ impl Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Retention {
-    /// Events from the oldest on that are older than this go, up to the first one that is not.
+    /// Drops the oldest events up to the first one that is not older than this.
     pub age: Option<Duration>,
-    /// At most so many events stay.
+    /// Maximum number of events kept.
     pub events: Option<u64>,
     /// Maximum size of the log in bytes. Its oldest files are removed; the active one stays.
     pub bytes: Option<u64>,

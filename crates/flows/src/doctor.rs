@@ -50,7 +50,7 @@ pub struct Repaired {
 /// [`Error::Newer`]; never another one.
 pub fn check_versions(dir: &Path, verify: Verify) -> Result<(), Error> {
     let folder = JournalDir::new(dir);
-    let options = waypost_log::Options { verify, ..log_options(0) };
+    let options = log_options(0).with_verify(verify);
     let checked = [
         folder.repairing().map(drop),
         folder.missing().map(drop),
@@ -158,8 +158,7 @@ pub fn repair(
     }
     repaired.set_aside.clone_from(&found.set_aside);
     let gaps = found.gaps.clone();
-    let options =
-        waypost_log::Options { on_damage: OnDamage::Salvage, free_bytes_min: 0, ..options };
+    let options = options.with_on_damage(OnDamage::Salvage).with_free_bytes_min(0);
     let (log, _) = Log::open(&folder.log(), &options).map_err(|it| folder.error(it))?;
     let end = gaps.iter().map(|it| it.to.min(log.last_sequence().max(it.from))).max().unwrap_or(0);
     let Replayed { mut machine, decided, evaluated, count } = replayed(&folder, &log, &gaps, end)?;

@@ -139,12 +139,10 @@ pub(crate) enum Record {
 
 /// The options for opening the journal's log.
 pub(crate) fn log_options(reached: u64) -> waypost_log::Options {
-    waypost_log::Options {
-        segment_bytes: SEGMENT_BYTES,
-        reached,
-        can_read: |kind, version| kind == KIND && (VERSION..=VERSION_LOST).contains(&version),
-        ..waypost_log::Options::default()
-    }
+    waypost_log::Options::default()
+        .with_segment_bytes(SEGMENT_BYTES)
+        .with_reached(reached)
+        .with_can_read(|kind, version| kind == KIND && (VERSION..=VERSION_LOST).contains(&version))
 }
 
 /// Why a record cannot be read.

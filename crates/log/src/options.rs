@@ -2,6 +2,7 @@ use crate::Damage;
 
 /// How a log is opened.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// Maximum size of a segment. A batch is never split, so a segment with one larger batch is
     /// larger.
@@ -41,6 +42,56 @@ impl Default for Options {
             can_read: |_, _| true,
             on_change: None,
         }
+    }
+}
+
+impl Options {
+    /// Sets the maximum size of a segment in bytes.
+    #[must_use]
+    pub fn with_segment_bytes(self, segment_bytes: u64) -> Self {
+        Self { segment_bytes, ..self }
+    }
+
+    /// Sets by how many bytes a segment's file grows at a time.
+    #[must_use]
+    pub fn with_preallocate_bytes(self, preallocate_bytes: u64) -> Self {
+        Self { preallocate_bytes, ..self }
+    }
+
+    /// Sets how many bytes of the disk appends leave free.
+    #[must_use]
+    pub fn with_free_bytes_min(self, free_bytes_min: u64) -> Self {
+        Self { free_bytes_min, ..self }
+    }
+
+    /// Sets what to do about damage that is not a torn tail.
+    #[must_use]
+    pub fn with_on_damage(self, on_damage: OnDamage) -> Self {
+        Self { on_damage, ..self }
+    }
+
+    /// Sets what opening reads.
+    #[must_use]
+    pub fn with_verify(self, verify: Verify) -> Self {
+        Self { verify, ..self }
+    }
+
+    /// Sets the highest sequence that is known from outside the log's folder.
+    #[must_use]
+    pub fn with_reached(self, reached: u64) -> Self {
+        Self { reached, ..self }
+    }
+
+    /// Sets which kinds and versions of records the caller can read.
+    #[must_use]
+    pub fn with_can_read(self, can_read: fn(kind: u8, version: u8) -> bool) -> Self {
+        Self { can_read, ..self }
+    }
+
+    /// Sets what is called before each change of a file, for tests that end the process there.
+    #[must_use]
+    pub fn with_on_change(self, on_change: Option<fn()>) -> Self {
+        Self { on_change, ..self }
     }
 }
 

@@ -65,7 +65,7 @@ pub struct Repaired {
 /// [`Error::Newer`]; never another one.
 pub fn check_versions(dir: &Path, verify: Verify) -> Result<()> {
     let folders = Folders::new(dir);
-    let options = Options { verify, ..journal::options(0) };
+    let options = journal::options(0).with_verify(verify);
     // The first error need not be about a version.
     let checked = [
         has_format(&folders.data).map(drop),
@@ -175,12 +175,10 @@ pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Re
     let mut mark = interrupted.unwrap_or(Repairing { applied, ..Repairing::default() });
     mark.raise(known);
     mark.raise(by_state);
-    let log_options = Options {
-        on_damage: OnDamage::Salvage,
-        free_bytes_min: 0,
-        on_change,
-        ..journal::options(mark.known.sequence)
-    };
+    let log_options = journal::options(mark.known.sequence)
+        .with_on_damage(OnDamage::Salvage)
+        .with_free_bytes_min(0)
+        .with_on_change(on_change);
     let report = Log::verify(&folders.log, &log_options);
     let report = report.map_err(|it| log_error(&it, &folders.log))?;
     let is_format_damaged = format.is_some();

@@ -35,7 +35,10 @@ pub(crate) enum Refused {
 
 /// How a journal is opened when something else knows of the positions up to `reached`.
 pub(crate) fn options(reached: u64) -> Options {
-    Options { on_damage: OnDamage::Refuse, reached, can_read, ..Options::default() }
+    Options::default()
+        .with_on_damage(OnDamage::Refuse)
+        .with_reached(reached)
+        .with_can_read(can_read)
 }
 
 /// Takes the lease on the store in a data folder: one process has it at a time.

@@ -124,6 +124,7 @@ impl Memory {
 
 /// A memory to be added. Only `content` is required.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Draft {
     /// The content.
     pub content: String,
@@ -151,10 +152,59 @@ impl Draft {
     pub fn new(content: impl Into<String>) -> Self {
         Self { content: content.into(), ..Self::default() }
     }
+
+    /// Sets the title.
+    #[must_use]
+    pub fn with_title(self, title: impl Into<String>) -> Self {
+        Self { title: Some(title.into()), ..self }
+    }
+
+    /// Sets the kind (`type` on the wire).
+    #[must_use]
+    pub fn with_kind(self, kind: impl Into<String>) -> Self {
+        Self { kind: Some(kind.into()), ..self }
+    }
+
+    /// Sets the tags.
+    #[must_use]
+    pub fn with_tags<T: Into<String>>(self, tags: impl IntoIterator<Item = T>) -> Self {
+        Self { tags: tags.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Sets the metadata.
+    #[must_use]
+    pub fn with_metadata(self, metadata: Metadata) -> Self {
+        Self { metadata, ..self }
+    }
+
+    /// Sets the space.
+    #[must_use]
+    pub fn with_space(self, space: impl Into<String>) -> Self {
+        Self { space: Some(space.into()), ..self }
+    }
+
+    /// Sets the session.
+    #[must_use]
+    pub fn with_session(self, session: impl Into<String>) -> Self {
+        Self { session: Some(session.into()), ..self }
+    }
+
+    /// Sets when it happened.
+    #[must_use]
+    pub fn with_created_at(self, created_at: Timestamp) -> Self {
+        Self { created_at: Some(created_at), ..self }
+    }
+
+    /// Sets the note for publishing the change.
+    #[must_use]
+    pub fn with_note(self, note: impl Into<Vec<u8>>) -> Self {
+        Self { note: Some(note.into()), ..self }
+    }
 }
 
 /// A change of a memory; `None` leaves a field as it is. A memory cannot change its space.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Patch {
     /// The new title; if empty, the content's first line.
     pub title: Option<String>,
@@ -170,6 +220,56 @@ pub struct Patch {
     pub session: Option<Option<String>>,
     /// Fail unless the memory has this version.
     pub if_version: Option<u32>,
+}
+
+impl Patch {
+    /// Sets the new title.
+    #[must_use]
+    pub fn with_title(self, title: impl Into<String>) -> Self {
+        Self { title: Some(title.into()), ..self }
+    }
+
+    /// Sets the new content.
+    #[must_use]
+    pub fn with_content(self, content: impl Into<String>) -> Self {
+        Self { content: Some(content.into()), ..self }
+    }
+
+    /// Sets the new kind.
+    #[must_use]
+    pub fn with_kind(self, kind: impl Into<String>) -> Self {
+        Self { kind: Some(kind.into()), ..self }
+    }
+
+    /// Sets the new tags, which replace all previous ones.
+    #[must_use]
+    pub fn with_tags<T: Into<String>>(self, tags: impl IntoIterator<Item = T>) -> Self {
+        Self { tags: Some(tags.into_iter().map(Into::into).collect()), ..self }
+    }
+
+    /// Sets the new metadata, which replaces all previous metadata.
+    #[must_use]
+    pub fn with_metadata(self, metadata: Metadata) -> Self {
+        Self { metadata: Some(metadata), ..self }
+    }
+
+    /// Sets the new session.
+    #[must_use]
+    pub fn with_session(self, session: impl Into<String>) -> Self {
+        Self { session: Some(Some(session.into())), ..self }
+    }
+
+    /// Removes the memory from its session.
+    #[must_use]
+    pub fn without_session(self) -> Self {
+        Self { session: Some(None), ..self }
+    }
+
+    /// Fails unless the memory has this version.
+    #[must_use]
+    pub fn with_if_version(self, version: u32) -> Self {
+        Self { if_version: Some(version), ..self }
+    }
 }
 
 /// The result of [`Store::add`](crate::Store::add).

@@ -19,6 +19,7 @@ pub struct Reached {
 
 /// Options of [`Store::open`](crate::Store::open).
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct StoreOptions {
     /// How search weighs its signals.
     pub search: SearchParams,
@@ -65,6 +66,66 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
+    /// Sets how search weighs its signals.
+    #[must_use]
+    pub fn with_search(self, search: SearchParams) -> Self {
+        Self { search, ..self }
+    }
+
+    /// Sets the maximum size of the state's cache in bytes.
+    #[must_use]
+    pub fn with_cache_bytes(self, cache_bytes: u64) -> Self {
+        Self { cache_bytes, ..self }
+    }
+
+    /// Sets the size of the log's files in bytes.
+    #[must_use]
+    pub fn with_log_segment_bytes(self, log_segment_bytes: u64) -> Self {
+        Self { log_segment_bytes, ..self }
+    }
+
+    /// Sets about how many bytes one append to the log may have.
+    #[must_use]
+    pub fn with_append_bytes_max(self, append_bytes_max: usize) -> Self {
+        Self { append_bytes_max, ..self }
+    }
+
+    /// Sets how many bytes of the disk writes leave free.
+    #[must_use]
+    pub fn with_free_bytes_min(self, free_bytes_min: u64) -> Self {
+        Self { free_bytes_min, ..self }
+    }
+
+    /// Sets whether the store opens before the index is complete.
+    #[must_use]
+    pub fn with_index_later(self, index_later: bool) -> Self {
+        Self { index_later, ..self }
+    }
+
+    /// Sets above how many bytes a compaction rewrites the state.
+    #[must_use]
+    pub fn with_state_rewrite_bytes_min(self, state_rewrite_bytes_min: u64) -> Self {
+        Self { state_rewrite_bytes_min, ..self }
+    }
+
+    /// Sets how far the store had reached, as known from outside its folder.
+    #[must_use]
+    pub fn with_reached(self, reached: Reached) -> Self {
+        Self { reached, ..self }
+    }
+
+    /// Sets what is called at intervals while derived data is rebuilt.
+    #[must_use]
+    pub fn with_progress(self, progress: OpenProgressFn) -> Self {
+        Self { progress: Some(progress), ..self }
+    }
+
+    /// Sets what is called before each change of a file, for tests that end the process there.
+    #[must_use]
+    pub fn with_on_change(self, on_change: Option<fn()>) -> Self {
+        Self { on_change, ..self }
+    }
+
     pub(crate) fn changing(&self) {
         if let Some(hook) = self.on_change {
             hook();
@@ -72,7 +133,7 @@ impl StoreOptions {
     }
 
     /// Reports the progress of a rebuild.
-    pub(crate) fn tell(&self, phase: OpenPhase, done: u64, total: u64) {
+    pub(crate) fn report(&self, phase: OpenPhase, done: u64, total: u64) {
         if let Some(progress) = &self.progress {
             progress(OpenProgress { phase, done, total });
         }

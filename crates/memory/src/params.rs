@@ -3,6 +3,7 @@
 /// The weights of the signals of a search. The defaults are round numbers that performed best
 /// across different collections.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct SearchParams {
     /// BM25's term frequency saturation.
     pub bm25_k1: f64,
@@ -20,21 +21,23 @@ pub struct SearchParams {
     pub feedback_terms: usize,
     /// The weight of all added terms together, relative to 1 for the query's own terms.
     pub feedback_weight: f64,
-    /// What a text has that is long enough to say something; see
+    /// The bonus of a text that is long enough to be informative; see
     /// [`waypost_ranking::substance`].
     pub substance_weight: f64,
-    /// What a memory has whose title the query names a word of.
+    /// The bonus of a memory whose title contains a word of the query.
     pub title_weight: f64,
-    /// What a text has that tells and does not ask.
+    /// The bonus of a text that is no question.
     pub telling_weight: f64,
-    /// What a text has that names a time, if the query asks for one.
+    /// The bonus of a text that names a time, if the query asks for one.
     pub time_weight: f64,
-    /// What the words found in a neighbour in the same session lend, by distance from 1.
+    /// The share of its lexical score that a memory lends to its neighbours in the same session,
+    /// by distance from 1.
     pub neighbour_weights: [f64; 2],
-    /// What the words found in a question lend to the text after it in the same session, beside
-    /// the neighbour's share: it is likely the answer.
+    /// The share of its lexical score that a question lends, in addition, to the text after it in
+    /// the same session, which likely answers it.
     pub answer_weight: f64,
-    /// What a memory linked by `part_of` or `related_to` lends.
+    /// The share of its score that a memory lends to those linked to it by `part_of` or
+    /// `related_to`.
     pub link_weight: f64,
 }
 
@@ -57,5 +60,97 @@ impl Default for SearchParams {
             answer_weight: 0.2,
             link_weight: 0.1,
         }
+    }
+}
+
+impl SearchParams {
+    /// Sets BM25's term frequency saturation.
+    #[must_use]
+    pub fn with_bm25_k1(self, bm25_k1: f64) -> Self {
+        Self { bm25_k1, ..self }
+    }
+
+    /// Sets BM25's length normalisation.
+    #[must_use]
+    pub fn with_bm25_b(self, bm25_b: f64) -> Self {
+        Self { bm25_b, ..self }
+    }
+
+    /// Sets the lexical share of a hybrid score.
+    #[must_use]
+    pub fn with_lexical_weight(self, lexical_weight: f64) -> Self {
+        Self { lexical_weight, ..self }
+    }
+
+    /// Sets the semantic share of a hybrid score.
+    #[must_use]
+    pub fn with_semantic_weight(self, semantic_weight: f64) -> Self {
+        Self { semantic_weight, ..self }
+    }
+
+    /// Sets the minimum number of candidates from each signal.
+    #[must_use]
+    pub fn with_candidates(self, candidates: usize) -> Self {
+        Self { candidates, ..self }
+    }
+
+    /// Sets the number of documents that add terms to the query.
+    #[must_use]
+    pub fn with_feedback_documents(self, feedback_documents: usize) -> Self {
+        Self { feedback_documents, ..self }
+    }
+
+    /// Sets the number of added terms.
+    #[must_use]
+    pub fn with_feedback_terms(self, feedback_terms: usize) -> Self {
+        Self { feedback_terms, ..self }
+    }
+
+    /// Sets the weight of all added terms together.
+    #[must_use]
+    pub fn with_feedback_weight(self, feedback_weight: f64) -> Self {
+        Self { feedback_weight, ..self }
+    }
+
+    /// Sets the bonus of a text that is long enough to be informative.
+    #[must_use]
+    pub fn with_substance_weight(self, substance_weight: f64) -> Self {
+        Self { substance_weight, ..self }
+    }
+
+    /// Sets the bonus of a memory whose title contains a word of the query.
+    #[must_use]
+    pub fn with_title_weight(self, title_weight: f64) -> Self {
+        Self { title_weight, ..self }
+    }
+
+    /// Sets the bonus of a text that is no question.
+    #[must_use]
+    pub fn with_telling_weight(self, telling_weight: f64) -> Self {
+        Self { telling_weight, ..self }
+    }
+
+    /// Sets the bonus of a text that names a time.
+    #[must_use]
+    pub fn with_time_weight(self, time_weight: f64) -> Self {
+        Self { time_weight, ..self }
+    }
+
+    /// Sets the shares that neighbours in a session lend, by distance.
+    #[must_use]
+    pub fn with_neighbour_weights(self, neighbour_weights: [f64; 2]) -> Self {
+        Self { neighbour_weights, ..self }
+    }
+
+    /// Sets the share that a question lends to the text after it.
+    #[must_use]
+    pub fn with_answer_weight(self, answer_weight: f64) -> Self {
+        Self { answer_weight, ..self }
+    }
+
+    /// Sets the share that linked memories lend.
+    #[must_use]
+    pub fn with_link_weight(self, link_weight: f64) -> Self {
+        Self { link_weight, ..self }
     }
 }

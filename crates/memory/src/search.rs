@@ -165,11 +165,10 @@ impl Searcher {
 
         let terms = self.index.analyzer.query(query);
         let first = TextSearch::new(&text_parts, &terms, bm25);
-        let feedback = Feedback {
-            documents: params.feedback_documents,
-            terms: params.feedback_terms,
-            weight: params.feedback_weight as f32,
-        };
+        let feedback = Feedback::default()
+            .with_documents(params.feedback_documents)
+            .with_terms(params.feedback_terms)
+            .with_weight(params.feedback_weight as f32);
         let is_lexical = mode != SearchMode::Semantic;
         let expanded = if is_lexical && feedback.documents > 0 {
             feedback.expand(&first, &first.top(feedback.documents))

@@ -43,7 +43,7 @@ impl State {
         boot: &str,
     ) -> Result<std::result::Result<Self, Unusable>> {
         let StoreOptions { cache_bytes, on_change, .. } = *options;
-        let options = Options { cache_bytes, value_version: VALUE_VERSION };
+        let options = Options::new(VALUE_VERSION).with_cache_bytes(cache_bytes);
         let tree = match Tree::open_watched(dir, &options, boot, on_change)? {
             Ok(tree) => tree,
             Err(unusable) => return Ok(Err(unusable)),

@@ -110,11 +110,26 @@ pub struct Maintained {
 
 /// The texts that [`Store::compact`](crate::Store::compact) removes permanently. None by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Compaction {
     /// The texts of deleted memories, in all versions.
     pub purge: bool,
     /// The number of newest versions of each existing memory whose texts stay; `None` for all.
     pub versions: Option<NonZeroU32>,
+}
+
+impl Compaction {
+    /// Sets whether the texts of deleted memories are removed.
+    #[must_use]
+    pub fn with_purge(self, purge: bool) -> Self {
+        Self { purge, ..self }
+    }
+
+    /// Sets the number of newest versions of each memory whose texts stay.
+    #[must_use]
+    pub fn with_versions(self, versions: impl Into<Option<NonZeroU32>>) -> Self {
+        Self { versions: versions.into(), ..self }
+    }
 }
 
 /// The result of [`Store::compact`](crate::Store::compact).

@@ -16,14 +16,7 @@
 //! # std::fs::create_dir(folder.path().join(".git")).expect("a folder");
 //! let project = Project::find(folder.path())?;
 //! let environment = |name: &str| (name == "WAYPOST_LOG_LEVEL").then(|| "debug".into());
-//! let settings = Settings::resolve(&Sources {
-//!     project: &project,
-//!     current_dir: folder.path(),
-//!     flags: &[],
-//!     environment: &environment,
-//!     variables: &[],
-//!     trust_project: false,
-//! })?;
+//! let settings = Settings::resolve(&Sources::new(&project, folder.path(), &environment))?;
 //!
 //! assert_eq!(settings.log.level, "debug");
 //! assert_eq!(settings.origin("log.level"), Some(&Origin::Variable("WAYPOST_LOG_LEVEL".into())));

@@ -39,6 +39,7 @@ const RUN_PREFIXES: &[&str] = &["WAYPOST_DATA_", "WAYPOST_VALUE_"];
 /// The sources of settings, in descending order of precedence: flags, variables, the user's own
 /// `config.yaml`, the project's.
 #[expect(missing_debug_implementations, reason = "it holds a closure")]
+#[non_exhaustive]
 pub struct Sources<'a> {
     /// The project, whose `config.yaml` is read, and whose folder is the base of relative paths in
     /// it.
@@ -53,6 +54,35 @@ pub struct Sources<'a> {
     pub variables: &'a [String],
     /// Whether the flag `--trust-project` was given: the project's files then count as approved.
     pub trust_project: bool,
+}
+
+impl<'a> Sources<'a> {
+    /// The sources without flags and without the names of variables.
+    pub fn new(
+        project: &'a Project,
+        current_dir: &'a Path,
+        environment: &'a Environment<'a>,
+    ) -> Self {
+        Self { project, current_dir, flags: &[], environment, variables: &[], trust_project: false }
+    }
+
+    /// Sets the given flags.
+    #[must_use]
+    pub fn with_flags(self, flags: &'a [Flag]) -> Self {
+        Self { flags, ..self }
+    }
+
+    /// Sets the names of all variables, for detecting misspelt ones.
+    #[must_use]
+    pub fn with_variables(self, variables: &'a [String]) -> Self {
+        Self { variables, ..self }
+    }
+
+    /// Sets whether the flag `--trust-project` was given.
+    #[must_use]
+    pub fn with_trust_project(self, trust_project: bool) -> Self {
+        Self { trust_project, ..self }
+    }
 }
 
 /// A given flag, and its setting.

@@ -19,7 +19,7 @@
 //! # fn main() -> Result<(), Error> {
 //! # let dir = tempfile::tempdir().expect("a temporary folder");
 //! # let dir = dir.path().join("state");
-//! let options = Options { cache_bytes: 16 << 20, value_version: 1 };
+//! let options = Options::new(1).with_cache_bytes(16 << 20);
 //! let tree = Tree::open(&dir, &options, &boot_id())?.expect("a new one is usable");
 //! tree.write(vec![(b"a1".to_vec(), Some(b"one".to_vec())), (b"applied".to_vec(), Some(vec![1]))])?;
 //! assert_eq!(tree.get(b"a1")?.as_deref(), Some(&b"one"[..]));

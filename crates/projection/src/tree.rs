@@ -38,11 +38,25 @@ pub type Each<'a, E> = dyn FnMut(&[u8], &[u8]) -> std::result::Result<ControlFlo
 
 /// How a tree is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Maximum size of sled's cache in bytes.
     pub cache_bytes: u64,
     /// The version of the caller's values: a tree with another version counts as damaged.
     pub value_version: u8,
+}
+
+impl Options {
+    /// Options for values of this version, with a cache of 16 MiB.
+    pub const fn new(value_version: u8) -> Self {
+        Self { cache_bytes: 16 << 20, value_version }
+    }
+
+    /// Sets the maximum size of sled's cache in bytes.
+    #[must_use]
+    pub const fn with_cache_bytes(self, cache_bytes: u64) -> Self {
+        Self { cache_bytes, ..self }
+    }
 }
 
 /// An open tree.

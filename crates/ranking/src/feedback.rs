@@ -6,6 +6,7 @@ use crate::{Hit, Query, TextSearch, VectorSearch};
 /// After RM3: Nasreen Abdul-Jaleel and others: *UMass at TREC 2004: Novelty and HARD*, 2004, with
 /// BM25 contributions in place of a language model's probabilities.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Feedback {
     /// How many of the first results count as relevant. Default 5.
     pub documents: usize,
@@ -23,6 +24,24 @@ impl Default for Feedback {
 }
 
 impl Feedback {
+    /// Sets how many of the first results count as relevant.
+    #[must_use]
+    pub fn with_documents(self, documents: usize) -> Self {
+        Self { documents, ..self }
+    }
+
+    /// Sets how many terms are added.
+    #[must_use]
+    pub fn with_terms(self, terms: usize) -> Self {
+        Self { terms, ..self }
+    }
+
+    /// Sets the weight of the best added term.
+    #[must_use]
+    pub fn with_weight(self, weight: f32) -> Self {
+        Self { weight, ..self }
+    }
+
     /// The query extended by the strongest terms of the first of `hits`, which `search` returned. A
     /// document counts in proportion to its score.
     pub fn expand(&self, search: &TextSearch<'_>, hits: &[Hit]) -> Query {
@@ -74,6 +93,7 @@ impl Feedback {
 /// After Joseph Rocchio: *Relevance Feedback in Information Retrieval*, 1971, without negative
 /// examples.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct VectorFeedback {
     /// How many of the first results count as relevant. Default 3.
     pub documents: usize,
@@ -88,6 +108,18 @@ impl Default for VectorFeedback {
 }
 
 impl VectorFeedback {
+    /// Sets how many of the first results count as relevant.
+    #[must_use]
+    pub fn with_documents(self, documents: usize) -> Self {
+        Self { documents, ..self }
+    }
+
+    /// Sets the weight of their mean.
+    #[must_use]
+    pub fn with_weight(self, weight: f32) -> Self {
+        Self { weight, ..self }
+    }
+
     /// The query vector of `search`, moved towards the first of `hits`, which it returned.
     pub fn expand(&self, search: &VectorSearch<'_>, hits: &[Hit]) -> Vec<f32> {
         let near: Vec<Vec<f32>> = hits

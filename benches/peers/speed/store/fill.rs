@@ -112,10 +112,7 @@ pub fn overwrite(store: &Store, count: usize, times: usize) -> Result<()> {
                             if id >= count {
                                 return Ok(());
                             }
-                            let patch = Patch {
-                                content: Some(content(&zipf, id, version)),
-                                ..Patch::default()
-                            };
+                            let patch = Patch::default().with_content(content(&zipf, id, version));
                             let id =
                                 waypost_memory::MemoryId::new(id as u64 + 1).context("an id")?;
                             store.update(id, patch, now)?;

@@ -55,7 +55,7 @@ fn data_of(folder: &Path) -> PathBuf {
 }
 
 fn memory_options() -> StoreOptions {
-    StoreOptions { free_bytes_min: 0, ..StoreOptions::default() }
+    StoreOptions::default().with_free_bytes_min(0)
 }
 
 fn embedder() -> Embedder {
@@ -92,7 +92,7 @@ fn make_memories(data: &Path) {
             Added::New(it) | Added::Existing(it) => ids.push(it.id),
         }
     }
-    let patch = Patch { content: Some("the lamp is off".to_owned()), ..Patch::default() };
+    let patch = Patch::default().with_content("the lamp is off");
     store.update(ids[3], patch, now(30)).expect("a change");
     store.delete(ids[4], now(31)).expect("a delete");
     store.link(ids[5], ids[6], LinkKind::Updates, now(32)).expect("a link");

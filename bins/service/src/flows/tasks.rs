@@ -43,15 +43,11 @@ impl Targets {
                 }
             }
             Task::AddMemory(it) => {
-                let draft = Draft {
-                    content: it.content,
-                    title: it.title,
-                    kind: it.kind,
-                    tags: it.tags,
-                    space: it.space,
-                    note: self.publisher.note(&attempt.lineage, About::Memory),
-                    ..Draft::default()
-                };
+                let mut draft = Draft::new(it.content).with_tags(it.tags);
+                draft.title = it.title;
+                draft.kind = it.kind;
+                draft.space = it.space;
+                draft.note = self.publisher.note(&attempt.lineage, About::Memory);
                 match self.store.add(draft, now()) {
                     Ok(added) => {
                         self.model.embed_soon();

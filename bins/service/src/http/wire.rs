@@ -46,32 +46,30 @@ pub(crate) fn id(number: u64) -> Result<memory::MemoryId, Failure> {
 }
 
 pub(crate) fn draft(it: api::AddRequest) -> memory::Draft {
-    memory::Draft {
-        content: it.content,
-        title: it.title,
-        kind: it.kind,
-        tags: it.tags,
-        metadata: metadata(it.metadata),
-        space: it.space,
-        session: it.session,
-        created_at: it.created_at,
-        note: None,
-    }
+    let api::AddRequest { title, content, kind, tags, metadata, space, session, created_at } = it;
+    let mut draft =
+        memory::Draft::new(content).with_tags(tags).with_metadata(metadata_of(metadata));
+    draft.title = title;
+    draft.kind = kind;
+    draft.space = space;
+    draft.session = session;
+    draft.created_at = created_at;
+    draft
 }
 
 pub(crate) fn patch(it: api::PatchRequest) -> memory::Patch {
-    memory::Patch {
-        title: it.title,
-        content: it.content,
-        kind: it.kind,
-        tags: it.tags,
-        metadata: it.metadata.map(metadata),
-        session: it.session,
-        if_version: None,
-    }
+    let api::PatchRequest { title, content, kind, tags, metadata, session } = it;
+    let mut patch = memory::Patch::default();
+    patch.title = title;
+    patch.content = content;
+    patch.kind = kind;
+    patch.tags = tags;
+    patch.metadata = metadata.map(metadata_of);
+    patch.session = session;
+    patch
 }
 
-fn metadata(it: BTreeMap<String, api::Scalar>) -> memory::Metadata {
+fn metadata_of(it: BTreeMap<String, api::Scalar>) -> memory::Metadata {
     it.into_iter().map(|(key, value)| (key, metadata_value(value))).collect()
 }
 

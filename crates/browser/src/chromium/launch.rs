@@ -82,6 +82,24 @@ impl ChromiumSettings {
     pub fn new(program: PathBuf, temporary: PathBuf) -> Self {
         Self { program, sandbox: true, profile: None, temporary, viewport: (1280, 800) }
     }
+
+    /// Sets whether Chromium's own sandbox is used.
+    #[must_use]
+    pub fn with_sandbox(self, sandbox: bool) -> Self {
+        Self { sandbox, ..self }
+    }
+
+    /// Sets where cookies and storage are kept.
+    #[must_use]
+    pub fn with_profile(self, profile: PathBuf) -> Self {
+        Self { profile: Some(profile), ..self }
+    }
+
+    /// Sets the view, in CSS pixels.
+    #[must_use]
+    pub fn with_viewport(self, viewport: (u32, u32)) -> Self {
+        Self { viewport, ..self }
+    }
 }
 
 /// The first Chromium or Chrome in a search path in the format of `PATH`.

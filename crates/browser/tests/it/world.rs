@@ -40,9 +40,9 @@ impl World {
             ports.into_iter().map(|it| format!("127.0.0.1:{it}").parse().expect("a host and port"));
         let policy = Arc::new(Policy::new(allow.collect(), []));
         let folder = tempfile::tempdir().expect("a folder");
-        let mut settings = ChromiumSettings::new(chromium(), folder.path().to_owned());
         // Tests run as root in containers, and their pages are ours.
-        settings.sandbox = false;
+        let settings =
+            ChromiumSettings::new(chromium(), folder.path().to_owned()).with_sandbox(false);
         let engine = Chromium::start(settings, policy.clone()).await.expect("Chromium starts");
         let engine = Arc::new(engine);
         let settings = RelaySettings::default();

@@ -141,7 +141,7 @@ impl BlockStore {
         if let Some(parent) = dir.parent() {
             fs::create_dir_all(parent).map_err(|it| Error::io(parent, it))?;
         }
-        let options = Options { cache_bytes: CACHE_BYTES, value_version: VALUE_VERSION };
+        let options = Options::new(VALUE_VERSION).with_cache_bytes(CACHE_BYTES);
         let tree = match Tree::open(dir, &options, &boot_id())? {
             Ok(tree) => tree,
             Err(unusable) => return Ok(Err(unusable)),
@@ -303,7 +303,7 @@ impl BlockStore {
             return true;
         }
         self.tree.release();
-        let options = Options { cache_bytes: CACHE_BYTES, value_version: VALUE_VERSION };
+        let options = Options::new(VALUE_VERSION).with_cache_bytes(CACHE_BYTES);
         match Tree::open(&self.dir, &options, &boot_id()) {
             Ok(Ok(fresh)) => {
                 self.tree.adopt(&fresh);

@@ -144,7 +144,7 @@ fn an_index_with_flipped_bits_is_detected_or_harmless() {
 fn a_missing_row_is_detected_and_read_from_the_log() {
     let dir = filled();
     let state = dir.path().join("state");
-    let tree_options = TreeOptions { cache_bytes: 8 << 20, value_version: 1 };
+    let tree_options = TreeOptions::new(1).with_cache_bytes(8 << 20);
     let tree = Tree::open(&state, &tree_options, &boot_id()).unwrap().unwrap();
     let key = [b"b", &0_u64.to_be_bytes()[..], b"rare:x", &[0, 0]].concat();
     assert!(tree.get(&key).unwrap().is_some());

@@ -233,8 +233,8 @@ fn on_change() {
 
 fn open(dir: &Path, on_change: Option<fn()>) -> Bus {
     let retention = Retention::default().with_events(KEPT);
-    let mut options = options().with_segment_bytes(2 << 10).with_retention(retention);
-    options.on_change = on_change;
+    let options =
+        options().with_segment_bytes(2 << 10).with_retention(retention).with_on_change(on_change);
     Bus::open(dir, &options).expect("the bus opens by itself").0
 }
 

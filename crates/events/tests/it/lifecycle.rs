@@ -76,7 +76,7 @@ fn a_bus_in_use_is_neither_opened_nor_checked_nor_repaired() {
     refused();
     assert_eq!(publish(&bus, "a:b").id, 2);
     drop(bus);
-    let tree = waypost_projection::Options { cache_bytes: 1 << 20, value_version: 1 };
+    let tree = waypost_projection::Options::new(1).with_cache_bytes(1 << 20);
     let state = dir.path().join("state");
     let index = waypost_projection::Tree::open(&state, &tree, &waypost_projection::boot_id());
     let index = index.unwrap().unwrap();

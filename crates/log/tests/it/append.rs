@@ -128,7 +128,7 @@ fn what_cannot_be_done_is_said_and_harms_nothing() {
     assert!(matches!(error, Error::TooLarge { len_bytes, .. } if len_bytes == (64 << 20) + 1));
     fill(&log, 1);
     drop(log);
-    let no_room = Options { segment_bytes: 64 << 10, free_bytes_min: u64::MAX, ..small() };
+    let no_room = small().with_segment_bytes(64 << 10).with_free_bytes_min(u64::MAX);
     let (log, _) = Log::open(dir.path(), &no_room).expect("what is there can be read");
     assert_eq!(entries(&log).len(), 1);
     fill(&log, 10);

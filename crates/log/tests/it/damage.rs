@@ -41,7 +41,7 @@ fn check_flipped(dir: &Path, before: &[Entry], last: u64, what: &str) {
         Err(error) => {
             let Error::Damaged(damage) = &error else { unreachable!("{what}: {error}") };
             assert_eq!(damage, &report.damage, "{what}");
-            let salvage = Options { on_damage: OnDamage::Salvage, ..small() };
+            let salvage = small().with_on_damage(OnDamage::Salvage);
             let (log, recovery) = Log::open(dir, &salvage).expect("salvage opens");
             assert_eq!(&recovery.damage, damage, "{what}");
             let lost = |it: &&Entry| damage.iter().any(|d| (d.from..=d.to).contains(&it.sequence));
@@ -98,7 +98,7 @@ fn a_missing_segment_is_reported_with_its_sequences() {
     };
     assert_eq!((damage.len(), damage[0].what), (1, DamageKind::Missing));
     let lost = damage[0].from..=damage[0].to;
-    let salvage = Options { on_damage: OnDamage::Salvage, ..small() };
+    let salvage = small().with_on_damage(OnDamage::Salvage);
     let log = Log::open(dir.path(), &salvage).expect("salvage opens").0;
     let kept: Vec<_> = all.into_iter().filter(|it| !lost.contains(&it.sequence)).collect();
     assert_eq!(entries(&log), kept);
@@ -156,7 +156,7 @@ fn a_flipped_bit_is_noticed_when_it_is_read_if_not_at_opening() {
     fill(&log, 50);
     let (before, last) = (read_all(&log).expect("readable"), log.last_sequence());
     drop(log);
-    let glancing = Options { verify: Verify::Unsealed, ..small() };
+    let glancing = small().with_verify(Verify::Unsealed);
     let (mut at_opening, mut at_reading) = (0, 0);
     for file in files(source.path()) {
         let bytes = std::fs::read(&file).expect("readable");
@@ -205,7 +205,7 @@ fn segments_that_were_not_checked_are_compacted_and_dropped_like_others() {
     fill(&log, 200);
     let before = entries(&log);
     drop(log);
-    let glancing = Options { verify: Verify::Unsealed, ..small() };
+    let glancing = small().with_verify(Verify::Unsealed);
     let (log, _) = Log::open(dir.path(), &glancing).expect("it opens");
     assert!(log.segments() > 3);
     let mut checked = 0;
@@ -232,7 +232,7 @@ fn segments_that_were_not_checked_are_compacted_and_dropped_like_others() {
 }
 
 fn salvaging() -> Options {
-    Options { on_damage: OnDamage::Salvage, ..small() }
+    small().with_on_damage(OnDamage::Salvage)
 }
 
 fn damage_of(error: Error) -> Vec<waypost_log::Damage> {
@@ -347,11 +347,11 @@ fn missing_files_are_noticed_by_what_is_left_or_by_what_the_caller_knows() {
     }
     let empty = without(&|_, _| true);
     assert_eq!(Log::verify(empty.path(), &small()).expect("readable").damage, []);
-    let knowing = Options { reached: last, ..small() };
+    let knowing = small().with_reached(last);
     let damage = damage_of(Log::open(empty.path(), &knowing).expect_err("it is gone"));
     assert_eq!((damage[0].from, damage[0].to, damage[0].what), (1, last, DamageKind::Missing));
     assert_eq!(Log::verify(empty.path(), &knowing).expect("readable").damage, damage);
-    let salvaging = Options { reached: last, ..salvaging() };
+    let salvaging = salvaging().with_reached(last);
     let log = Log::open(empty.path(), &salvaging).expect("salvage opens").0;
     assert!(log.append(record(b"goes on")).expect("room") > last);
     drop(log);
@@ -389,10 +389,10 @@ fn an_older_copy_of_the_folder_is_noticed_by_what_the_caller_knows() {
     assert_eq!((log.reached(), log.last_sequence()), (reached + 40, reached + 41));
     let last = log.last_sequence();
     assert_eq!(Log::verify(older.path(), &small()).expect("readable").damage, []);
-    let knowing = Options { reached, ..small() };
+    let knowing = small().with_reached(reached);
     let damage = damage_of(Log::open(older.path(), &knowing).expect_err("it is older"));
     assert_eq!((damage[0].from, damage[0].to, damage[0].what), (11, reached, DamageKind::Short));
-    let salvaging = Options { reached, ..salvaging() };
+    let salvaging = salvaging().with_reached(reached);
     let log = Log::open(older.path(), &salvaging).expect("salvage opens").0;
     assert_eq!(entries(&log).len(), 10);
     assert!(log.append(record(b"goes on")).expect("room") > last, "none is given out again");

@@ -14,12 +14,7 @@ use waypost_log::{Entry, Log, Options, Record};
 
 /// Segments so small that a test has many.
 fn small() -> Options {
-    Options {
-        segment_bytes: 4096,
-        preallocate_bytes: 4096,
-        free_bytes_min: 0,
-        ..Options::default()
-    }
+    Options::default().with_segment_bytes(4096).with_preallocate_bytes(4096).with_free_bytes_min(0)
 }
 
 /// A folder in memory where the system has one: these tests sync thousands of times.

@@ -33,12 +33,7 @@ proptest! {
     #[test]
     fn the_log_is_a_map_of_sequences(steps in prop::collection::vec(step(), 1..60)) {
         let dir = crate::folder();
-        let options = Options {
-            segment_bytes: 1024,
-            preallocate_bytes: 512,
-            free_bytes_min: 0,
-            ..Options::default()
-        };
+        let options = Options::default().with_segment_bytes(1024).with_preallocate_bytes(512).with_free_bytes_min(0);
         let mut log = Log::open(dir.path(), &options).expect("it opens").0;
         let mut model: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
         let mut last = 0;

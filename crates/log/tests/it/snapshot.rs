@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-use waypost_log::{Error, Keep, Log, OnDamage, Options, Snapshot};
+use waypost_log::{Error, Keep, Log, OnDamage, Snapshot};
 
 use crate::{entries, fill, folder, open, record, small};
 
@@ -85,8 +85,8 @@ fn a_segment_that_is_damaged_is_not_copied() {
     let mut bytes = fs::read(&name).expect("a segment");
     bytes[100] ^= 1;
     fs::write(&name, bytes).expect("written");
-    let options = Options { verify: waypost_log::Verify::Unsealed, ..small() };
-    let options = Options { on_damage: OnDamage::Refuse, ..options };
+    let options = small().with_verify(waypost_log::Verify::Unsealed);
+    let options = options.with_on_damage(OnDamage::Refuse);
     let (log, _) = Log::open(from.path(), &options).expect("it only glances");
     assert!(matches!(log.snapshot(), Err(Error::Damaged(_))));
 }

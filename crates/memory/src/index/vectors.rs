@@ -56,13 +56,11 @@ fn is_foreign(error: &waypost_log::Error) -> bool {
 impl VectorLog {
     /// Opens the vectors in `dir`. Removes damaged ones, and returns the reason.
     pub(crate) fn open(dir: &Path, options: &StoreOptions) -> Result<(Self, Option<String>)> {
-        let options = Options {
-            segment_bytes: SEGMENT_BYTES,
-            on_damage: OnDamage::Refuse,
-            free_bytes_min: options.free_bytes_min,
-            on_change: options.on_change,
-            ..Options::default()
-        };
+        let options = Options::default()
+            .with_segment_bytes(SEGMENT_BYTES)
+            .with_on_damage(OnDamage::Refuse)
+            .with_free_bytes_min(options.free_bytes_min)
+            .with_on_change(options.on_change);
         match Log::open(dir, &options) {
             Ok((log, _)) => Ok((Self { log }, None)),
             // What is in the place of a file is not removed, but set aside.

@@ -46,7 +46,7 @@ pub(crate) fn replay(
             replayed.records += 1;
             if replayed.records.is_multiple_of(COMMIT_RECORDS) {
                 commit(std::mem::replace(&mut txn, Txn::new(state)))?;
-                options.tell(OpenPhase::State, replayed.records, total);
+                options.report(OpenPhase::State, replayed.records, total);
             }
         }
         Ok(())
@@ -55,7 +55,7 @@ pub(crate) fn replay(
         // The last positions may have been trimmed.
         txn.applied(reached);
         commit(txn)?;
-        options.tell(OpenPhase::State, total, total);
+        options.report(OpenPhase::State, total, total);
     }
     Ok(replayed)
 }

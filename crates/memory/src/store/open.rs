@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use waypost_log::Options;
 use waypost_projection::files::sync_dir;
 
 use crate::index::Index;
@@ -54,12 +53,10 @@ impl Store {
         let (journal, state, (snapshot, changed), vectors) = thread::scope(|scope| {
             let snapshot = scope.spawn(|| Snapshot::load(&folders.index));
             let found = FoundState::in_folder(&folders, &options)?;
-            let journal_options = Options {
-                segment_bytes: options.log_segment_bytes,
-                free_bytes_min: options.free_bytes_min,
-                on_change: options.on_change,
-                ..journal::options(found.applied().max(options.reached.sequence))
-            };
+            let journal_options = journal::options(found.applied().max(options.reached.sequence))
+                .with_segment_bytes(options.log_segment_bytes)
+                .with_free_bytes_min(options.free_bytes_min)
+                .with_on_change(options.on_change);
             let (journal, recovery) = match Journal::open(&folders, &journal_options) {
                 Ok(opened) => opened,
                 Err(error) => {
@@ -125,7 +122,7 @@ impl Store {
         let lacking = store.index_progress().map_or(0, |it| it.total);
         if lacking <= INDEXED_AT_OPENING || !store.options.index_later {
             while let Some(IndexProgress { done, total }) = store.build_index()? {
-                store.options.tell(OpenPhase::Index, done, total);
+                store.options.report(OpenPhase::Index, done, total);
             }
         }
         sync_dir(&store.folders.memory)?;

@@ -7,7 +7,7 @@ use std::thread;
 
 use waypost_memory::{Draft, Filter, LinkKind, Reindex, SearchOptions};
 
-use crate::world::{PURGE, World, at, id};
+use crate::world::{World, at, id, purge};
 
 #[test]
 fn adds_of_64_threads_are_all_there_with_dense_ids() {
@@ -113,7 +113,7 @@ fn searches_go_on_beside_deletes_of_90_percent_and_compactions() {
             for id in some {
                 store.delete(*id, at(2)).expect("a deletion");
             }
-            store.compact(PURGE).expect("a compaction");
+            store.compact(purge()).expect("a compaction");
         }
         is_over.store(true, Ordering::Relaxed);
         searching.join().expect("no panic");

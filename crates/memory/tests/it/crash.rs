@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use waypost_memory::{
-    Draft, ErrorKind, Filter, LinkKind, Reached, SearchOptions, Store, StoreOptions, check, repair,
+    Draft, ErrorKind, Filter, LinkKind, Reached, SearchOptions, Store, check, repair,
 };
 
 use crate::world::{World, at, embedder, id, open, options};
@@ -221,7 +221,7 @@ fn ids_go_on_above_what_is_known_outside_of_the_folder() {
     let reached = Reached { sequence: 0, id: 50 };
     for expected in [51, 52] {
         let (store, _) =
-            Store::open(dir.path(), StoreOptions { reached, ..options() }).expect("it opens");
+            Store::open(dir.path(), options().with_reached(reached)).expect("it opens");
         let added = store.add(Draft::new(format!("memory {expected}")), at(9)).expect("an add");
         assert_eq!(added.memory().id, id(expected));
         store.close().expect("a clean close");
@@ -247,7 +247,7 @@ fn a_folder_that_is_gone_or_older_is_reported_by_what_is_known_outside_of_it() {
     world.close();
     let gone = TempDir::new().expect("a temporary folder");
     for (image, kept) in [(gone.path(), 0), (older.path(), 9)] {
-        let knowing = || StoreOptions { reached: known, ..options() };
+        let knowing = || options().with_reached(known);
         let error = Store::open(image, knowing()).expect_err("there was more");
         assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
         assert!(error.to_string().contains("memory/log"), "{error}");
@@ -257,8 +257,7 @@ fn a_folder_that_is_gone_or_older_is_reported_by_what_is_known_outside_of_it() {
         assert!(!repaired.set_aside.is_empty());
         assert!(check(image, repaired.reached).expect("a check").is_sound());
         let (store, report) =
-            Store::open(image, StoreOptions { reached: repaired.reached, ..options() })
-                .expect("it opens");
+            Store::open(image, options().with_reached(repaired.reached)).expect("it opens");
         assert_eq!(report.memories, kept);
         let added = store.add(Draft::new("after it"), at(9)).expect("an add");
         assert!(added.memory().id > id(known.id), "{} {known:?}", added.memory().id);
@@ -267,7 +266,7 @@ fn a_folder_that_is_gone_or_older_is_reported_by_what_is_known_outside_of_it() {
 
 /// A record as another release might have written it.
 fn append(dir: &Path, kind: u8, version: u8, payload: &[u8]) {
-    let options = waypost_log::Options { free_bytes_min: 0, ..waypost_log::Options::default() };
+    let options = waypost_log::Options::default().with_free_bytes_min(0);
     let (log, _) = waypost_log::Log::open(&dir.join("memory/log"), &options).expect("it opens");
     log.append(waypost_log::Record { kind, version, payload }).expect("there is room");
 }

@@ -5,13 +5,15 @@ use waypost_memory::{Added, Draft, Patch};
 use crate::world::World;
 
 fn draft() -> Draft {
-    Draft {
-        title: Some("T".to_owned()),
-        kind: Some("k".to_owned()),
-        space: Some("s".to_owned()),
-        session: Some("x".to_owned()),
-        ..Draft::new("c")
-    }
+    draft_of("c")
+}
+
+fn draft_of(content: &str) -> Draft {
+    without_session(content).with_session("x")
+}
+
+fn without_session(content: &str) -> Draft {
+    Draft::new(content).with_title("T").with_kind("k").with_space("s")
 }
 
 #[test]
@@ -19,16 +21,16 @@ fn the_same_title_content_kind_space_and_session_is_one_memory() {
     let mut world = World::new();
     let first = world.add_draft(draft());
     let now = world.now();
-    let tagged = Draft { tags: vec!["other".to_owned()], ..draft() };
+    let tagged = draft().with_tags(["other"]);
     let again = world.store().add(tagged, now).expect("a valid draft");
     assert_eq!(again, Added::Existing(first));
     let unlike = [
-        Draft { title: Some("U".to_owned()), ..draft() },
-        Draft { content: "d".to_owned(), ..draft() },
-        Draft { kind: Some("l".to_owned()), ..draft() },
-        Draft { space: Some("t".to_owned()), ..draft() },
-        Draft { session: Some("y".to_owned()), ..draft() },
-        Draft { session: None, ..draft() },
+        draft().with_title("U"),
+        draft_of("d"),
+        draft().with_kind("l"),
+        draft().with_space("t"),
+        draft().with_session("y"),
+        without_session("c"),
     ];
     for (number, draft) in unlike.into_iter().enumerate() {
         assert_eq!(world.add_draft(draft).id.get(), number as u64 + 2);
@@ -53,7 +55,7 @@ fn changes_and_deletions_keep_the_hashes_right() {
     let first = world.add("one");
     let second = world.add("two");
     let now = world.now();
-    let into_one = Patch { content: Some("one".to_owned()), ..Patch::default() };
+    let into_one = Patch::default().with_content("one");
     world.store().update(second, into_one, now).expect("two may become one");
     let add = |content: &str| world.store().add(Draft::new(content), now).expect("valid");
     assert!(matches!(add("one"), Added::Existing(it) if it.id == first));

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, abort};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use waypost_memory::{Draft, ImportIds, ImportOptions, Imported, Store, StoreOptions};
+use waypost_memory::{Draft, ImportIds, ImportOptions, Imported, Store};
 
 use crate::world::{World, at, id, options};
 
@@ -23,7 +23,7 @@ fn on_change() {
 
 /// A store that writes each version in an append of its own.
 fn open(dir: &Path) -> Store {
-    let options = StoreOptions { append_bytes_max: 1, on_change: Some(on_change), ..options() };
+    let options = options().with_append_bytes_max(1).with_on_change(Some(on_change));
     Store::open(dir, options).expect("the store opens").0
 }
 

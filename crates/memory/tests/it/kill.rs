@@ -103,10 +103,11 @@ fn steps(seed: u64) -> Vec<Step> {
             18..=20 => Step::Unlink { from, to, kind },
             21 => Step::Import { text },
             22 => Step::Embed,
-            23..=26 => Step::Compact(Compaction {
-                purge: to % 2 == 0,
-                versions: NonZeroU32::new((from % 3) as u32),
-            }),
+            23..=26 => Step::Compact(
+                Compaction::default()
+                    .with_purge(to % 2 == 0)
+                    .with_versions(NonZeroU32::new((from % 3) as u32)),
+            ),
             27 => Step::Reindex,
             28..=29 => Step::Maintain,
             30..=31 => Step::Reopen,
@@ -390,14 +391,12 @@ fn open(dir: &Path, seed: u64) -> Store {
 
 fn open_with(dir: &Path, seed: u64, on_change: Option<fn()>) -> Store {
     let rewrites = seed.is_multiple_of(REWRITES_IN);
-    let options = StoreOptions {
-        free_bytes_min: 0,
-        log_segment_bytes: 2048,
-        state_rewrite_bytes_min: if rewrites { 0 } else { u64::MAX },
-        cache_bytes: 1 << 20,
-        on_change,
-        ..StoreOptions::default()
-    };
+    let options = StoreOptions::default()
+        .with_free_bytes_min(0)
+        .with_log_segment_bytes(2048)
+        .with_state_rewrite_bytes_min(if rewrites { 0 } else { u64::MAX })
+        .with_cache_bytes(1 << 20)
+        .with_on_change(on_change);
     let store = Store::open(dir, options).expect("the store opens by itself").0;
     store.set_embedder(Some(embedder("test-model"))).expect("a model");
     store
@@ -454,11 +453,11 @@ fn perform(store: &Store, step: &Step, model: &Model, number: usize) {
     let now = at(1_700_000_000_000 + number as i64 * 1_000);
     match *step {
         Step::Add { text, space: number } => {
-            let draft = Draft { space: Some(space(number)), ..Draft::new(content(text)) };
+            let draft = Draft::new(content(text)).with_space(space(number));
             store.add(draft, now).expect("a valid draft");
         }
         Step::Update { id: number, text } => {
-            let patch = Patch { content: Some(content(text)), ..Patch::default() };
+            let patch = Patch::default().with_content(content(text));
             let is_there = model.live(number).is_some();
             assert_eq!(store.update(id(number), patch, now).is_ok(), is_there);
         }

@@ -7,28 +7,27 @@ use waypost_memory::{
     SearchOptions, Store, StoreOptions, check, repair,
 };
 
-use crate::world::{PURGE, World, at, id, open, options};
+use crate::world::{World, at, id, open, options, purge};
 
 #[test]
 fn a_memory_comes_back_as_it_was_given() {
     let mut world = World::new();
-    let draft = Draft {
-        content: "Ports below 1024 need root".to_owned(),
-        title: Some("Ports".to_owned()),
-        kind: Some("decision".to_owned()),
-        tags: vec!["net".to_owned(), "admin".to_owned(), "net".to_owned()],
-        metadata: [
-            ("n".to_owned(), MetadataValue::Integer(-3)),
-            ("x".to_owned(), MetadataValue::Float(0.5)),
-            ("ok".to_owned(), MetadataValue::Boolean(true)),
-            ("who".to_owned(), MetadataValue::Text("me".to_owned())),
-        ]
-        .into(),
-        space: Some("work".to_owned()),
-        session: Some("s1".to_owned()),
-        created_at: Some(at(1_000)),
-        note: None,
-    };
+    let draft = Draft::new("Ports below 1024 need root")
+        .with_title("Ports")
+        .with_kind("decision")
+        .with_tags(["net", "admin", "net"])
+        .with_metadata(
+            [
+                ("n".to_owned(), MetadataValue::Integer(-3)),
+                ("x".to_owned(), MetadataValue::Float(0.5)),
+                ("ok".to_owned(), MetadataValue::Boolean(true)),
+                ("who".to_owned(), MetadataValue::Text("me".to_owned())),
+            ]
+            .into(),
+        )
+        .with_space("work")
+        .with_session("s1")
+        .with_created_at(at(1_000));
     let added = world.add_draft(draft);
     assert_eq!(added.id.get(), 1);
     assert_eq!(added.tags, ["admin", "net"]);
@@ -45,7 +44,7 @@ fn a_title_comes_from_the_content_and_goes_with_it() {
     assert_eq!(memory.title, "First line");
     assert_eq!(memory.kind, "note");
     assert_eq!(memory.space, "default");
-    let patch = Patch { content: Some("Other\nline".to_owned()), ..Patch::default() };
+    let patch = Patch::default().with_content("Other\nline");
     let now = world.now();
     assert_eq!(world.store().update(memory.id, patch, now).expect("a change").title, "Other");
 }
@@ -57,7 +56,7 @@ fn a_long_content_stays_in_the_log_and_reads_the_same() {
     let long = world.add(&content);
     assert_eq!(world.store().get(long).expect("it is there").content, content);
     let now = world.now();
-    let patch = Patch { tags: Some(vec!["big".to_owned()]), ..Patch::default() };
+    let patch = Patch::default().with_tags(["big"]);
     world.store().update(long, patch, now).expect("a change");
     world.reopen();
     assert_eq!(world.store().get(long).expect("it is there").content, content);
@@ -70,7 +69,7 @@ fn history_keeps_every_version_with_its_time() {
     let mut world = World::new();
     let memory = world.add("first");
     let changed_at = world.now();
-    let patch = |text: &str| Patch { content: Some(text.to_owned()), ..Patch::default() };
+    let patch = |text: &str| Patch::default().with_content(text);
     world.store().update(memory, patch("second"), changed_at).expect("a change");
     let again = world.now();
     let same = world.store().update(memory, patch("second"), again).expect("no change");
@@ -95,7 +94,7 @@ fn ids_are_dense_and_never_reused() {
     assert_eq!(world.add("two").get(), 2);
     let now = world.now();
     world.store().delete(id(2), now).expect("a deletion");
-    world.store().compact(PURGE).expect("a compaction");
+    world.store().compact(purge()).expect("a compaction");
     world.close();
     std::fs::remove_dir_all(world.folder("index")).expect("the index goes");
     std::fs::remove_dir_all(world.folder("state")).expect("the state goes");
@@ -108,11 +107,7 @@ fn an_update_can_ask_for_a_version() {
     let mut world = World::new();
     let memory = world.add("first");
     let now = world.now();
-    let patch = |version, text: &str| Patch {
-        content: Some(text.to_owned()),
-        if_version: Some(version),
-        ..Patch::default()
-    };
+    let patch = |version, text: &str| Patch::default().with_content(text).with_if_version(version);
     world.store().update(memory, patch(1, "second"), now).expect("the version is right");
     let error = world.store().update(memory, patch(1, "third"), now).expect_err("it is not");
     assert_eq!(error.kind(), ErrorKind::Conflict);
@@ -122,13 +117,11 @@ fn an_update_can_ask_for_a_version() {
 fn lists_go_by_id_and_filter() {
     let mut world = World::new();
     for number in 1..=9 {
-        let draft = Draft {
-            kind: Some(if number % 2 == 0 { "even" } else { "odd" }.to_owned()),
-            tags: if number % 3 == 0 { vec!["three".to_owned()] } else { Vec::new() },
-            space: Some(if number < 6 { "low" } else { "high" }.to_owned()),
-            created_at: Some(at(number * 100)),
-            ..Draft::new(format!("memory {number}"))
-        };
+        let draft = Draft::new(format!("memory {number}"))
+            .with_kind(if number % 2 == 0 { "even" } else { "odd" })
+            .with_tags((number % 3 == 0).then_some("three"))
+            .with_space(if number < 6 { "low" } else { "high" })
+            .with_created_at(at(number * 100));
         world.add_draft(draft);
     }
     let list = |filter: &Filter, after, limit| -> Vec<u64> {
@@ -178,7 +171,7 @@ fn a_store_in_use_is_neither_opened_nor_checked_nor_repaired() {
     assert_eq!(world.add("added since").get(), 2);
     world.close();
     let state = world.folder("state");
-    let tree = waypost_projection::Options { cache_bytes: 1 << 20, value_version: 1 };
+    let tree = waypost_projection::Options::new(1).with_cache_bytes(1 << 20);
     let open = waypost_projection::Tree::open(&state, &tree, &waypost_projection::boot_id());
     let open = open.expect("readable").expect("usable");
     refused();
@@ -201,7 +194,7 @@ fn a_newer_format_is_refused_by_name() {
 fn a_purge_removes_the_text_of_deleted_memories_from_every_file() {
     let mut world = World::new();
     let tags = vec!["tombtag".to_owned()];
-    let secret = world.add_draft(Draft { tags, ..Draft::new("the zanzibar secret") }).id;
+    let secret = world.add_draft(Draft::new("the zanzibar secret").with_tags(tags)).id;
     let kept = world.add("something else");
     let long = world.add(&"quagmire ".repeat(10_000));
     let now = world.now();
@@ -209,7 +202,7 @@ fn a_purge_removes_the_text_of_deleted_memories_from_every_file() {
     world.store().delete(long, now).expect("a deletion");
     let before = world.export();
     assert!(before.contains("zanzibar") && before.contains("quagmire"));
-    let compacted = world.store().compact(PURGE).expect("a compaction");
+    let compacted = world.store().compact(purge()).expect("a compaction");
     assert_eq!(compacted.purged_versions, 2);
     let history = world.store().history(secret).expect("its ids and times stay");
     assert_eq!(history[0].content, None);
@@ -232,10 +225,10 @@ fn a_compaction_that_keeps_some_versions_removes_the_texts_of_the_others() {
     world.store().link(memory, other, LinkKind::RelatedTo, now).expect("a link");
     for text in ["quagmire", "second to last", "the last"] {
         let now = world.now();
-        let patch = Patch { content: Some(text.to_owned()), ..Patch::default() };
+        let patch = Patch::default().with_content(text);
         world.store().update(memory, patch, now).expect("a change");
     }
-    let two = Compaction { purge: false, versions: NonZeroU32::new(2) };
+    let two = Compaction::default().with_versions(NonZeroU32::new(2));
     assert_eq!(world.store().compact(two).expect("a compaction").purged_versions, 2);
     assert_eq!(world.store().compact(two).expect("a compaction").purged_versions, 0);
     let history = world.store().history(memory).expect("a history");
@@ -342,7 +335,7 @@ fn a_clock_that_goes_back_changes_no_order_and_loses_nothing() {
     let second = store.add(Draft::new("the tide gauge"), before).expect("added").memory().id;
     assert!(second > first, "ids follow the order of adding, not the clock");
 
-    let retitled = |title: &str| Patch { title: Some(title.to_owned()), ..Patch::default() };
+    let retitled = |title: &str| Patch::default().with_title(title);
     store.update(first, retitled("tides"), epoch).expect("changed");
     store.update(first, retitled("tables"), before).expect("changed");
     let titles = |world: &World| -> Vec<String> {

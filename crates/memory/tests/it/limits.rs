@@ -32,7 +32,7 @@ fn text_is_taken_up_to_its_limits() {
     refused(content(CONTENT_BYTES_MAX + 1), "content");
     refused(content(0), "content");
     refused(Draft::new("a\0b"), "content");
-    let title = |title: String| Draft { title: Some(title), ..Draft::new("c") };
+    let title = |title: String| Draft::new("c").with_title(title);
     check(title("ü".repeat(TITLE_CHARS_MAX))).expect("at the edge");
     refused(title("ü".repeat(TITLE_CHARS_MAX + 1)), "title");
     refused(title("\0".to_owned()), "title");
@@ -40,71 +40,69 @@ fn text_is_taken_up_to_its_limits() {
 
 #[test]
 fn names_are_taken_up_to_their_limits() {
-    let kind = |kind: &str| Draft { kind: Some(kind.to_owned()), ..Draft::new("c") };
+    let kind = |kind: &str| Draft::new("c").with_kind(kind);
     check(kind(&"k".repeat(KIND_CHARS_MAX))).expect("at the edge");
     check(kind("a-z_09")).expect("all that is allowed");
     for wrong in [&*"k".repeat(KIND_CHARS_MAX + 1), "", "Note", "a b", "ü"] {
         refused(kind(wrong), "type");
     }
-    let space = |space: String| Draft { space: Some(space), ..Draft::new("c") };
+    let space = |space: String| Draft::new("c").with_space(space);
     check(space("ü".repeat(SPACE_CHARS_MAX))).expect("at the edge");
     refused(space("ü".repeat(SPACE_CHARS_MAX + 1)), "space");
     refused(space(" ".to_owned()), "space");
-    let session = |session: String| Draft { session: Some(session), ..Draft::new("c") };
+    let session = |session: String| Draft::new("c").with_session(session);
     check(session("s".repeat(SESSION_CHARS_MAX))).expect("at the edge");
     refused(session("s".repeat(SESSION_CHARS_MAX + 1)), "session");
 }
 
 #[test]
 fn tags_and_metadata_are_taken_up_to_their_limits() {
-    let tags = |count: usize| Draft {
-        tags: (0..count).map(|it| format!("{it:0>TAG_CHARS_MAX$}")).collect(),
-        ..Draft::new("c")
+    let tags = |count: usize| {
+        Draft::new("c").with_tags((0..count).map(|it| format!("{it:0>TAG_CHARS_MAX$}")))
     };
     check(tags(TAGS_MAX)).expect("at the edge");
     refused(tags(TAGS_MAX + 1), "tags");
-    let tag = |tag: String| Draft { tags: vec!["a".to_owned(), tag], ..Draft::new("c") };
+    let tag = |tag: String| Draft::new("c").with_tags(["a".to_owned(), tag]);
     refused(tag("x".repeat(TAG_CHARS_MAX + 1)), "tags/1");
     refused(tag(String::new()), "tags/1");
-    let keys = |count: usize| Draft {
-        metadata: (0..count).map(|it| (it.to_string(), MetadataValue::Boolean(true))).collect(),
-        ..Draft::new("c")
+    let keys = |count: usize| {
+        Draft::new("c").with_metadata(
+            (0..count).map(|it| (it.to_string(), MetadataValue::Boolean(true))).collect(),
+        )
     };
     check(keys(METADATA_KEYS_MAX)).expect("at the edge");
     refused(keys(METADATA_KEYS_MAX + 1), "metadata");
-    let value = |bytes: usize| Draft {
-        metadata: Metadata::from([("k".to_owned(), MetadataValue::Text("v".repeat(bytes)))]),
-        ..Draft::new("c")
+    let value = |bytes: usize| {
+        Draft::new("c").with_metadata(Metadata::from([(
+            "k".to_owned(),
+            MetadataValue::Text("v".repeat(bytes)),
+        )]))
     };
     check(value(METADATA_BYTES_MAX - 1)).expect("at the edge");
     refused(value(METADATA_BYTES_MAX), "metadata");
-    let key = |count: usize| Draft {
-        metadata: Metadata::from([("k".repeat(count), MetadataValue::Integer(1))]),
-        ..Draft::new("c")
+    let key = |count: usize| {
+        Draft::new("c")
+            .with_metadata(Metadata::from([("k".repeat(count), MetadataValue::Integer(1))]))
     };
     check(key(METADATA_KEY_CHARS_MAX)).expect("at the edge");
     let too_long = "k".repeat(METADATA_KEY_CHARS_MAX + 1);
     refused(key(METADATA_KEY_CHARS_MAX + 1), &format!("metadata/{too_long}"));
-    let not_a_number = Draft {
-        metadata: Metadata::from([("k".to_owned(), MetadataValue::Float(f64::NAN))]),
-        ..Draft::new("c")
-    };
+    let not_a_number = Draft::new("c")
+        .with_metadata(Metadata::from([("k".to_owned(), MetadataValue::Float(f64::NAN))]));
     refused(not_a_number, "metadata/k");
 }
 
 #[test]
 fn everything_at_its_limit_at_once_is_stored() {
-    let draft = Draft {
-        title: Some("\u{1F600}".repeat(TITLE_CHARS_MAX)),
-        tags: (0..TAGS_MAX).map(|it| format!("{it:\u{1F600}>TAG_CHARS_MAX$}")).collect(),
-        metadata: Metadata::from([(
+    let draft = Draft::new("x".repeat(16 * 1024))
+        .with_title("\u{1F600}".repeat(TITLE_CHARS_MAX))
+        .with_tags((0..TAGS_MAX).map(|it| format!("{it:\u{1F600}>TAG_CHARS_MAX$}")))
+        .with_metadata(Metadata::from([(
             "k".to_owned(),
             MetadataValue::Text("v".repeat(METADATA_BYTES_MAX - 1)),
-        )]),
-        space: Some("\u{1F600}".repeat(SPACE_CHARS_MAX)),
-        session: Some("\u{1F600}".repeat(SESSION_CHARS_MAX)),
-        ..Draft::new("x".repeat(16 * 1024))
-    };
+        )]))
+        .with_space("\u{1F600}".repeat(SPACE_CHARS_MAX))
+        .with_session("\u{1F600}".repeat(SESSION_CHARS_MAX));
     check(draft).expect("it is stored");
 }
 
@@ -112,7 +110,7 @@ fn everything_at_its_limit_at_once_is_stored() {
 fn a_patch_is_checked_like_a_draft() {
     let mut world = World::new();
     let memory = world.add("fine");
-    let patch = Patch { kind: Some("Not Fine".to_owned()), ..Patch::default() };
+    let patch = Patch::default().with_kind("Not Fine");
     let error = world.store().update(memory, patch, at(0)).expect_err("it is refused");
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert_eq!(world.store().get(memory).expect("it is there").version, 1);

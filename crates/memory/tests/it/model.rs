@@ -33,7 +33,9 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => Just(Operation::Reopen),
         1 => Just(Operation::Rebuild),
         1 => (any::<bool>(), 0..4_u32).prop_map(|(purge, versions)| {
-            Operation::Compact(Compaction { purge, versions: NonZeroU32::new(versions) })
+            Operation::Compact(
+                Compaction::default().with_purge(purge).with_versions(NonZeroU32::new(versions)),
+            )
         }),
     ]
 }
@@ -61,7 +63,7 @@ impl Model {
         match operation {
             Operation::Add { text, space: number } => {
                 let (content, space) = (content(*text), space(*number));
-                let draft = Draft { space: Some(space.clone()), ..Draft::new(content.clone()) };
+                let draft = Draft::new(content.clone()).with_space(space.clone());
                 let same = self.memories.iter().find(|(_, it)| it.0 == content && it.1 == space);
                 match (store.add(draft, now).expect("valid"), same) {
                     (Added::Existing(memory), Some((id, _))) => assert_eq!(memory.id.get(), *id),
@@ -74,7 +76,7 @@ impl Model {
                 }
             }
             Operation::Update { id: number, text } => {
-                let patch = Patch { content: Some(content(*text)), ..Patch::default() };
+                let patch = Patch::default().with_content(content(*text));
                 let updated = store.update(id(*number), patch, now);
                 match self.memories.get_mut(number) {
                     None => assert!(matches!(updated, Err(Error::NotFound(_)))),

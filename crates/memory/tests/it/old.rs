@@ -10,9 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use waypost_memory::{
-    Compaction, Draft, LinkKind, MetadataValue, Patch, Reached, Store, StoreOptions, check,
-};
+use waypost_memory::{Compaction, Draft, LinkKind, MetadataValue, Patch, Reached, Store, check};
 
 use crate::crash::copy;
 use crate::world::{at, embedder, id, options};
@@ -25,24 +23,27 @@ fn data(version: &str) -> PathBuf {
 fn fill(store: &Store) {
     store.set_embedder(Some(embedder("test-model"))).expect("a model");
     for number in 1..=6 {
-        let draft = Draft {
-            title: (number == 2).then(|| "a title".to_owned()),
-            tags: vec![format!("tag{number}")],
-            metadata: [
-                ("text".to_owned(), MetadataValue::Text("ä".to_owned())),
-                ("number".to_owned(), MetadataValue::Integer(-number)),
-                ("half".to_owned(), MetadataValue::Float(0.5)),
-                ("yes".to_owned(), MetadataValue::Boolean(true)),
-            ]
-            .into(),
-            space: (number == 3).then(|| "team".to_owned()),
-            session: (number == 4).then(|| "morning".to_owned()),
-            ..Draft::new(format!("memory {number}"))
-        };
+        let mut draft = Draft::new(format!("memory {number}"))
+            .with_tags([format!("tag{number}")])
+            .with_metadata(
+                [
+                    ("text".to_owned(), MetadataValue::Text("ä".to_owned())),
+                    ("number".to_owned(), MetadataValue::Integer(-number)),
+                    ("half".to_owned(), MetadataValue::Float(0.5)),
+                    ("yes".to_owned(), MetadataValue::Boolean(true)),
+                ]
+                .into(),
+            );
+        match number {
+            2 => draft = draft.with_title("a title"),
+            3 => draft = draft.with_space("team"),
+            4 => draft = draft.with_session("morning"),
+            _ => {}
+        }
         store.add(draft, at(number)).expect("an add");
     }
     for text in ["memory one", "memory uno"] {
-        let patch = Patch { content: Some(text.to_owned()), ..Patch::default() };
+        let patch = Patch::default().with_content(text);
         store.update(id(1), patch, at(10)).expect("a change");
     }
     for kind in LinkKind::ALL {
@@ -78,10 +79,10 @@ fn write_the_store() {
     let folder = std::env::var("WAYPOST_TEST_WRITE_STORE").map(PathBuf::from);
     let temporary = TempDir::new().expect("a temporary folder");
     let dir = folder.unwrap_or_else(|_| temporary.path().join("store"));
-    let small = StoreOptions { log_segment_bytes: 1024, ..options() };
+    let small = options().with_log_segment_bytes(1024);
     let (store, _) = Store::open(&dir, small).expect("a new store");
     fill(&store);
-    store.compact(Compaction { purge: true, versions: None }).expect("a compaction");
+    store.compact(Compaction::default().with_purge(true)).expect("a compaction");
     let mut out = Vec::new();
     store.export(&mut out).expect("an export");
     fs::write(dir.with_extension("ndjson"), out).expect("a file");

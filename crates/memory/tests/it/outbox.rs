@@ -3,10 +3,10 @@
 use waypost_memory::{Draft, LinkKind, Notice};
 
 use crate::crash::image;
-use crate::world::{PURGE, World, open};
+use crate::world::{World, open, purge};
 
 fn noted(content: &str, note: &str) -> Draft {
-    Draft { note: Some(note.as_bytes().to_vec()), ..Draft::new(content) }
+    Draft::new(content).with_note(note.as_bytes().to_vec())
 }
 
 /// The notes that wait: as text, with the memory's title.
@@ -82,7 +82,7 @@ fn a_compaction_keeps_unpublished_notices_and_drops_the_rest() {
     let first = world.store().notices(1)[0].sequence;
     world.store().told(first);
     world.store().maintain().expect("upkeep");
-    world.store().compact(PURGE).expect("a compaction");
+    world.store().compact(purge()).expect("a compaction");
     // The text is gone for good; that there was a memory is told all the same.
     let expected = [both("kept", ""), ("of a link that is gone".to_owned(), None)];
     assert_eq!(waiting(&world), expected);
@@ -91,7 +91,7 @@ fn a_compaction_keeps_unpublished_notices_and_drops_the_rest() {
     let last = world.store().notices(100).last().expect("two wait").sequence;
     world.store().told(last);
     world.store().maintain().expect("upkeep");
-    world.store().compact(PURGE).expect("a compaction");
+    world.store().compact(purge()).expect("a compaction");
     world.close();
     for entry in std::fs::read_dir(world.folder("log")).expect("it is there") {
         let bytes = std::fs::read(entry.expect("an entry").path()).expect("it can be read");

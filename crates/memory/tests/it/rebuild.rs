@@ -5,10 +5,9 @@ use std::path::Path;
 
 use waypost_memory::{
     Compaction, Draft, ErrorKind, Filter, LinkKind, MemoryId, Patch, Reindex, SearchOptions, Store,
-    StoreOptions,
 };
 
-use crate::world::{PURGE, World, at, embedder, id, options};
+use crate::world::{World, at, embedder, id, options, purge};
 
 /// More than what opening indexes at once.
 const MANY: u64 = 3_000;
@@ -17,8 +16,8 @@ fn filled() -> World {
     let mut world = World::with_model();
     let now = world.now();
     let content = |it: u64| format!("memory {it} of group {} says {}", it % 7, "text ".repeat(20));
-    let drafts = (1..=MANY)
-        .map(|it| Draft { tags: vec![format!("group{}", it % 7)], ..Draft::new(content(it)) });
+    let drafts =
+        (1..=MANY).map(|it| Draft::new(content(it)).with_tags([format!("group{}", it % 7)]));
     for added in world.store().add_batch(drafts.collect(), now) {
         added.expect("an add");
     }
@@ -27,7 +26,7 @@ fn filled() -> World {
 }
 
 fn open_later(dir: &Path) -> Store {
-    let options = StoreOptions { index_later: true, ..options() };
+    let options = options().with_index_later(true);
     Store::open(dir, options).expect("the store opens").0
 }
 
@@ -96,8 +95,7 @@ fn writes_and_searches_continue_while_threads_build_the_index() {
         }
         scope.spawn(|| {
             for number in (1..=MANY).rev().step_by(10) {
-                let content = Some(format!("changed {number} meanwhile"));
-                let patch = Patch { content, ..Patch::default() };
+                let patch = Patch::default().with_content(format!("changed {number} meanwhile"));
                 store.update(id(number), patch, at(2)).expect("an update");
                 store.delete(id(number - 1), at(3)).expect("a deletion");
             }
@@ -140,7 +138,7 @@ fn a_store_that_ends_while_its_index_is_built_begins_again() {
 #[test]
 fn a_compaction_gives_back_what_deletions_and_churn_took() {
     let mut world = filled();
-    world.reopen_with(StoreOptions { state_rewrite_bytes_min: 0, ..options() });
+    world.reopen_with(options().with_state_rewrite_bytes_min(0));
     world.store().set_embedder(Some(embedder("test-model"))).expect("a model");
     let full = bytes(world.dir.path());
     let by_many = |each: &(dyn Fn(u64) + Sync)| {
@@ -151,9 +149,9 @@ fn a_compaction_gives_back_what_deletions_and_churn_took() {
         });
     };
     for round in 0..4 {
-        let (store, tags) = (world.store(), Some(vec![format!("round{round}")]));
+        let (store, tags) = (world.store(), [format!("round{round}")]);
         by_many(&|it| {
-            let patch = Patch { tags: tags.clone(), ..Patch::default() };
+            let patch = Patch::default().with_tags(tags.clone());
             store.update(id(it), patch, at(1)).expect("an update");
         });
     }
@@ -169,7 +167,7 @@ fn a_compaction_gives_back_what_deletions_and_churn_took() {
     let links = world.store().compact(Compaction::default()).expect("a compaction");
     assert!(links.bytes_after <= links.bytes_before);
     assert_eq!(world.export(), export);
-    world.store().compact(PURGE).expect("a compaction");
+    world.store().compact(purge()).expect("a compaction");
     world.store().maintain().expect("upkeep");
     let shrunk = bytes(world.dir.path());
     // How far the state has grown depends on how many changes shared a batch.
@@ -190,10 +188,10 @@ fn a_rebuilt_state_knows_that_the_last_records_were_compacted_away() {
     let now = world.now();
     world.store().link(one, two, LinkKind::RelatedTo, now).expect("both ends exist");
     assert!(world.store().unlink(one, two, LinkKind::RelatedTo, now).expect("it is there"));
-    world.store().compact(PURGE).expect("it drops the link");
+    world.store().compact(purge()).expect("it drops the link");
     world.close();
     fs::remove_dir_all(world.folder("state")).expect("it goes");
     world.reopen();
-    world.store().compact(PURGE).expect("the state has all of the log");
+    world.store().compact(purge()).expect("the state has all of the log");
     assert_eq!(world.add("three"), id(3));
 }

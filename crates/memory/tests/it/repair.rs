@@ -23,7 +23,7 @@ fn child() {
 }
 
 fn options() -> StoreOptions {
-    StoreOptions { free_bytes_min: 0, log_segment_bytes: 2048, ..StoreOptions::default() }
+    StoreOptions::default().with_free_bytes_min(0).with_log_segment_bytes(2048)
 }
 
 fn filled() -> tempfile::TempDir {
@@ -33,9 +33,9 @@ fn filled() -> tempfile::TempDir {
         let now = at(i64::try_from(number).expect("a small number"));
         store.add(Draft::new(format!("memory {number}")), now).expect("an add");
         if number % 3 == 0 {
-            let content = Some(format!("memory {number} again"));
+            let content = format!("memory {number} again");
             store
-                .update(id(number - 1), Patch { content, ..Patch::default() }, now)
+                .update(id(number - 1), Patch::default().with_content(content), now)
                 .expect("an update");
             store.link(id(number - 1), id(number), LinkKind::RelatedTo, now).expect("a link");
         }

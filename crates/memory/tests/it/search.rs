@@ -46,17 +46,16 @@ fn without_a_model_hybrid_is_lexical_and_semantic_says_what_to_do() {
 fn filters_work_inside_the_search() {
     let mut world = World::new();
     for number in 0..300 {
-        let draft =
-            Draft { kind: Some("noise".to_owned()), ..Draft::new(format!("needle {number}")) };
+        let draft = Draft::new(format!("needle {number}")).with_kind("noise");
         world.add_draft(draft);
     }
-    let wanted = world.add_draft(Draft {
-        kind: Some("signal".to_owned()),
-        tags: vec!["t".to_owned()],
-        space: Some("other".to_owned()),
-        created_at: Some(at(5)),
-        ..Draft::new(format!("{} needle", "padding ".repeat(50)))
-    });
+    let wanted = world.add_draft(
+        Draft::new(format!("{} needle", "padding ".repeat(50)))
+            .with_kind("signal")
+            .with_tags(["t"])
+            .with_space("other")
+            .with_created_at(at(5)),
+    );
     let filters = [
         Filter::default().with_kinds(["signal", "unknown"]),
         Filter::default().with_tags(["t"]),
@@ -75,10 +74,8 @@ fn filters_work_inside_the_search() {
 #[test]
 fn neighbours_in_a_session_lend_to_each_other() {
     let mut world = World::new();
-    let turn = |content: &str, session: &str, time: i64| Draft {
-        session: Some(session.to_owned()),
-        created_at: Some(at(time)),
-        ..Draft::new(content)
+    let turn = |content: &str, session: &str, time: i64| {
+        Draft::new(content).with_session(session).with_created_at(at(time))
     };
     let question = world.add_draft(turn("Which restaurant did you like?", "a", 10)).id;
     let answer = world.add_draft(turn("The one by the harbour", "a", 20)).id;
@@ -148,10 +145,10 @@ fn linked_memories_lend_a_little() {
 fn scores_add_up_and_stay_between_0_and_1() {
     let mut world = World::with_model();
     for number in 0..30 {
-        world.add_draft(Draft {
-            session: Some("s".to_owned()),
-            ..Draft::new(format!("The cat sat on mat {number} with a physician {}", number % 5))
-        });
+        world.add_draft(
+            Draft::new(format!("The cat sat on mat {number} with a physician {}", number % 5))
+                .with_session("s"),
+        );
     }
     world.embed_all();
     let now = world.now();
@@ -215,11 +212,12 @@ fn a_score_says_whether_anything_answers() {
 fn the_same_query_gives_the_same_bytes_after_reopening_and_rebuilding() {
     let mut world = World::with_model();
     for number in 0..120_u64 {
-        world.add_draft(Draft {
-            space: Some(format!("space {}", number % 3)),
-            session: (number % 2 == 0).then(|| format!("session {}", number % 5)),
-            ..Draft::new(format!("cat {} dog {} bird {}", number % 11, number % 7, number % 13))
-        });
+        let content = format!("cat {} dog {} bird {}", number % 11, number % 7, number % 13);
+        let mut draft = Draft::new(content).with_space(format!("space {}", number % 3));
+        if number % 2 == 0 {
+            draft = draft.with_session(format!("session {}", number % 5));
+        }
+        world.add_draft(draft);
     }
     let now = world.now();
     for number in (10..100).step_by(9) {
@@ -297,7 +295,7 @@ fn a_question_that_was_asked_before_sees_every_change() {
     world.embed_all();
     check(&world, "embedding", true);
     let now = world.now();
-    let retitled = Patch { title: Some("Roof".to_owned()), ..Patch::default() };
+    let retitled = Patch::default().with_title("Roof");
     world.store().update(second, retitled, now).expect("a valid patch");
     check(&world, "an update", true);
     world.store().link(first, third, LinkKind::Updates, now).expect("both are there");

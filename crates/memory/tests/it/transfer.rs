@@ -4,37 +4,39 @@ use waypost_memory::{
     Draft, ErrorKind, ImportIds, ImportOptions, Imported, LinkKind, MetadataValue, Patch,
 };
 
-use crate::world::{PURGE, World, at, id};
+use crate::world::{World, at, id, purge};
 
 fn filled() -> World {
     let mut world = World::new();
-    let a = world.add_draft(Draft {
-        title: Some("A \"title\"".to_owned()),
-        tags: vec!["x".to_owned(), "y".to_owned()],
-        metadata: [
-            ("float".to_owned(), MetadataValue::Float(2.0)),
-            ("int".to_owned(), MetadataValue::Integer(2)),
-            ("tiny".to_owned(), MetadataValue::Float(1e-300)),
-            // A reader that rounds each step gives its neighbour.
-            ("exact".to_owned(), MetadataValue::Float(2.974_775_561_277_169_5e-308)),
-        ]
-        .into(),
-        session: Some("s".to_owned()),
-        created_at: Some(at(-5)),
-        ..Draft::new("line\nline \u{1b}[31m ünï 🙂")
-    });
+    let a = world.add_draft(
+        Draft::new("line\nline \u{1b}[31m ünï 🙂")
+            .with_title("A \"title\"")
+            .with_tags(["x", "y"])
+            .with_metadata(
+                [
+                    ("float".to_owned(), MetadataValue::Float(2.0)),
+                    ("int".to_owned(), MetadataValue::Integer(2)),
+                    ("tiny".to_owned(), MetadataValue::Float(1e-300)),
+                    // A reader that rounds each step gives its neighbour.
+                    ("exact".to_owned(), MetadataValue::Float(2.974_775_561_277_169_5e-308)),
+                ]
+                .into(),
+            )
+            .with_session("s")
+            .with_created_at(at(-5)),
+    );
     let b = world.add("b");
     let long = world.add(&"long ".repeat(20_000));
     let gone = world.add("gone");
     let purged = world.add("purged");
     for text in ["b2", "b3"] {
         let now = world.now();
-        let patch = Patch { content: Some(text.to_owned()), ..Patch::default() };
+        let patch = Patch::default().with_content(text);
         world.store().update(b, patch, now).expect("a change");
     }
     let now = world.now();
     world.store().delete(purged, now).expect("a deletion");
-    world.store().compact(PURGE).expect("a purge");
+    world.store().compact(purge()).expect("a purge");
     world.store().delete(gone, now).expect("a deletion");
     world.store().link(a.id, b, LinkKind::CausedBy, now).expect("a link");
     world.store().link(long, a.id, LinkKind::Contradicts, now).expect("a link");
@@ -185,7 +187,7 @@ fn an_older_export_takes_nothing_back() {
     let (changed, gone) = (world.add("changed later"), world.add("deleted later"));
     let older = world.export();
     let now = world.now();
-    let patch = Patch { content: Some("changed".to_owned()), ..Patch::default() };
+    let patch = Patch::default().with_content("changed");
     world.store().update(changed, patch, now).expect("a change");
     world.store().delete(gone, now).expect("a deletion");
     let before = world.export();
@@ -288,7 +290,7 @@ fn a_version_far_above_the_previous_one_is_refused_and_changed_memories_are_impo
     let wanted: Vec<_> = wanted.iter().map(|(line, it)| (*line, &**it, false)).collect();
     assert_eq!(problems(&imported), wanted);
     let now = world.now();
-    let patch = Patch { content: Some("changed".to_owned()), ..Patch::default() };
+    let patch = Patch::default().with_content("changed");
     let changed = world.store().update(id(4), patch, now).expect("there is room");
     assert_eq!(changed.version, 2 * GAP + 1);
     world.reopen();
@@ -310,7 +312,7 @@ fn the_largest_version_is_exported_and_imported() {
     let mut world = World::new();
     assert_eq!(problems(&import_with(&world, &file(&lines), ImportIds::Keep)), []);
     let now = world.now();
-    let patch = Patch { content: Some("after".to_owned()), ..Patch::default() };
+    let patch = Patch::default().with_content("after");
     let error = world.store().update(id(1), patch, now).expect_err("it is the largest");
     assert!(error.to_string().contains("4294967295, the last one possible"), "{error}");
     let exported = world.export();
@@ -356,7 +358,7 @@ fn ids_far_above_those_in_use_are_refused_or_mapped() {
 fn only_a_file_that_has_the_newest_version_continues_a_memory() {
     let stored = || {
         let mut world = World::new();
-        world.add_draft(Draft { space: Some("hr".to_owned()), ..Draft::new("secret") });
+        world.add_draft(Draft::new("secret").with_space("hr"));
         world.add("beside");
         world
     };

@@ -42,14 +42,14 @@ fn a_changed_text_needs_a_new_vector_and_a_changed_tag_does_not() {
     let memory = world.add("about cats");
     world.embed_all();
     let now = world.now();
-    let tag = Patch { tags: Some(vec!["t".to_owned()]), ..Patch::default() };
+    let tag = Patch::default().with_tags(["t"]);
     assert!(world.store().update(memory, tag, now).expect("a change").embedded);
-    let text = Patch { content: Some("about cars".to_owned()), ..Patch::default() };
+    let text = Patch::default().with_content("about cars");
     assert!(!world.store().update(memory, text, now).expect("a change").embedded);
     assert_eq!(counts(&world), (0, 1));
     world.embed_all();
     assert_eq!(world.found("automobile"), [memory]);
-    let back = Patch { content: Some("about cats".to_owned()), ..Patch::default() };
+    let back = Patch::default().with_content("about cats");
     world.store().update(memory, back, now).expect("a change");
     world.reopen();
     world.store().set_embedder(Some(embedder("test-model"))).expect("a model");
@@ -66,7 +66,7 @@ fn a_memory_that_changes_while_it_is_embedded_keeps_waiting() {
     let model = Embedder {
         embed: Arc::new(move |texts: &[&str]| {
             if counted.fetch_add(1, Ordering::SeqCst) == 0 {
-                let patch = Patch { content: Some("after".to_owned()), ..Patch::default() };
+                let patch = Patch::default().with_content("after");
                 inner.store().update(memory, patch, at(1)).map_err(|it| it.to_string())?;
             }
             Ok(texts.iter().map(|it| embed(it)).collect())
@@ -183,7 +183,7 @@ fn vectors_too_short_for_a_direction_are_refused() {
 #[test]
 fn a_title_of_its_own_is_embedded_with_the_content() {
     let mut world = World::with_model();
-    let titled = Draft { title: Some("kitten".to_owned()), ..Draft::new("on the roof") };
+    let titled = Draft::new("on the roof").with_title("kitten");
     let cat = world.add_draft(titled).id;
     world.add("tax forms");
     world.embed_all();
@@ -221,7 +221,7 @@ fn what_changed_last_is_embedded_before_a_backlog() {
         world.add(&format!("imported {number}"));
     }
     let now = world.now();
-    let text = Patch { content: Some("an old note, corrected".to_owned()), ..Patch::default() };
+    let text = Patch::default().with_content("an old note, corrected");
     world.store().update(old, text, now).expect("a change");
     let new = world.add("a new note");
     let step = world.store().embed_pending(2).expect("a model that works");

@@ -11,7 +11,9 @@ use waypost_memory::{
 };
 
 /// Removes the texts of deleted memories.
-pub(crate) const PURGE: Compaction = Compaction { purge: true, versions: None };
+pub(crate) fn purge() -> Compaction {
+    Compaction::default().with_purge(true)
+}
 
 pub(crate) const DIMENSIONS: usize = 32;
 
@@ -102,7 +104,7 @@ impl World {
 }
 
 pub(crate) fn options() -> StoreOptions {
-    StoreOptions { free_bytes_min: 0, ..StoreOptions::default() }
+    StoreOptions::default().with_free_bytes_min(0)
 }
 
 pub(crate) fn open(dir: &Path) -> (Store, OpenReport) {

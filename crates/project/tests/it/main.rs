@@ -49,14 +49,14 @@ impl Case {
     fn resolve(&self) -> Result<Settings> {
         let project = Project::find(self.folder.path())?;
         let names: Vec<String> = self.variables.keys().cloned().collect();
-        Settings::resolve(&Sources {
-            project: &project,
-            current_dir: Path::new("/current"),
-            flags: &self.flags,
-            environment: &|name| self.variables.get(name).cloned(),
-            variables: &names,
-            trust_project: self.is_trusted,
-        })
+        Settings::resolve(
+            &Sources::new(&project, Path::new("/current"), &|name| {
+                self.variables.get(name).cloned()
+            })
+            .with_flags(&self.flags)
+            .with_variables(&names)
+            .with_trust_project(self.is_trusted),
+        )
     }
 
     /// The line and the message of the error in the file.

@@ -150,14 +150,6 @@ fn limits_that_do_not_go_together_are_refused() {
 fn a_user_without_a_home_keeps_models_beside_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let project = Project::at(folder.path()).unwrap();
-    let settings = Settings::resolve(&Sources {
-        project: &project,
-        current_dir: folder.path(),
-        flags: &[],
-        environment: &|_| None,
-        variables: &[],
-        trust_project: false,
-    })
-    .unwrap();
+    let settings = Settings::resolve(&Sources::new(&project, folder.path(), &|_| None)).unwrap();
     assert_eq!(settings.model.cache_dir, project.dir().join("data/models"));
 }

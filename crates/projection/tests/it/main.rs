@@ -9,7 +9,7 @@ use waypost_projection::{
     Error, MARKED, Options, Tree, Unusable, Write, boot_id, remove_leftovers, set_aside,
 };
 
-const OPTIONS: Options = Options { cache_bytes: 8 << 20, value_version: 1 };
+const OPTIONS: Options = Options::new(1).with_cache_bytes(8 << 20);
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder")
@@ -138,7 +138,7 @@ fn other_versions_and_changed_values_are_damage() {
     tree.write(vec![row(1, "x")]).unwrap();
     tree.close().unwrap();
     drop(tree);
-    let newer = Options { value_version: 2, ..OPTIONS };
+    let newer = Options::new(2).with_cache_bytes(8 << 20);
     let tree = Tree::open(&dir, &newer, &boot_id()).unwrap().unwrap();
     assert!(matches!(tree.get(b"k00001"), Err(Error::Damaged(why)) if why.contains("version")));
     assert!(tree.verify().is_err());

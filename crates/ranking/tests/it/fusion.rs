@@ -88,8 +88,8 @@ fn feedback_adds_what_the_first_results_have_in_common() {
     let query = analyzer.query("sourdough");
     let search = TextSearch::new(&parts, &query, Bm25::default());
     let first = search.top(5);
-    let wider = Feedback { terms: 6, ..Feedback::default() }.expand(&search, &first);
-    assert_eq!(wider, Feedback { terms: 6, ..Feedback::default() }.expand(&search, &first));
+    let wider = Feedback::default().with_terms(6).expand(&search, &first);
+    assert_eq!(wider, Feedback::default().with_terms(6).expand(&search, &first));
     assert!(wider.terms()[0].weight > 1.0 && wider.terms()[0].term == "sourdough");
     assert!(wider.terms()[1..].iter().all(|term| term.weight > 0.0 && term.weight <= 0.2));
     let found: Vec<u64> =
@@ -108,7 +108,10 @@ fn vector_feedback_moves_towards_the_first_results() {
     index.insert(slots.assign(1), &[0.6, 0.8]).unwrap();
     let parts = [VectorPart { slots: &slots, index: &index, filter: None }];
     let search = VectorSearch::new(&parts, &[1.0, 0.0]).unwrap();
-    let moved = VectorFeedback { documents: 1, weight: 0.5 }.expand(&search, &search.top(1).hits);
+    let moved = VectorFeedback::default()
+        .with_documents(1)
+        .with_weight(0.5)
+        .expand(&search, &search.top(1).hits);
     assert!((moved[0] - 1.3).abs() < 1e-3 && (moved[1] - 0.4).abs() < 1e-3);
 }
 

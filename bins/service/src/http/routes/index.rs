@@ -122,7 +122,9 @@ pub(super) async fn compact(
 ) -> Result<Response, Failure> {
     let body = whole(&app, request).await?;
     let asked: api::CompactRequest = api::parse_optional_body(&body.bytes)?;
-    let what = Compaction { purge: true, versions: asked.versions.and_then(NonZeroU32::new) };
+    let what = Compaction::default()
+        .with_purge(true)
+        .with_versions(asked.versions.and_then(NonZeroU32::new));
     let slot = app.streams.slot().await?;
     let store = app.whole(&caller)?.store;
     let measured = Arc::clone(&app);
