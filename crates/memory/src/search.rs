@@ -1,4 +1,4 @@
-//! Finding memories: words and meaning, then what stands beside them, then links.
+//! Search: ranks memories by lexical and semantic score, then by the session and the links of each.
 
 mod answerable;
 mod answers;
@@ -14,7 +14,7 @@ use waypost_ranking::{
 
 use self::answers::{Answers, Question};
 use self::beside::{Scope, add_beside, demote_superseded, lend_in_sessions, lend_over_links};
-use self::candidates::{Scoring, Wishes};
+use self::candidates::{Bonuses, Scoring};
 use self::finish::{Ranking, finish};
 use crate::check;
 use crate::index::Index;
@@ -44,7 +44,7 @@ impl Searcher {
         Self { records, index, embedding, params, answers: Answers::default() }
     }
 
-    /// Lets go of all texts of remembered answers.
+    /// Clears the cache of results, which contains texts.
     pub(crate) fn forget(&self) {
         self.answers.forget();
     }
@@ -70,7 +70,7 @@ impl Searcher {
         drop(view);
         let mut hits = Vec::with_capacity(found.hits.len());
         for ranked in found.hits {
-            // One that was deleted meanwhile is no hit.
+            // The memory may have been deleted since it was ranked.
             let Some(head) = self.records.live_head(ranked.id)? else { continue };
             let Some(body) = self.records.body(ranked.id, head.version)? else { continue };
             let mut memory = Memory::of(ranked.id, head.version, head.updated_at, body);
@@ -88,7 +88,7 @@ impl Searcher {
         Ok(result)
     }
 
-    /// The mode that is possible and the query's vector with its model's hash.
+    /// The mode that the search can use, and the query's vector with the hash of its model.
     #[expect(clippy::type_complexity, reason = "a vector and whose it is, used once")]
     fn embed_for(
         &self,
@@ -189,7 +189,7 @@ impl Searcher {
         let scoring = Scoring {
             view,
             spaces: &scope.spaces,
-            wishes: Wishes { params, given: &first, cues: Cues::wanted_by(query) },
+            bonuses: Bonuses { params, given: &first, cues: Cues::wanted_by(query) },
             text: &text,
             vectors: vectors.as_ref(),
             lexical_range: Range::from_zero(&lexical),
@@ -211,12 +211,13 @@ impl Searcher {
     }
 }
 
-/// From the least similar of all vectors to the best one found.
+/// The range from the lowest similarity of any vector to the highest one found.
 fn semantic_range(least: f32, found: &[waypost_ranking::Hit]) -> Range {
     Range { low: least, ..Range::min_max(found) }
 }
 
-/// The shares of words and meaning: where one of them has nothing to say the other has all.
+/// The weights of the lexical and the semantic score. If a search has only one of them, that one
+/// gets the whole weight.
 fn weights(params: &SearchParams, lexical: bool, semantic: bool) -> (f64, f64) {
     match (lexical, semantic) {
         (true, true) => (params.lexical_weight, params.semantic_weight),

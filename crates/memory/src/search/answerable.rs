@@ -1,42 +1,44 @@
-//! How likely a search found an answer at all, whatever the order of its hits is.
+//! The probability that a search found an answer, independent of the order of its hits.
 //!
 //! A logistic regression (John Platt: *Probabilistic Outputs for Support Vector Machines*, 1999)
-//! over what the ranking has computed anyway. Its weights are rounded; docs/quality.md says how
-//! they were chosen.
+//! over values that the ranking computes anyway. Its weights are rounded; docs/quality.md describes
+//! how they were chosen.
 
 use super::candidates::{Candidate, Scoring};
 
-/// The coverage is that of the best of so many hits.
+/// The number of first hits whose best coverage counts.
 pub(super) const COVERAGE_HITS: usize = 3;
-/// The lead is the best hit's over the one in this place.
+/// The position of the hit over which the lead of the best one is measured, from 1.
 pub(super) const LEAD_HITS: usize = 5;
 
-/// Cosines of unrelated texts are below the first, cosines of a question and its answer mostly
-/// above the second.
+/// Cosines of unrelated texts are below the first value; cosines of a question and its answer are
+/// mostly above the second.
 const CLOSENESS: [f64; 2] = [0.25, 0.55];
 
-/// What tells an answer from the best of what is there. Each is 0 to 1.
+/// The features of the regression, each from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Evidence {
     words: Option<Words>,
-    /// Where the highest cosine is between unrelated and answering texts.
+    /// The position of the highest cosine between unrelated (0) and answering (1) texts.
     closeness: Option<f64>,
-    /// The share of its ranking score by which the best hit is ahead of the fifth.
+    /// How much lower the score of the fifth hit is, as a share of the best hit's score.
     lead: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Words {
-    /// The share of the query, by inverse document frequency, that one of the first hits has.
+    /// The largest share of the query's terms, weighted by inverse document frequency, that one of
+    /// the first hits contains.
     coverage: f64,
-    /// The share of the query, by inverse document frequency, that any memory has.
+    /// The share of the query's terms, weighted in the same way, that occur in any memory.
     known: f64,
 }
 
-/// The probability that these hits, best first, answer the query; each with its ranking score.
+/// The probability that these hits answer the query. They are sorted, best first; each has its
+/// ranking score.
 pub(super) fn answerable(scoring: &Scoring<'_>, hits: &[(f64, &Candidate)]) -> f64 {
     let Some((best, first)) = hits.first().copied() else { return 0.0 };
-    let query = scoring.wishes.given;
+    let query = scoring.bonuses.given;
     let words = scoring.by_words.then(|| Words {
         coverage: hits
             .iter()
@@ -46,7 +48,7 @@ pub(super) fn answerable(scoring: &Scoring<'_>, hits: &[(f64, &Candidate)]) -> f
         known: f64::from(query.known()),
     });
     let nearest = scoring.semantic.first().map(|it| f64::from(it.score));
-    // Of a memory without a vector only the words are known.
+    // If the best hit has no vector, the cosine of another one says nothing about it.
     let nearest = nearest.filter(|_| first.semantic.is_some() || words.is_none());
     let [unrelated, answering] = CLOSENESS;
     let closeness = nearest.map(|it| (it - unrelated) / (answering - unrelated));

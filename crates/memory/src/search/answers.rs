@@ -1,10 +1,10 @@
-//! The last answers, for callers that repeat a query: a page that is reloaded, an agent in its next
-//! step. With 100,000 memories, an answer from here takes 8 µs, and ranking again about 3 ms: more
-//! than the 1.5 ms that a repeated query may take over HTTP (`docs/benchmarks.md`).
+//! A cache of results, for callers that repeat a query: a reloaded page, the next step of an agent.
+//! With 100,000 memories, a cached result takes 8 µs and ranking takes about 3 ms, more than the
+//! 1.5 ms that a repeated query may take over HTTP (`docs/benchmarks.md`).
 //!
-//! An answer depends on the query, the options, the model, and on what the index and the state
-//! hold. Every write changes the index after the state and before it is answered, so an answer is
-//! given again only while the index has not been changed since it was ranked.
+//! A result depends on the query, the options, the model, the index and the state. Every write
+//! changes the index after the state and before it is acknowledged, so a cached result is valid as
+//! long as the index has not changed since the result was ranked.
 
 use std::collections::VecDeque;
 
@@ -12,17 +12,17 @@ use parking_lot::Mutex;
 
 use crate::{Memory, SearchOptions, SearchResult};
 
-/// So many answers are remembered.
+/// Maximum number of cached results.
 const ANSWERS_MAX: usize = 64;
-/// An answer with more text is not: together they take 4 MiB at most.
+/// Maximum text of a cached result: all results together take at most 4 MiB.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
-/// What was asked.
+/// A query with everything that its result depends on, except for the index.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Question<'a> {
     pub(super) query: &'a str,
     pub(super) options: &'a SearchOptions,
-    /// The hash of the model that made the query's vector, if it has one.
+    /// The hash of the model that computed the query's vector, if there is one.
     pub(super) model: Option<[u8; 16]>,
 }
 
@@ -34,12 +34,12 @@ struct Answer {
     result: SearchResult,
 }
 
-/// Answers that were ranked at one count of changes of the index, the latest last.
+/// Results that were ranked at the same number of changes of the index, the newest last.
 #[derive(Debug, Default)]
 pub(crate) struct Answers(Mutex<(u64, VecDeque<Answer>)>);
 
 impl Answers {
-    /// The answer, if it was given before and the index has been changed `changes` times still.
+    /// The cached result, if it was ranked when the index had changed `changes` times.
     pub(super) fn find(&self, question: Question<'_>, changes: u64) -> Option<SearchResult> {
         let kept = self.0.lock();
         let (at, answers) = &*kept;
@@ -47,15 +47,15 @@ impl Answers {
         same.map(|it| it.result.clone())
     }
 
-    /// Lets go of all texts.
+    /// Clears the cache.
     pub(crate) fn forget(&self) {
         self.0.lock().1.clear();
     }
 
-    /// Remembers an answer that was ranked when the index had been changed `changes` times.
+    /// Caches a result that was ranked when the index had changed `changes` times.
     pub(super) fn keep(&self, question: Question<'_>, changes: u64, result: &SearchResult) {
         let bytes: usize = result.hits.iter().map(|it| bytes(&it.memory)).sum();
-        // What explains itself is asked for once.
+        // Explained results are requested only once.
         if question.options.explain || bytes + question.query.len() > ANSWER_BYTES_MAX {
             return;
         }
@@ -88,7 +88,7 @@ impl Answer {
     }
 }
 
-/// Bytes that a memory's texts take, about.
+/// The approximate size of a memory's texts in bytes.
 fn bytes(memory: &Memory) -> usize {
     let tags: usize = memory.tags.iter().map(String::len).sum();
     let metadata: usize = memory
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(answers.find(question("cat", &other), 7), None);
         let by_meaning = Question { model: Some([1; 16]), ..question("cat", &options) };
         assert_eq!(answers.find(by_meaning, 7), None);
-        // One that was ranked before the last change comes too late.
+        // A result that was ranked before the last change is not cached.
         answers.keep(question("dog", &options), 8, &nothing);
         answers.keep(question("cat", &options), 7, &nothing);
         assert_eq!(answers.find(question("cat", &options), 7), None);

@@ -1,4 +1,5 @@
-//! What stands beside a candidate: its session, its links, and the memories that update it.
+//! The memories related to a candidate: neighbours in its session, linked memories, and memories
+//! that update it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -9,21 +10,21 @@ use super::candidates::{Candidate, Candidates, Scored, Scoring};
 use crate::index::view::{Condition, Space, View};
 use crate::{LinkKind, MemoryId, SearchParams};
 
-/// A memory keeps this share of its score for each step that newer ones are ahead of it.
+/// The share of its score that a memory keeps for each newer memory in its chain of updates.
 const SUPERSEDED_SHARE: f64 = 0.75;
-/// Chains of updates are followed so far.
+/// The maximum number of steps along a chain of updates.
 const UPDATE_STEPS_MAX: u32 = 16;
-/// A memory is lent something by so many linked ones at most, those with the lowest ids.
+/// The maximum number of links of one kind that are followed, those with the lowest ids first.
 const LINKED_MAX: usize = 64;
 
-/// The spaces that a search looks into, and what it asks of their memories.
+/// The spaces that a search covers, and the filter on their memories.
 pub(super) struct Scope<'a> {
     pub(super) spaces: Vec<&'a Space>,
     pub(super) condition: Condition,
 }
 
 impl Scope<'_> {
-    /// Where a memory is, if it is in scope.
+    /// The part and slot of a memory, if it is in scope.
     pub(super) fn place(&self, view: &View, id: MemoryId) -> Option<(u32, Slot)> {
         let (_, space, slot) = view.place(id)?;
         let part = self.spaces.iter().position(|it| std::ptr::eq(*it, space))?;
@@ -31,10 +32,10 @@ impl Scope<'_> {
     }
 }
 
-/// How many neighbours lend to each side.
+/// The number of neighbours on each side that contribute to a score.
 const AROUND: usize = 2;
 
-/// The memories around one in its session: those before, nearest first, and those after.
+/// The neighbours of a memory in its session: those before it and those after it, nearest first.
 fn around(space: &Space, slot: Slot, id: MemoryId) -> Option<[[Option<MemoryId>; AROUND]; 2]> {
     let fact = space.fact(slot)?;
     let members = space.sessions.get(&fact.session?)?;
@@ -45,16 +46,16 @@ fn around(space: &Space, slot: Slot, id: MemoryId) -> Option<[[Option<MemoryId>;
     Some([std::array::from_fn(|_| before.next()), std::array::from_fn(|_| after.next())])
 }
 
-/// The kinds of links that lend.
+/// The kinds of links that contribute to a score.
 const LENDING: [LinkKind; 2] = [LinkKind::PartOf, LinkKind::RelatedTo];
 
-/// The memories that may lend to one or be lent something by it, over links.
+/// The memories whose score contributes to that of a memory over links, and the reverse.
 fn linked(view: &View, id: MemoryId) -> impl Iterator<Item = MemoryId> + '_ {
     LENDING.into_iter().flat_map(move |kind| view.graph.linked_by(id, kind).take(LINKED_MAX))
 }
 
-/// Adds what may be lent something: neighbours in sessions, linked memories, and the memories that
-/// update a candidate.
+/// Adds the memories to whose score a candidate contributes: neighbours in sessions, linked
+/// memories, and memories that update a candidate.
 pub(super) fn add_beside(
     view: &View,
     scope: &Scope<'_>,
@@ -87,14 +88,15 @@ pub(super) fn add_beside(
     candidates.add(new);
 }
 
-/// Words lend, meaning does not: a text near in meaning says so itself, but the word that a
-/// question shares with a conversation often stands a turn before its answer or after it.
+/// Adds a share of the neighbours' lexical scores to each candidate. Semantic scores are not
+/// shared: the vector of an answer is itself close to the question, but the words that the question
+/// shares with a conversation often occur in the turn before or after the answer.
 pub(super) fn lend_in_sessions(
     scope: &Scope<'_>,
     scoring: &Scoring<'_>,
     candidates: &mut Candidates,
 ) {
-    let params = scoring.wishes.params;
+    let params = scoring.bonuses.params;
     let weights: [f64; AROUND] = params.neighbour_weights;
     let words = |id: Option<MemoryId>, all: &Candidates| {
         id.and_then(|it| all.get(it)).map_or(0.0, |it| scoring.words(it.lexical))
@@ -136,14 +138,14 @@ pub(super) fn lend_over_links(view: &View, params: &SearchParams, candidates: &m
     }
 }
 
-/// A memory that updates another takes over what that one has, and the other goes below it.
+/// Raises a memory that updates another to the score of that one, and ranks the other below it.
 pub(super) fn demote_superseded(view: &View, candidates: &mut Candidates) {
     let updated: Vec<(MemoryId, MemoryId)> = candidates
         .iter()
         .filter(|candidate| candidate.is_linked)
         .flat_map(|it| view.graph.updaters(it.id).map(|updater| (it.id, updater)))
         .filter(|(_, updater)| candidates.get(*updater).is_some())
-        // In a circle nothing is the newest: its members stay level with each other.
+        // A cycle has no newest memory, so its members keep their scores.
         .filter(|(id, updater)| !view.graph.updates_transitively(*id, *updater, UPDATE_STEPS_MAX))
         .collect();
     let mut steps: BTreeMap<MemoryId, u32> = BTreeMap::new();

@@ -1,11 +1,11 @@
-//! What may become a hit, and what words, meaning and wording give it.
+//! Candidates, and their scores from terms, vectors and cues.
 
 use waypost_ranking::{Cues, Hit, Range, Slot, TextSearch, VectorSearch, substance};
 
 use crate::index::view::{Space, View};
 use crate::{MemoryId, SearchParams};
 
-/// What is known of a memory that may become a hit.
+/// A memory that may become a hit, and its scores.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) id: MemoryId,
@@ -13,11 +13,11 @@ pub(super) struct Candidate {
     pub(super) slot: Slot,
     pub(super) lexical: f32,
     pub(super) semantic: Option<f32>,
-    /// What the words weigh: for a memory that has no vector yet they stand for its meaning, too.
+    /// The weight of the lexical score, with the semantic weight added if the memory has no vector.
     pub(super) lexical_weight: f64,
-    /// What words and meaning give together.
+    /// The weighted sum of the lexical and the semantic score.
     pub(super) base: f64,
-    /// What it has for its wording and its title, whatever the words are.
+    /// The bonuses for its cues, its length and its title.
     pub(super) cues: f64,
     /// Whether it is a question.
     pub(super) asks: bool,
@@ -25,11 +25,12 @@ pub(super) struct Candidate {
     pub(super) is_linked: bool,
     pub(super) neighbours: f64,
     pub(super) links: f64,
-    /// The factor that newer memories leave it.
+    /// The factor by which newer memories that update it reduce its score.
     pub(super) superseded: f64,
-    /// What it is lifted by the memories that it updates.
+    /// The amount added so that it ranks no lower than the memories that it updates.
     pub(super) lifted: f64,
-    /// Whether words or meaning found it, not only what is beside it.
+    /// Whether the lexical or the semantic search found it; otherwise it is only related to one
+    /// that was found.
     pub(super) found: bool,
 }
 
@@ -39,7 +40,7 @@ impl Candidate {
     }
 }
 
-/// Candidates, in order of their ids.
+/// Candidates, sorted by id.
 #[derive(Debug, Default)]
 pub(super) struct Candidates(Vec<Candidate>);
 
@@ -56,7 +57,7 @@ impl Candidates {
         self.place(id).map(|at| &mut self.0[at])
     }
 
-    /// Adds some that are not there.
+    /// Adds candidates whose ids are new.
     pub(super) fn add(&mut self, more: impl IntoIterator<Item = Candidate>) {
         let before = self.0.len();
         self.0.extend(more);
@@ -70,16 +71,16 @@ impl Candidates {
     }
 }
 
-/// What a query wants of a text beside its words.
-pub(super) struct Wishes<'a> {
+/// The bonuses that a query grants to texts, in addition to the scores of its terms and vector.
+pub(super) struct Bonuses<'a> {
     pub(super) params: &'a SearchParams,
-    /// The query as it was given, without feedback: what a title is compared with.
+    /// The original query without feedback, which is compared with titles.
     pub(super) given: &'a TextSearch<'a>,
     pub(super) cues: Cues,
 }
 
-impl Wishes<'_> {
-    fn granted(&self, part: u32, slot: Slot, cues: Cues, length: u32) -> f64 {
+impl Bonuses<'_> {
+    fn bonus(&self, part: u32, slot: Slot, cues: Cues, length: u32) -> f64 {
         let params = self.params;
         let has = |it: bool, weight: f64| if it { weight } else { 0.0 };
         params.substance_weight * f64::from(substance(length))
@@ -89,7 +90,7 @@ impl Wishes<'_> {
     }
 }
 
-/// A memory, where it is, and the scores that a search has given it already.
+/// A memory, its place in the index, and the scores that are already computed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scored {
     id: MemoryId,
@@ -100,26 +101,26 @@ pub(super) struct Scored {
 }
 
 impl Scored {
-    /// One that no search has given a score.
+    /// A memory without computed scores.
     pub(super) fn not(id: MemoryId, (part, slot): (u32, Slot)) -> Self {
         Self { id, part, slot, lexical: None, semantic: None }
     }
 }
 
-/// The two searches and how their scores become shares.
+/// The lexical and the semantic search, and how their scores are normalised and weighted.
 pub(super) struct Scoring<'a> {
     pub(super) view: &'a View,
     pub(super) spaces: &'a [&'a Space],
-    pub(super) wishes: Wishes<'a>,
+    pub(super) bonuses: Bonuses<'a>,
     pub(super) text: &'a TextSearch<'a>,
     pub(super) vectors: Option<&'a VectorSearch<'a>>,
     pub(super) lexical_range: Range,
     pub(super) semantic_range: Range,
     pub(super) lexical_weight: f64,
     pub(super) semantic_weight: f64,
-    /// Whether words are searched for, found or not.
+    /// Whether the lexical search runs.
     pub(super) by_words: bool,
-    /// What words and meaning found, best first.
+    /// The hits of the lexical search, best first.
     pub(super) lexical: &'a [Hit],
     pub(super) semantic: &'a [Hit],
 }
@@ -143,7 +144,7 @@ impl Scoring<'_> {
             semantic,
             lexical_weight,
             base: lexical_weight * self.words(lexical) + self.semantic_share(semantic),
-            cues: fact.map_or(0.0, |it| self.wishes.granted(part, slot, it.cues, it.length)),
+            cues: fact.map_or(0.0, |it| self.bonuses.bonus(part, slot, it.cues, it.length)),
             asks: fact.is_some_and(|it| it.cues.asks),
             is_linked: self.view.graph.has_links(id),
             neighbours: 0.0,
@@ -154,7 +155,7 @@ impl Scoring<'_> {
         }
     }
 
-    /// What words or meaning found; their scores are not computed again.
+    /// The hits of both searches as candidates. Their scores are not computed again.
     pub(super) fn candidates(&self) -> Candidates {
         let scored = |hit: &Hit| {
             let id = MemoryId::new(hit.id)?;
@@ -183,9 +184,8 @@ impl Scoring<'_> {
         Candidates(all.iter().map(|it| self.candidate(it, true)).collect())
     }
 
-    /// What the words weigh in a memory with this similarity. One without a vector is not known to
-    /// be dissimilar: its weights are shared out among the signals that it has, as they are in a
-    /// search by words alone.
+    /// The weight of the lexical score of a memory with this similarity. A memory without a vector
+    /// is not necessarily dissimilar: its lexical score gets both weights, as in a lexical search.
     fn lexical_weight_of(&self, semantic: Option<f32>) -> f64 {
         match semantic {
             None if self.lexical_weight > 0.0 => self.lexical_weight + self.semantic_weight,
@@ -193,9 +193,9 @@ impl Scoring<'_> {
         }
     }
 
-    /// What the words alone say, 0 to 1.
+    /// The normalised lexical score, 0 to 1.
     pub(super) fn words(&self, score: f32) -> f64 {
-        // Without a matching term there is nothing, whatever the range is.
+        // Without a matching term the score is 0, whatever the range is.
         if score > 0.0 { f64::from(self.lexical_range.apply(score)) } else { 0.0 }
     }
 

@@ -1,4 +1,4 @@
-//! From candidates to hits, and why.
+//! Turns candidates into hits and explains their scores.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use super::candidates::{Candidate, Candidates, Scoring};
 use crate::index::view::View;
 use crate::{HitExplanation, Link, LinkKind, MemoryId, SearchOptions, Signal};
 
-/// An explanation shows so many links at most.
+/// Maximum number of links in an explanation.
 const LINKS_EXPLAINED_MAX: usize = 100;
 
-/// A memory that is a hit, without its content.
+/// A hit without the content of its memory.
 #[derive(Debug)]
 pub(super) struct Ranked {
     pub(super) id: MemoryId,
@@ -23,15 +23,15 @@ pub(super) struct Ranked {
     pub(super) explanation: Option<HitExplanation>,
 }
 
-/// The hits, best first, and how likely they answer the query.
+/// The hits, best first, and the probability that they answer the query.
 #[derive(Debug)]
 pub(super) struct Ranking {
     pub(super) answerable: f64,
     pub(super) hits: Vec<Ranked>,
 }
 
-/// Sorts, brings scores into 0 to 1, cuts and explains. The best hit's score is the probability of
-/// an answer, the others' are in proportion to their ranking scores.
+/// Sorts the candidates, scales scores to 0 to 1, applies the limit and explains. The score of the
+/// best hit is the probability of an answer; the other scores are in proportion to it.
 pub(super) fn finish(
     view: &View,
     text: &TextSearch<'_>,
@@ -55,7 +55,7 @@ pub(super) fn finish(
     scored.sort_unstable_by(by_rank);
     let answerable = answerable(scoring, &scored);
     let best = scored.first().map_or(0.0, |(score, _)| *score);
-    // What one unit of a ranking score is in the scores of this answer.
+    // The factor from ranking scores to the scores of this result.
     let unit = if best > 0.0 { answerable / best } else { 0.0 };
     let hits = scored
         .into_iter()
@@ -126,7 +126,7 @@ fn explain(
     HitExplanation { signals, matched_terms: matched_terms.into_iter().collect(), links }
 }
 
-/// The place of a memory among some hits, from 1.
+/// The rank of a memory among hits, from 1.
 fn rank_of(id: MemoryId, hits: &[Hit]) -> Option<u32> {
     hits.iter().position(|hit| hit.id == id.get()).map(|at| at as u32 + 1)
 }
