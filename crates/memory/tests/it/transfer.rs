@@ -43,6 +43,14 @@ fn filled() -> World {
     world
 }
 
+/// A new store that imports the export of `world` exports the same.
+fn assert_round_trip(world: &World) {
+    let exported = world.export();
+    let target = World::new();
+    assert_eq!(import_with(&target, &exported, ImportIds::Keep).problems, []);
+    assert_eq!(target.export(), exported);
+}
+
 #[test]
 fn a_round_trip_into_an_empty_store_is_identical() {
     let source = filled();
@@ -295,10 +303,7 @@ fn a_version_far_above_the_previous_one_is_refused_and_changed_memories_are_impo
     assert_eq!(changed.version, 2 * GAP + 1);
     world.reopen();
     assert_eq!(world.store().get(id(4)).expect("it is there").content, "changed");
-    let exported = world.export();
-    let target = World::new();
-    assert_eq!(import_with(&target, &exported, ImportIds::Keep).problems, []);
-    assert_eq!(target.export(), exported);
+    assert_round_trip(&world);
 }
 
 #[test]
@@ -315,10 +320,7 @@ fn the_largest_version_is_exported_and_imported() {
     let patch = Patch::default().with_content("after");
     let error = world.store().update(id(1), patch, now).expect_err("it is the largest");
     assert!(error.to_string().contains("4294967295, the last one possible"), "{error}");
-    let exported = world.export();
-    let target = World::new();
-    assert_eq!(import_with(&target, &exported, ImportIds::Keep).problems, []);
-    assert_eq!(target.export(), exported);
+    assert_round_trip(&world);
 }
 
 #[test]
