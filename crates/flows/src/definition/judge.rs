@@ -33,10 +33,12 @@ pub(super) fn measure(flows: &[Flow]) -> Result<(), Wrong> {
     for (idx, flow) in flows.iter().enumerate() {
         let of_flow = bytes_of(&flow.env);
         for (number, action) in flow.actions.iter().enumerate() {
-            let (field, of_action) = match &action.kind {
-                Kind::Command(it) => (vec![Step::Key("command")], it.as_str().len()),
-                Kind::Exec(it) => (vec![Step::Key("exec"), Step::Index(0)], it.bytes()),
-                Kind::Emit(_) | Kind::Http(_) | Kind::MemoryAdd(_) => continue,
+            let (field, of_action) = if let Kind::Command(it) = &action.kind {
+                (vec![Step::Key("command")], it.as_str().len())
+            } else if let Kind::Exec(it) = &action.kind {
+                (vec![Step::Key("exec"), Step::Index(0)], it.bytes())
+            } else {
+                continue;
             };
             bytes += of_action + of_flow + bytes_of(&action.env);
             if bytes > COMMANDS_BYTES_MAX {

@@ -35,9 +35,20 @@ fn flow_with(action: &str, more: &str) -> Flow {
 
 fn program(action: &str, data: &str, project: &Path) -> Program {
     match planned(&flow_with(action, ""), data, project).steps.remove(0).task {
-        Ok(Task::Run(program)) => program,
+        Ok(Task::Run(mut program)) => {
+            // The end of a step ends all processes with its key, those of other tests as well.
+            let key = key_of(&mut program);
+            *key = format!("{key}-{}", std::process::id());
+            program
+        }
         other => panic!("{other:?}"),
     }
+}
+
+/// The value that identifies the processes of a program.
+fn key_of(program: &mut Program) -> &mut String {
+    let mut variables = program.variables.iter_mut();
+    &mut variables.find(|it| it.0 == "WAYPOST_IDEMPOTENCY_KEY").unwrap().1
 }
 
 fn refusal(action: &str, more: &str, data: &str, project: &Path) -> String {
@@ -70,7 +81,9 @@ fn a_command_has_the_event_and_nothing_of_the_service_s_environment() {
         r#"{"pr": 4.50, "PATH": "x", "a-b": "y"}"#,
     );
     let out = text(&finished.stdout);
+    let key = format!("WAYPOST_IDEMPOTENCY_KEY=test.a.7.0-{}", std::process::id());
     for line in [
+        key.as_str(),
         "HOME=/nowhere",
         "PATH=/opt/waypost:/usr/bin:/bin",
         "WAYPOST_ATTEMPT=1",
@@ -78,7 +91,6 @@ fn a_command_has_the_event_and_nothing_of_the_service_s_environment() {
         "WAYPOST_EVENT_DATA_pr=4.5",
         "WAYPOST_EVENT_ID=7",
         "WAYPOST_EVENT_TYPE=a:x",
-        "WAYPOST_IDEMPOTENCY_KEY=test.a.7.0",
         "WAYPOST_RUN_ID=a.7",
         "WAYPOST_TOKEN=***",
         "WAYPOST_URL=http://127.0.0.1:4747",
@@ -188,10 +200,9 @@ fn a_program_that_starts_processes_endlessly_is_killed_with_all_of_them() {
 
 /// Gives a program its own key; returns the variable that identifies its processes.
 fn marked(program: &mut Program, name: &str) -> String {
-    let mut variables = program.variables.iter_mut();
-    let key = variables.find(|it| it.0 == "WAYPOST_IDEMPOTENCY_KEY").unwrap();
-    key.1 = format!("test-{}.{name}", std::process::id());
-    format!("WAYPOST_IDEMPOTENCY_KEY={}", key.1)
+    let key = key_of(program);
+    *key = format!("{key}-{name}");
+    format!("WAYPOST_IDEMPOTENCY_KEY={key}")
 }
 
 #[test]

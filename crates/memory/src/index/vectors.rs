@@ -65,7 +65,7 @@ impl VectorLog {
             Ok((log, _)) => Ok((Self { log }, None)),
             // What is in the place of a file is not removed, but set aside.
             Err(error @ waypost_log::Error::Damaged(_)) if is_foreign(&error) => {
-                let options = Options { on_damage: OnDamage::Salvage, ..options };
+                let options = options.with_on_damage(OnDamage::Salvage);
                 let (log, _) = Log::open(dir, &options).map_err(|it| vectors_error(&it, dir))?;
                 Ok((Self { log }, Some(error.to_string())))
             }
