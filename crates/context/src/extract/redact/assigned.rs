@@ -122,9 +122,18 @@ pub(super) fn setting(
     let sign = run(&rest[here..], |it| b":=>".contains(&it));
     (1..=3).contains(&sign).then_some(())?;
     here += sign;
-    here += annotation(&rest[here..]);
-    here += run(&rest[here..], |it| b" \t*".contains(&it));
-    let (value, is_quoted) = value(text, at + here, seen)?;
+    // After a colon, a type may stand before the value: `: &str = "…"`. The first of the two places
+    // that holds a secret counts: `password: X user="me"` looks like the former, too.
+    let is_colon = rest[here - sign..here].bytes().all(|it| it == b':');
+    let typed = if is_colon { annotation(&rest[here..]) } else { 0 };
+    let mut places = [Some(here), (typed > 0).then_some(here + typed)].into_iter().flatten();
+    places.find_map(|place| assigned(text, at + place, proof, is_code, seen))
+}
+
+/// The secret that is assigned at a position, if any.
+fn assigned(text: &str, at: usize, proof: Proof, is_code: bool, seen: &mut Seen) -> Option<Secret> {
+    let at = at + run(&text[at..], |it| b" \t*".contains(&it));
+    let (value, is_quoted) = value(text, at, seen)?;
     // `token = token_of(user)`, `password: String`.
     (is_quoted || !is_code).then_some(())?;
     if let Some(secret) = of_known_shape(text, value.start) {

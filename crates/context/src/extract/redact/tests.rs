@@ -114,6 +114,26 @@ fn values_of_secret_settings_are_replaced() {
 }
 
 #[test]
+fn a_value_ends_where_the_next_setting_starts() {
+    let value = "Tr0ub4dor3xQ";
+    for line in [
+        "PGPASSWORD=VALUE PGUSER=app psql",
+        "DB_PASSWORD=VALUE DB_HOST=db DB_USER=app",
+        "host=db password=VALUE dbname=app",
+        "password: VALUE  user: app  host=db",
+        "password: VALUE user=\"app\"",
+        "jdbc:mysql://db/app?user=root&password=VALUE&useSSL=false",
+        "client_secret=VALUE&grant_type=code",
+        "vault kv put secret/db username=app password=VALUE host=db",
+        "docker run -e POSTGRES_PASSWORD=VALUE POSTGRES_USER=app postgres",
+    ] {
+        let (text, counts) = redacted(&line.replace("VALUE", value), false);
+        assert_eq!(text, line.replace("VALUE", "[redacted:secret]"));
+        assert_eq!(counts, [("secret", 1)], "{line}");
+    }
+}
+
+#[test]
 fn what_only_looks_like_a_secret_stays() {
     for text in [
         "token = self.tokens.next_token_kind()",
