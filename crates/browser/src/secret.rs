@@ -244,6 +244,45 @@ mod tests {
     }
 
     #[test]
+    fn a_beginning_with_separated_letters_is_masked_at_every_step() {
+        let whole = "Hunter2xQz!";
+        let secrets = Secrets::default();
+        let shown = |typed: &str, before: &dyn Fn(usize) -> String, after: &str| {
+            typed.chars().enumerate().fold(String::new(), |text, (number, letter)| {
+                text + &before(number) + &letter.to_string() + after
+            })
+        };
+        for (end, letter) in whole.char_indices() {
+            let typed = &whole[..end + letter.len_utf8()];
+            secrets.keep("1", typed);
+            if end == 0 {
+                continue;
+            }
+            for after in [".", "-", " ", "\n", "\u{200b}", " | ", "_", ", "] {
+                let text = shown(typed, &|_| String::new(), after);
+                check(&secrets, &text, &format!("••••{after}"));
+            }
+            let text = shown(typed, &|number| format!("{number}="), " ");
+            check(&secrets, &text, "0=•••• ");
+            let text = shown(typed, &|number| format!("\"{number}\": \""), "\", ");
+            check(&secrets, &text, "\"0\": \"••••\", ");
+        }
+        check(&secrets, "Hu-nt-er", "••••");
+        check(
+            &secrets,
+            "typed E Hu\ntyped E Hun\ntyped E Hunt",
+            "typed E ••••\ntyped E ••••\ntyped E ••••",
+        );
+        for text in ["a hut, a hunch, the hub of it", "h-index of H. U. Smith", "Hu x", "hut, next"]
+        {
+            check(&secrets, text, text);
+        }
+        let number = holding(&["483920"]);
+        check(&number, "4 8 3 9 2 0", "••••");
+        check(&number, "4:08:23 and 14:8:3, 4 of 8 in 3", "4:08:23 and 14:8:3, 4 of 8 in 3");
+    }
+
+    #[test]
     fn whatever_is_masked_in_whatever_no_letter_is_cut() {
         let secrets = holding(&["ää̈äääää", "aaaaaaaaaaaaaaaa", "%41%41", "日本語日本語"]);
         for text in

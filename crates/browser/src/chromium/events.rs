@@ -233,6 +233,12 @@ impl Hearing<'_> {
         };
         let field = format!("{}.{context}.{}", session.unwrap_or_default(), payload["field"]);
         self.shared.secrets.keep(&field, text(&payload, "value"));
+        // What was logged at this step contains no more of the secret than was typed then. Later,
+        // the same letters may be part of any word.
+        let secrets = &self.shared.secrets;
+        if let Some(tab) = self.state.of_session(session) {
+            tab.mask_errors(&|text| secrets.mask(text));
+        }
     }
 
     fn page(&mut self, method: &str, session: Option<&str>) {

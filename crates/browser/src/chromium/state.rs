@@ -237,6 +237,14 @@ impl Tab {
         }
     }
 
+    /// Masks secrets in the recorded errors for good.
+    pub(super) fn mask_errors(&mut self, mask: &dyn Fn(&str) -> String) {
+        for (_, error) in &mut self.errors {
+            error.text = mask(&error.text);
+            error.url = error.url.as_deref().map(mask);
+        }
+    }
+
     /// Removes a frame with the frames inside it.
     pub(super) fn remove_frame(&mut self, id: &str) {
         let mut gone = vec![id.to_owned()];

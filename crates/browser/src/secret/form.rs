@@ -11,8 +11,12 @@ const PART_MIN: usize = 6;
 const SPELLED_MIN: usize = 3;
 /// The number of bytes by which matches are looked up.
 const GRAM: usize = 4;
+/// The maximum number of characters between two letters of a secret that is spelled out: `", "10": "`.
+const SEPARATOR_MAX: usize = 10;
 /// How many places in the secret with the same bytes are tried.
 const PLACES_MAX: usize = 8;
+/// The maximum number of bytes of a line before a beginning that grows from line to line.
+const LINE_MAX: usize = 128;
 /// The maximum number of bytes between two growing beginnings.
 const GAP_MAX: usize = 4;
 
@@ -49,6 +53,7 @@ impl Form {
         } else {
             find_words(text, &self.text, found);
         }
+        self.find_separated(lower, found);
         self.find_spelled(lower, found);
         self.find_steps(text, first, found);
     }
@@ -72,7 +77,27 @@ impl Form {
         }
     }
 
-    /// Its letters, separated: `h u n t`.
+    /// Its beginning, in order, with anything but letters after each one or two of its characters:
+    /// `H.u.n`, `0=H 1=u 2=n`, `Hu-nt-er`.
+    fn find_separated(&self, lower: &str, found: &mut Vec<Range<usize>>) {
+        let Some(first) = self.lower.chars().next() else { return };
+        let least = SPELLED_MIN.min(self.lower.chars().count());
+        let mut skip_to = 0;
+        for (at, _) in lower.match_indices(first) {
+            let before = lower[..at].chars().next_back();
+            let is_inside = if first.is_numeric() { char::is_numeric } else { char::is_alphabetic };
+            if at < skip_to || before.is_some_and(is_inside) {
+                continue;
+            }
+            let (letters, length) = separated(&lower[at..], &self.lower);
+            if letters >= least {
+                skip_to = at + length;
+                found.push(at..skip_to);
+            }
+        }
+    }
+
+    /// Parts of it, as words of one character each: `n t e r 2 x`.
     fn find_spelled(&self, lower: &str, found: &mut Vec<Range<usize>>) {
         let (mut run, mut starts, mut at) = (String::new(), Vec::new(), 0);
         let mut end = |run: &mut String, starts: &mut Vec<(usize, usize)>| {
@@ -94,8 +119,8 @@ impl Form {
             run.clear();
             starts.clear();
         };
-        for word in lower.split_inclusive(char::is_whitespace) {
-            let letters = word.trim_end();
+        for word in lower.split_inclusive(is_separator) {
+            let letters = word.trim_end_matches(is_separator);
             let is_letter = letters.chars().nth(1).is_none();
             if !letters.is_empty() && is_letter {
                 starts.push((run.len(), at));
@@ -132,8 +157,35 @@ impl Form {
             if range.start - before.len() <= GAP_MAX && is_step(word, 1) {
                 found.push(before.len() - word.len()..before.len());
             }
+            if let Some((start, word)) = above(text, range.start).filter(|it| is_step(it.1, 1)) {
+                found.push(start..start + word.len());
+            }
         }
     }
+}
+
+/// How many characters of a secret a text starts with, separated, and their length in bytes.
+fn separated(text: &str, secret: &str) -> (usize, usize) {
+    // Between digits alone, other digits are other numbers.
+    let is_number = !secret.contains(char::is_alphabetic);
+    let is_other = |it: char| it.is_alphabetic() || (is_number && it.is_numeric());
+    let mut rest = text.char_indices().peekable();
+    let (mut together, mut whole) = (0, (0, 0));
+    for (number, wanted) in secret.chars().enumerate() {
+        let mut gap = 0;
+        while rest
+            .next_if(|(_, it)| *it != wanted && !is_other(*it) && gap < SEPARATOR_MAX)
+            .is_some()
+        {
+            gap += 1;
+        }
+        together = if gap > 0 { 1 } else { together + 1 };
+        let Some((at, _)) = rest.next_if(|(_, it)| *it == wanted && together <= 2) else { break };
+        if rest.peek().is_none_or(|(_, it)| !is_other(*it)) {
+            whole = (number + 1, at + wanted.len_utf8());
+        }
+    }
+    whole
 }
 
 /// The whole-word occurrences in a text.
@@ -145,6 +197,23 @@ fn find_words(text: &str, word: &str, found: &mut Vec<Range<usize>>) {
             found.push(at..end);
         }
     }
+}
+
+/// The word above a position, after the same text: `typed hu` above `typed hun`; and where it
+/// starts.
+fn above(text: &str, at: usize) -> Option<(usize, &str)> {
+    let from = |at: usize| (at.saturating_sub(LINE_MAX)..=at).find(|it| text.is_char_boundary(*it));
+    let line = from(at)? + text[from(at)?..at].rfind('\n')? + 1;
+    let first = from(line - 1)?;
+    let start = text[first..line - 1].rfind('\n').map_or(first, |it| first + it + 1);
+    let rest = text[start..line - 1].strip_prefix(&text[line..at])?;
+    let word = rest.split(|it: char| !it.is_alphanumeric()).next()?;
+    Some((start + (at - line), word))
+}
+
+/// Whether a character separates others, in a list or a table.
+fn is_separator(it: char) -> bool {
+    it.is_whitespace() || ",;|.-_/•\u{200b}".contains(it)
 }
 
 /// Whether what follows is separated from what precedes it: in an address, after a colon, in

@@ -71,6 +71,7 @@ impl Hearing<'_> {
 
     pub(super) fn runtime(&mut self, method: &str, session: Option<&str>) {
         let Some(tab) = self.state.of_session(session) else { return };
+        let mask = |said: &str| self.shared.secrets.mask(said);
         let in_session = |frame: &Frame| Some(frame.session.as_str()) == session;
         match method {
             "Runtime.executionContextDestroyed" => {
@@ -90,7 +91,7 @@ impl Hearing<'_> {
             "Runtime.exceptionThrown" => {
                 let details = &self.params["exceptionDetails"];
                 let said = details["exception"]["description"].as_str();
-                tab.console(said.unwrap_or_else(|| text(details, "text")));
+                tab.console(&mask(said.unwrap_or_else(|| text(details, "text"))));
             }
             "Runtime.consoleAPICalled" if self.params["type"] == "error" => {
                 let said: Vec<String> = self.params["args"]
@@ -100,14 +101,14 @@ impl Hearing<'_> {
                     .take(8)
                     .map(said)
                     .collect();
-                tab.console(&said.join(" "));
+                tab.console(&mask(&said.join(" ")));
             }
             // Network failures are reported by the Network domain.
             "Log.entryAdded"
                 if self.params["entry"]["level"] == "error"
                     && self.params["entry"]["source"] != "network" =>
             {
-                tab.console(text(&self.params["entry"], "text"));
+                tab.console(&mask(text(&self.params["entry"], "text")));
             }
             _ => {}
         }
