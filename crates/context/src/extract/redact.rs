@@ -5,6 +5,7 @@
 //! breaks, so line numbers stay correct.
 
 mod assigned;
+mod command;
 mod header;
 mod known;
 mod random;
@@ -61,7 +62,7 @@ struct Seen {
 /// Examines a match: the text, where the pattern starts, where it ends.
 type Look = fn(&str, usize, usize, &mut Seen) -> Option<Secret>;
 
-const OTHERS: [(&str, Look); 14] = [
+const OTHERS: [(&str, Look); 43] = [
     ("-----begin ", |text, at, _, seen| private_key(text, at, seen)),
     ("private-lines:", |text, _, end, seen| putty_key(text, end, seen)),
     ("eyj", |text, at, _, seen| next_web_token(text, at, seen)),
@@ -76,6 +77,35 @@ const OTHERS: [(&str, Look); 14] = [
     ("/webhook", |text, _, end, _| header::webhook(text, end)),
     ("/bot", |text, _, end, _| header::bot(text, end)),
     (":aa", |text, at, _, _| header::telegram(text, at)),
+    (":apa91b", |text, at, end, _| header::firebase(text, at, end)),
+    ("q~", |text, at, end, _| header::entra(text, at, end)),
+    ("ls0tls1crudjti", |text, at, _, seen| encoded_key(text, at, seen)),
+    (" -p", |text, at, end, _| command::p(text, at, end)),
+    (" -n ", |text, at, end, _| command::n(text, at, end)),
+    ("login(", |text, _, end, _| command::call(text, end)),
+    ("connect(", |text, _, end, _| command::call(text, end)),
+    ("connection(", |text, _, end, _| command::call(text, end)),
+    ("pdo(", |text, _, end, _| command::call(text, end)),
+    ("begin(", |text, _, end, _| command::call(text, end)),
+    ("geniekey ", |text, _, end, _| header::bearer(text, end)),
+    (" -a ", |text, at, end, _| command::a(text, at, end)),
+    (" -w ", |text, at, end, _| command::w(text, at, end)),
+    ("pass:", |text, at, end, _| command::pass(text, at, end)),
+    ("password-stdin", |text, at, end, _| command::stdin(text, at, end)),
+    ("chpasswd", |text, at, end, _| command::stdin(text, at, end)),
+    ("sudo -s", |text, at, end, _| command::stdin(text, at, end)),
+    (" by ", |text, at, end, _| command::sql(text, at, end)),
+    ("convertto-securestring ", |text, _, end, _| command::password(text, end)),
+    ("-u ", |text, at, end, _| command::joined(text, at, end)),
+    ("add_user ", |text, _, end, _| command::second(text, end)),
+    ("change_password ", |text, _, end, _| command::second(text, end)),
+    ("/user:", |text, _, end, _| command::second(text, end)),
+    ("auth=(", |text, _, end, _| command::pair(text, end)),
+    ("auth = (", |text, _, end, _| command::pair(text, end)),
+    ("basicauth(", |text, _, end, _| command::pair(text, end)),
+    (":5432:", |text, _, end, _| command::pgpass(text, end)),
+    (":6432:", |text, _, end, _| command::pgpass(text, end)),
+    (":*:", |text, _, end, _| command::pgpass(text, end)),
 ];
 
 /// The text without secrets, and the number of each type in it.
@@ -124,7 +154,7 @@ fn secrets(text: &str, is_code: bool) -> Vec<Secret> {
         Some((secret, it.len()))
     });
     let mut secrets: Vec<(Secret, usize)> =
-        looked_at.chain(word::in_text(text).map(|it| (it, 0))).collect();
+        looked_at.chain(word::in_text(text, is_code).map(|it| (it, 0))).collect();
     // Of two at one position the longer wins; of two of equal length, the more specific: `sk-ant-`
     // is more specific than `sk-`.
     secrets.sort_by_key(|((span, what), start)| {
@@ -198,6 +228,31 @@ fn putty_key(text: &str, at: usize, seen: &mut Seen) -> Option<Secret> {
     let body = body - usize::from(rest[start..start + body].ends_with('\n'));
     seen.key_end = at + start + body;
     (body > 0).then_some((at + start..at + start + body, "private-key"))
+}
+
+/// A private key in PEM, encoded in base64 as in a kubeconfig, on one line or on several.
+fn encoded_key(text: &str, at: usize, seen: &mut Seen) -> Option<Secret> {
+    (at >= seen.key_end && text[at..].starts_with("LS0tLS1CRUdJTi")).then_some(())?;
+    let is_base64 = |it: u8| it.is_ascii_alphanumeric() || b"+/=".contains(&it);
+    let label = &text[at..at + run(&text[at..floor(text, at + SAMPLE_BYTES)], is_base64).min(88)];
+    let label = header::decode(&label[..label.len() / 4 * 4])?;
+    label.windows(11).any(|it| it == b"PRIVATE KEY").then_some(())?;
+    let mut end = at + run(&text[at..], is_base64);
+    // More lines, except for a last short one that could be a word.
+    while let Some(rest) = text[end..].strip_prefix('\n') {
+        let indent = run(rest, |it| it == b' ' || it == b'\t');
+        let length = run(&rest[indent..], is_base64);
+        let is_line = length >= 16
+            && rest[indent + length..]
+                .trim_start_matches([' ', '\r'])
+                .starts_with(['\n', '"', '\'']);
+        if !is_line {
+            break;
+        }
+        end += 1 + indent + length;
+    }
+    seen.key_end = end;
+    Some((at..end, "private-key"))
 }
 
 /// A web token that starts behind the first part of the last one: in there, it would have the same

@@ -5,14 +5,17 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
+use super::command::{self, Place};
 use super::random::{consonants, entropy, is_hex, is_jumbled, is_random};
-use super::{Secret, Seen, of_known_shape, run, run_within};
+use super::{Secret, Seen, floor, of_known_shape, run, run_within, word};
 
 /// A part of a setting's name.
 pub(super) struct Name {
     pub(super) text: &'static str,
     /// How random a value under such a name must be.
     proof: Proof,
+    /// The part counts only as a whole word: `KEY` and `apiKey`, not `monkey`.
+    is_whole: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -24,15 +27,19 @@ enum Proof {
 }
 
 const fn secret(text: &'static str) -> Name {
-    Name { text, proof: Proof::Some }
+    Name { text, proof: Proof::Some, is_whole: false }
+}
+
+const fn secret_word(text: &'static str) -> Name {
+    Name { text, proof: Proof::Some, is_whole: true }
 }
 
 const fn maybe(text: &'static str) -> Name {
-    Name { text, proof: Proof::Much }
+    Name { text, proof: Proof::Much, is_whole: true }
 }
 
 /// Parts of such names.
-pub(super) static NAMES: [Name; 26] = [
+pub(super) static NAMES: [Name; 48] = [
     secret("password"),
     secret("passwd"),
     secret("passphrase"),
@@ -48,6 +55,27 @@ pub(super) static NAMES: [Name; 26] = [
     secret("private_key"),
     secret("auth_key"),
     secret("credential"),
+    secret("passcode"),
+    secret("passwort"),
+    secret("kennwort"),
+    secret("contrase"),
+    secret("mot de passe"),
+    secret("requirepass"),
+    secret("storepass"),
+    secret("keypass"),
+    secret("masterauth"),
+    secret_word("psk"),
+    secret("preshared"),
+    secret("pre-shared"),
+    secret_word("_pass"),
+    secret_word("-pass"),
+    secret_word("dbpass"),
+    secret_word("userpass"),
+    secret_word("pw"),
+    secret_word("_pw"),
+    secret_word("-pw"),
+    secret_word("bindpw"),
+    secret_word("rootpw"),
     maybe("key"),
     maybe("pass"),
     maybe("pat"),
@@ -58,11 +86,35 @@ pub(super) static NAMES: [Name; 26] = [
     maybe("sig"),
     maybe("otp"),
     maybe("seed"),
+    maybe("salt"),
     maybe("webhook"),
 ];
 
+/// How words go on that only start like a part of a name: tokenizer, tokenise, secretary,
+/// passwordless.
+const OTHER_WORDS: [&str; 4] = ["iz", "is", "ary", "less"];
+
 /// The longest rest of a name.
 const NAME_TAIL_BYTES_MAX: usize = 32;
+/// The ends of an option's name that still name the secret itself.
+const TAILS: [&str; 4] = ["", "-key", "_key", "-value"];
+/// How far before a part of a name `public` may start: `publicKeyToken`.
+const PUBLIC_BYTES_MAX: usize = 12;
+/// The longest block in which a variable's default is looked for.
+const BLOCK_BYTES_MAX: usize = 256;
+/// How public keys start.
+const PUBLIC_KEYS: [&str; 8] = [
+    "AAAAB3NzaC1",
+    "AAAAC3NzaC1",
+    "AAAAE2VjZHNh",
+    "AAAAGnNrLX",
+    "AAAAInNrLX",
+    "MFkwEwYHKoZIzj0",
+    "MIIBIjANBgkqhkiG9w0BAQEF",
+    "MCowBQYDK2Vw",
+];
+/// The longest gap between a name and the field with its value.
+const GAP_BYTES_MAX: usize = 40;
 /// The longest type between a name and its value.
 const TYPE_BYTES_MAX: usize = 40;
 
@@ -100,6 +152,9 @@ const PLACEHOLDER_WORDS: [&str; 17] = [
     "insert",
 ];
 
+/// Passwords of examples. Redacting them hides nothing.
+const EXAMPLES: [&str; 6] = ["password", "passwd", "pass", "pwd", "pw", "secret"];
+
 /// The value of a setting whose name contains the part at `part`.
 pub(super) fn setting(
     text: &str,
@@ -112,22 +167,79 @@ pub(super) fn setting(
     let rest = &text[at..];
     let is_name = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
     let tail = run_within(rest, NAME_TAIL_BYTES_MAX, is_name)?;
-    let proof = match name.proof {
-        Proof::Much if !is_word(text, &part) => return None,
-        proof => proof,
-    };
-    let mut here = tail + run(&rest[tail..], |it| b"\"'`]) \t*".contains(&it));
-    // `<add key="password" value="…"/>`
-    here += if rest[here..].starts_with("value=") { "value".len() } else { 0 };
+    let is_other_word = OTHER_WORDS.iter().any(|it| rest.starts_with(it));
+    (!is_other_word && (!name.is_whole || is_word(text, &part))).then_some(())?;
+    (!is_public_name(text, part.start)).then_some(())?;
+    let quote = run(&rest[tail..], |it| b"\\\"'`]) \t*".contains(&it));
+    let mut here = tail + quote;
+    // `Unseal Key 1: …`.
+    let number = run(&rest[here..], |it| it.is_ascii_digit());
+    let is_numbered = (1..=2).contains(&number) && rest[here + number..].starts_with(':');
+    here += if is_numbered { number } else { 0 };
+    here += value_field(&rest[here..]);
     let sign = run(&rest[here..], |it| b":=>".contains(&it));
-    (1..=3).contains(&sign).then_some(())?;
+    if sign == 0 {
+        return without_sign(text, &part, tail, name.proof, seen);
+    }
+    (sign <= 3).then_some(())?;
     here += sign;
     // After a colon, a type may stand before the value: `: &str = "…"`. The first of the two places
     // that holds a secret counts: `password: X user="me"` looks like the former, too.
     let is_colon = rest[here - sign..here].bytes().all(|it| it == b':');
     let typed = if is_colon { annotation(&rest[here..]) } else { 0 };
     let mut places = [Some(here), (typed > 0).then_some(here + typed)].into_iter().flatten();
-    places.find_map(|place| assigned(text, at + place, proof, is_code, seen))
+    places.find_map(|place| assigned(text, at + place, name.proof, is_code, seen))
+}
+
+/// The value after a name without a sign of assignment: `--token X`, `requirepass X`, and
+/// `define("AUTH_KEY", "X")`.
+fn without_sign(
+    text: &str,
+    part: &Range<usize>,
+    tail: usize,
+    proof: Proof,
+    seen: &mut Seen,
+) -> Option<Secret> {
+    let at = part.end + tail;
+    let rest = &text[at..];
+    if rest.starts_with("\",") || rest.starts_with("',") {
+        let at = at + 2 + run(&rest[2..], |it| it == b' ');
+        let (value, is_quoted) = value(text, at, seen)?;
+        return (is_quoted && is_secret(&text[value.clone()], Proof::Much))
+            .then_some((value, "secret"));
+    }
+    // `--secret-key`, but not `--token-file`.
+    let is_value = TAILS.contains(&&text[part.end..at]);
+    let place = command::place(text, part.start);
+    let is_option = matches!(place, Place::Option);
+    (is_value && (is_option || matches!(proof, Proof::Some))).then_some(())?;
+    let value = command::after_space(text, at, &place)?;
+    (matches!(proof, Proof::Some) || is_key(&text[value.clone()])).then_some(())?;
+    // A value inside another.
+    let is_covered = seen.secret.start <= value.start && value.end <= seen.secret.end;
+    (!is_covered).then_some((value, "secret"))
+}
+
+/// Skips from the end of a name in one field to its value in the next: `name: DB_PASSWORD`, then
+/// `value: X`; `<add key="password" value="X"/>`.
+fn value_field(text: &str) -> usize {
+    let Some(gap) = run_within(text, GAP_BYTES_MAX, |it| b",; \t\r\n\"'\\".contains(&it)) else {
+        return 0;
+    };
+    let rest = &text[gap..];
+    // A variable of Terraform.
+    if rest.starts_with('{') {
+        let block = &rest[..floor(rest, BLOCK_BYTES_MAX)];
+        let block = &block[..block.find('}').unwrap_or(block.len())];
+        return block.find("default").map_or(0, |it| {
+            gap + it + "default".len() + run(&block[it + "default".len()..], |it| it == b' ')
+        });
+    }
+    if !(rest.starts_with("value") || rest.starts_with("Value")) {
+        return 0;
+    }
+    let end = gap + "value".len();
+    end + run(&text[end..], |it| b"\\\"'".contains(&it)).min(2)
 }
 
 /// The secret that is assigned at a position, if any.
@@ -141,9 +253,22 @@ fn assigned(text: &str, at: usize, proof: Proof, is_code: bool, seen: &mut Seen)
     }
     // A value inside another: `token=key=…`.
     let is_covered = seen.secret.start <= value.start && value.end <= seen.secret.end;
+    let is_pass = is_quoted && text[..at].trim_end_matches([' ', ':', '=']).ends_with("pass");
+    let proof = if is_pass { Proof::Some } else { proof };
     (!is_covered && is_secret(&text[value.clone()], proof)).then_some(())?;
     seen.secret = value.clone();
     Some((value, "secret"))
+}
+
+/// Whether a name says that its value is public: `publicKey`, `PublicKeyToken`, `pubkey`.
+fn is_public_name(text: &str, part: usize) -> bool {
+    let before = &text.as_bytes()[part.saturating_sub(PUBLIC_BYTES_MAX)..part];
+    before.split(|it| !it.is_ascii_alphanumeric() && !b"_-".contains(it)).next_back().is_some_and(
+        |name| {
+            let name = name.to_ascii_lowercase();
+            name.ends_with(b"pub") || name.windows(6).any(|it| it == b"public")
+        },
+    )
 }
 
 /// Whether a part of a name is a word of it: `api.key`, `SIGNING_KEY`, `sessionId`, and not
@@ -151,7 +276,7 @@ fn assigned(text: &str, at: usize, proof: Proof, is_code: bool, seen: &mut Seen)
 fn is_word(text: &str, part: &Range<usize>) -> bool {
     let bytes = text.as_bytes();
     let first = bytes[part.start];
-    let begins = part.start == 0 || {
+    let begins = part.start == 0 || !first.is_ascii_alphabetic() || {
         let before = bytes[part.start - 1];
         !before.is_ascii_alphabetic()
             || (first.is_ascii_uppercase() && before.is_ascii_lowercase())
@@ -186,12 +311,15 @@ fn value(text: &str, at: usize, seen: &mut Seen) -> Option<(Range<usize>, bool)>
     // `b"…"`, `f'…'`.
     let prefix = run(rest, |it| b"brfu@".contains(&it.to_ascii_lowercase())).min(2);
     let prefix = prefix + usize::from(rest[prefix..].starts_with("\"\""));
+    // JSON in a text: `\"token\": \"…\"`.
+    let is_escaped = rest[prefix..].starts_with("\\\"");
+    let prefix = prefix + usize::from(is_escaped);
     let quote = rest[prefix..].chars().next().filter(|it| ['"', '\'', '`'].contains(it));
     let range = if let Some(quote) = quote {
         let start = at + prefix + 1;
-        let is_inside = |it: u8| it != quote as u8 && it != b'\n';
+        let is_inside = |it: u8| it != quote as u8 && it != b'\n' && !(is_escaped && it == b'\\');
         let end = start + run_within(&text[start..], VALUE_BYTES_MAX, is_inside)?;
-        text[end..].starts_with(quote).then_some(())?;
+        text[end..].starts_with(if is_escaped { '\\' } else { quote }).then_some(())?;
         start..end
     } else if seen.value.contains(&at) {
         at..seen.value.end
@@ -218,7 +346,13 @@ fn unquoted(text: &str) -> usize {
 
 fn is_secret(value: &str, proof: Proof) -> bool {
     let plain = value.bytes().all(|it| it.is_ascii_graphic());
-    let might = plain && !stands_for(value) && !value.contains("://") && !is_placeholder(value);
+    // The name in `[token]: config.md#token` is that of a link.
+    let might = plain
+        && !stands_for(value)
+        && !value.contains(".md#")
+        && !value.contains("://")
+        && !is_placeholder(value)
+        && !is_public(value);
     might
         && match proof {
             Proof::Some => is_random(value) || (value.len() >= 16 && consonants(value) >= 0.3),
@@ -227,19 +361,24 @@ fn is_secret(value: &str, proof: Proof) -> bool {
 }
 
 /// Whether a value is as random as a key: at least 16 letters and digits that alternate.
-fn is_key(value: &str) -> bool {
+pub(super) fn is_key(value: &str) -> bool {
     let is_token = value.bytes().all(|it| it.is_ascii_alphanumeric() || b"+/=_-.~%:".contains(&it));
     let least = if is_hex(value) { 3.0 } else { 3.4 };
+    let entropy = entropy(value.as_bytes());
     (16..=512).contains(&value.len())
-        && is_token
+        // Keys of signs, too, have more variety than texts.
+        && (is_token || (value.len() >= 32 && entropy >= 4.2))
         && is_jumbled(value)
-        && entropy(value.as_bytes()) >= least
+        && !word::is_name(value)
+        && entropy >= least
 }
 
 /// Whether a value refers to one that is elsewhere: `${TOKEN}`, `{{ token }}`, `<token>`, `$(cmd)`,
-/// `%s`, `env.TOKEN`, a path.
+/// `%s`, `env.TOKEN`, a path. A hashed password, `$6$…`, does not.
 pub(super) fn stands_for(value: &str) -> bool {
-    value.starts_with(['$', '{', '<', '[', '%', '/', '.', '&', '*', '('])
+    let scheme = value.strip_prefix('$').map_or(0, |it| run(it, |it| it.is_ascii_alphanumeric()));
+    let is_hash = scheme > 0 && value[1 + scheme..].starts_with('$');
+    !is_hash && value.starts_with(['$', '{', '<', '[', '%', '/', '.', '&', '*', '('])
 }
 
 /// Whether a value contains a word that only examples have.
@@ -247,13 +386,22 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     PLACEHOLDERS.is_match(value)
 }
 
+/// Whether a value is a public key in base64: of SSH, whose length and kind (`ssh-`, `ecdsa-sha2-`,
+/// `sk-`) come first, or in DER, whose algorithm does (P-256, RSA, Ed25519).
+pub(super) fn is_public(value: &str) -> bool {
+    PUBLIC_KEYS.iter().any(|it| value.starts_with(it))
+}
+
 /// The password in `scheme://user:password@host`, starting after the `://`.
 pub(super) fn in_url(text: &str, at: usize) -> Option<Secret> {
     let rest = &text[at..];
     let length = run(rest, |it| it.is_ascii_graphic() && !b"/\"'`<>()[]{}?#".contains(&it));
     let (user, _) = rest[..length.min(256)].rsplit_once('@')?;
-    let (name, password) = user.split_once(':')?;
-    let stands_for = password.starts_with(['$', '%', '*', '.']);
+    let Some((name, password)) = user.split_once(':') else {
+        return is_key(user).then_some((at..at + user.len(), "url-password"));
+    };
+    let is_word = EXAMPLES.iter().any(|it| password.eq_ignore_ascii_case(it));
+    let stands_for = is_word || password.starts_with(['$', '%', '*', '.']);
     (password.len() >= 3 && !stands_for).then_some(())?;
     let start = at + name.len() + 1;
     Some((start..start + password.len(), "url-password"))

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use super::assigned::{is_placeholder, stands_for};
 use super::random::is_random;
-use super::{Secret, floor, of_known_shape, run, run_within};
+use super::{Secret, floor, is_url_base64, of_known_shape, run, run_within};
 
 /// The longest credentials.
 const BYTES_MAX: usize = 4096;
@@ -96,6 +96,11 @@ pub(super) fn webhook(text: &str, at: usize) -> Option<Secret> {
     let is_path = |it: u8| it.is_ascii_alphanumeric() || b"/_-@".contains(&it);
     let length = run_within(&text[at..], PATH_BYTES_MAX, is_path)?;
     let path = &text[at..at + length];
+    // Microsoft Teams: the secret is before the last part.
+    if let Some(before) = path.find("IncomingWebhook/") {
+        let start = at + before + "IncomingWebhook/".len();
+        return (at + length - start >= 24).then_some((start..at + length, "webhook-secret"));
+    }
     let last = path.rsplit(['/', '@']).next()?;
     let is_secret = last.len() >= 24 && is_random(last);
     is_secret.then_some((at + length - last.len()..at + length, "webhook-secret"))
@@ -116,10 +121,28 @@ pub(super) fn telegram(text: &str, colon: usize) -> Option<Secret> {
     (34..=36).contains(&length).then_some((colon - before..start + length, "telegram-token"))
 }
 
+/// A server key of Firebase Cloud Messaging: `AAAA…:APA91b…`.
+pub(super) fn firebase(text: &str, at: usize, end: usize) -> Option<Secret> {
+    let before = text[..at].bytes().rev().take(32).take_while(|it| is_url_base64(*it)).count();
+    let length = run_within(&text[end..], PATH_BYTES_MAX, is_url_base64)?;
+    (before >= 7 && length >= 100).then_some((at - before..end + length, "firebase-key"))
+}
+
+/// A client secret of Microsoft Entra: three characters, a digit, `Q~`, and 31 to 34 characters.
+pub(super) fn entra(text: &str, at: usize, end: usize) -> Option<Secret> {
+    let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-_.~".contains(&it);
+    let start = at.checked_sub(4)?;
+    let before = text.as_bytes().get(start..at)?;
+    let begins = before.iter().all(|it| is_letter(*it)) && before[3].is_ascii_digit();
+    let length = run_within(&text[end..], 64, is_letter)?;
+    let is_secret = begins && text[at..].starts_with("Q~") && (31..=34).contains(&length);
+    is_secret.then_some((start..end + length, "entra-secret"))
+}
+
 /// Decodes base64 of either alphabet, with or without padding.
-fn decode(text: &str) -> Option<Vec<u8>> {
+pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let plain = text.trim_end_matches('=').replace('-', "+").replace('_', "/");
     let bytes = STANDARD_NO_PAD.decode(plain).ok()?;
-    let is_text = bytes.iter().all(|it| it.is_ascii_graphic() || *it == b' ');
+    let is_text = bytes.iter().all(|it| it.is_ascii_graphic() || it.is_ascii_whitespace());
     is_text.then_some(bytes)
 }

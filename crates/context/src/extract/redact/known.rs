@@ -65,6 +65,18 @@ fn hex(it: u8) -> bool {
     it.is_ascii_hexdigit()
 }
 
+fn hex_dashed(it: u8) -> bool {
+    it.is_ascii_hexdigit() || it == b'-'
+}
+
+fn lower(it: u8) -> bool {
+    it.is_ascii_lowercase() || it.is_ascii_digit()
+}
+
+fn slack_cookie(it: u8) -> bool {
+    is_url_base64(it) || it == b'%'
+}
+
 fn upper_dashed(it: u8) -> bool {
     upper(it) || it == b'-'
 }
@@ -86,7 +98,7 @@ fn base64(it: u8) -> bool {
 }
 
 /// The documented prefixes of services' tokens.
-pub(super) static KNOWN: [Known; 100] = [
+pub(super) static KNOWN: [Known; 159] = [
     known("AKIA", "aws-access-key", 16..=16, upper),
     known("ASIA", "aws-access-key", 16..=16, upper),
     known("ABIA", "aws-access-key", 16..=16, upper),
@@ -187,4 +199,63 @@ pub(super) static KNOWN: [Known; 100] = [
     known("rubygems_", "rubygems-key", 48..=48, hex),
     known("YC", "yandex-key", 38..=38, is_url_base64),
     known("t1.", "yandex-token", 60..=400, dotted_base64),
+    known("ABSK", "aws-bedrock-key", 100..=300, base64),
+    known("bedrock-api-key-", "aws-bedrock-key", 40..=MANY, base64),
+    known("amzn.mws.", "aws-mws-key", 36..=36, hex_dashed),
+    known("dp.pt.", "doppler-token", 40..=64, dotted),
+    known("dp.st.", "doppler-token", 40..=80, dotted),
+    known("dp.ct.", "doppler-token", 40..=64, dotted),
+    known("dp.sa.", "doppler-token", 40..=64, dotted),
+    known("dp.said.", "doppler-token", 40..=64, dotted),
+    known("dp.scim.", "doppler-token", 40..=64, dotted),
+    known("dp.audit.", "doppler-token", 40..=64, dotted),
+    known("sbp_", "supabase-token", 40..=40, hex),
+    known("bkua_", "buildkite-token", 40..=40, hex),
+    known("squ_", "sonar-token", 40..=40, hex),
+    known("sqp_", "sonar-token", 40..=40, hex),
+    known("sqa_", "sonar-token", 40..=40, hex),
+    known("p8e-", "adobe-key", 32..=32, alphanumeric),
+    known("shippo_live_", "shippo-token", 40..=40, hex),
+    known("shippo_test_", "shippo-token", 40..=40, hex),
+    known("shptka_", "shopify-token", 32..=32, hex),
+    known("sgp_", "sourcegraph-token", 40..=64, word),
+    known("phx_", "posthog-key", 32..=64, alphanumeric),
+    known("sk_prod_", "stripe-key", 16..=255, alphanumeric),
+    known("rk_prod_", "stripe-key", 16..=255, alphanumeric),
+    known("sq0atp-", "square-token", 22..=60, is_url_base64),
+    known("sq0csp-", "square-token", 22..=60, is_url_base64),
+    known("EAAA", "square-token", 56..=64, is_url_base64),
+    known("HRKU-AA", "heroku-key", 58..=58, is_url_base64),
+    known("pscale_tkn_", "planetscale-token", 32..=64, dotted),
+    known("pscale_pw_", "planetscale-token", 32..=64, dotted),
+    known("pscale_oauth_", "planetscale-token", 32..=64, dotted),
+    known("xkeysib-", "brevo-key", 64..=96, dashed),
+    known("xsmtpsib-", "brevo-key", 64..=96, dashed),
+    known("fm1r_", "flyio-token", 100..=MANY, base64),
+    known("fm1a_", "flyio-token", 100..=MANY, base64),
+    known("fm2_", "flyio-token", 100..=MANY, base64),
+    known("fio-u-", "frameio-token", 64..=64, base64_url),
+    known("nvapi-", "nvidia-key", 60..=80, is_url_base64),
+    known("tvly-", "tavily-key", 28..=64, is_url_base64),
+    known("lsv2_pt_", "langsmith-key", 36..=64, word),
+    known("lsv2_sk_", "langsmith-key", 36..=64, word),
+    known("apify_api_", "apify-token", 32..=48, alphanumeric),
+    known("mlsn.", "mailersend-token", 60..=80, hex),
+    known("oy2", "nuget-key", 43..=43, lower),
+    known("AQVN", "yandex-key", 35..=38, is_url_base64),
+    known("ATCTT3", "atlassian-token", 100..=255, base64_url),
+    known("APP_USR-", "mercadopago-token", 60..=90, dashed),
+    known("secret-token:", "secret-token", 16..=255, dotted_base64),
+    known("rzp_live_", "razorpay-key", 14..=20, alphanumeric),
+    known("v1.0-", "cloudflare-key", 150..=180, hex_dashed),
+    known("access-production-", "plaid-token", 36..=36, hex_dashed),
+    known("access-sandbox-", "plaid-token", 36..=36, hex_dashed),
+    known("sdk-", "launchdarkly-key", 36..=36, hex_dashed),
+    known("sm_aat_", "sumologic-token", 16..=16, alphanumeric),
+    known("sm_pat_", "sumologic-token", 16..=16, alphanumeric),
+    known("tskey-", "tailscale-key", 24..=96, dashed),
+    known("r8_", "replicate-token", 37..=37, is_url_base64),
+    mixed("API-", "octopus-key", 26..=32, upper),
+    known("xoxc-", "slack-token", 10..=255, dashed),
+    known("xoxd-", "slack-token", 10..=255, slack_cookie),
 ];

@@ -113,6 +113,17 @@ fn values_of_secret_settings_are_replaced() {
     assert_eq!(url.0, "postgres://app:[redacted:url-password]@db.local/app");
 }
 
+/// Lines that people and tools write and that contain no secret; every kind of false positive that
+/// was ever found has one here.
+#[test]
+fn ordinary_lines_stay() {
+    for line in include_str!("ordinary.txt").lines() {
+        for is_code in [false, true] {
+            assert_eq!(redacted(line, is_code), (line.to_owned(), vec![]));
+        }
+    }
+}
+
 #[test]
 fn a_value_ends_where_the_next_setting_starts() {
     let value = "Tr0ub4dor3xQ";
@@ -182,6 +193,102 @@ fn hostile_texts_do_no_harm() {
         redacted("-----BEGIN PRIVATE KEY-----\nMIIB\nMIIC", false).0,
         "[redacted:private-key]\n\n"
     );
+}
+
+#[test]
+fn passwords_on_command_lines_are_replaced() {
+    let password = "Tr0ub4dor3xQ";
+    for line in [
+        "mysql --password VALUE -u root app",
+        "mysql -h db -u root -pVALUE app",
+        "cli login --token VALUE --region eu",
+        "cli --api-key 'VALUE' list",
+        "snowsql -u me --private-key-passphrase VALUE",
+        "docker login -u me -p VALUE registry.local",
+        "sshpass -p 'VALUE' ssh me@host",
+        "redis-cli -h cache -a VALUE ping",
+        "ldapsearch -x -D cn=admin -w VALUE -b dc=x",
+        "openssl rsa -passin pass:VALUE -in k.pem",
+        "smbclient //nas/share -U bob%VALUE",
+        "lftp -u deploy,VALUE sftp://files.local",
+        "net use Z: \\\\nas\\share /user:bob VALUE",
+        "rabbitmqctl add_user app VALUE",
+        "echo \"VALUE\" | docker login -u bot --password-stdin",
+        "docker login -u bot --password-stdin <<< VALUE",
+        "echo 'root:VALUE' | chpasswd",
+        "CREATE USER 'app'@'%' IDENTIFIED WITH native BY 'VALUE';",
+        "ALTER ROLE app WITH LOGIN PASSWORD 'VALUE';",
+        "requests.get(url, auth=(\"svc\", \"VALUE\"))",
+        "ConvertTo-SecureString \"VALUE\" -AsPlainText -Force",
+        "db.local:5432:app:app:VALUE",
+        "requirepass VALUE",
+        "ENV NPM_TOKEN VALUE",
+        "#define WIFI_PASSWORD \"VALUE\"",
+        "password is VALUE, do not share",
+        "the password for staging: VALUE",
+        "imap.login(\"bot@acme.test\", \"VALUE\")",
+        "$db = new PDO($dsn, 'app', 'VALUE');",
+        "ssh-keygen -t ed25519 -N 'VALUE' -f id",
+    ] {
+        for is_code in [false, true] {
+            let (text, counts) = redacted(&line.replace("VALUE", password), is_code);
+            assert!(!text.contains(&password[..6]), "{line}: {text}");
+            assert_eq!(counts.iter().map(|it| it.1).sum::<u32>(), 1, "{line}: {text}");
+            let kept = line.split("VALUE").map(|it| it.trim_matches(['"', '\'']));
+            assert!(kept.into_iter().all(|it| text.contains(it)), "{line}: {text}");
+        }
+    }
+    for line in [
+        "mkdir -p build2/out && ssh -p 2222 host4you",
+        "docker run -p 8080:80 app2day",
+        "mysql -p app2day",
+        "cli login --token $TOKEN_2 --password-file p4ss.txt",
+        "docker login -u me --password-stdin < token4.txt",
+        "cli --token <TOKEN1> --secret id=npm2,src=x4.txt",
+        "tar -a backup7.tar && ls -w 120x4",
+        "the token is v2alpha1, the password is argon2id",
+        "db.local:5432:app:app:*",
+    ] {
+        assert_eq!(redacted(line, false), (line.to_owned(), vec![]));
+    }
+}
+
+#[test]
+fn values_in_the_field_after_their_name_are_replaced() {
+    for text in [
+        "env:\n  - name: DB_PASSWORD\n    value: VALUE\n",
+        "{\"name\": \"DB_PASSWORD\", \"value\": \"VALUE\"}",
+        "<Setting Name=\"DbPassword\" Value=\"VALUE\" />",
+        "variable \"db_password\" {\n  type = string\n  default = \"VALUE\"\n}",
+        "body: \"{\\\"password\\\": \\\"VALUE\\\"}\"",
+        "DB_PASS=VALUE DB_USER=app",
+        "mailer: { user: 'bot', pass: 'VALUE' }",
+        "Passwort: VALUE",
+        "psk=\"VALUE\"",
+    ] {
+        let (out, counts) = redacted(&text.replace("VALUE", "Summer2024"), false);
+        assert_eq!(
+            (out, counts),
+            (text.replace("VALUE", "[redacted:secret]"), vec![("secret", 1)])
+        );
+    }
+}
+
+#[test]
+fn a_private_key_in_base64_is_replaced_and_a_certificate_is_not() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    let pem = |label: &str| {
+        STANDARD.encode(format!("-----BEGIN {label}-----\n{}\n", random(200, ALL, 8)))
+    };
+    let (key, certificate) = (pem("RSA PRIVATE KEY"), pem("CERTIFICATE"));
+    let text = format!("client-certificate-data: {certificate}\nclient-key-data: {key}\n");
+    let (out, counts) = redacted(&text, false);
+    assert_eq!(counts, [("private-key", 1)]);
+    assert!(out.ends_with(&format!("{certificate}\nclient-key-data: [redacted:private-key]\n")));
+    let wrapped = format!("tls.key: >\n  {}\n  {}\nnext: 1\n", &key[..76], &key[76..]);
+    let out = redacted(&wrapped, false).0;
+    assert_eq!(out, "tls.key: >\n  [redacted:private-key]\n\nnext: 1\n");
 }
 
 /// A quadratic rule takes minutes for the last text, and longer than the runner's limit for all.
@@ -306,6 +413,20 @@ const SERVICES: &[&str] = &[
     "signing_key = \"ALL64\"",
     "master_key: HEX32",
     "encryptionKey: 'ALL43='",
+    "value from the portal: abc8Q~ALL34",
+    "doppler dp.st.prd.ALL43",
+    "https://acme.webhook.office.com/webhookb2/3f2504e0-4f89-11d3-9a0c-0305e82c3301@3f2504e0-4f89-11d3-9a0c-0305e82c3302/IncomingWebhook/HEX32/3f2504e0-4f89-11d3-9a0c-0305e82c3303",
+    "bedrock ABSKALL120",
+    "FCM server AAAAALL7:APA91bALL134",
+    "https://HEX32@o123.ingest.sentry.io/45",
+    "hcloud context token ALL64",
+    "| admin | ALL32 |",
+    "twilio: auth token HEX32",
+    "Unseal Key 1: ALL43=",
+    "az storage blob list --account-key ALL86==",
+    "passwd: $6$rounds=4096$ALL16$ALL86",
+    "sbp_HEX40",
+    "shippo_live_HEX40",
 ];
 
 #[test]
@@ -379,6 +500,22 @@ fn names_hashes_and_data_are_not_taken_for_tokens() {
         "let id = \"3f2504e0-4f89-11d3-9a0c-0305e82c3301\";".to_owned(),
         "keyboard: querty_layout_2019_de".to_owned(),
         "monkey = \"banana2banana2banana2\"".to_owned(),
+        format!("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{} me@host", random(43, ALL, 9)),
+        format!("ssh-rsa AAAAB3NzaC1yc2EAAAADAQAB{} me@host", random(90, ALL, 10)),
+        format!(" - <csr-id-{hash}/> Add a feature"),
+        format!("https://avatars.local/u/79222417?u={hash}&v=4"),
+        format!("assets/foo.{longer}.js"),
+        format!("const CRASH: &str = \"crash-{longer}\";"),
+        format!("<assembly publicKeyToken=\"{}\" />", random(16, HEX, 11)),
+        format!("// {}\n// {}\n", random(64, ALL, 12), random(64, ALL, 13)),
+        "tokenizer: BertWordPieceTokenizer2".to_owned(),
+        "_mm512_castpd512_pd256(self.avx512f._mm512_cvtepi64_epi8(a))".to_owned(),
+        "storage.AppenderV2AsLimitedV1(app).AppendScrapeV2AsLimited1()".to_owned(),
+        "pub const GUID_WICPixelFormat32bppPRGBA: GUID = PtpV2OverUdpIPv6AllMsgTransmitHw;"
+            .to_owned(),
+        "xn--snl253bgitxhzwu2arn60c; ; ; # a name".to_owned(),
+        "[`registry.token`]: config.md#registrytoken".to_owned(),
+        "postgres://user:password@localhost/db".to_owned(),
     ] {
         assert_eq!(redacted(&text, true), (text.clone(), vec![]));
     }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::assigned::is_placeholder;
+use super::assigned::{is_placeholder, is_public};
 use super::random::{alternation, consonants, entropy, is_hex, is_jumbled, unrest};
-use super::{Secret, run};
+use super::{Secret, floor, run};
 
 pub(super) const WHAT: &str = "random-token";
 
@@ -13,7 +13,16 @@ const BYTES_MIN: usize = 20;
 /// Longer ones are data: pictures, certificates, compressed text.
 const BYTES_MAX: usize = 256;
 
+/// Shorter words without a prefix are names of files and other ids.
+const BARE_BYTES_MIN: usize = 24;
+
 const SEPARATORS: [char; 4] = ['_', '-', '.', '='];
+
+/// The lengths of MD5, SHA-1, SHA-256 and SHA-512 in hexadecimal.
+const DIGEST_BYTES: [usize; 4] = [32, 40, 64, 128];
+
+/// The start of a label of an internationalised domain name.
+const PUNYCODE: &str = "xn--";
 
 /// Words before a hash that is not a secret.
 const HASHES: [&str; 15] = [
@@ -21,7 +30,7 @@ const HASHES: [&str; 15] = [
     "h1", "build", "index", "ref",
 ];
 
-pub(super) fn in_text(text: &str) -> impl Iterator<Item = Secret> + '_ {
+pub(super) fn in_text(text: &str, is_code: bool) -> impl Iterator<Item = Secret> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
         while at < text.len() {
@@ -39,7 +48,11 @@ pub(super) fn in_text(text: &str) -> impl Iterator<Item = Secret> + '_ {
             if (BYTES_MIN..=BYTES_MAX).contains(&length) {
                 let before = text.as_bytes()[..start].last().copied();
                 let after = text.as_bytes().get(at).copied();
-                if let Some(span) = token(&text[start..at], before, after) {
+                let is_other = |_: &Range<usize>| {
+                    (is_code && is_identifier(before, after)) || is_line_of_data(text, start, at)
+                };
+                let token = token(&text[start..at], before, after).filter(|it| !is_other(it));
+                if let Some(span) = token {
                     let end = start + span.end;
                     // The rest of a token whose alphabet is base64.
                     let rest = run(&text[end..], |it| {
@@ -65,7 +78,12 @@ fn token(word: &str, before: Option<u8>, after: Option<u8>) -> Option<Range<usiz
         return None;
     }
     let word = word.trim_end_matches(SEPARATORS);
-    if is_path(word) || is_placeholder(word) {
+    if is_path(word)
+        || is_placeholder(word)
+        || is_public(word)
+        || is_name(word)
+        || word.contains(PUNYCODE)
+    {
         return None;
     }
     let Some((prefix, rest)) = split_prefix(word) else {
@@ -83,6 +101,13 @@ fn token(word: &str, before: Option<u8>, after: Option<u8>) -> Option<Range<usiz
         return None;
     }
     let says_token = ["tok", "pat", "sat", "key", "sec", "pw"].iter().any(|it| lower.contains(it));
+    // `csr-id-8941f4b5…`, `crash-f1fd008d…`: a digest after a word. Tokens of that shape are known by
+    // their prefix.
+    let is_digest =
+        DIGEST_BYTES.contains(&rest.len()) && rest.bytes().all(|it| it.is_ascii_hexdigit());
+    if is_digest && !says_token {
+        return None;
+    }
     let least = if says_token { 16 } else { 20 };
     let is_token = looks_random(rest) || (says_token && is_short_token(rest));
     (rest.len() >= least && is_token).then_some(0..word.len())
@@ -99,16 +124,82 @@ fn is_path(word: &str) -> bool {
 fn is_bare_token(word: &str) -> bool {
     let has = |of: fn(&u8) -> bool| word.bytes().any(|it| of(&it));
     let all = [u8::is_ascii_lowercase, u8::is_ascii_uppercase, u8::is_ascii_digit];
-    let is_hash = is_hex(word) && word.contains(SEPARATORS);
-    // Lines of certificates have 64 characters, or 76.
-    (32..=128).contains(&word.len())
-        && ![64, 76].contains(&word.len())
-        && !is_hash
-        && all.iter().all(|of| has(*of))
-        && {
-            let letters = word.bytes().filter(u8::is_ascii_alphanumeric).count();
-            letters * 16 >= word.len() * 15 && unrest(word) >= 0.45 && alternation(word) >= 0.1
+    // Digests, UUIDs and addresses of Ethereum, whose case is a checksum.
+    let is_hash = is_hex(word.trim_start_matches("0x"));
+    (BARE_BYTES_MIN..=128).contains(&word.len()) && !is_hash && all.iter().all(|of| has(*of)) && {
+        let letters = word.bytes().filter(u8::is_ascii_alphanumeric).count();
+        letters * 16 >= word.len() * 15 && unrest(word) >= 0.45 && alternation(word) >= 0.1
+    }
+}
+
+/// Whether the bytes around a word make it a name in code: `call(`, `.field:`, `Type<`.
+fn is_identifier(before: Option<u8>, after: Option<u8>) -> bool {
+    let is_quote = |it: Option<u8>| it.is_some_and(|it| b"\"'`".contains(&it));
+    !is_quote(before)
+        && !is_quote(after)
+        && (after.is_some_and(|it| b"(:<,{)[;".contains(&it))
+            || before.is_some_and(|it| b"(.!&*<[".contains(&it)))
+}
+
+/// Whether a word is alone in its line, as is one in a line next to it: data such as a certificate.
+fn is_line_of_data(text: &str, start: usize, end: usize) -> bool {
+    const BYTES_MAX: usize = 160;
+    let is_alone = |line: &str| {
+        let word = line.trim_matches(|it: char| !it.is_ascii_alphanumeric());
+        let is_data = |it: u8| is_word(it) || it == b'+' || it == b'/';
+        word.len() >= BYTES_MIN && word.bytes().all(is_data)
+    };
+    let before = &text[floor(text, start.saturating_sub(BYTES_MAX))..start];
+    let after = &text[end..floor(text, end + BYTES_MAX)];
+    let mut earlier = before.rsplit('\n');
+    let mut later = after.split('\n');
+    let (head, tail) = (earlier.next().unwrap_or_default(), later.next().unwrap_or_default());
+    let has_word = |it: &str| it.bytes().any(|it| it.is_ascii_alphanumeric());
+    let is_tail = tail.bytes().all(|it| is_word(it) || b"+/\\\",; \r".contains(&it));
+    !has_word(head.trim_end_matches(|it: char| it.is_ascii_alphanumeric() || "+/".contains(it)))
+        && is_tail
+        && (earlier.next().is_some_and(is_alone) || later.next().is_some_and(is_alone))
+}
+
+/// Whether a word is a name in code, such as `AppenderV2AsLimitedV1` or `_mm512_cvtepi64_epi8`.
+pub(super) fn is_name(word: &str) -> bool {
+    // Words in camel case have longer runs of small letters than random texts, of which these runs
+    // are an eighth.
+    let has_upper = word.bytes().any(|it| it.is_ascii_uppercase());
+    let small = in_runs(word, 4, |it| it.is_ascii_lowercase()).0;
+    if has_upper && small * 5 >= word.len() * 2 {
+        return true;
+    }
+    // A run of letters with vowels.
+    let words = [
+        in_runs(word, 10, |it| it.is_ascii_lowercase()),
+        in_runs(word, 10, |it| it.is_ascii_uppercase()),
+    ];
+    if words.iter().any(|(_, longest)| !longest.is_empty() && consonants(longest) < 0.3) {
+        return true;
+    }
+    // Short words, each with one number.
+    let mut parts = word.split(['_', '.']).filter(|it| !it.is_empty());
+    let is_numbered = |part: &str| {
+        let digits = in_runs(part, 1, |it| it.is_ascii_digit());
+        let runs = part.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
+        part.len() < 16 && digits.0 <= 4 && runs.filter(|it| it[0].is_ascii_digit()).count() <= 1
+    };
+    word.contains(['_', '.']) && parts.all(is_numbered)
+}
+
+/// How many bytes of a word are in runs of a class that have a minimum length, and the longest run.
+fn in_runs(word: &str, least: usize, of: fn(&u8) -> bool) -> (usize, &str) {
+    let (mut sum, mut longest, mut at) = (0, "", 0);
+    for run in word.as_bytes().chunk_by(|a, b| of(a) == of(b)) {
+        if run.len() >= least && of(&run[0]) {
+            sum += run.len();
+            let text = &word[at..at + run.len()];
+            longest = if text.len() > longest.len() { text } else { longest };
         }
+        at += run.len();
+    }
+    (sum, longest)
 }
 
 fn names_a_hash(lower: &str) -> bool {
