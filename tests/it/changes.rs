@@ -53,7 +53,10 @@ const NAMED_IN: &[(&str, &[&str])] = &[
     // A grammar.
     ("tree_sitter_ruby", &["crates/context/src/extract/code/grammars.rs"]),
     // An architecture of embedding models.
-    ("model_type", &["crates/embedding/src/model/encoder.rs", "crates/embedding/src/recipe.rs"]),
+    (
+        "DistilBert",
+        &["crates/embedding/src/model/names.rs", "crates/embedding/src/recipe/config.rs"],
+    ),
     // A cue of ranking, and its weight.
     ("tells_time", &["crates/memory/src/search/candidates.rs", "crates/ranking/src/cues.rs"]),
     ("time_weight", &["crates/memory/src/params.rs", "crates/memory/src/search/candidates.rs"]),

@@ -119,8 +119,22 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// A text could not be embedded.
-    #[error("the model {} could not embed a text: {reason}", folder.display())]
+    /// The time for scoring passages was over before all were scored.
+    #[error(
+        "the model {} scored {scored} of {passages} passages in its time; \
+         give it more time or fewer passages, or use a smaller model",
+        folder.display()
+    )]
+    OverBudget {
+        /// The model's folder.
+        folder: PathBuf,
+        /// The number of passages that were scored.
+        scored: usize,
+        /// The number of all passages.
+        passages: usize,
+    },
+    /// A text could not be run through the model.
+    #[error("the model {} could not run a text: {reason}", folder.display())]
     Inference {
         /// The model's folder.
         folder: PathBuf,
@@ -148,7 +162,7 @@ pub enum ErrorKind {
     NotFound,
     /// Files are damaged, swapped or of another model: fetch or import again.
     Damaged,
-    /// No source could be reached; retry later or elsewhere.
+    /// No source could be reached, or the time was over; retry later or elsewhere.
     Unavailable,
     /// A file system error.
     Io,
@@ -167,7 +181,7 @@ impl Error {
             Self::Damaged { .. } | Self::Mismatch { .. } | Self::Checksum { .. } => {
                 ErrorKind::Damaged
             }
-            Self::Unavailable { .. } => ErrorKind::Unavailable,
+            Self::Unavailable { .. } | Self::OverBudget { .. } => ErrorKind::Unavailable,
             Self::Io { .. } => ErrorKind::Io,
             Self::Inference { .. } => ErrorKind::Internal,
         }

@@ -14,6 +14,7 @@ pub(crate) const WEIGHTS: &str = "model.safetensors";
 pub(crate) const POOLING: &str = "1_Pooling/config.json";
 pub(crate) const MODULES: &str = "modules.json";
 pub(crate) const SENTENCE: &str = "sentence_bert_config.json";
+pub(crate) const PROMPTS: &str = "config_sentence_transformers.json";
 pub(crate) const TOKENIZER_SETTINGS: &str = "tokenizer_config.json";
 /// The files as verified when the folder was added to the cache; see `fetch::manifest`.
 pub(crate) const MANIFEST: &str = "waypost-model.json";

@@ -1,4 +1,4 @@
-//! Embeds texts as vectors: sentence models of the BERT family, run with candle.
+//! Embeds texts as vectors: sentence models of the BERT family and its kin, run with candle.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -38,4 +38,4 @@ mod recipe;
 
 pub use error::{Attempt, Error, ErrorKind, Result};
 #[cfg(feature = "inference")]
-pub use model::Model;
+pub use model::{CrossEncoder, Model};

@@ -1,24 +1,36 @@
 //! A loaded model: embeds texts as vectors of unit length.
 
 mod attention;
+mod batch;
+mod cross_encoder;
 mod encoder;
+mod folder;
+mod general;
 mod guarded;
+mod head;
 mod math;
+mod modern;
+mod names;
+mod pack;
 mod packed;
 mod plan;
 mod product;
+mod relative;
 mod simd;
 mod terms;
+mod weights;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+pub use self::cross_encoder::CrossEncoder;
 use self::encoder::Encoder;
+use self::folder::Files;
 use self::guarded::guarded;
 use self::terms::Terms;
-use crate::files::{self, CONFIG, TOKENIZER, WEIGHTS};
-use crate::manifest::Manifest;
-use crate::recipe::Recipe;
+use self::weights::Weights;
+use crate::files::WEIGHTS;
+use crate::recipe::{Prompts, Recipe};
 use crate::{Error, Result};
 
 /// A sentence model in memory.
@@ -36,12 +48,14 @@ pub struct Model {
     terms_max: usize,
     terms: Terms,
     encoder: Encoder,
+    prompts: Prompts,
 }
 
 impl Model {
     /// Loads a model folder: `config.json`, `tokenizer.json` and `model.safetensors`, and if
     /// present `1_Pooling/config.json` (mean or first), `modules.json`, `sentence_bert_config.json`
-    /// and `tokenizer_config.json` (the maximum length of a text).
+    /// and `tokenizer_config.json` (the maximum length of a text), and
+    /// `config_sentence_transformers.json` (prompts).
     ///
     /// Reads the weights once (briefly needing twice their size), stores them as 16-bit floats if
     /// these represent them, digests all files, and embeds one text as a trial, so a model that
@@ -54,32 +68,24 @@ impl Model {
     /// recorded when the folder was added to the cache, or they do not match each other,
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if this kind of model is not supported.
     pub fn load(folder: &Path) -> Result<Self> {
-        let config = files::read(folder, CONFIG)?;
         let recipe = Recipe::read(folder)?;
-        let tokenizer = files::read(folder, TOKENIZER)?;
-        let weights = files::read(folder, WEIGHTS)?;
-        let digests = [files::digest(&config), files::digest(&tokenizer), files::digest(&weights)];
-        if let Some(manifest) = Manifest::read(folder)? {
-            for (file, digest) in [CONFIG, TOKENIZER, WEIGHTS].into_iter().zip(&digests) {
-                manifest.check(folder, file, digest)?;
-            }
-        }
+        let Files { tokenizer, weights, digests } = Files::read(folder)?;
         let [config, tokenizer_digest, weights_digest] = &digests;
         let fingerprint = recipe.fingerprint(config, tokenizer_digest, weights_digest);
+        let load =
+            || Encoder::load(folder, &Weights::open(folder, weights, &recipe.config)?, &recipe);
+        let encoder =
+            guarded(load).map_err(|panic| Error::damaged(&folder.join(WEIGHTS), panic))??;
         let terms = Terms::load(folder, &tokenizer, &recipe)?;
-        let encoder = guarded(|| Encoder::load(folder, weights, &recipe))
-            .map_err(|panic| Error::damaged(&folder.join(WEIGHTS), panic))??;
-        let name = folder
-            .file_name()
-            .map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned());
         let model = Self {
-            name,
+            name: folder::name(folder),
             folder: folder.to_owned(),
             fingerprint,
             dimensions: recipe.config.hidden_size,
             terms_max: recipe.terms_max,
             terms,
             encoder,
+            prompts: recipe.prompts,
         };
         model.embed(&["A trial: does the model give a vector?"]).map_err(|error| match error {
             Error::Inference { reason, .. } => Error::damaged(&folder.join(WEIGHTS), reason),
@@ -109,7 +115,9 @@ impl Model {
         &self.fingerprint
     }
 
-    /// The vector of each text, in the texts' order, each of unit length.
+    /// The vector of each text, in the texts' order, each of unit length: of texts that are to be
+    /// found. Where the folder's `config_sentence_transformers.json` has a prompt for `document`,
+    /// `passage` or `corpus`, or a default prompt, it stands before each text.
     ///
     /// The vector of a text has the same bits whatever other texts it is embedded with and on
     /// however many threads; with a model that candle's own network runs, each component is equal
@@ -120,10 +128,27 @@ impl Model {
     /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) if the engine fails or returns numbers
     /// that are not finite.
     pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        self.embed_after(&self.prompts.passage, texts)
+    }
+
+    /// The vector of each query, as [`embed`](Self::embed) returns those of texts, with the
+    /// folder's prompt for `query`, or its default prompt, before each.
+    ///
+    /// # Errors
+    ///
+    /// As [`embed`](Self::embed).
+    pub fn embed_queries(&self, queries: &[&str]) -> Result<Vec<Vec<f32>>> {
+        self.embed_after(&self.prompts.query, queries)
+    }
+
+    fn embed_after(&self, prompt: &str, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let failed = |reason: String| Error::Inference { folder: self.folder.clone(), reason };
         let rows = texts
             .iter()
-            .map(|text| self.terms.of(text))
+            .map(|text| match prompt {
+                "" => self.terms.of(text),
+                prompt => self.terms.of(&format!("{prompt}{text}")),
+            })
             .collect::<std::result::Result<Vec<_>, _>>()
             .map_err(failed)?;
         let vectors = guarded(|| self.encoder.encode(&rows)).and_then(|it| it).map_err(failed)?;

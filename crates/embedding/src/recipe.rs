@@ -1,11 +1,20 @@
 //! How a text becomes one vector, according to a model folder's settings.
 
+mod config;
+mod modern;
+
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::files::{self, CONFIG, MODULES, POOLING, SENTENCE, TOKENIZER_SETTINGS};
+pub(crate) use self::config::Config;
+#[cfg(feature = "inference")]
+pub(crate) use self::config::{Activation, Family};
+#[cfg(feature = "inference")]
+pub(crate) use self::modern::LayerType;
+use crate::files::{self, MODULES, POOLING, PROMPTS, SENTENCE, TOKENIZER_SETTINGS};
 use crate::{Error, Result};
 
 /// How the vectors of a text's tokens become the text's vector.
@@ -17,49 +26,6 @@ pub(crate) enum Pooling {
     First,
 }
 
-/// The part of `config.json` needed for inference.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Config {
-    #[serde(default = "bert")]
-    pub(crate) model_type: String,
-    pub(crate) vocab_size: usize,
-    pub(crate) hidden_size: usize,
-    pub(crate) num_hidden_layers: usize,
-    pub(crate) num_attention_heads: usize,
-    pub(crate) intermediate_size: usize,
-    pub(crate) hidden_act: Activation,
-    pub(crate) max_position_embeddings: usize,
-    #[serde(default = "two")]
-    pub(crate) type_vocab_size: usize,
-    #[serde(default = "epsilon")]
-    pub(crate) layer_norm_eps: f64,
-    #[serde(default)]
-    position_embedding_type: Option<String>,
-}
-
-/// The activation between the two halves of a feed-forward step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(crate) enum Activation {
-    #[serde(rename = "gelu", alias = "gelu_python")]
-    Gelu,
-    #[serde(rename = "gelu_new", alias = "gelu_pytorch_tanh", alias = "gelu_fast")]
-    GeluTanh,
-    #[serde(rename = "relu")]
-    Relu,
-}
-
-fn bert() -> String {
-    "bert".to_owned()
-}
-
-fn two() -> usize {
-    2
-}
-
-fn epsilon() -> f64 {
-    1e-12
-}
-
 /// Everything besides the files' contents that determines a vector.
 #[derive(Debug, Clone)]
 pub(crate) struct Recipe {
@@ -68,6 +34,27 @@ pub(crate) struct Recipe {
     /// Texts are cut to this many tokens, including `[CLS]` and `[SEP]`.
     pub(crate) terms_max: usize,
     pub(crate) lower_case: bool,
+    pub(crate) prompts: Prompts,
+}
+
+/// What stands before each text that is embedded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Prompts {
+    pub(crate) query: String,
+    pub(crate) passage: String,
+}
+
+/// The names that sentence-transformers looks up for a query and for a passage.
+const QUERY_PROMPTS: [&str; 1] = ["query"];
+const PASSAGE_PROMPTS: [&str; 3] = ["document", "passage", "corpus"];
+/// A prompt is a sentence; a longer one leaves no room for the text.
+const PROMPT_BYTES_MAX: usize = 4 << 10;
+
+#[derive(Deserialize, Default)]
+struct PromptSettings {
+    #[serde(default)]
+    prompts: BTreeMap<String, String>,
+    default_prompt_name: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -85,6 +72,7 @@ struct PoolingSettings {
     pooling_mode_weightedmean_tokens: bool,
     #[serde(default)]
     pooling_mode_lasttoken: bool,
+    include_prompt: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -110,85 +98,83 @@ struct TokenizerSettings {
 impl Recipe {
     /// Reads the settings of a model folder.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
-        let config: Config = parse(folder, CONFIG, &files::read(folder, CONFIG)?)?;
-        config.check(&folder.join(CONFIG))?;
+        let config = Config::read(folder)?;
         check_modules(folder)?;
-        let pooling = read_pooling(folder)?;
+        let prompts = read_prompts(folder)?;
+        let pooling = read_pooling(folder, &prompts)?;
         let sentence: SentenceSettings = read_settings(folder, SENTENCE)?.unwrap_or_default();
-        let terms_max = match sentence.max_seq_length {
-            Some(terms) => terms,
-            None => read_settings::<TokenizerSettings>(folder, TOKENIZER_SETTINGS)?
-                .and_then(|settings| settings.model_max_length)
-                // A cast from f64 saturates, so 1e30 means "no limit" here as well.
-                .map_or(usize::MAX, |terms| terms as usize),
-        };
-        // `[CLS]`, `[SEP]` and one token are the useful minimum.
-        if terms_max < 3 {
-            let path = folder.join(SENTENCE);
-            return Err(Error::damaged(
-                &path,
-                format!("a maximum length of {terms_max} tokens is too short"),
-            ));
-        }
-        let terms_max = terms_max.min(config.max_position_embeddings);
-        Ok(Self { config, pooling, terms_max, lower_case: sentence.do_lower_case })
+        let terms_max = terms_max(folder, &config, sentence.max_seq_length)?;
+        Ok(Self { config, pooling, terms_max, lower_case: sentence.do_lower_case, prompts })
+    }
+
+    /// Reads the settings of the folder of a cross-encoder, which has no modules.
+    #[cfg(feature = "inference")]
+    pub(crate) fn read_pairs(folder: &Path) -> Result<Self> {
+        let config = Config::read(folder)?;
+        let pooling = if config.modern.classifies_mean() { Pooling::Mean } else { Pooling::First };
+        let terms_max = terms_max(folder, &config, None)?;
+        let prompts = Prompts::default();
+        Ok(Self { config, pooling, terms_max, lower_case: false, prompts })
     }
 
     /// SHA-256 over the files' digests and the settings: equal if and only if the same text gets
     /// the same vector from the same numbers.
     pub(crate) fn fingerprint(&self, config: &str, tokenizer: &str, weights: &str) -> String {
-        let Self { pooling, terms_max, lower_case, .. } = self;
+        let Self { pooling, terms_max, lower_case, prompts, .. } = self;
         let pooling = match pooling {
             Pooling::Mean => "mean",
             Pooling::First => "first",
         };
-        let text = format!(
+        let mut text = format!(
             "waypost-embedding 1\nconfig {config}\ntokenizer {tokenizer}\nweights {weights}\n\
              pooling {pooling}\nterms {terms_max}\nlower {lower_case}\nunit length\n"
         );
+        let Prompts { query, passage } = prompts;
+        if !(query.is_empty() && passage.is_empty()) {
+            text.extend(["query ", query, "\npassage ", passage, "\n"]);
+        }
         files::digest(text.as_bytes())
     }
 }
 
-impl Config {
-    fn check(&self, path: &Path) -> Result<()> {
-        if self.model_type != "bert" {
-            let reason = format!(
-                "model_type \"{}\"; only \"bert\" is run (MiniLM, BGE, E5, GTE and others are)",
-                self.model_type
-            );
-            return Err(Error::Unsupported { path: path.to_owned(), reason });
-        }
-        if let Some(kind) = self.position_embedding_type.as_deref().filter(|it| *it != "absolute") {
-            let reason = format!("position_embedding_type \"{kind}\"; only \"absolute\" is run");
-            return Err(Error::Unsupported { path: path.to_owned(), reason });
-        }
-        // The largest of the family: 250,000 words, 24 layers of 1,024; with a generous margin, so
-        // that damage is detected before such numbers allocate memory.
-        let ranges = [
-            ("vocab_size", self.vocab_size, 4_000_000),
-            ("hidden_size", self.hidden_size, 16_384),
-            ("num_hidden_layers", self.num_hidden_layers, 256),
-            ("num_attention_heads", self.num_attention_heads, 1_024),
-            ("intermediate_size", self.intermediate_size, 131_072),
-            ("max_position_embeddings", self.max_position_embeddings, 1 << 20),
-            ("type_vocab_size", self.type_vocab_size, 1_024),
-        ];
-        for (name, value, max) in ranges {
-            if value == 0 || value > max {
-                let reason = format!("{name} is {value}, expected 1 to {max}");
-                return Err(Error::damaged(path, reason));
-            }
-        }
-        if !self.hidden_size.is_multiple_of(self.num_attention_heads) {
-            let reason = format!(
-                "hidden_size {} is no multiple of num_attention_heads {}",
-                self.hidden_size, self.num_attention_heads
-            );
-            return Err(Error::damaged(path, reason));
-        }
-        Ok(())
+/// How many tokens of a text are read: by the given setting, otherwise by the tokenizer's.
+fn terms_max(folder: &Path, config: &Config, given: Option<usize>) -> Result<usize> {
+    let terms_max = match given {
+        Some(terms) => terms,
+        None => read_settings::<TokenizerSettings>(folder, TOKENIZER_SETTINGS)?
+            .and_then(|settings| settings.model_max_length)
+            // A cast from f64 saturates, so 1e30 means "no limit" here as well.
+            .map_or(usize::MAX, |terms| terms as usize),
+    };
+    // `[CLS]`, `[SEP]` and one token are the useful minimum.
+    if terms_max < 3 {
+        let path = folder.join(SENTENCE);
+        let reason = format!("a maximum length of {terms_max} tokens is too short");
+        return Err(Error::damaged(&path, reason));
     }
+    Ok(terms_max.min(config.length_max()))
+}
+
+fn read_prompts(folder: &Path) -> Result<Prompts> {
+    let settings: PromptSettings = read_settings(folder, PROMPTS)?.unwrap_or_default();
+    let PromptSettings { prompts, default_prompt_name } = settings;
+    let path = folder.join(PROMPTS);
+    if let Some((name, prompt)) = prompts.iter().find(|(_, it)| it.len() > PROMPT_BYTES_MAX) {
+        let length = prompt.len();
+        let reason =
+            format!("the prompt {name:?} has {length} bytes; the limit is {PROMPT_BYTES_MAX}");
+        return Err(Error::damaged(&path, reason));
+    }
+    let usual = match default_prompt_name {
+        None => "",
+        Some(name) => prompts.get(&name).ok_or_else(|| {
+            Error::damaged(&path, format!("default_prompt_name is {name:?}, which is no prompt"))
+        })?,
+    };
+    let prompt = |names: &[&str]| {
+        names.iter().find_map(|it| prompts.get(*it)).map_or(usual, String::as_str).to_owned()
+    };
+    Ok(Prompts { query: prompt(&QUERY_PROMPTS), passage: prompt(&PASSAGE_PROMPTS) })
 }
 
 /// Checks that the chain of modules is supported; scaling to unit length is always applied.
@@ -215,10 +201,16 @@ fn check_modules(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn read_pooling(folder: &Path) -> Result<Pooling> {
+fn read_pooling(folder: &Path, prompts: &Prompts) -> Result<Pooling> {
     let Some(settings) = read_settings::<PoolingSettings>(folder, POOLING)? else {
         return Ok(Pooling::Mean);
     };
+    if settings.include_prompt == Some(false)
+        && !(prompts.query.is_empty() && prompts.passage.is_empty())
+    {
+        let reason = "include_prompt is false; prompts are always included in the mean".to_owned();
+        return Err(Error::Unsupported { path: folder.join(POOLING), reason });
+    }
     let others = settings.pooling_mode_max_tokens
         || settings.pooling_mode_mean_sqrt_len_tokens
         || settings.pooling_mode_weightedmean_tokens

@@ -8,14 +8,24 @@ use std::time::UNIX_EPOCH;
 
 use super::check::{self, REQUIRED};
 use super::{PinnedModel, Progress, Source};
-use crate::files::{self, MANIFEST, MODULES, POOLING, SENTENCE, TOKENIZER_SETTINGS, WEIGHTS};
+use crate::files::{
+    self, MANIFEST, MODULES, POOLING, PROMPTS, SENTENCE, TOKENIZER_SETTINGS, WEIGHTS,
+};
 use crate::manifest::{self, Manifest, Recorded};
 use crate::recipe::Recipe;
 use crate::{Error, Result};
 
 /// The files taken from a folder or an archive; all others are ignored.
-pub(super) const TAKEN: [&str; 7] =
-    [REQUIRED[0], REQUIRED[1], REQUIRED[2], POOLING, MODULES, SENTENCE, TOKENIZER_SETTINGS];
+pub(super) const TAKEN: [&str; 8] = [
+    REQUIRED[0],
+    REQUIRED[1],
+    REQUIRED[2],
+    POOLING,
+    MODULES,
+    SENTENCE,
+    TOKENIZER_SETTINGS,
+    PROMPTS,
+];
 
 /// A model's staging folder. Its holder has exclusive access.
 pub(super) struct Staging {

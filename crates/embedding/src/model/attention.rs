@@ -3,6 +3,7 @@
 
 use super::math;
 use super::product::{Out, PANEL, Rows, lines, multiply};
+use super::relative::Relative;
 use super::simd::{LANES, Simd, Task};
 
 /// Tokens whose scores are held at once, so that they stay in the first-level cache.
@@ -12,6 +13,7 @@ const TERMS: usize = 48;
 pub(super) struct Attention<'a> {
     /// The components of one head; a multiple of [`PANEL`].
     pub(super) head: usize,
+    pub(super) relative: Option<&'a Relative>,
     /// Query, key and value of all heads, for each token.
     pub(super) input: &'a [f32],
     /// The output of all heads, for each token.
@@ -27,6 +29,7 @@ pub(super) struct Scratch {
     keys: Vec<f32>,
     values: Vec<f32>,
     scores: Vec<f32>,
+    distances: Vec<f32>,
 }
 
 impl Task for Attention<'_> {
@@ -34,7 +37,7 @@ impl Task for Attention<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Self { head, input, output, width, scratch } = self;
+        let Self { head, relative, input, output, width, scratch } = self;
         let terms = output.len() / width;
         let keys = terms.next_multiple_of(PANEL);
         scratch.fit(terms, keys, head);
@@ -46,6 +49,12 @@ impl Task for Attention<'_> {
         let stride = 3 * width;
         for first in (0..width).step_by(head) {
             scratch.take(input, first, head, width);
+            if let Some(relative) = relative {
+                scratch.distances.clear();
+                // The scores are not yet scaled.
+                let distances = relative.of(first / head, terms).map(|it| it / scale);
+                scratch.distances.extend(distances);
+            }
             for from in (0..terms).step_by(TERMS) {
                 let count = TERMS.min(terms - from);
                 let queries = Rows { numbers: &input[from * stride + first..], stride, count };
@@ -55,7 +64,11 @@ impl Task for Attention<'_> {
                     let mask = if ends { last } else { zero };
                     multiply(simd, queries, lines(panel), mask, &mut Out { numbers, stride: keys });
                 }
-                for row in scratch.scores.chunks_exact_mut(keys).take(count) {
+                for (at, row) in scratch.scores.chunks_exact_mut(keys).take(count).enumerate() {
+                    if relative.is_some() {
+                        let distances = &scratch.distances[terms - 1 - from - at..];
+                        row.iter_mut().zip(&distances[..terms]).for_each(|(it, by)| *it += by);
+                    }
                     math::softmax(simd, row, scale);
                 }
                 let shares = Rows { numbers: &scratch.scores, stride: keys, count };

@@ -7,8 +7,10 @@
 use half::f16;
 
 use super::attention::{Attention, Scratch};
+use super::batch::Row;
 use super::math::Norm;
 use super::product::Linear;
+use super::relative::Relative;
 use super::simd::{Kernel, LANES, Simd, Task};
 
 /// The whole network.
@@ -17,12 +19,15 @@ pub(super) struct Packed {
     pub(super) kernel: Kernel,
     /// A row for each word of the vocabulary.
     pub(super) words: Vec<f16>,
-    /// A row for each position, plus the row of the first text type.
+    /// For each type of text a row for each position, plus the type's row.
     pub(super) positions: Vec<f32>,
+    /// The number of positions.
+    pub(super) length_max: usize,
     pub(super) norm: Norm,
     pub(super) layers: Vec<Layer>,
     /// The components of one attention head.
     pub(super) head: usize,
+    pub(super) relative: Option<Relative>,
 }
 
 #[derive(Debug)]
@@ -42,9 +47,8 @@ impl Packed {
     }
 
     /// The vectors of the tokens of all rows, concatenated.
-    pub(super) fn run(&self, rows: &[&[u32]]) -> Result<Vec<f32>, String> {
+    pub(super) fn run(&self, rows: &[&Row]) -> Vec<f32> {
         let (width, kernel) = (self.width(), self.kernel);
-        self.check(rows)?;
         let count: usize = rows.iter().map(|row| row.len()).sum();
         let inner = self.layers.iter().map(|it| it.inner.width()).max().unwrap_or(0);
         let mut hidden = vec![0.0; count * width];
@@ -60,6 +64,7 @@ impl Packed {
                 let to = from + row.len();
                 kernel.run(Attention {
                     head: self.head,
+                    relative: self.relative.as_ref(),
                     input: &input[from * 3 * width..to * 3 * width],
                     output: &mut narrow[from * width..to * width],
                     width,
@@ -75,31 +80,14 @@ impl Packed {
             kernel.run(layer.outer.of(inner, narrow));
             kernel.run(Add { norm: &layer.outer_norm, rows: &mut hidden, added: narrow });
         }
-        Ok(hidden)
-    }
-
-    fn check(&self, rows: &[&[u32]]) -> Result<(), String> {
-        let width = self.width();
-        let (words, positions) = (self.words.len() / width, self.positions.len() / width);
-        for row in rows {
-            if row.len() > positions {
-                return Err(format!(
-                    "a text has {} terms; it has {positions} positions",
-                    row.len()
-                ));
-            }
-            if let Some(word) = row.iter().find(|&&word| word as usize >= words) {
-                return Err(format!("a text has the word {word}; it has {words} words"));
-            }
-        }
-        Ok(())
+        hidden
     }
 }
 
 /// Computes the first vectors from the texts' words.
 struct Embed<'a> {
     network: &'a Packed,
-    rows: &'a [&'a [u32]],
+    rows: &'a [&'a Row],
     output: &'a mut [f32],
 }
 
@@ -108,10 +96,15 @@ impl Task for Embed<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Packed { words, positions, norm, .. } = self.network;
+        let Packed { words, positions, length_max, norm, .. } = self.network;
         let width = self.network.width();
-        let terms = self.rows.iter().flat_map(|row| row.iter().enumerate());
-        for ((position, &word), output) in terms.zip(self.output.chunks_exact_mut(width)) {
+        let terms = self.rows.iter().flat_map(|row| {
+            let places = row.types.iter().zip(&row.positions);
+            row.words.iter().zip(places)
+        });
+        for ((&word, (&kind, &position)), output) in terms.zip(self.output.chunks_exact_mut(width))
+        {
+            let position = kind as usize * length_max + position as usize;
             let word = &words[word as usize * width..][..width];
             for (from, to) in
                 word.as_chunks::<LANES>().0.iter().zip(output.as_chunks_mut::<LANES>().0)

@@ -7,12 +7,12 @@ use std::ops::Range;
 const GROUP_TERMS: usize = 192;
 
 /// Rows in order, in groups of about equal numbers of tokens. No vector depends on the grouping.
-pub(super) fn groups(rows: &[Vec<u32>]) -> Vec<Range<usize>> {
-    let terms: usize = rows.iter().map(Vec::len).sum();
+pub(super) fn groups(lengths: &[usize]) -> Vec<Range<usize>> {
+    let terms: usize = lengths.iter().sum();
     let count = terms.div_ceil(GROUP_TERMS).max(1);
     let mut groups: Vec<Range<usize>> = Vec::with_capacity(count);
     let (mut start, mut seen) = (0, 0);
-    for (row, length) in rows.iter().map(Vec::len).enumerate() {
+    for (row, length) in lengths.iter().enumerate() {
         seen += length;
         // The end of the next of `count` equal groups.
         if seen * count >= terms * (groups.len() + 1) {
@@ -31,16 +31,16 @@ const BATCH_TERMS_MAX: usize = 4096;
 /// share of the work is padding, and in return texts of many lengths share the weights.
 const PADDING_PART: usize = 8;
 
-/// Positions of rows, in batches of about equal length, shortest first.
-pub(super) fn batches(rows: &[Vec<u32>]) -> Vec<Vec<usize>> {
-    let mut order: Vec<usize> = (0..rows.len()).collect();
+/// Positions of rows, by their lengths, in batches of about equal length, shortest first.
+pub(super) fn batches(lengths: &[usize]) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..lengths.len()).collect();
     // Stable, so that equal lengths keep the texts' order and the plan depends only on them.
-    order.sort_by_key(|&row| rows[row].len());
+    order.sort_by_key(|&row| lengths[row]);
     let mut batches: Vec<Vec<usize>> = Vec::new();
     for row in order {
-        let length = rows[row].len();
+        let length = lengths[row];
         match batches.last_mut() {
-            Some(batch) if fits(rows[batch[0]].len(), length, batch.len()) => batch.push(row),
+            Some(batch) if fits(lengths[batch[0]], length, batch.len()) => batch.push(row),
             _ => batches.push(vec![row]),
         }
     }
@@ -56,8 +56,7 @@ mod tests {
     use super::*;
 
     fn check(lengths: &[usize]) {
-        let rows: Vec<Vec<u32>> = lengths.iter().map(|&length| vec![0; length]).collect();
-        let batches = batches(&rows);
+        let batches = batches(lengths);
         let mut seen: Vec<usize> = batches.concat();
         seen.sort_unstable();
         assert_eq!(seen, (0..lengths.len()).collect::<Vec<_>>(), "each row once");
@@ -81,8 +80,7 @@ mod tests {
     #[test]
     fn groups_are_whole_rows_in_order_and_about_equal() {
         for lengths in [&[][..], &[5000], &[20; 32], &[97; 32], &[2, 512, 3, 3, 512, 1, 180, 7]] {
-            let rows: Vec<Vec<u32>> = lengths.iter().map(|&length| vec![0; length]).collect();
-            let groups = groups(&rows);
+            let groups = groups(lengths);
             let seen: Vec<usize> = groups.iter().cloned().flatten().collect();
             assert_eq!(seen, (0..lengths.len()).collect::<Vec<_>>(), "each row once, in order");
             let longest = lengths.iter().max().copied().unwrap_or(0);

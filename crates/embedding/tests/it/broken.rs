@@ -123,7 +123,11 @@ fn weights_that_give_no_numbers_are_refused() {
 #[test]
 fn kinds_that_are_not_run_are_named() {
     let cases: [(&str, Value, &str); 6] = [
-        ("config.json", json!({ "model_type": "xlm-roberta" }), "xlm-roberta"),
+        (
+            "config.json",
+            json!({ "model_type": "t5" }),
+            "supported are bert, roberta, xlm-roberta, mpnet",
+        ),
         ("config.json", json!({ "position_embedding_type": "relative_key" }), "relative_key"),
         ("1_Pooling/config.json", json!({ "pooling_mode_max_tokens": true }), "pooling_mode"),
         (

@@ -3,7 +3,9 @@
 
 mod bring;
 mod broken;
+mod cross_encoders;
 mod default_model;
+mod families;
 mod import;
 mod loopback_hub;
 mod reference;

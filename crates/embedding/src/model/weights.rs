@@ -1,0 +1,50 @@
+//! The weights of a model folder, and whether they are of the family that `config.json` names.
+
+use std::path::Path;
+
+use candle_core::{DType, Device};
+use candle_nn::VarBuilder;
+
+use super::names::{self, Names};
+use crate::files::WEIGHTS;
+use crate::recipe::{Config, Family};
+use crate::{Error, Result};
+
+/// A model's tensors.
+pub(super) struct Weights {
+    /// All of them, with the names of the file.
+    pub(super) all: VarBuilder<'static>,
+    /// Those of the network without its head.
+    pub(super) network: VarBuilder<'static>,
+}
+
+impl Weights {
+    pub(super) fn open(folder: &Path, bytes: Vec<u8>, config: &Config) -> Result<Self> {
+        let all = VarBuilder::from_buffered_safetensors(bytes, DType::F32, &Device::Cpu).map_err(
+            |error| {
+                let reason = format!("it is truncated or not a safetensors file ({error})");
+                Error::damaged(&folder.join(WEIGHTS), reason)
+            },
+        )?;
+        let Names { prefix, mark, .. } = names::of(config.family);
+        if all.contains_tensor(mark) {
+            return Ok(Self { network: all.clone(), all });
+        }
+        if all.contains_tensor(&format!("{prefix}.{mark}")) {
+            return Ok(Self { network: all.pp(prefix), all });
+        }
+        let found = Family::ALL.into_iter().find(|family| {
+            let Names { prefix, mark, .. } = names::of(*family);
+            all.contains_tensor(mark) || all.contains_tensor(&format!("{prefix}.{mark}"))
+        });
+        let found = found.map_or(String::new(), |it| format!("; its tensors are those of {it:?}"));
+        Err(Error::Mismatch {
+            folder: folder.to_owned(),
+            reason: format!(
+                "model.safetensors does not match config.json: a model of the family {:?} \
+                 has a tensor {mark} or {prefix}.{mark}{found}",
+                config.family
+            ),
+        })
+    }
+}
