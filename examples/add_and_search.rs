@@ -55,7 +55,8 @@ fn embedder() -> Result<Embedder> {
         dimensions: model.dimensions(),
     };
     let embed = Arc::new(move |texts: &[&str]| model.embed(texts).map_err(|it| it.to_string()));
-    Ok(Embedder { model: info, embed })
+    // This model reads queries as it reads other texts.
+    Ok(Embedder { model: info, embed, embed_queries: None })
 }
 
 /// The clock is the program's business; the store only takes the time.

@@ -63,7 +63,7 @@ impl CachedModel {
         let embed = Arc::new(move |texts: &[&str]| {
             cached.embed(texts).map_err(|error| format!("{error:#}"))
         });
-        Embedder { model, embed }
+        Embedder { model, embed, embed_queries: None }
     }
 
     fn lock(&self) -> MutexGuard<'_, Cache> {

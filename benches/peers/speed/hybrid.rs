@@ -137,6 +137,7 @@ fn embedder() -> Embedder {
             dimensions: DIMENSIONS,
         },
         embed: Arc::new(move |texts| Ok(texts.iter().map(&embed).collect())),
+        embed_queries: None,
     }
 }
 

@@ -320,7 +320,8 @@ fn fill(project: &Path) -> Result<()> {
         let mut vector = || (0..model.dimensions()).map(|_| random.unit() as f32 - 0.5).collect();
         Ok(texts.iter().map(|_| vector()).collect())
     };
-    store.set_embedder(Some(Embedder { model: info, embed: Arc::new(embed) }))?;
+    let embed = Arc::new(embed);
+    store.set_embedder(Some(Embedder { model: info, embed, embed_queries: None }))?;
     let (zipf, mut random) = (Zipf::new(), Random(2));
     for round in 0..MEMORIES / 500 {
         let drafts = (0..500).map(|at| {

@@ -31,5 +31,5 @@ mod wiring;
 mod witness;
 
 pub use lifecycle::{Running, run, start};
-pub use settings::{Approval, FlowOptions, ModelOptions, Options, TlsFiles};
+pub use settings::{Approval, FlowOptions, ModelOptions, Options, RerankOptions, TlsFiles};
 pub use umask::Umask;

@@ -3,6 +3,7 @@
 pub(crate) mod embedding;
 pub(crate) mod loader;
 pub(crate) mod priority;
+pub(crate) mod reranker;
 
 use std::sync::Arc;
 

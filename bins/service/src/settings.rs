@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use waypost_embedding::fetch;
 use waypost_project::{
@@ -47,6 +48,8 @@ pub struct Options {
     pub context: ContextSettings,
     /// How to join the mesh; `None` if it is disabled.
     pub mesh: Option<MeshSettings>,
+    /// The cross-encoder that orders the best results of a search, if there is one.
+    pub rerank: Option<RerankOptions>,
     /// The limits on requests.
     pub limits: LimitSettings,
     /// Called when much memory was freed at once, so that the program that owns the allocator can
@@ -82,6 +85,17 @@ impl ModelOptions {
     pub(crate) fn is_off(&self) -> bool {
         self.model == Model::Off
     }
+}
+
+/// The cross-encoder.
+#[derive(Debug, Clone)]
+pub struct RerankOptions {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// The time for one search; where it is exceeded, the order stays.
+    pub budget: Duration,
+    /// The number of best results that it orders.
+    pub candidates: usize,
 }
 
 /// The files of the service's certificate.
@@ -171,6 +185,11 @@ impl Options {
             },
             context: settings.context.clone(),
             mesh: Some(settings.mesh.clone()).filter(|it| it.enabled),
+            rerank: settings.rerank.model.clone().map(|folder| RerankOptions {
+                folder,
+                budget: settings.rerank.budget,
+                candidates: settings.rerank.candidates,
+            }),
             limits: settings.limits.clone(),
             release_memory: || (),
         }
@@ -210,6 +229,7 @@ impl Options {
             },
             context: ContextSettings::default(),
             mesh: None,
+            rerank: None,
             limits: LimitSettings::default(),
             release_memory: || (),
             project,

@@ -16,6 +16,7 @@ use crate::memory::writer::Writer;
 use crate::mesh::events::MeshEvents;
 use crate::model::embedding::Embedding;
 use crate::model::loader::Loader;
+use crate::model::reranker::RerankerLoader;
 use crate::upkeep::Upkeep;
 use crate::wake::Wake;
 
@@ -32,6 +33,7 @@ pub(crate) struct Workers {
     pub(crate) indexing: Arc<Indexing>,
     /// `None` if no model is configured.
     pub(crate) loader: Option<Loader>,
+    pub(crate) reranker: Option<RerankerLoader>,
     /// `None` if the mesh is disabled.
     pub(crate) mesh: Option<MeshEvents>,
     pub(crate) wake: Arc<Wake>,
@@ -63,6 +65,9 @@ impl Threads {
         for _ in 0..workers.indexing.threads() {
             let indexing = Arc::clone(&workers.indexing);
             joined.push(spawn("indexing", move || indexing.run())?);
+        }
+        if let Some(reranker) = workers.reranker {
+            spawn("reranker", move || reranker.run())?;
         }
         if let Some(loader) = workers.loader {
             spawn("model", move || loader.run())?;

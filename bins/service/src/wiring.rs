@@ -35,6 +35,7 @@ use crate::model::EmbeddingModel;
 use crate::model::embedding::Embedding;
 use crate::model::loader::Loader;
 use crate::model::priority::Priority;
+use crate::model::reranker::RerankerLoader;
 use crate::settings::Options;
 use crate::stopping::Stopping;
 use crate::threads::Workers;
@@ -139,6 +140,11 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
         context: context(),
         wake: wake(),
     });
+    let reranker = options.rerank.clone().map(|options| RerankerLoader {
+        options,
+        priority: Arc::clone(&priority),
+        store: store(),
+    });
     let mesh = options.mesh.as_ref().map(|settings| MeshEvents {
         membership: Arc::clone(&app.mesh),
         events: events(),
@@ -179,6 +185,7 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
         },
         indexing: Arc::new(Indexing { store: store(), wake: wake() }),
         loader,
+        reranker,
         mesh,
         wake: wake(),
     })

@@ -5,8 +5,8 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema,
 
 use crate::routes::{Access, Answer, Payload, ROUTES, Route, Shape, shape};
 use crate::{
-    ANSWERABLE_HEADER, NDJSON, NEXT_AFTER_HEADER, PROBLEM_JSON, Problem, SEARCH_MODE_HEADER,
-    SearchMode, Vocabulary,
+    ANSWERABLE_HEADER, NDJSON, NEXT_AFTER_HEADER, PROBLEM_JSON, Problem, RERANK_HEADER,
+    SEARCH_MODE_HEADER, SearchMode, Vocabulary,
 };
 
 /// The schema of a field that accepts a string or an array of strings.
@@ -144,6 +144,12 @@ fn responses(route: &Route) -> Value {
             response["headers"][ANSWERABLE_HEADER] = json!({
                 "description": "How likely the memory answers the query: the score of the best hit",
                 "schema": { "type": "number", "minimum": 0, "maximum": 1 },
+            });
+        }
+        if route.operation == "searchMemories" && *status == 200 {
+            response["headers"][RERANK_HEADER] = json!({
+                "description": "With a cross-encoder: whether it ordered the best results, or was too slow or failed",
+                "schema": { "type": "string", "enum": ["applied", "skipped"] },
             });
         }
         if route.operation == "listEvents" {

@@ -24,6 +24,9 @@ pub struct Embedder {
     pub model: ModelInfo,
     /// The closure. It is called on the caller's thread while no lock is held.
     pub embed: EmbedFn,
+    /// The closure for queries, of a model that reads them otherwise than the texts to be found;
+    /// `None` if it does not. It is called as `embed` is.
+    pub embed_queries: Option<EmbedFn>,
 }
 
 impl fmt::Debug for Embedder {

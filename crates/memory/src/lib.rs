@@ -51,6 +51,7 @@ mod memory;
 mod options;
 mod params;
 mod query;
+mod reranker;
 mod status;
 mod transfer;
 
@@ -86,7 +87,10 @@ pub use memory::{
 };
 pub use options::{OpenPhase, OpenProgress, OpenProgressFn, OpenReport, Reached, StoreOptions};
 pub use params::SearchParams;
-pub use query::{Filter, Hit, HitExplanation, SearchMode, SearchOptions, SearchResult, Signal};
+pub use query::{
+    Filter, Hit, HitExplanation, Rerank, SearchMode, SearchOptions, SearchResult, Signal,
+};
+pub use reranker::{Reranker, ScoreFn};
 pub use status::{
     Compacted, Compaction, IndexProgress, IndexStatus, Maintained, Reindex, ReindexPhase,
     ReindexProgress, Reindexed, Status,

@@ -165,6 +165,20 @@ pub struct SearchResult {
     pub answerable: f64,
     /// How it was searched: [`SearchMode::Lexical`] if hybrid was asked for without a model.
     pub mode: SearchMode,
+    /// Whether a cross-encoder ordered the best hits.
+    pub rerank: Rerank,
+}
+
+/// What became of the order by a [`Reranker`](crate::Reranker).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rerank {
+    /// The store has none.
+    #[default]
+    Off,
+    /// It ordered the best hits.
+    Applied,
+    /// It failed or took too long; the hits keep the order of the ranking.
+    Skipped,
 }
 
 /// A memory found by a search.
@@ -194,9 +208,10 @@ pub struct HitExplanation {
 /// The contribution of one signal to a score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signal {
-    /// Its name: `bm25`, `semantic`, `cues`, `neighbours`, `links`, `updates`, `superseded`.
+    /// Its name: `bm25`, `semantic`, `cues`, `neighbours`, `links`, `updates`, `superseded`, `rerank`.
     pub name: &'static str,
-    /// The raw value: a BM25 score, a cosine, or a share of the neighbours' scores.
+    /// The raw value: a BM25 score, a cosine, a cross-encoder's score, or a share of the
+    /// neighbours' scores.
     pub value: f64,
     /// The rank of the memory by this signal alone, from 1; `None` for signals that do not rank.
     pub rank: Option<u32>,

@@ -5,9 +5,11 @@ mod answers;
 mod beside;
 mod candidates;
 mod finish;
+mod rerank;
 
 use std::sync::Arc;
 
+use parking_lot::RwLock;
 use waypost_ranking::{
     Bm25, Cues, Feedback, Range, Slot, TextPart, TextSearch, VectorPart, VectorSearch,
 };
@@ -22,7 +24,10 @@ use crate::index::embed::Embedding;
 use crate::index::view::{Condition, View};
 use crate::limits::SEARCH_LIMIT_MAX;
 use crate::records::Records;
-use crate::{Error, Hit, Memory, Result, SearchMode, SearchOptions, SearchParams, SearchResult};
+use crate::{
+    Error, Hit, Memory, Rerank, Reranker, Result, SearchMode, SearchOptions, SearchParams,
+    SearchResult,
+};
 
 /// Finds memories in the index, and reads them from the records.
 #[derive(Debug)]
@@ -32,6 +37,7 @@ pub(crate) struct Searcher {
     embedding: Arc<Embedding>,
     params: SearchParams,
     answers: Answers,
+    reranker: RwLock<Option<Arc<Reranker>>>,
 }
 
 impl Searcher {
@@ -41,7 +47,20 @@ impl Searcher {
         embedding: Arc<Embedding>,
         params: SearchParams,
     ) -> Self {
-        Self { records, index, embedding, params, answers: Answers::default() }
+        Self {
+            records,
+            index,
+            embedding,
+            params,
+            answers: Answers::default(),
+            reranker: RwLock::default(),
+        }
+    }
+
+    /// Sets or removes the cross-encoder.
+    pub(crate) fn set_reranker(&self, reranker: Option<Reranker>) {
+        *self.reranker.write() = reranker.map(Arc::new);
+        self.answers.forget();
     }
 
     /// Clears the cache of results, which contains texts.
@@ -66,7 +85,9 @@ impl Searcher {
             None if mode == SearchMode::Semantic => return Err(Error::NoModel),
             None => (SearchMode::Lexical, None),
         };
-        let found = self.rank(&view, query, vector, mode, options);
+        let reranker = self.reranker.read().clone();
+        let widened = reranker.as_deref().map(|it| rerank::widened(it, options));
+        let found = self.rank(&view, query, vector, mode, widened.as_ref().unwrap_or(options));
         drop(view);
         let mut hits = Vec::with_capacity(found.hits.len());
         for ranked in found.hits {
@@ -83,8 +104,15 @@ impl Searcher {
                 explanation: ranked.explanation,
             });
         }
-        let result = SearchResult { hits, answerable: found.answerable, mode };
-        self.answers.keep(question, changes, &result);
+        let rerank = match reranker.as_deref() {
+            Some(reranker) => rerank::rerank(reranker, query, &mut hits, options),
+            None => Rerank::Off,
+        };
+        let result = SearchResult { hits, answerable: found.answerable, mode, rerank };
+        // The next time, it may have enough.
+        if rerank != Rerank::Skipped {
+            self.answers.keep(question, changes, &result);
+        }
         Ok(result)
     }
 

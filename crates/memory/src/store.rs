@@ -33,7 +33,7 @@ use crate::writer::command::{Command, Outcome};
 use crate::writer::outbox::Notice;
 use crate::{
     EmbedProgress, Embedder, Error, IndexProgress, Link, LinkKind, Linked, Memory, MemoryId, Patch,
-    Reached, Result, SearchOptions, SearchResult, StoreOptions, Timestamp,
+    Reached, Reranker, Result, SearchOptions, SearchResult, StoreOptions, Timestamp,
 };
 
 /// A durable store of memories. All methods take `&self` and may be called from many threads.
@@ -175,6 +175,12 @@ impl Store {
     /// another model stay on disk and are not searched.
     pub fn set_embedder(&self, embedder: Option<Embedder>) -> Result<()> {
         self.embedding.set_embedder(embedder)
+    }
+
+    /// Sets or removes the cross-encoder that orders the best hits of a search. Without one, which is
+    /// the default, the ranking decides.
+    pub fn set_reranker(&self, reranker: Option<Reranker>) {
+        self.searcher.set_reranker(reranker);
     }
 
     /// The vector of a query by the current model, which is cached; `None` without a model.

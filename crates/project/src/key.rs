@@ -182,6 +182,24 @@ pub(crate) const KEYS: &[Key] = &[
         "32",
         "Number of memories embedded per batch in the background.",
     ),
+    Key {
+        name: "rerank.model",
+        kind: Kind::Path,
+        default: Default::Computed("none: the ranking decides"),
+        description: "Folder of a cross-encoder that orders the best results of a search again.",
+    },
+    key(
+        "rerank.budget",
+        time(1, 60),
+        "200ms",
+        "Time for reranking one search. When it is exceeded, the order of the ranking stays.",
+    ),
+    key(
+        "rerank.candidates",
+        count(2, 200),
+        "32",
+        "Number of best results that the cross-encoder orders.",
+    ),
     key(
         "events.keep_time",
         time(0, 3_153_600_000),

@@ -184,6 +184,17 @@ pub struct ModelSettings {
     pub cache_dir: PathBuf,
 }
 
+/// Settings of the cross-encoder that orders the best results of a search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RerankSettings {
+    /// Its folder, if there is one.
+    pub model: Option<PathBuf>,
+    /// The time for one search.
+    pub budget: Duration,
+    /// The number of results that it orders.
+    pub candidates: usize,
+}
+
 /// Settings of embedding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmbeddingSettings {
@@ -294,6 +305,8 @@ pub struct Settings {
     pub tls: Option<TlsSettings>,
     /// The embedding model.
     pub model: ModelSettings,
+    /// The cross-encoder that orders the best results.
+    pub rerank: RerankSettings,
     /// Settings of embedding.
     pub embedding: EmbeddingSettings,
     /// Which events exist, and how long they are kept.
@@ -355,6 +368,11 @@ impl Settings {
                 name: resolved.model("model.name"),
                 fetch: resolved.is_on("model.fetch"),
                 cache_dir: resolved.path("model.cache_dir"),
+            },
+            rerank: RerankSettings {
+                model: Some(resolved.path("rerank.model")).filter(|it| !it.as_os_str().is_empty()),
+                budget: resolved.time("rerank.budget"),
+                candidates: resolved.number("rerank.candidates") as usize,
             },
             embedding: EmbeddingSettings { batch: resolved.number("embedding.batch") as usize },
             events: EventSettings {
@@ -786,7 +804,9 @@ fn default(
             _ => unreachable!("data_dir is resolved before url"),
         },
         // None.
-        KeyDefault::Computed(_) if key.section() == Some("tls") => Value::Path(PathBuf::new()),
+        KeyDefault::Computed(_) if matches!(key.section(), Some("tls" | "rerank")) => {
+            Value::Path(PathBuf::new())
+        }
         KeyDefault::Computed(_) if key.name == "mesh.folder" => {
             let project = sources.project.root();
             let folder = mesh_dir(project, sources.environment);

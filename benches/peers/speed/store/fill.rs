@@ -89,7 +89,8 @@ pub fn embed(store: &Store, model: &ModelInfo) -> Result<()> {
     let embed = move |texts: &[&str]| {
         Ok(texts.iter().map(|text| vector(text, dimensions)).collect::<Vec<_>>())
     };
-    store.set_embedder(Some(Embedder { model: model.clone(), embed: Arc::new(embed) }))?;
+    let (model, embed) = (model.clone(), Arc::new(embed));
+    store.set_embedder(Some(Embedder { model, embed, embed_queries: None }))?;
     while store.embed_pending(VECTORS_AT_ONCE)?.pending > 0 {}
     store.maintain()?;
     Ok(())

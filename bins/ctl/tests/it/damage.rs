@@ -70,6 +70,7 @@ fn embedder() -> Embedder {
     Embedder {
         model: ModelInfo { name: "test".to_owned(), fingerprint: "f".to_owned(), dimensions: 8 },
         embed: Arc::new(move |texts: &[&str]| Ok(texts.iter().map(|it| embed(it)).collect())),
+        embed_queries: None,
     }
 }
 

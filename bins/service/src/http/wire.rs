@@ -311,6 +311,15 @@ pub(crate) fn import_options(it: &api::ImportRequest) -> memory::ImportOptions {
     memory::ImportOptions::default().with_ids(ids)
 }
 
+/// The value of the header, if the store has a reranker.
+pub(crate) fn rerank(it: memory::Rerank) -> Option<&'static str> {
+    match it {
+        memory::Rerank::Off => None,
+        memory::Rerank::Applied => Some("applied"),
+        memory::Rerank::Skipped => Some("skipped"),
+    }
+}
+
 pub(crate) fn search_mode(it: memory::SearchMode) -> &'static str {
     it.as_str()
 }

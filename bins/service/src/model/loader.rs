@@ -82,8 +82,12 @@ impl Loader {
         };
         let priority = Arc::clone(&self.priority);
         let dimensions = info.dimensions;
-        let embed = Arc::new(move |texts: &[&str]| {
-            priority.run(|| model.embed(texts)).map_err(|error| chain(&error))
+        let embed = Arc::new({
+            let (model, priority) = (Arc::clone(&model), Arc::clone(&priority));
+            move |texts: &[&str]| priority.run(|| model.embed(texts)).map_err(|error| chain(&error))
+        });
+        let embed_queries = Arc::new(move |texts: &[&str]| {
+            priority.run(|| model.embed_queries(texts)).map_err(|error| chain(&error))
         });
         // First, so that the index can compare a query's vector as soon as queries have one.
         if let Some(context) = self.context.index() {
@@ -94,7 +98,8 @@ impl Loader {
                 tracing::error!(error = chain(&error), "context works without the embedding model");
             }
         }
-        if let Err(error) = self.store.set_embedder(Some(Embedder { model: info, embed })) {
+        let embedder = Embedder { model: info, embed, embed_queries: Some(embed_queries) };
+        if let Err(error) = self.store.set_embedder(Some(embedder)) {
             tracing::error!(error = chain(&error), "the store rejected the embedding model");
             self.model.missing("the store rejected the embedding model; see the service's log");
             return Ok(());

@@ -35,6 +35,7 @@ mod outbox;
 mod power;
 mod private;
 mod program;
+mod rerank;
 mod search;
 mod service;
 mod sessions;

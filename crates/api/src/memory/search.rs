@@ -142,7 +142,8 @@ pub struct Scores {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SignalScore {
-    /// The signal: `bm25`, `semantic`, `cues`, `neighbours`, `links`, `updates` or `superseded`.
+    /// The signal: `bm25`, `semantic`, `cues`, `neighbours`, `links`, `updates`,
+    /// `superseded` or `rerank`.
     pub name: String,
     /// Its raw value.
     pub value: f64,

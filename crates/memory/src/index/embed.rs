@@ -13,7 +13,7 @@ use crate::limits::DIMENSIONS_MAX;
 use crate::log_error::vectors_error;
 use crate::record::Body;
 use crate::records::Records;
-use crate::{EmbedProgress, Embedder, Error, MemoryId, Result};
+use crate::{EmbedFn, EmbedProgress, Embedder, Error, MemoryId, Result};
 
 /// Number of cached vectors of queries.
 const QUERIES_REMEMBERED: usize = 256;
@@ -68,7 +68,11 @@ impl Model {
 
     /// The vectors of some texts, checked.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        let vectors = (self.embedder.embed)(texts).map_err(Error::Embedding)?;
+        self.embed_by(&self.embedder.embed, texts)
+    }
+
+    fn embed_by(&self, embed: &EmbedFn, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let vectors = embed(texts).map_err(Error::Embedding)?;
         if vectors.len() != texts.len() {
             let message =
                 format!("it returned {} vectors for {} texts", vectors.len(), texts.len());
@@ -99,7 +103,8 @@ impl Model {
                 return Ok(vector);
             }
         }
-        let vector = self.embed(&[query])?.pop().unwrap_or_default();
+        let embed = self.embedder.embed_queries.as_ref().unwrap_or(&self.embedder.embed);
+        let vector = self.embed_by(embed, &[query])?.pop().unwrap_or_default();
         let vector = Arc::new(vector);
         let mut queries = self.queries.lock();
         if queries.len() == QUERIES_REMEMBERED {

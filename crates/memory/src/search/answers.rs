@@ -108,16 +108,21 @@ fn bytes(memory: &Memory) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SearchMode;
+    use crate::{Rerank, SearchMode};
 
     fn question<'a>(query: &'a str, options: &'a SearchOptions) -> Question<'a> {
         Question { query, options, model: None }
     }
 
+    fn nothing() -> SearchResult {
+        let (mode, rerank) = (SearchMode::Lexical, Rerank::Off);
+        SearchResult { hits: Vec::new(), answerable: 0.0, mode, rerank }
+    }
+
     #[test]
     fn an_answer_is_given_again_to_the_same_question_until_something_changes() {
         let (answers, options) = (Answers::default(), SearchOptions::default());
-        let nothing = SearchResult { hits: Vec::new(), answerable: 0.0, mode: SearchMode::Lexical };
+        let nothing = nothing();
         let other = SearchOptions { limit: 3, ..SearchOptions::default() };
         answers.keep(question("cat", &options), 7, &nothing);
         assert_eq!(answers.find(question("cat", &options), 7), Some(nothing.clone()));
@@ -136,7 +141,7 @@ mod tests {
     #[test]
     fn the_oldest_answers_make_room() {
         let (answers, options) = (Answers::default(), SearchOptions::default());
-        let nothing = SearchResult { hits: Vec::new(), answerable: 0.0, mode: SearchMode::Lexical };
+        let nothing = nothing();
         for at in 0..=ANSWERS_MAX {
             answers.keep(question(&at.to_string(), &options), 0, &nothing);
         }

@@ -17,6 +17,7 @@ mod old;
 mod outbox;
 mod rebuild;
 mod repair;
+mod rerank;
 mod search;
 mod transfer;
 mod vectors;

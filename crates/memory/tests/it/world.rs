@@ -150,5 +150,6 @@ pub(crate) fn embedder(fingerprint: &str) -> Embedder {
             dimensions: DIMENSIONS,
         },
         embed: Arc::new(|texts: &[&str]| Ok(texts.iter().map(|it| embed(it)).collect())),
+        embed_queries: None,
     }
 }

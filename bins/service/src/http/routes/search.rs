@@ -36,12 +36,17 @@ fn answer(scoped: &Scoped, asked: &api::SearchRequest) -> Result<Response, Failu
     let found = scoped.search(&asked.query, wire::search_options(asked, limit))?;
     let mode = HeaderValue::from_static(wire::search_mode(found.mode));
     let answerable = format!("{:.3}", found.answerable);
+    let rerank = wire::rerank(found.rerank);
     let hits: Vec<_> = found.hits.into_iter().map(wire::hit).collect();
     let mut response = json(StatusCode::OK, &hits);
     response.headers_mut().insert(HeaderName::from_static("waypost-search-mode"), mode);
     if let Ok(answerable) = HeaderValue::from_str(&answerable) {
         let name = HeaderName::from_static("waypost-answerable");
         response.headers_mut().insert(name, answerable);
+    }
+    if let Some(rerank) = rerank {
+        let name = HeaderName::from_static("waypost-rerank");
+        response.headers_mut().insert(name, HeaderValue::from_static(rerank));
     }
     Ok(response)
 }

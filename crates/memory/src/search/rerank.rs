@@ -1,0 +1,98 @@
+//! Orders the best hits by a cross-encoder.
+//!
+//! The scores stay at their places: the hit that moves to the first place gets the score that the
+//! first one had. So scores never rise down a list, the best score is still the probability of an
+//! answer, and the cross-encoder's own scale, which differs from model to model, decides the order
+//! only.
+
+use std::collections::HashMap;
+
+use crate::index::own_title;
+use crate::{Hit, MemoryId, Rerank, Reranker, SearchOptions, Signal};
+
+/// The options with which to rank for `options`: as many hits as are ordered, whatever their scores.
+pub(super) fn widened(reranker: &Reranker, options: &SearchOptions) -> SearchOptions {
+    let limit = options.limit.max(reranker.candidates);
+    SearchOptions { limit, min_score: None, ..options.clone() }
+}
+
+/// Orders hits that were ranked with the [`widened`] options, and keeps those that `options` asks
+/// for. Where the cross-encoder fails, the hits keep their order.
+pub(super) fn rerank(
+    reranker: &Reranker,
+    query: &str,
+    hits: &mut Vec<Hit>,
+    options: &SearchOptions,
+) -> Rerank {
+    let count = hits.len().min(reranker.candidates);
+    let scored = score(reranker, query, &hits[..count]);
+    let outcome = if scored.is_some() { Rerank::Applied } else { Rerank::Skipped };
+    if let Some(scores) = scored {
+        let rest = hits.split_off(count);
+        *hits = ordered(std::mem::take(hits), &scores, options);
+        hits.extend(rest);
+    }
+    hits.retain(|hit| options.min_score.is_none_or(|least| hit.score >= least));
+    hits.truncate(options.limit);
+    outcome
+}
+
+fn score(reranker: &Reranker, query: &str, hits: &[Hit]) -> Option<Vec<f32>> {
+    let text = |hit: &Hit| match own_title(&hit.memory.title, &hit.memory.content) {
+        "" => hit.memory.content.clone(),
+        title => format!("{title}\n{}", hit.memory.content),
+    };
+    let texts: Vec<String> = hits.iter().map(text).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let scores = (reranker.score)(query, &texts).ok()?;
+    let fits = scores.len() == texts.len() && scores.iter().all(|it| it.is_finite());
+    fits.then_some(scores)
+}
+
+fn ordered(hits: Vec<Hit>, scores: &[f32], options: &SearchOptions) -> Vec<Hit> {
+    let places: Vec<f64> = hits.iter().map(|hit| hit.score).collect();
+    let keys = keys(&hits, scores, options);
+    let mut order: Vec<usize> = (0..hits.len()).collect();
+    order.sort_by(|&a, &b| {
+        let [(one, depth), (other, other_depth)] = [keys[a], keys[b]];
+        other.total_cmp(&one).then(depth.cmp(&other_depth)).then(a.cmp(&b))
+    });
+    let mut hits: Vec<Option<Hit>> = hits.into_iter().map(Some).collect();
+    let moved = order.iter().filter_map(|&at| Some((hits[at].take()?, scores[at])));
+    let mut moved: Vec<(Hit, f32)> = moved.collect();
+    for (place, ((hit, score), to)) in moved.iter_mut().zip(places).enumerate() {
+        let contribution = to - hit.score;
+        hit.score = to;
+        if let Some(explanation) = &mut hit.explanation {
+            explanation.signals.push(Signal {
+                name: "rerank",
+                value: f64::from(*score),
+                rank: Some(place as u32 + 1),
+                weight: 1.0,
+                contribution,
+            });
+        }
+    }
+    moved.into_iter().map(|(hit, _)| hit).collect()
+}
+
+/// What to order hits by, descending: the score, of a superseded hit at most that of the newer one;
+/// then, ascending, how many newer ones it has.
+fn keys(hits: &[Hit], scores: &[f32], options: &SearchOptions) -> Vec<(f32, usize)> {
+    let places: HashMap<MemoryId, usize> =
+        hits.iter().enumerate().map(|(at, hit)| (hit.memory.id, at)).collect();
+    let key = |at: usize| {
+        let (mut key, mut here) = ((scores[at], 0), at);
+        // In a cycle none is the newest; the count ends it.
+        while key.1 < hits.len()
+            && let Some(newer) = hits[here].memory.superseded_by.and_then(|it| places.get(&it))
+        {
+            here = *newer;
+            key = (key.0.min(scores[here]), key.1 + 1);
+        }
+        key
+    };
+    (0..hits.len())
+        .map(|at| if options.include_superseded { (scores[at], 0) } else { key(at) })
+        .collect()
+}
