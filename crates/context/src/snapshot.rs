@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use waypost_ranking::{Slots, TextIndex};
+use waypost_ranking::{Analyzer, Slots, TextIndex};
 use waypost_time::Timestamp;
 
 use crate::codec::{Malformed, Reader, Writer};
@@ -16,7 +16,7 @@ use crate::texts::{Mark, TextAt, kind};
 use crate::{Kind, Stat};
 
 const MAGIC: &[u8] = b"waypost-context\n";
-const VERSION: u64 = 3;
+const VERSION: u64 = 3 + Analyzer::VERSION as u64;
 
 /// What is stored besides the index.
 #[derive(Debug, Clone, Default, PartialEq)]

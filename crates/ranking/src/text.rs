@@ -1,5 +1,6 @@
 mod memo;
 mod scan;
+mod stems;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,6 +9,7 @@ use bm25::{DefaultTokenizer, Language, Tokenizer};
 
 use self::memo::Memos;
 use self::scan::Purpose;
+use self::stems::Stems;
 
 /// Longer terms are cut, so that a megabyte without a space does not become a term.
 const TERM_CHARS_MAX: usize = 64;
@@ -26,6 +28,8 @@ const WEIGHT_MAX: f32 = 1e9;
 ///
 /// - Identifiers are found as a whole and by their parts: `parseHttpURL`, `snake_case`,
 ///   `HTTPServer2`, `foo.bar::baz`.
+/// - Words in Cyrillic, Greek, Arabic, Hebrew and Devanagari letters are stemmed by rules of Russian,
+///   Greek, Arabic, Hebrew and Hindi before they are transliterated.
 /// - Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become pairs of adjacent characters
 ///   (bigrams); in documents single characters are also terms, so that a query for one finds them.
 /// - A text of stop words only keeps them. So "the who" finds a title "The Who", and a query of
@@ -35,6 +39,7 @@ const WEIGHT_MAX: f32 = 1e9;
 pub struct Analyzer {
     stopping: DefaultTokenizer,
     unstopped: DefaultTokenizer,
+    stems: Stems,
     memos: Memos,
 }
 
@@ -45,6 +50,9 @@ impl fmt::Debug for Analyzer {
 }
 
 impl Analyzer {
+    /// Changes when a text gets other terms: indexes with another version must be built again.
+    pub const VERSION: u32 = 1;
+
     /// An analyzer for English, and in any language for identifiers and the scripts named above.
     pub fn english() -> Self {
         let tokenizer = |stopwords| {
@@ -53,7 +61,12 @@ impl Analyzer {
                 .stopwords(stopwords)
                 .build()
         };
-        Self { stopping: tokenizer(true), unstopped: tokenizer(false), memos: Memos::default() }
+        Self {
+            stopping: tokenizer(true),
+            unstopped: tokenizer(false),
+            stems: Stems::new(),
+            memos: Memos::default(),
+        }
     }
 
     /// The terms of a text as in a document's field, in order, with repetitions.
@@ -96,6 +109,9 @@ impl Analyzer {
     fn analyze(&self, text: &str, purpose: Purpose) -> Vec<String> {
         let scanned = scan::scan(text, purpose);
         let mut terms = self.memos.terms(&scanned.words, &|it| self.stopping.tokenize(it));
+        for (script, word) in &scanned.stemmed {
+            terms.extend(self.stems.terms(*script, word));
+        }
         terms.extend(scanned.grams);
         if terms.is_empty() {
             terms = self.unstopped.tokenize(&scanned.words);

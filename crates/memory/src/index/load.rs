@@ -21,6 +21,9 @@ pub(super) fn load(
     report: &mut OpenReport,
 ) -> Result<(View, Vec<MemoryId>)> {
     let why = match snapshot {
+        Ok(Some(snapshot)) if !snapshot.is_current => {
+            "an earlier release split its texts into other terms".to_owned()
+        }
         Ok(Some(snapshot)) => match without(records, snapshot, changed)? {
             Some(caught_up) => {
                 changes.since_snapshot.fetch_add(changed.len() as u64, Ordering::Relaxed);

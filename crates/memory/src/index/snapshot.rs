@@ -11,14 +11,17 @@ use std::path::Path;
 
 use waypost_projection::Unusable;
 use waypost_projection::files::{sync_dir, write_synced};
-use waypost_ranking::{Cues, Slots, TextIndex};
+use waypost_ranking::{Analyzer, Cues, Slots, TextIndex};
 
 use crate::codec::{Malformed, Reader, Writer};
 use crate::index::view::{Fact, View};
 use crate::{Error, MemoryId, Result};
 
 const MAGIC: &[u8] = b"waypost-index\n";
-const VERSION: u32 = 1 + Cues::VERSION;
+const VERSION: u32 = 1 + Cues::VERSION + Analyzer::VERSION;
+/// The first version of this format. Since then only terms and cues have changed: such a snapshot is
+/// sound, but its texts have to be analysed again.
+const VERSION_OLDEST: u32 = 2;
 const FILE: &str = "snapshot";
 
 /// A view without links and vectors, and its position in the journal.
@@ -26,6 +29,8 @@ const FILE: &str = "snapshot";
 pub(crate) struct Snapshot {
     pub(crate) view: View,
     pub(crate) position: u64,
+    /// Whether its texts have the terms that this release gives them.
+    pub(crate) is_current: bool,
 }
 
 impl Snapshot {
@@ -136,7 +141,8 @@ fn decode(bytes: &[u8]) -> std::result::Result<Snapshot, Malformed> {
     if input.take(MAGIC.len())? != MAGIC {
         return Err(Malformed("wrong file type"));
     }
-    if input.u32()? != VERSION {
+    let version = input.u32()?;
+    if !(VERSION_OLDEST..=VERSION).contains(&version) {
         return Err(Malformed("unknown version"));
     }
     let position = input.u64()?;
@@ -162,7 +168,7 @@ fn decode(bytes: &[u8]) -> std::result::Result<Snapshot, Malformed> {
         view.restore_space(&name, slots, text, facts);
     }
     input.end()?;
-    Ok(Snapshot { view, position })
+    Ok(Snapshot { view, position, is_current: version == VERSION })
 }
 
 fn decode_fact(

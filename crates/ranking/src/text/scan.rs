@@ -1,5 +1,7 @@
-//! Splits a text into the tokenizer's input and what the tokenizer cannot handle: identifiers and
-//! scripts without spaces.
+//! Splits a text into the tokenizer's input and what the tokenizer cannot handle: identifiers,
+//! scripts with a stemmer of their own, and scripts without spaces.
+
+use super::stems::Script;
 
 /// An identifier with more parts is noise (encoded data): only the whole is kept.
 const PARTS_MAX: usize = 16;
@@ -14,6 +16,8 @@ pub(super) enum Purpose {
 pub(super) struct Scanned {
     /// For the tokenizer: the words, and identifiers whole and in parts.
     pub(super) words: String,
+    /// Words of scripts that have a stemmer.
+    pub(super) stemmed: Vec<(Script, String)>,
     /// Terms of scripts without spaces.
     pub(super) grams: Vec<String>,
 }
@@ -23,7 +27,9 @@ pub(super) fn scan(text: &str, purpose: Purpose) -> Scanned {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let kind = Kind::of(first);
-        let end = rest.find(|c| Kind::of(c) != kind).unwrap_or(rest.len());
+        // A word's letters may be written with their accents apart.
+        let is_accent = |c| matches!((kind, c), (Kind::Stemmed(_), '\u{300}'..='\u{36F}'));
+        let end = rest.find(|c| Kind::of(c) != kind && !is_accent(c)).unwrap_or(rest.len());
         let (run, after) = rest.split_at(end);
         rest = after;
         match kind {
@@ -31,6 +37,10 @@ pub(super) fn scan(text: &str, purpose: Purpose) -> Scanned {
             Kind::Spaceless => {
                 scanned.words.push(' ');
                 push_grams(run, purpose, &mut scanned.grams);
+            }
+            Kind::Stemmed(script) => {
+                scanned.words.push(' ');
+                scanned.stemmed.push((script, run.to_owned()));
             }
             Kind::Other => scan_chunk(run, &mut scanned),
         }
@@ -42,6 +52,7 @@ pub(super) fn scan(text: &str, purpose: Purpose) -> Scanned {
 enum Kind {
     Space,
     Spaceless,
+    Stemmed(Script),
     Other,
 }
 
@@ -75,7 +86,7 @@ impl Kind {
             | '\u{F900}'..='\u{FAFF}'
             | '\u{20000}'..='\u{3FFFF}' => Self::Spaceless,
             _ if c.is_whitespace() => Self::Space,
-            _ => Self::Other,
+            _ => Script::of(c).map_or(Self::Other, Self::Stemmed),
         }
     }
 }

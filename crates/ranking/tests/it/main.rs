@@ -2,6 +2,7 @@
 
 mod extremes;
 mod fusion;
+mod languages;
 mod model;
 mod snapshots;
 mod terms;
