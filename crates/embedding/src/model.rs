@@ -18,6 +18,7 @@ mod product;
 mod relative;
 mod simd;
 mod terms;
+mod tokenizer_file;
 mod weights;
 
 use std::fmt;
@@ -27,7 +28,7 @@ pub use self::cross_encoder::CrossEncoder;
 use self::encoder::Encoder;
 use self::folder::Files;
 use self::guarded::guarded;
-use self::terms::Terms;
+use self::terms::{TRIAL, Terms};
 use self::weights::Weights;
 use crate::files::WEIGHTS;
 use crate::recipe::{Prompts, Recipe};
@@ -87,7 +88,7 @@ impl Model {
             encoder,
             prompts: recipe.prompts,
         };
-        model.embed(&["A trial: does the model give a vector?"]).map_err(|error| match error {
+        model.embed(&[TRIAL]).map_err(|error| match error {
             Error::Inference { reason, .. } => Error::damaged(&folder.join(WEIGHTS), reason),
             other => other,
         })?;

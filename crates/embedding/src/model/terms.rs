@@ -1,12 +1,13 @@
 //! Converts texts to token ids.
 
+use std::cmp::Ordering;
 use std::path::Path;
 
-use serde_json::{Map, Value};
-use tokenizers::{EncodeInput, Tokenizer, TruncationParams};
+use tokenizers::{Encoding, Tokenizer, TruncationDirection, TruncationParams};
 
 use super::batch::Row;
 use super::guarded::guarded;
+use super::tokenizer_file;
 use crate::files::TOKENIZER;
 use crate::recipe::{Config, Recipe};
 use crate::{Error, Result};
@@ -15,6 +16,9 @@ use crate::{Error, Result};
 /// need not be tokenized only to be discarded.
 const HEAD_BYTES: usize = 16 << 10;
 
+/// What a model is tried with when it is loaded.
+pub(super) const TRIAL: &str = "A trial: does the model give a vector?";
+
 /// What tokenizers call the padding.
 const PADDINGS: [&str; 2] = ["<pad>", "[PAD]"];
 
@@ -22,6 +26,8 @@ pub(super) struct Terms {
     tokenizer: Tokenizer,
     length_max: usize,
     lower_case: bool,
+    /// Bytes of a text that are tokenized; the rest is cut.
+    text_bytes_max: usize,
     padding: Option<u32>,
     is_typed: bool,
 }
@@ -29,8 +35,8 @@ pub(super) struct Terms {
 impl Terms {
     pub(super) fn load(folder: &Path, tokenizer: &[u8], recipe: &Recipe) -> Result<Self> {
         let path = folder.join(TOKENIZER);
-        let used = used_parts(tokenizer).map_err(|error| Error::damaged(&path, error))?;
-        let mut tokenizer = guarded(|| Tokenizer::from_bytes(used))
+        let checked = tokenizer_file::check(&path, tokenizer, recipe)?;
+        let mut tokenizer = guarded(|| Tokenizer::from_bytes(checked.json))
             .map_err(|panic| Error::damaged(&path, contradiction(&panic)))?
             .map_err(|error| Error::damaged(&path, error))?;
         check_words(&tokenizer, &recipe.config)
@@ -45,16 +51,20 @@ impl Terms {
             tokenizer,
             length_max: recipe.terms_max,
             lower_case: recipe.lower_case,
+            text_bytes_max: checked.text_bytes_max,
             padding: recipe.config.padding(),
             is_typed: recipe.config.type_vocab_size > 1,
         };
         // Some damage shows only in use.
-        terms.of("a").map_err(|error| Error::damaged(&path, error))?;
+        for trial in ["a", TRIAL] {
+            terms.of(trial).map_err(|error| Error::damaged(&path, error))?;
+        }
         Ok(terms)
     }
 
     /// The tokens of a text, at least one and at most the model's length.
     pub(super) fn of(&self, text: &str) -> std::result::Result<Row, String> {
+        let text = cut(text, self.text_bytes_max);
         if let Some(head) = head(text) {
             let row = self.split(head)?;
             // The head fills the model's length: the rest would be cut anyway.
@@ -67,22 +77,44 @@ impl Terms {
 
     /// The tokens of a pair of texts, of which the longer one is cut first.
     pub(super) fn of_pair(&self, one: &str, other: &str) -> std::result::Result<Row, String> {
-        let heads = [one, other].map(|it| head(it).unwrap_or(it));
-        let row = self.encode((heads[0], heads[1]).into())?;
-        if row.len() >= self.length_max || heads == [one, other] {
-            return Ok(row);
+        let [one, other] = [one, other].map(|it| self.part(head(it).unwrap_or(it)));
+        let ((mut one, one_length), (mut other, other_length)) = (one?, other?);
+        // Cut in pairs, the library combines every part that is cut off with every other. Each text
+        // has at most the model's length here, and the longer one stays the longer one.
+        match one_length.cmp(&other_length) {
+            Ordering::Less => one.truncate(self.length_max - 1, 0, TruncationDirection::Right),
+            Ordering::Greater => other.truncate(self.length_max - 1, 0, TruncationDirection::Right),
+            Ordering::Equal => {}
         }
-        self.encode((one, other).into())
+        drop((one.take_overflowing(), other.take_overflowing()));
+        other.set_type_ids(vec![1; other.len()]);
+        let pair = guarded(|| self.tokenizer.post_process(one, Some(other), true));
+        self.row(pair)
+    }
+
+    /// The tokens of a part of a pair, at most the model's length, and how many the text has.
+    fn part(&self, text: &str) -> std::result::Result<(Encoding, usize), String> {
+        let text = cut(text, self.text_bytes_max);
+        let mut part = guarded(|| self.tokenizer.encode_fast(text, false))
+            .map_err(|panic| contradiction(&panic))?
+            .map_err(|error| format!("tokenizer.json failed on it ({error})"))?;
+        let rest: usize = part.take_overflowing().iter().map(Encoding::len).sum();
+        let length = part.len() + rest;
+        Ok((part, length))
     }
 
     fn split(&self, text: &str) -> std::result::Result<Row, String> {
         let lowered = self.lower_case.then(|| text.to_lowercase());
-        self.encode(lowered.as_deref().unwrap_or(text).into())
+        let text = lowered.as_deref().unwrap_or(text);
+        self.row(guarded(|| self.tokenizer.encode_fast(text, true)))
     }
 
-    fn encode(&self, text: EncodeInput<'_>) -> std::result::Result<Row, String> {
+    fn row(
+        &self,
+        encoded: std::result::Result<tokenizers::Result<Encoding>, String>,
+    ) -> std::result::Result<Row, String> {
         // The library panics if a template names a special token that the file does not define.
-        let encoding = guarded(|| self.tokenizer.encode_fast(text, true))
+        let encoding = encoded
             .map_err(|panic| contradiction(&panic))?
             .map_err(|error| format!("tokenizer.json failed on it ({error})"))?;
         let words = encoding.get_ids().to_vec();
@@ -125,16 +157,13 @@ fn contradiction(panic: &str) -> String {
     format!("tokenizer.json is inconsistent ({panic})")
 }
 
-/// The parts of `tokenizer.json` that turn a text into tokens.
-///
-/// The decoder turns tokens into text, which nothing here does; truncation and padding belong to
-/// the recipe. Unused parts are not parsed: the library panics on some damaged decoders.
-fn used_parts(tokenizer: &[u8]) -> serde_json::Result<Vec<u8>> {
-    let mut parts: Map<String, Value> = serde_json::from_slice(tokenizer)?;
-    for unused in ["decoder", "truncation", "padding"] {
-        parts.remove(unused);
+/// A text's first bytes, up to `bytes_max`, without a part of a character.
+fn cut(text: &str, bytes_max: usize) -> &str {
+    let mut end = bytes_max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
     }
-    serde_json::to_vec(&parts)
+    &text[..end]
 }
 
 /// A long text up to the first white space after [`HEAD_BYTES`]: words stay whole, so the tokens
@@ -155,6 +184,15 @@ fn head(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cut_text_has_whole_characters() {
+        for (text, bytes_max, expected) in
+            [("sea", 3, "sea"), ("sea", 2, "se"), ("日本", 5, "日"), ("日", 2, ""), ("", 7, "")]
+        {
+            assert_eq!(cut(text, bytes_max), expected);
+        }
+    }
 
     #[test]
     fn a_head_ends_before_white_space_and_inside_no_character() {

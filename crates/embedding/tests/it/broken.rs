@@ -10,20 +10,20 @@ use waypost_embedding::{ErrorKind, Model, fetch};
 
 use crate::tiny;
 
-fn whole() -> TempDir {
+pub(crate) fn whole() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     tiny::write(folder.path(), &tiny::files(1));
     folder
 }
 
 /// Loads, and compares the error's kind and a part of its message.
-fn check(folder: &Path, kind: ErrorKind, part: &str) {
+pub(crate) fn check(folder: &Path, kind: ErrorKind, part: &str) {
     let error = Model::load(folder).unwrap_err();
     assert_eq!(error.kind(), kind, "{error}");
     assert!(error.to_string().contains(part), "{error}");
 }
 
-fn change(folder: &Path, file: &str, change: impl FnOnce(&mut Value)) {
+pub(crate) fn change(folder: &Path, file: &str, change: impl FnOnce(&mut Value)) {
     let path = folder.join(file);
     let mut value = fs::read(&path).map_or(json!({}), |it| serde_json::from_slice(&it).unwrap());
     change(&mut value);
@@ -238,18 +238,21 @@ fn a_decoder_that_makes_no_sense_is_not_read() {
 
 #[test]
 fn parts_that_make_no_sense_are_damage() {
-    for (part, value) in [
-        ("normalizer", json!({ "type": "Precompiled", "precompiled_charsmap": "AAAA" })),
-        ("normalizer", json!({ "typf": "BertNormalizer" })),
-        ("pre_tokenizer", json!({ "type": "FixedLength", "length": 0 })),
-        ("pre_tokenizer", json!({ "type": "Split", "pattern": { "Regex": "(" } })),
-        ("post_processor", json!({ "type": "TemplateProcessing", "single": "$A:9" })),
-        ("model", json!({ "type": "BPE", "vocab": {}, "merges": ["a"] })),
-        ("added_tokens", json!([{ "id": 9 }])),
+    for (part, value, at) in [
+        (
+            "normalizer",
+            json!({ "type": "Precompiled", "precompiled_charsmap": "AAAA" }),
+            "normalizer.precompiled_charsmap: ",
+        ),
+        ("normalizer", json!({ "typf": "BertNormalizer" }), "normalizer: "),
+        ("post_processor", json!({ "type": "TemplateProcessing", "single": "$A:9" }), "post_proc"),
+        ("model", json!({ "type": "BPE", "vocab": {}, "merges": ["a"] }), "model.merges[0]: "),
+        ("added_tokens", json!([{ "id": 9 }]), "added_tokens[0].content: "),
     ] {
         let folder = whole();
         change(folder.path(), "tokenizer.json", |it| it[part] = value);
-        check(folder.path(), ErrorKind::Damaged, "tokenizer.json");
+        check(folder.path(), ErrorKind::Damaged, "tokenizer.json is damaged: ");
+        check(folder.path(), ErrorKind::Damaged, at);
     }
 }
 
@@ -277,7 +280,7 @@ fn any_byte_of_the_settings_may_be_flipped() {
 
 /// The number of random cases of a test: the value of `WAYPOST_TEST_CASES`, or `default`.
 #[expect(clippy::disallowed_methods, reason = "how long a test runs is no setting")]
-fn cases(default: u32) -> u32 {
+pub(crate) fn cases(default: u32) -> u32 {
     std::env::var("WAYPOST_TEST_CASES").ok().and_then(|it| it.parse().ok()).unwrap_or(default)
 }
 

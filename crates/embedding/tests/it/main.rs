@@ -10,3 +10,4 @@ mod import;
 mod loopback_hub;
 mod reference;
 mod tiny;
+mod tokenizers;
