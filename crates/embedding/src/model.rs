@@ -2,6 +2,7 @@
 
 mod attention;
 mod batch;
+mod bert;
 mod cross_encoder;
 mod encoder;
 mod folder;

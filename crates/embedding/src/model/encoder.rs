@@ -1,9 +1,9 @@
 //! A network, and how its token vectors become one vector of a text.
 //!
-//! There are three forms of networks. [`Packed`] is fast, and runs nearly every model of BERT's
-//! form. [`General`] runs the rest of them over candle: other widths and activations, weights that
-//! 16-bit floats do not represent, machines without vector instructions. [`Modern`] is of another
-//! form.
+//! There are four forms of networks. [`Packed`] is fast, and runs nearly every model of BERT's
+//! form. candle's [`Bert`] and our [`General`] run the rest of them: other widths and activations,
+//! weights that 16-bit floats do not represent, machines without vector instructions. [`Modern`] is
+//! of another form.
 
 use std::path::Path;
 
@@ -11,6 +11,7 @@ use candle_nn::VarBuilder;
 use rayon::prelude::*;
 
 use super::batch::{Batch, Row};
+use super::bert::Bert;
 use super::general::General;
 use super::modern::Modern;
 use super::pack::pack;
@@ -32,6 +33,7 @@ pub(super) struct Encoder {
 
 enum Network {
     Packed(Packed),
+    Bert(Bert),
     General(General),
     Modern(Modern),
 }
@@ -75,7 +77,7 @@ impl Encoder {
                 };
                 Ok(vectors.into_iter().flatten().collect())
             }
-            Network::General(_) | Network::Modern(_) => {
+            Network::Bert(_) | Network::General(_) | Network::Modern(_) => {
                 let mut vectors = vec![Vec::new(); rows.len()];
                 for batch in plan::batches(&lengths) {
                     let some: Vec<&Row> = batch.iter().map(|&row| &rows[row]).collect();
@@ -112,6 +114,7 @@ impl Encoder {
     fn run_padded(&self, rows: &[&Row]) -> candle_core::Result<Vec<f32>> {
         let batch = Batch::new(rows)?;
         let hidden = match &self.network {
+            Network::Bert(network) => network.run(&batch)?,
             Network::General(network) => network.run(&batch)?,
             Network::Modern(network) => network.run(&batch)?,
             Network::Packed(network) => return Ok(network.run(rows)),
@@ -157,6 +160,10 @@ impl Network {
             && let Some(packed) = pack(tensors, config, kernel)?
         {
             return Ok(Self::Packed(packed));
+        }
+        // candle's network always has types.
+        if config.family == Family::Bert && config.type_vocab_size > 0 {
+            return Ok(Self::Bert(Bert::load(tensors, config)?));
         }
         Ok(Self::General(General::load(tensors, config)?))
     }
