@@ -138,8 +138,7 @@ fn a_cross_encoder_that_fails_leaves_the_order_and_is_asked_again() {
 #[test]
 fn passages_are_titles_and_contents() {
     let mut world = World::new();
-    let title = Some("In the hedge".to_owned());
-    world.add_draft(Draft { title, ..Draft::new("red fox") });
+    world.add_draft(Draft::new("red fox").with_title("In the hedge"));
     world.add("red fox");
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&seen);
