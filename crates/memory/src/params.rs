@@ -21,11 +21,22 @@ pub struct SearchParams {
     pub feedback_terms: usize,
     /// The weight of all added terms together, relative to 1 for the query's own terms.
     pub feedback_weight: f64,
+    /// Number of first hits that add terms in a second round, over the candidates; 0 disables it.
+    pub second_documents: usize,
+    /// Number of terms that they add.
+    pub second_terms: usize,
+    /// The weight of the best of these terms, relative to 1 for the query's own terms.
+    pub second_weight: f64,
+    /// Number of candidates whose words the second round scores, those that are ahead.
+    pub second_candidates: usize,
     /// The bonus of a text that is long enough to be informative; see
     /// [`waypost_ranking::substance`].
     pub substance_weight: f64,
     /// The bonus of a memory whose title contains a word of the query.
     pub title_weight: f64,
+    /// The bonus of the memory whose title contains most of the query's labels, the words that
+    /// mostly occur in titles; others in proportion. See [`waypost_ranking::TextSearch::titles`].
+    pub label_weight: f64,
     /// The bonus of a text that is no question.
     pub telling_weight: f64,
     /// The bonus of a text that names a time, if the query asks for one.
@@ -36,6 +47,9 @@ pub struct SearchParams {
     /// The share of its lexical score that a question lends, in addition, to the text after it in
     /// the same session, which likely answers it.
     pub answer_weight: f64,
+    /// Hits with a lower score are dropped, unless
+    /// [`SearchOptions::min_score`](crate::SearchOptions::min_score) says otherwise.
+    pub min_score: f64,
     /// The share of its score that a memory lends to those linked to it by `part_of` or
     /// `related_to`.
     pub link_weight: f64,
@@ -52,12 +66,18 @@ impl Default for SearchParams {
             feedback_documents: 5,
             feedback_terms: 10,
             feedback_weight: 0.2,
-            substance_weight: 0.1,
+            second_documents: 10,
+            second_terms: 40,
+            second_weight: 0.2,
+            second_candidates: 100,
+            substance_weight: 0.15,
             title_weight: 0.05,
+            label_weight: 0.15,
             telling_weight: 0.1,
             time_weight: 0.1,
             neighbour_weights: [0.2, 0.1],
             answer_weight: 0.2,
+            min_score: 0.0,
             link_weight: 0.1,
         }
     }
@@ -146,6 +166,42 @@ impl SearchParams {
     #[must_use]
     pub fn with_answer_weight(self, answer_weight: f64) -> Self {
         Self { answer_weight, ..self }
+    }
+
+    /// Sets [`second_documents`](Self::second_documents).
+    #[must_use]
+    pub fn with_second_documents(self, second_documents: usize) -> Self {
+        Self { second_documents, ..self }
+    }
+
+    /// Sets [`second_terms`](Self::second_terms).
+    #[must_use]
+    pub fn with_second_terms(self, second_terms: usize) -> Self {
+        Self { second_terms, ..self }
+    }
+
+    /// Sets [`second_weight`](Self::second_weight).
+    #[must_use]
+    pub fn with_second_weight(self, second_weight: f64) -> Self {
+        Self { second_weight, ..self }
+    }
+
+    /// Sets [`second_candidates`](Self::second_candidates).
+    #[must_use]
+    pub fn with_second_candidates(self, second_candidates: usize) -> Self {
+        Self { second_candidates, ..self }
+    }
+
+    /// Sets [`label_weight`](Self::label_weight).
+    #[must_use]
+    pub fn with_label_weight(self, label_weight: f64) -> Self {
+        Self { label_weight, ..self }
+    }
+
+    /// Sets [`min_score`](Self::min_score).
+    #[must_use]
+    pub fn with_min_score(self, min_score: f64) -> Self {
+        Self { min_score, ..self }
     }
 
     /// Sets the share that linked memories lend.

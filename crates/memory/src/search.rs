@@ -6,22 +6,26 @@ mod beside;
 mod candidates;
 mod finish;
 mod rerank;
+mod second;
 
 use std::sync::Arc;
 
 use parking_lot::RwLock;
 use waypost_ranking::{
-    Bm25, Cues, Feedback, Range, Slot, TextPart, TextSearch, VectorPart, VectorSearch,
+    Bm25, Cues, Feedback, Query, Range, Slot, TextPart, TextSearch, VectorPart, VectorSearch, names,
 };
 
 use self::answers::{Answers, Question};
-use self::beside::{Scope, add_beside, demote_superseded, lend_in_sessions, lend_over_links};
+use self::beside::{
+    Scope, add_beside, demote_superseded, lend_in_sessions, lend_over_links, neighbourhoods,
+};
 use self::candidates::{Bonuses, Scoring};
 use self::finish::{Ranking, finish};
+use self::second::{score_again, second_query};
 use crate::check;
 use crate::index::Index;
 use crate::index::embed::Embedding;
-use crate::index::view::{Condition, View};
+use crate::index::view::View;
 use crate::limits::SEARCH_LIMIT_MAX;
 use crate::records::Records;
 use crate::{
@@ -71,6 +75,8 @@ impl Searcher {
     pub(crate) fn search(&self, query: &str, options: &SearchOptions) -> Result<SearchResult> {
         check::query(query)?;
         check_options(options)?;
+        let least = options.min_score.unwrap_or(self.params.min_score);
+        let options = &options.clone().with_min_score(least);
         let (mode, embedded) = self.embed_for(query, options.mode)?;
         let model = embedded.as_ref().map(|(hash, _)| *hash);
         let question = Question { query, options, model };
@@ -148,15 +154,7 @@ impl Searcher {
         options: &SearchOptions,
     ) -> Ranking {
         let params = &self.params;
-        let scope = Scope {
-            spaces: view
-                .spaces
-                .iter()
-                .filter(|(name, _)| options.filter.space.as_ref().is_none_or(|it| it == *name))
-                .map(|(_, space)| space)
-                .collect(),
-            condition: Condition::new(&options.filter, &view.names),
-        };
+        let scope = Scope::new(view, &options.filter);
         let is_any = scope.condition.is_any();
         let filters: Vec<_> = scope
             .spaces
@@ -193,16 +191,10 @@ impl Searcher {
 
         let terms = self.index.analyzer.query(query);
         let first = TextSearch::new(&text_parts, &terms, bm25);
-        let feedback = Feedback::default()
-            .with_documents(params.feedback_documents)
-            .with_terms(params.feedback_terms)
-            .with_weight(params.feedback_weight as f32);
+        let names = self.index.analyzer.query(&names(query).collect::<Vec<_>>().join(" "));
+        let names = TextSearch::new(&text_parts, &names, bm25);
         let is_lexical = mode != SearchMode::Semantic;
-        let expanded = if is_lexical && feedback.documents > 0 {
-            feedback.expand(&first, &first.top(feedback.documents))
-        } else {
-            terms.clone()
-        };
+        let expanded = if is_lexical { expand(params, &first) } else { terms.clone() };
         let text = TextSearch::new(&text_parts, &expanded, bm25);
         let lexical = if is_lexical { text.top(count) } else { Vec::new() };
 
@@ -214,10 +206,10 @@ impl Searcher {
 
         let (lexical_weight, semantic_weight) =
             weights(params, !lexical.is_empty(), !semantic.is_empty());
-        let scoring = Scoring {
+        let mut scoring = Scoring {
             view,
             spaces: &scope.spaces,
-            bonuses: Bonuses { params, given: &first, cues: Cues::wanted_by(query) },
+            bonuses: Bonuses { params, given: &first, names: &names, cues: Cues::wanted_by(query) },
             text: &text,
             vectors: vectors.as_ref(),
             lexical_range: Range::from_zero(&lexical),
@@ -230,12 +222,32 @@ impl Searcher {
         };
         let mut candidates = scoring.candidates();
         add_beside(view, &scope, &scoring, &mut candidates);
-        lend_in_sessions(&scope, &scoring, &mut candidates);
+        scoring.grant_titles(&mut candidates);
+        let neighbours = neighbourhoods(&scope, &candidates);
+        lend_in_sessions(&neighbours, &scoring, &mut candidates);
+        if scoring.lexical_weight > 0.0 && params.second_documents > 0 {
+            let second = second_query(&scoring, &candidates);
+            let second = TextSearch::new(&text_parts, &second, bm25);
+            score_again(&mut scoring, &second, &mut candidates);
+            lend_in_sessions(&neighbours, &scoring, &mut candidates);
+        }
         lend_over_links(view, params, &mut candidates);
         if !options.include_superseded {
             demote_superseded(view, &mut candidates);
         }
         finish(view, &first, &scoring, &candidates, options)
+    }
+}
+
+/// The query, extended by the strongest terms of its first hits.
+fn expand(params: &SearchParams, first: &TextSearch<'_>) -> Query {
+    let feedback = Feedback::default()
+        .with_documents(params.feedback_documents)
+        .with_terms(params.feedback_terms)
+        .with_weight(params.feedback_weight as f32);
+    match feedback.documents {
+        0 => first.query().clone(),
+        documents => feedback.expand(first, &first.top(documents)),
     }
 }
 

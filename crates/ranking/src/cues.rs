@@ -136,13 +136,30 @@ fn asks_for_time(query: &str) -> bool {
     false
 }
 
-/// How informative a document of `length` terms is, 0 to 1: texts below 20 terms (a sentence or
-/// two) are less informative; beyond that length makes no difference.
+/// How informative a document of `length` terms is, 0 to 1: texts below 30 terms (two or three
+/// sentences) are less informative; beyond that length makes no difference.
 ///
 /// BM25's length normalisation prefers the shorter of two texts with the same words. Among very
 /// short texts that is wrong: "Wow, the beach!" names the beach but says nothing about it.
 pub fn substance(length: u32) -> f32 {
-    length.min(20) as f32 / 20.0
+    length.min(30) as f32 / 30.0
+}
+
+/// The words of a query that name something: those with a capital letter inside a sentence. In a
+/// script without capital letters there are none.
+///
+/// ```
+/// let names: Vec<&str> = waypost_ranking::names("Where did Ada's sister go? Should I ask Bob").collect();
+/// assert_eq!(names, ["Ada's", "Bob"]);
+/// ```
+pub fn names(query: &str) -> impl Iterator<Item = &str> {
+    let mut begins = true;
+    query.split_whitespace().filter_map(move |token| {
+        let begun = std::mem::replace(&mut begins, token.ends_with(['.', '!', '?', '…']));
+        let word = token.trim_matches(|it: char| !it.is_alphanumeric());
+        let is_i = matches!(word.split(['\'', '’']).next(), Some("I"));
+        (!begun && !is_i && word.starts_with(char::is_uppercase)).then_some(word)
+    })
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -10,9 +10,11 @@ mod search;
 mod segment;
 mod snapshot;
 mod tail;
+mod titles;
 mod window;
 
 pub use self::inverted::{Stats, TextIndex};
 pub use self::merge::{Merge, Merged};
 pub(crate) use self::search::TermStrength;
 pub use self::search::{TextPart, TextSearch, TitleMatch};
+pub use self::titles::Titled;

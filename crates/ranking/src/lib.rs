@@ -92,13 +92,13 @@ mod fuse;
 mod neighbours;
 
 pub use bm25::Bm25;
-pub use cues::{Cues, substance};
+pub use cues::{Cues, names, substance};
 pub use error::{Error, ErrorKind};
 pub use explanation::Explanation;
 pub use feedback::{Feedback, VectorFeedback};
 pub use fuse::{Range, Signal, explain_fused, fuse, reciprocal_rank_fusion};
 pub use hit::{Filter, Hit};
-pub use index::{Merge, Merged, Stats, TextIndex, TextPart, TextSearch, TitleMatch};
+pub use index::{Merge, Merged, Stats, TextIndex, TextPart, TextSearch, TitleMatch, Titled};
 pub use neighbours::Neighbours;
 pub use numbers::{NumberHasher, NumberMap};
 pub use slots::{Slot, Slots};

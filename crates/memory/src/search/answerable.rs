@@ -4,7 +4,7 @@
 //! over values that the ranking computes anyway. Its weights are rounded; docs/quality.md describes
 //! how they were chosen.
 
-use super::candidates::{Candidate, Scoring};
+use super::candidates::{Bonuses, Candidate, Scoring};
 
 /// The number of first hits whose best coverage counts.
 pub(super) const COVERAGE_HITS: usize = 3;
@@ -30,22 +30,23 @@ struct Words {
     /// The largest share of the query's terms, weighted by inverse document frequency, that one of
     /// the first hits contains.
     coverage: f64,
-    /// The share of the query's terms, weighted in the same way, that occur in any memory.
-    known: f64,
+    /// The share of the query's names, weighted in the same way, that occur in any memory; of all
+    /// its terms if it names nothing.
+    named: f64,
 }
 
 /// The probability that these hits answer the query. They are sorted, best first; each has its
 /// ranking score.
 pub(super) fn answerable(scoring: &Scoring<'_>, hits: &[(f64, &Candidate)]) -> f64 {
     let Some((best, first)) = hits.first().copied() else { return 0.0 };
-    let query = scoring.bonuses.given;
+    let Bonuses { given: query, names, .. } = scoring.bonuses;
     let words = scoring.by_words.then(|| Words {
         coverage: hits
             .iter()
             .take(COVERAGE_HITS)
             .map(|(_, it)| f64::from(query.coverage(it.part, it.slot)))
             .fold(0.0, f64::max),
-        known: f64::from(query.known()),
+        named: f64::from(if names.query().is_empty() { query.known() } else { names.known() }),
     });
     let nearest = scoring.semantic.first().map(|it| f64::from(it.score));
     // If the best hit has no vector, the cosine of another one says nothing about it.
@@ -60,10 +61,12 @@ pub(super) fn answerable(scoring: &Scoring<'_>, hits: &[(f64, &Candidate)]) -> f
 impl Evidence {
     fn probability(self) -> f64 {
         let sum = match (self.words, self.closeness) {
-            (Some(Words { coverage, known }), Some(closeness)) => {
-                3.0 * closeness + 1.5 * coverage + known + 2.0 * self.lead - 4.5
+            (Some(Words { coverage, named }), Some(closeness)) => {
+                2.5 * closeness + 1.5 * coverage + 2.0 * named + 3.0 * self.lead - 5.0
             }
-            (Some(Words { coverage, known }), None) => 2.5 * coverage + 2.5 * known - 3.5,
+            (Some(Words { coverage, named }), None) => {
+                2.0 * coverage + 3.0 * named + 1.5 * self.lead - 4.0
+            }
             (None, Some(closeness)) => 4.5 * closeness - 3.75,
             (None, None) => return 0.0,
         };
@@ -104,7 +107,7 @@ mod tests {
     }
 
     fn evidence(words: Option<(f64, f64)>, closeness: Option<f64>, lead: f64) -> Evidence {
-        let words = words.map(|(coverage, known)| Words { coverage, known });
+        let words = words.map(|(coverage, named)| Words { coverage, named });
         Evidence { words, closeness, lead }
     }
 }

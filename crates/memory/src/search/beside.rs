@@ -8,7 +8,7 @@ use waypost_ranking::Slot;
 
 use super::candidates::{Candidate, Candidates, Scored, Scoring};
 use crate::index::view::{Condition, Space, View};
-use crate::{LinkKind, MemoryId, SearchParams};
+use crate::{Filter, LinkKind, MemoryId, SearchParams};
 
 /// The share of its score that a memory keeps for each newer memory in its chain of updates.
 const SUPERSEDED_SHARE: f64 = 0.75;
@@ -23,7 +23,16 @@ pub(super) struct Scope<'a> {
     pub(super) condition: Condition,
 }
 
-impl Scope<'_> {
+impl<'a> Scope<'a> {
+    pub(super) fn new(view: &'a View, filter: &Filter) -> Self {
+        let is_wanted = |name: &str| filter.space.as_ref().is_none_or(|it| it == name);
+        let spaces = view.spaces.iter().filter(|(name, _)| is_wanted(name));
+        Self {
+            spaces: spaces.map(|(_, space)| space).collect(),
+            condition: Condition::new(filter, &view.names),
+        }
+    }
+
     /// The part and slot of a memory, if it is in scope.
     pub(super) fn place(&self, view: &View, id: MemoryId) -> Option<(u32, Slot)> {
         let (_, space, slot) = view.place(id)?;
@@ -88,36 +97,43 @@ pub(super) fn add_beside(
     candidates.add(new);
 }
 
-/// Adds a share of the neighbours' lexical scores to each candidate. Semantic scores are not
-/// shared: the vector of an answer is itself close to the question, but the words that the question
-/// shares with a conversation often occur in the turn before or after the answer.
+/// A candidate in a session and its neighbours there, as positions among the candidates.
+pub(super) struct Neighbourhood {
+    of: usize,
+    /// Those before, nearest first, and those after.
+    around: [[Option<usize>; AROUND]; 2],
+}
+
+pub(super) fn neighbourhoods(scope: &Scope<'_>, candidates: &Candidates) -> Vec<Neighbourhood> {
+    let of_session = candidates.iter().enumerate().filter_map(|(of, candidate)| {
+        let space = scope.spaces[candidate.part as usize];
+        let around = around(space, candidate.slot, candidate.id)?;
+        let place = |id: Option<MemoryId>| id.and_then(|it| candidates.place(it));
+        Some(Neighbourhood { of, around: around.map(|side| side.map(place)) })
+    });
+    of_session.collect()
+}
+
+/// Sets each candidate's share of its neighbours' lexical scores. Semantic scores are not shared:
+/// the vector of an answer is itself close to the question, but the words that the question shares
+/// with a conversation often occur in the turn before or after the answer.
 pub(super) fn lend_in_sessions(
-    scope: &Scope<'_>,
+    neighbourhoods: &[Neighbourhood],
     scoring: &Scoring<'_>,
     candidates: &mut Candidates,
 ) {
     let params = scoring.bonuses.params;
     let weights: [f64; AROUND] = params.neighbour_weights;
-    let words = |id: Option<MemoryId>, all: &Candidates| {
-        id.and_then(|it| all.get(it)).map_or(0.0, |it| scoring.words(it.lexical))
-    };
-    let lent: Vec<(MemoryId, f64)> = candidates
-        .iter()
-        .filter_map(|candidate| {
-            let space = scope.spaces[candidate.part as usize];
-            let [before, after] = around(space, candidate.slot, candidate.id)?;
-            let lent = weights.iter().enumerate().fold(0.0, |sum, (step, weight)| {
-                let pair = words(before[step], candidates) + words(after[step], candidates);
-                sum + weight * pair
-            });
-            let asked = before[0].filter(|it| candidates.get(*it).is_some_and(|it| it.asks));
-            Some((candidate.id, lent + params.answer_weight * words(asked, candidates)))
-        })
-        .collect();
-    for (id, lent) in lent {
-        if let Some(candidate) = candidates.get_mut(id) {
-            candidate.neighbours = lent;
-        }
+    let words: Vec<(f64, bool)> =
+        candidates.iter().map(|it| (scoring.words(it.lexical), it.asks)).collect();
+    let of = |place: Option<usize>| place.map_or((0.0, false), |it| words[it]);
+    for Neighbourhood { of: place, around: [before, after] } in neighbourhoods {
+        let lent = weights.iter().enumerate().fold(0.0, |sum, (step, weight)| {
+            sum + weight * (of(before[step]).0 + of(after[step]).0)
+        });
+        let (nearest, asks) = of(before[0]);
+        let answers = if asks { params.answer_weight * nearest } else { 0.0 };
+        candidates.at_mut(*place).neighbours = lent + answers;
     }
 }
 

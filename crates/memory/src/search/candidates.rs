@@ -49,6 +49,10 @@ impl Candidates {
         self.0.iter()
     }
 
+    pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Candidate> {
+        self.0.iter_mut()
+    }
+
     pub(super) fn get(&self, id: MemoryId) -> Option<&Candidate> {
         self.place(id).map(|at| &self.0[at])
     }
@@ -66,7 +70,12 @@ impl Candidates {
         }
     }
 
-    fn place(&self, id: MemoryId) -> Option<usize> {
+    pub(super) fn at_mut(&mut self, place: usize) -> &mut Candidate {
+        &mut self.0[place]
+    }
+
+    /// The position of a candidate, in the order of ids.
+    pub(super) fn place(&self, id: MemoryId) -> Option<usize> {
         self.0.binary_search_by_key(&id, |it| it.id).ok()
     }
 }
@@ -76,15 +85,16 @@ pub(super) struct Bonuses<'a> {
     pub(super) params: &'a SearchParams,
     /// The original query without feedback, which is compared with titles.
     pub(super) given: &'a TextSearch<'a>,
+    /// The names in the query.
+    pub(super) names: &'a TextSearch<'a>,
     pub(super) cues: Cues,
 }
 
 impl Bonuses<'_> {
-    fn bonus(&self, part: u32, slot: Slot, cues: Cues, length: u32) -> f64 {
+    fn bonus(&self, cues: Cues, length: u32) -> f64 {
         let params = self.params;
         let has = |it: bool, weight: f64| if it { weight } else { 0.0 };
         params.substance_weight * f64::from(substance(length))
-            + has(self.given.is_in_title(part, slot), params.title_weight)
             + has(!cues.asks, params.telling_weight)
             + has(self.cues.tells_time && cues.tells_time, params.time_weight)
     }
@@ -136,15 +146,15 @@ impl Scoring<'_> {
         let semantic = scored.semantic.or_else(|| self.vectors.and_then(|it| it.score(part, slot)));
         let fact = self.spaces.get(part as usize).and_then(|it| it.fact(slot));
         let lexical_weight = self.lexical_weight_of(semantic);
-        Candidate {
+        let mut candidate = Candidate {
             id,
             part,
             slot,
             lexical,
             semantic,
             lexical_weight,
-            base: lexical_weight * self.words(lexical) + self.semantic_share(semantic),
-            cues: fact.map_or(0.0, |it| self.bonuses.bonus(part, slot, it.cues, it.length)),
+            base: 0.0,
+            cues: fact.map_or(0.0, |it| self.bonuses.bonus(it.cues, it.length)),
             asks: fact.is_some_and(|it| it.cues.asks),
             is_linked: self.view.graph.has_links(id),
             neighbours: 0.0,
@@ -152,6 +162,24 @@ impl Scoring<'_> {
             superseded: 1.0,
             lifted: 0.0,
             found,
+        };
+        candidate.base = self.base(&candidate);
+        candidate
+    }
+
+    /// The weighted sum of the lexical and the semantic score.
+    pub(super) fn base(&self, candidate: &Candidate) -> f64 {
+        candidate.lexical_weight * self.words(candidate.lexical)
+            + self.semantic_share(candidate.semantic)
+    }
+
+    /// Adds what the candidates' titles have that the query asks for.
+    pub(super) fn grant_titles(&self, candidates: &mut Candidates) {
+        let Bonuses { params, given, .. } = &self.bonuses;
+        let titles = given.titles(candidates.iter().map(|it| (it.part, it.slot)));
+        for (candidate, title) in candidates.iter_mut().zip(titles) {
+            let named = if title.has_term { params.title_weight } else { 0.0 };
+            candidate.cues += named + params.label_weight * f64::from(title.labels);
         }
     }
 

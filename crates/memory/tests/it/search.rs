@@ -5,7 +5,7 @@ use waypost_memory::{
     SearchResult,
 };
 
-use crate::world::{World, at, embedder};
+use crate::world::{World, at, embedder, options};
 
 fn search(world: &World, query: &str, options: &SearchOptions) -> SearchResult {
     world.store().search(query, options).expect("a valid search")
@@ -83,6 +83,44 @@ fn neighbours_in_a_session_lend_to_each_other() {
     let found = world.found("restaurant");
     assert_eq!(found, [question, answer]);
     assert!(!found.contains(&unrelated));
+}
+
+#[test]
+fn the_first_hits_lead_to_what_another_memory_says_of_them() {
+    let mut world = World::with_model();
+    let turn = |content: &str, session: &str| {
+        Draft::new(content).with_session(session).with_created_at(at(10))
+    };
+    let unrelated = world.add_draft(turn("Paul Stone moved to Southport", "c")).id;
+    let question = world.add_draft(turn("Who is Ada's mentor?", "a")).id;
+    let answer = world.add_draft(turn("Grace Quill since spring", "a")).id;
+    let beyond = world.add_draft(turn("Grace Quill moved to Northwind", "b")).id;
+    world.embed_all();
+    let explained = SearchOptions::default().with_explain(true);
+    let mut words_of = |id: MemoryId, second_documents: usize| {
+        let mut with = options();
+        with.search.second_documents = second_documents;
+        world.reopen_with(with);
+        world.store().set_embedder(Some(embedder("test-model"))).expect("a valid model");
+        let found = search(&world, "Where does the mentor of Ada live?", &explained);
+        assert_eq!(ids(&found)[..2], [question, answer]);
+        let hit = found.hits.iter().find(|it| it.memory.id == id).expect("it is near in meaning");
+        let signals = &hit.explanation.as_ref().expect("it was asked for").signals;
+        signals.iter().find(|it| it.name == "bm25").expect("words were searched for").value
+    };
+    assert_eq!(words_of(beyond, 0), 0.0, "it has none of the query's words");
+    assert_eq!(words_of(unrelated, 2), 0.0);
+    assert!(words_of(beyond, 2) > 0.0, "it has a name from the answer");
+}
+
+#[test]
+fn a_name_in_titles_is_preferred_to_the_same_name_in_contents() {
+    let mut world = World::new();
+    let turn = |title: &str, content: &str| Draft::new(content).with_title(title);
+    let about = world.add_draft(turn("Bob 3 May", "Ada, Ada, how was your hike?")).id;
+    let by_her = world.add_draft(turn("Ada 3 May", "a long hike over the hill and back")).id;
+    world.add_draft(turn("Ada 4 May", "new boots"));
+    assert_eq!(world.found("Ada's hike")[..2], [by_her, about]);
 }
 
 #[test]
@@ -204,6 +242,18 @@ fn a_score_says_whether_anything_answers() {
         assert!(none_left.hits.is_empty());
         assert!((none_left.answerable - some).abs() < 1e-9, "it is known all the same");
     }
+    let mut strict = options();
+    strict.search.min_score = 1.0;
+    world.reopen_with(strict);
+    let lexical = SearchOptions::default().with_mode(SearchMode::Lexical);
+    assert!(search(&world, "keeper", &lexical).hits.is_empty(), "the store's own threshold");
+    assert_eq!(search(&world, "keeper", &lexical.with_min_score(0.0)).hits.len(), 1);
+    world.reopen();
+    world.store().set_embedder(Some(embedder("test-model"))).expect("a valid model");
+    // A name that no memory knows counts more than a word that none has.
+    let [named, not_named] = ["Does Zebedee live on the hill", "Does zebedee live on the hill"]
+        .map(|query| search(&world, query, &SearchOptions::default()).answerable);
+    assert!(named < not_named, "{named} {not_named}");
     let empty = World::new();
     assert_eq!(search(&empty, "cat", &SearchOptions::default()).answerable, 0.0);
 }

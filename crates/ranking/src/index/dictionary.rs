@@ -21,6 +21,8 @@ pub(super) struct Dictionary {
     /// By number: the position of the term in `text`.
     places: Vec<u32>,
     frequencies: Vec<u32>,
+    /// By number: how many documents have the term in their title.
+    titles: Vec<u32>,
     /// Open addressing: a number is in its hash's bucket, or in one of the following ones without a
     /// gap. The length is a power of two, or zero.
     buckets: Vec<Bucket>,
@@ -62,6 +64,11 @@ impl Dictionary {
         u64::from(self.frequencies[id as usize])
     }
 
+    /// The number of documents that have a term in their title.
+    pub(super) fn titles(&self, id: TermId) -> u64 {
+        u64::from(self.titles[id as usize])
+    }
+
     /// One more than the highest number ever assigned.
     pub(super) fn bound(&self) -> usize {
         self.places.len()
@@ -92,6 +99,16 @@ impl Dictionary {
         }
     }
 
+    /// Counts a document that has a known term in its title.
+    pub(super) fn count_title(&mut self, id: TermId) {
+        self.titles[id as usize] += 1;
+    }
+
+    /// Uncounts a document that has a term in its title, before [`count_out`](Self::count_out).
+    pub(super) fn count_title_out(&mut self, id: TermId) {
+        self.titles[id as usize] -= 1;
+    }
+
     /// Whether some term is in no document.
     pub(super) fn has_unused(&self) -> bool {
         self.frequencies.contains(&0)
@@ -103,6 +120,7 @@ impl Dictionary {
         let id = self.free.pop().unwrap_or_else(|| {
             self.places.push(NOWHERE);
             self.frequencies.push(0);
+            self.titles.push(0);
             TermId::try_from(self.places.len() - 1).expect("an index has fewer than 2^32 terms")
         });
         self.places[id as usize] = push(&mut self.text, term.as_bytes());
@@ -131,7 +149,8 @@ impl Dictionary {
 
     /// Approximate memory use.
     pub(super) fn memory(&self) -> usize {
-        let numbers = self.places.capacity() + self.frequencies.capacity() + self.free.capacity();
+        let numbers = [&self.places, &self.frequencies, &self.titles, &self.free];
+        let numbers: usize = numbers.into_iter().map(Vec::capacity).sum();
         self.text.capacity() + numbers * 4 + self.buckets.capacity() * size_of::<Bucket>()
     }
 

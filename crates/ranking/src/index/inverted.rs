@@ -84,6 +84,9 @@ impl TextIndex {
             .map(|term| (self.dictionary.count_in(&term.term), term.count, term.in_title))
             .collect();
         postings.sort_unstable();
+        for &(term, _, _) in postings.iter().filter(|it| it.2) {
+            self.dictionary.count_title(term);
+        }
         self.tail.insert(slot, &postings, document.length);
         self.lengths[slot as usize] = document.length;
         self.homes[slot as usize] = self.tail_home;
@@ -104,7 +107,10 @@ impl TextIndex {
         } else if let Some(part) = self.sealed.iter_mut().find(|part| part.home == home) {
             part.live -= 1;
         }
-        for (term, _, _) in forward.iter() {
+        for (term, _, in_title) in forward.iter() {
+            if in_title {
+                self.dictionary.count_title_out(term);
+            }
             self.dictionary.count_out(term);
         }
         self.collection.documents -= 1;

@@ -218,7 +218,7 @@ impl<'a> TextSearch<'a> {
     }
 
     /// Whether the document's title contains a term of the query.
-    pub fn is_in_title(&self, part: u32, slot: Slot) -> bool {
+    fn is_in_title(&self, part: u32, slot: Slot) -> bool {
         let Some(index) = self.parts.get(part as usize).map(|part| part.index) else {
             return false;
         };
@@ -273,9 +273,19 @@ impl<'a> TextSearch<'a> {
         self.share_of((0..self.idf.len()).filter(|&term| self.frequencies[term] > 0))
     }
 
+    /// What a query term weighs, by inverse document frequency.
+    pub(super) fn weight(&self, term: usize) -> f64 {
+        self.idf[term] * f64::from(self.query.terms()[term].weight)
+    }
+
+    /// The place in the query of a part's term.
+    pub(super) fn place_of(&self, part: u32, id: TermId) -> Option<usize> {
+        let wanted = self.by_id.get(part as usize)?;
+        Some(wanted[wanted.binary_search_by_key(&id, |&(id, _)| id).ok()?].1)
+    }
+
     fn share_of(&self, terms: impl Iterator<Item = usize>) -> f32 {
-        let weight = |term: usize| self.idf[term] * f64::from(self.query.terms()[term].weight);
-        let found: f64 = terms.map(weight).sum();
+        let found: f64 = terms.map(|it| self.weight(it)).sum();
         if self.idf_total > 0.0 { (found / self.idf_total) as f32 } else { 0.0 }
     }
 
@@ -329,12 +339,10 @@ impl<'a> TextSearch<'a> {
         };
         let Some(forward) = index.forward(slot) else { return Vec::new() };
         let length = index.lengths[slot as usize];
-        let wanted = &self.by_id[part as usize];
         let mut matches: Vec<Match> = forward
             .iter()
             .filter_map(|(id, count, _)| {
-                let at = wanted.binary_search_by_key(&id, |&(id, _)| id).ok()?;
-                let term = wanted[at].1;
+                let term = self.place_of(part, id)?;
                 Some(Match { term, count, length, units: self.scorer.units(term, count, length) })
             })
             .collect();

@@ -87,8 +87,11 @@ impl TextIndex {
     fn count_decoded(&mut self, postings: &[(TermId, u32, bool)]) -> Result<u32, Error> {
         let length: u64 = postings.iter().map(|&(_, count, _)| u64::from(count)).sum();
         let length = u32::try_from(length).map_err(|_| damaged("a document is too long"))?;
-        for &(term, _, _) in postings {
+        for &(term, _, in_title) in postings {
             self.dictionary.count(term);
+            if in_title {
+                self.dictionary.count_title(term);
+            }
         }
         self.collection.documents += 1;
         self.collection.length_total += u64::from(length);

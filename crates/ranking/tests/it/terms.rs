@@ -159,3 +159,33 @@ fn titles_are_matched_apart() {
     let full = TextSearch::new(&parts, &full, Bm25::default()).title_match(0, 0);
     assert!((full.of_query - 1.0).abs() < 1e-6 && (full.of_title - 1.0).abs() < 1e-6);
 }
+
+#[test]
+fn a_label_is_a_term_that_stands_mostly_in_titles() {
+    let library = Library::of(&[
+        "Ada 3 May|went hiking in the hills",
+        "Bob 3 May|went hiking with Ada",
+        "Ada 4 May|bought boots",
+        "Hills|the hills are high, and hiking in hills is hard",
+        "|untitled hiking",
+    ]);
+    let titles_in = |index: &TextIndex, query: &str| {
+        let query = library.analyzer.query(query);
+        let parts = [TextPart { slots: &library.slots, index, filter: None }];
+        let search = TextSearch::new(&parts, &query, Bm25::default());
+        let titles = search.titles((0..5).map(|slot| (0, slot)));
+        titles.into_iter().map(|it| (it.has_term, it.labels)).collect::<Vec<_>>()
+    };
+    let titles = |query: &str| titles_in(&library.index, query);
+    let (no, yes) = ((false, 0.0), (true, 1.0));
+    assert_eq!(titles("what did Ada buy"), [yes, no, yes, no, no]);
+    let [ada, bob, ..] = titles("what did Ada do on 3 May")[..] else { panic!("five titles") };
+    assert!(ada == yes && bob.0 && bob.1 > 0.3 && bob.1 < 1.0, "{bob:?}");
+    assert_eq!(titles("hiking"), [no; 5], "no title has it");
+    assert_eq!(titles("high hills"), [no, no, no, yes, no], "one half is enough, less is not");
+    assert_eq!(titles(""), [no; 5]);
+    let mut index = TextIndex::decode(&library.index.encode()).expect("a snapshot");
+    assert_eq!(titles_in(&index, "high hills"), titles("high hills"));
+    index.remove(3);
+    assert_eq!(titles_in(&index, "high hills"), [no; 5]);
+}
