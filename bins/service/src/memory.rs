@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use parking_lot::Mutex;
-use waypost_memory::{OpenPhase, OpenReport, Reached, Store, StoreOptions};
+use waypost_memory::{OpenPhase, OpenReport, Reached, SearchParams, Store, StoreOptions};
 
 use crate::predecessor;
 
-/// Opens the store, which is known to have `reached` that position, and logs the result.
-pub(crate) fn open(dir: &Path, reached: Reached) -> anyhow::Result<Store> {
+/// Opens the store, which is known to have `reached` that position, and logs the result. Searches
+/// drop hits below `min_score` unless they say otherwise.
+pub(crate) fn open(dir: &Path, reached: Reached, min_score: f64) -> anyhow::Result<Store> {
     let told = Mutex::new(None::<Instant>);
     let options = StoreOptions::default()
         .with_progress(Arc::new(move |it| {
@@ -29,6 +30,7 @@ pub(crate) fn open(dir: &Path, reached: Reached) -> anyhow::Result<Store> {
                 tracing::info!(done = it.done, total = it.total, "rebuilding {what}");
             }
         }))
+        .with_search(SearchParams::default().with_min_score(min_score))
         .with_index_later(true)
         .with_reached(reached);
     let owner = |it: &waypost_memory::Error| match it {

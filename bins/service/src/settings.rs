@@ -36,6 +36,8 @@ pub struct Options {
     pub origins: Vec<String>,
     /// The embedding model.
     pub model: ModelOptions,
+    /// The lowest score of a hit, unless a search has its own.
+    pub min_score: f64,
     /// Events about memories, and the retention of events.
     pub events: EventSettings,
     /// Warnings about the settings, to be logged at the start.
@@ -175,6 +177,7 @@ impl Options {
                 },
                 batch: settings.embedding.batch.max(1),
             },
+            min_score: settings.min_score,
             events: settings.events,
             warnings: settings.warnings().to_vec(),
             approval: Approval::new(settings),
@@ -219,6 +222,7 @@ impl Options {
                 sources: fetch::Options::default().offline(),
                 batch: 32,
             },
+            min_score: 0.0,
             events: EventSettings::default(),
             warnings: Vec::new(),
             approval: Approval::Off,

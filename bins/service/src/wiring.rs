@@ -58,7 +58,8 @@ impl Stores {
     /// Opens the stores, and creates the admin token if it is missing.
     pub(crate) fn open(options: &Options) -> anyhow::Result<Self> {
         let witness = Witness::read(&options.data_dir)?;
-        let store = Arc::new(memory::open(&options.data_dir, witness.memory())?);
+        let store = memory::open(&options.data_dir, witness.memory(), options.min_score)?;
+        let store = Arc::new(store);
         let events = Arc::new(events::open(options, witness.events())?);
         let tokens = TokenStore::open(&options.data_dir.join("tokens.json"))
             .context("failed to read the tokens")?;

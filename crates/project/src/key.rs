@@ -60,6 +60,7 @@ const HARMLESS: &[&str] = &[
     "events.memory",
     "log.format",
     "log.level",
+    "search.min_score",
 ];
 
 /// Keys for which one value for all projects would be wrong.
@@ -176,6 +177,12 @@ pub(crate) const KEYS: &[Key] = &[
         default: Default::Computed("`waypost/models` in the user's cache folder"),
         description: "Folder for downloaded and imported models.",
     },
+    key(
+        "search.min_score",
+        Kind::Share,
+        "0",
+        "Drop hits of memory searches with a lower score, unless a request has its own `minScore`.",
+    ),
     key(
         "embedding.batch",
         count(1, 1024),

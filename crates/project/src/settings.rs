@@ -309,6 +309,8 @@ pub struct Settings {
     pub rerank: RerankSettings,
     /// Settings of embedding.
     pub embedding: EmbeddingSettings,
+    /// Hits of memory searches with a lower score are dropped, unless a request says otherwise.
+    pub min_score: f64,
     /// Which events exist, and how long they are kept.
     pub events: EventSettings,
     /// Whether everything in the project counts as approved.
@@ -375,6 +377,7 @@ impl Settings {
                 candidates: resolved.number("rerank.candidates") as usize,
             },
             embedding: EmbeddingSettings { batch: resolved.number("embedding.batch") as usize },
+            min_score: resolved.share("search.min_score"),
             events: EventSettings {
                 memory: resolved.is_on("events.memory"),
                 keep_time: Some(resolved.time("events.keep_time")).filter(|it| !it.is_zero()),
@@ -617,6 +620,13 @@ impl Resolved {
         match self.value(name) {
             Value::Count(value) | Value::Bytes(value) => *value,
             other => unreachable!("{name} is a number, not {other:?}"),
+        }
+    }
+
+    fn share(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Value::Share(value) => *value,
+            other => unreachable!("{name} is a number from 0 to 1, not {other:?}"),
         }
     }
 

@@ -30,6 +30,8 @@ pub(crate) enum Kind {
     Patterns,
     LogLevel,
     Choice(&'static [&'static str]),
+    /// A number from 0 to 1.
+    Share,
     Count {
         min: u64,
         max: u64,
@@ -44,13 +46,14 @@ pub(crate) enum Kind {
     },
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Address(SocketAddr),
     Text(String),
     Path(PathBuf),
     Bool(bool),
     List(Vec<String>),
+    Share(f64),
     Count(u64),
     Bytes(u64),
     Time(Duration),
@@ -90,6 +93,7 @@ impl Kind {
                 "error, warn, info, debug or trace, optionally by target as in info,waypost_memory=debug".to_owned()
             }
             Self::Choice(names) => names.join(" or "),
+            Self::Share => "a number from 0 to 1".to_owned(),
             Self::Count { min, max } => format!("a whole number from {min} to {max}"),
             Self::Bytes { min, max } => {
                 format!("a size such as 8MiB, from {} to {}", bytes(min), bytes(max))
@@ -107,9 +111,10 @@ impl Kind {
                 Err(format!("has no value; it must be {}, or remove the line", self.wanted()))
             }
             (Self::Bool, Given::Bool(value)) => Ok(Value::Bool(*value)),
-            (Self::Count { .. } | Self::Bytes { .. }, Given::Integer(value)) => {
+            (Self::Count { .. } | Self::Bytes { .. } | Self::Share, Given::Integer(value)) => {
                 self.read_text(&value.to_string())
             }
+            (Self::Share, Given::Float(value)) => self.read_text(&value.to_string()),
             (
                 Self::Hosts | Self::Origins | Self::Globs | Self::NamedGlobs | Self::Patterns,
                 Given::List(items),
@@ -157,6 +162,9 @@ impl Kind {
             }
             Self::LogLevel => is_log_level(text).then(|| Value::Text(text.to_owned())),
             Self::Choice(names) => names.contains(&text).then(|| Value::Text(text.to_owned())),
+            Self::Share => {
+                text.parse().ok().filter(|it| (0.0..=1.0).contains(it)).map(Value::Share)
+            }
             Self::Count { min, max } => digits(text)
                 .and_then(|(number, unit)| unit.is_empty().then_some(number))
                 .filter(|it| (min..=max).contains(it))
@@ -202,6 +210,7 @@ impl std::fmt::Display for Value {
             Self::Path(value) => write!(f, "{}", value.display()),
             Self::Bool(value) => write!(f, "{value}"),
             Self::List(items) => f.write_str(&items.join(",")),
+            Self::Share(value) => write!(f, "{value}"),
             Self::Count(value) => write!(f, "{value}"),
             Self::Bytes(value) => f.write_str(&bytes(*value)),
             Self::Time(value) => f.write_str(&time(*value)),

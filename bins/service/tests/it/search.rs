@@ -39,6 +39,18 @@ fn a_memory_is_found_by_its_words_at_once() {
 }
 
 #[test]
+fn a_threshold_is_set_once_and_a_search_may_have_its_own() {
+    let service = Service::start_with(|it| it.min_score = 1.0);
+    let port = service.add("The service listens on port 4747");
+    let found = search(&service, &json!({"query": "port"}));
+    assert_eq!(found.json(), json!([]));
+    let answerable: f64 = found.header("waypost-answerable").expect("it").parse().expect("one");
+    assert!(answerable > 0.0);
+    let all = search(&service, &json!({"query": "port", "minScore": 0}));
+    assert_eq!(ids(&all), [port]);
+}
+
+#[test]
 fn filters_limits_and_times_narrow_the_search() {
     let service = Service::start();
     let add =

@@ -16,6 +16,7 @@ fn a_whole_file_is_read() {
          model:\n  name: ../models/mine\n  fetch: false\n  cache_dir: ~/models\n\
          log: {level: 'warn,waypost_memory=debug', format: json}\n\
          limits:\n  body_bytes_max: 1MiB\n  bodies_bytes_max: 67108864\n  store_time: 1500ms\n  reads_max: 3\n\
+         search: {min_score: 0.25}\n\
          embedding:\n",
     );
     let settings = case.resolve().unwrap();
@@ -34,6 +35,7 @@ fn a_whole_file_is_read() {
     assert_eq!(settings.limits.bodies_bytes_max, 64 * 1024 * 1024);
     assert_eq!(settings.limits.store_time, Duration::from_millis(1500));
     assert_eq!(settings.limits.reads_max, 3);
+    assert_eq!(settings.min_score, 0.25);
     assert_eq!(settings.data_dir, root.join(".waypost/data"));
 }
 
@@ -89,6 +91,11 @@ fn a_wrong_value_is_told_with_its_line_and_what_would_be_right() {
             "listen:\n",
             1,
             "listen has no value; it must be an IP address and a port such as 127.0.0.1:4747, or remove the line",
+        ),
+        (
+            "search:\n  min_score: 1.5\n",
+            2,
+            "search.min_score must be a number from 0 to 1, not \"1.5\"",
         ),
         ("model:\n  fetch: yes\n", 2, "model.fetch must be true or false, not \"yes\""),
         (
