@@ -156,7 +156,8 @@ pub use run::{AttemptId, End, Outcome, Phase, Report, Run, RunId, Stage, Try};
 pub use set::{ContentHash, FlowEntry, FlowFile, FlowSet};
 pub use span::{InvalidSpan, Span};
 pub use task::{
-    EVENT_PREFIX, INHERITED, RUN_PREFIXES, Surroundings, Unready, WORD_BYTES_MAX, WORDS_BYTES_MAX,
+    EVENT_PREFIX, INHERITED, RUN_PREFIXES, RUN_VARIABLES, Surroundings, Unready, WORD_BYTES_MAX,
+    WORDS_BYTES_MAX,
 };
 pub use template::{InvalidTemplate, MissingKey, Reference, Template};
 pub(crate) use waypost_events::{Event, Lineage};

@@ -23,14 +23,18 @@ pub const WORD_BYTES_MAX: usize = (128 << 10) - 1;
 pub const WORDS_BYTES_MAX: usize = 1536 << 10;
 /// The prefix of the variables for an event's values; the key follows. No setting starts with it.
 pub const EVENT_PREFIX: &str = "WAYPOST_EVENT_DATA_";
-/// Prefixes of the variables that a run sets for a program and that are not settings; `WAYPOST_URL`
-/// and `WAYPOST_TOKEN` are set in addition, for `ctl`.
-pub const RUN_PREFIXES: [&str; 5] = [
-    "WAYPOST_EVENT_",
-    VALUE_PREFIX,
-    "WAYPOST_RUN_ID",
+/// Prefixes of the variables that a run sets for a program, one for each value. No setting starts
+/// with one.
+pub const RUN_PREFIXES: [&str; 2] = [EVENT_PREFIX, VALUE_PREFIX];
+/// The other variables that a run sets for a program, except `WAYPOST_URL`, which is a setting of
+/// `ctl`.
+pub const RUN_VARIABLES: [&str; 6] = [
     "WAYPOST_ATTEMPT",
+    "WAYPOST_EVENT_ID",
+    "WAYPOST_EVENT_TYPE",
     "WAYPOST_IDEMPOTENCY_KEY",
+    "WAYPOST_RUN_ID",
+    "WAYPOST_TOKEN",
 ];
 /// The shell that runs commands.
 pub(crate) const SHELL: &str = "/bin/sh";

@@ -24,17 +24,18 @@ pub use self::context::{ContextSettings, WatchMode};
 
 /// The variable that approves everything in the project.
 const TRUST: &str = "WAYPOST_TRUST_PROJECT";
-/// The variables that runs of flows receive.
-const RUN_VARIABLES: &[&str] = &[
+/// The variables that runs of flows receive and that are not settings. This crate does not know
+/// flows: a test of the service compares these with the variables that runs set.
+pub const RUN_VARIABLES: [&str; 6] = [
     "WAYPOST_ATTEMPT",
     "WAYPOST_EVENT_ID",
     "WAYPOST_EVENT_TYPE",
-    "WAYPOST_FLOW",
     "WAYPOST_IDEMPOTENCY_KEY",
     "WAYPOST_RUN_ID",
     "WAYPOST_TOKEN",
 ];
-const RUN_PREFIXES: &[&str] = &["WAYPOST_DATA_", "WAYPOST_VALUE_"];
+/// The prefixes of the variables that contain the values of a run.
+pub const RUN_PREFIXES: [&str; 2] = ["WAYPOST_EVENT_DATA_", "WAYPOST_VALUE_"];
 
 /// The sources of settings, in descending order of precedence: flags, variables, the user's own
 /// `config.yaml`, the project's.

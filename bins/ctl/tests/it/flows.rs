@@ -84,6 +84,7 @@ fn what_ctl_emits_in_a_flow_belongs_to_its_chain() {
     assert!(listed.contains("passes-on") && listed.contains("ready"), "{listed}");
     let shown = service.ctl(&["flows", "show", "passes-on.1"]).done();
     assert!(shown.contains("passed on me") && shown.contains("exit status 0"), "{shown}");
+    assert!(!shown.contains("is not a setting"), "the run's own variables: {shown}");
     let why = service.ctl(&["flows", "why", "1"]).done();
     assert!(why.contains("yes: run passes-on.1 is succeeded"), "{why}");
     let tested = service.ctl(&["flows", "test", "passes-on", "a:b", "--data", "who=x"]).done();

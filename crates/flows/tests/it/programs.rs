@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use waypost_flows::{
-    Finished, Flow, Leader, Orphan, Outcome, Plan, Program, RunId, Stop, Surroundings, Task,
-    Timestamp, end_orphans, parse, plan, run_program,
+    Finished, Flow, Leader, Orphan, Outcome, Plan, Program, RUN_PREFIXES, RUN_VARIABLES, RunId,
+    Stop, Surroundings, Task, Timestamp, end_orphans, parse, plan, run_program,
 };
 
 use crate::child::end_of;
@@ -101,6 +101,12 @@ fn a_command_has_the_event_and_nothing_of_the_service_s_environment() {
         assert!(out.lines().any(|it| it == line), "{line} is not in\n{out}");
     }
     assert!(!out.contains("LD_PRELOAD") && !out.contains("a-b="), "{out}");
+    let variables = out.lines().filter(|it| it.starts_with("WAYPOST_"));
+    for line in variables.filter(|it| !it.starts_with("WAYPOST_URL=")) {
+        let (name, _) = line.split_once('=').unwrap();
+        let has_prefix = RUN_PREFIXES.iter().any(|it| name.starts_with(it));
+        assert!(has_prefix || RUN_VARIABLES.contains(&name), "{name}");
+    }
     assert_eq!((finished.report.outcome, finished.report.leaked), (Outcome::Succeeded, false));
 }
 

@@ -351,11 +351,16 @@ fn a_misspelt_variable_is_warned_about() {
         .variable("WAYPOST_EVENT_ID", "1")
         .variable("WAYPOST_TOKEN", "t")
         .variable("WAYPOST_VALUE_0", "v")
-        .variable("WAYPOST_DATA_DIR_NAME", "v")
+        .variable("WAYPOST_EVENT_DATA_key", "v")
+        .variable("WAYPOST_DATA_DRI", "store")
         .variable("WAYPOST_LOG_LEVEL", "info");
     let settings = case.resolve().unwrap();
-    let [warning] = settings.warnings() else { panic!("{:?}", settings.warnings()) };
-    assert!(warning.contains("WAYPOST_LISTN") && warning.contains("WAYPOST_LISTEN?"), "{warning}");
+    let [folder, listen] = settings.warnings() else { panic!("{:?}", settings.warnings()) };
+    assert!(
+        folder.contains("WAYPOST_DATA_DRI") && folder.contains("WAYPOST_DATA_DIR?"),
+        "{folder}"
+    );
+    assert!(listen.contains("WAYPOST_LISTN") && listen.contains("WAYPOST_LISTEN?"), "{listen}");
 }
 
 #[test]
