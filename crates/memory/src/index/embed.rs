@@ -231,7 +231,7 @@ impl Embedding {
         }
         let ids: Vec<MemoryId> = {
             let view = self.index.view.read();
-            view.pending.iter().filter(|it| !in_flight.contains(it)).take(limit).collect()
+            view.pending.take(limit, &in_flight)
         };
         let mut waiting = Vec::with_capacity(ids.len());
         for id in ids {

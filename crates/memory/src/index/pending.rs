@@ -1,6 +1,7 @@
 //! The memories that lack a vector of the current model, the last changed first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::MemoryId;
 
@@ -13,6 +14,10 @@ pub(crate) struct Pending {
     order: BTreeMap<u64, MemoryId>,
     /// The next value of the counter.
     next: u64,
+    /// The next value at the last [`take`](Self::take).
+    seen: AtomicU64,
+    /// How many were taken ahead of others since a batch had room for these.
+    ahead: AtomicUsize,
 }
 
 impl Pending {
@@ -34,6 +39,26 @@ impl Pending {
     pub(crate) fn remove(&mut self, id: MemoryId) -> bool {
         let order = self.since.remove(&id);
         order.is_some_and(|it| self.order.remove(&it).is_some())
+    }
+
+    /// The memories to embed next, at most `limit`, the last changed first, except those in `taken`. Called by one
+    /// thread at a time.
+    ///
+    /// Those that changed since the last call come alone if other memories wait, because a batch takes as long as all
+    /// its texts. After `limit` of them, a batch is filled up, so that the others are embedded, too.
+    pub(crate) fn take(&self, limit: usize, taken: &BTreeSet<MemoryId>) -> Vec<MemoryId> {
+        let mut ids: Vec<MemoryId> =
+            self.iter().filter(|it| !taken.contains(it)).take(limit).collect();
+        let seen = self.seen.swap(self.next, Ordering::Relaxed);
+        let is_fresh = |it: &&MemoryId| self.since.get(*it).is_some_and(|order| *order >= seen);
+        let fresh = ids.iter().take_while(is_fresh).count();
+        let ahead = self.ahead.load(Ordering::Relaxed) + fresh;
+        let goes_ahead = fresh > 0 && fresh < ids.len() && ahead <= limit;
+        if goes_ahead {
+            ids.truncate(fresh);
+        }
+        self.ahead.store(if goes_ahead { ahead } else { 0 }, Ordering::Relaxed);
+        ids
     }
 
     /// The pending memories, the last changed first.

@@ -1,7 +1,7 @@
 //! Models come, go, change and fail.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use waypost_memory::{Draft, Embedder, ErrorKind, Patch, Reindex, SearchMode, SearchOptions};
 
@@ -229,4 +229,41 @@ fn what_changed_last_is_embedded_before_a_backlog() {
     for id in [old, new] {
         assert!(world.store().get(id).expect("a memory").embedded);
     }
+}
+
+/// By order, not by time: a batch takes as long as all its texts.
+#[test]
+fn a_memory_added_before_a_backlog_is_embedded_next_and_alone() {
+    let mut world = World::new();
+    for number in 0..10 {
+        world.add(&format!("backlog {number}"));
+    }
+    let batches: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();
+    let seen = Arc::clone(&batches);
+    let model = Embedder {
+        embed: Arc::new(move |texts: &[&str]| {
+            seen.lock().expect("a list").push(texts.iter().map(|&it| it.to_owned()).collect());
+            Ok(texts.iter().map(|it| embed(it)).collect())
+        }),
+        ..embedder("listed")
+    };
+    world.store().set_embedder(Some(model)).expect("a model");
+    let mut step = |added: &[&str]| {
+        for content in added {
+            world.add(content);
+        }
+        world.store().embed_pending(4).expect("a step");
+        batches.lock().expect("a list").pop().unwrap_or_default()
+    };
+    let backlog = |batch: &[String]| batch.iter().filter(|it| it.starts_with("backlog")).count();
+    assert_eq!(backlog(&step(&[])), 4);
+    assert_eq!(step(&["one"]), ["one"]);
+    assert_eq!(step(&["two", "three"]), ["three", "two"]);
+    assert_eq!(step(&["four"]), ["four"]);
+    // The backlog is embedded, too, however many are added.
+    let mixed = step(&["five"]);
+    assert_eq!((mixed[0].as_str(), backlog(&mixed)), ("five", 3));
+    assert_eq!(step(&["six"]), ["six"]);
+    assert_eq!(backlog(&step(&[])), 3);
+    assert!(step(&[]).is_empty());
 }
