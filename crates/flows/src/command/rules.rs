@@ -107,7 +107,7 @@ fn check_text(words: &[Word], idx: usize) -> Result<(), Refused> {
     Ok(())
 }
 
-/// A text may neither approve anything nor add keys to an event.
+/// A text may neither approve anything, nor choose an event's type, nor add keys to it.
 fn check_ctl(words: &[Word], idx: usize) -> Result<(), Refused> {
     let (at, before) = (words[idx].at, &words[1..idx]);
     let literals: Vec<String> = before.iter().filter_map(Word::literal).collect();
@@ -118,16 +118,33 @@ fn check_ctl(words: &[Word], idx: usize) -> Result<(), Refused> {
     if is_before("allow") {
         return refused(at, "cannot be passed to ctl allow, which approves programs");
     }
-    let names_data = |it: &str| {
-        let name = it.split_once('=').map_or(it, |(name, _)| name);
-        name.len() > 2 && "--data".starts_with(name)
-    };
-    let is_data = names_data(&words[idx].prefix())
-        || before.last().and_then(Word::literal).is_some_and(|it| names_data(&it));
-    if is_before("emit") && is_data {
-        return refused(at, "in --data could add keys; write --set key={{data.key}}");
+    if is_emit(before) && !is_set_value(words, idx) {
+        return refused(
+            at,
+            "can be used with ctl emit only as --set key={{data.key}}: the type decides which flows run, and --data could add keys",
+        );
     }
     Ok(())
+}
+
+/// Whether one of these words may be the subcommand `emit`: the first operand, or a word after an option, which may
+/// take no argument.
+fn is_emit(before: &[Word]) -> bool {
+    let first = operand_places(before).next();
+    (0..before.len()).any(|it| {
+        let follows_option = it > 0 && before[it - 1].prefix().starts_with('-');
+        before[it].literal().as_deref() == Some("emit") && (first == Some(it) || follows_option)
+    })
+}
+
+/// Whether the word at `idx` is the value of a literal key, as in `--set key={{data.key}}`.
+fn is_set_value(words: &[Word], idx: usize) -> bool {
+    let own = words[idx].prefix();
+    let pair = match words[idx - 1].literal().as_deref() {
+        Some("--set") => Some(own.as_str()),
+        _ => own.strip_prefix("--set="),
+    };
+    pair.is_some_and(|it| it.contains('='))
 }
 
 /// Whether the next word may be the subcommand of `ctl` or of one of its groups.
