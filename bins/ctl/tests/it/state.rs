@@ -204,3 +204,33 @@ fn a_flow_file_that_is_not_active_is_named_with_the_reason() {
     assert!(told.contains("the flow notes is also in"), "{told}");
     assert!(!told.contains("nothing is pending"), "{told}");
 }
+
+#[test]
+fn only_a_regular_file_of_limited_size_is_checked_as_a_flow_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.yaml");
+    let check = |wanted: &str| {
+        let mut command = crate::ctl::command(folder.path(), &["flows", "check", "a.yaml"]);
+        let mut child = command.spawn().expect("it starts");
+        until(|| match child.try_wait().expect("a child") {
+            Some(_) => Ok(()),
+            None => Err(format!("it waits: {wanted}")),
+        });
+        let checked = crate::ctl::ran(child.wait_with_output().expect("it ended"));
+        assert_eq!(checked.code, 1, "{checked:?}");
+        assert!(checked.err.contains("a.yaml") && checked.err.contains(wanted), "{checked:?}");
+    };
+    for make in [
+        pipe as fn(&Path),
+        socket,
+        |it| std::os::unix::fs::symlink("/dev/zero", it).expect("a link"),
+        |it| fs::create_dir(it).expect("a folder"),
+    ] {
+        make(&path);
+        check(if path.is_dir() { "is a directory" } else { "not a regular file" });
+        if path.is_dir() { fs::remove_dir(&path) } else { fs::remove_file(&path) }
+            .expect("it is there");
+    }
+    fs::write(&path, vec![b' '; (1 << 20) + 1]).expect("a file");
+    check("exceeds 1048576 bytes");
+}

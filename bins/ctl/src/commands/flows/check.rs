@@ -1,11 +1,11 @@
 //! `flows check`: reads flow files without a service.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use waypost_flows::{FlowFile, FlowSet};
+use waypost_flows::{FILE_BYTES_MAX, FlowFile, FlowSet};
 
 use crate::cli::FlowsCheckArgs;
 use crate::failure::{Failure, Result};
@@ -81,11 +81,9 @@ fn show(checked: &Checked, output: &mut Output) -> Result<()> {
 
 fn text_of(path: &Path) -> Result<String> {
     let bytes = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        let read = io::stdin().lock().read_to_end(&mut bytes);
-        read.map(|_| bytes).map_err(|it| files::cannot_read(path, &it))?
+        files::read_up_to(path, io::stdin().lock(), FILE_BYTES_MAX)?
     } else {
-        files::read(path)?
+        files::read_regular(path, FILE_BYTES_MAX)?
     };
     String::from_utf8(bytes)
         .map_err(|_| Failure::new(format!("{} is not valid UTF-8", path.display())))
