@@ -191,6 +191,22 @@ impl Program {
         }
     }
 
+    /// A client of the service that uses this project's store, if one has said that it runs. Also
+    /// works while settings are pending approval.
+    pub(crate) fn running_service(&self) -> Result<Option<Client>> {
+        let settings = self.preview()?;
+        let Some(described) = described(settings) else { return Ok(None) };
+        let token = match self.environment_token() {
+            Some(token) => Some(token),
+            None => self.file_token(settings)?,
+        };
+        let url = match described.socket {
+            Some(socket) => format!("unix:{}", socket.display()),
+            None => described.url,
+        };
+        self.connect(&url, token.as_deref()).map(Some)
+    }
+
     /// A client of the service at that address.
     pub(crate) fn connect(&self, url: &str, token: Option<&str>) -> Result<Client> {
         let authorities = match &self.ca {
@@ -274,9 +290,14 @@ fn own_socket(settings: &Settings) -> Option<String> {
     {
         return None;
     }
-    let data_dir = settings.data_dir.canonicalize().ok()?;
-    let text = waypost_project::read_of_project(&data_dir, "service.json", 64 << 10).ok()??;
-    let described: Described = serde_json::from_slice(&text).ok()?;
+    let described = described(settings)?;
     let socket = described.socket.filter(|_| described.url == settings.url)?;
     Some(format!("unix:{}", socket.display()))
+}
+
+/// What the running service has written about itself, or one that was killed.
+fn described(settings: &Settings) -> Option<Described> {
+    let data_dir = settings.data_dir.canonicalize().ok()?;
+    let text = waypost_project::read_of_project(&data_dir, "service.json", 64 << 10).ok()??;
+    serde_json::from_slice(&text).ok()
 }

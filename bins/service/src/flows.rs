@@ -16,6 +16,7 @@ pub(crate) mod runner;
 mod running;
 pub(crate) mod tasks;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -56,6 +57,8 @@ pub(crate) struct Flows {
     file_status: Mutex<Arc<[FileStatus]>>,
     /// The user's approvals; `None` if everything counts as approved.
     approvals: Option<Approvals>,
+    /// The approved contents as of the last load: files and hashes.
+    approved: Mutex<BTreeSet<(String, String)>>,
     halt: Mutex<Option<Halt>>,
     inbox: Arc<Inbox>,
     running: Arc<Running>,
@@ -109,9 +112,14 @@ impl Flows {
             Approval::Off => None,
             Approval::Nowhere => return Err(waypost_project::Error::NoState.into()),
         };
-        if let Some(Err(error)) = approvals.as_ref().map(Approvals::list) {
-            tracing::warn!(error = chain(&error), "cannot use the approvals");
-        }
+        let approved = match approvals.as_ref().map(Approvals::list) {
+            Some(Ok(list)) => list.into_iter().map(|it| (it.file, it.sha256)).collect(),
+            Some(Err(error)) => {
+                tracing::warn!(error = chain(&error), "cannot use the approvals");
+                BTreeSet::new()
+            }
+            None => BTreeSet::new(),
+        };
         let files = options.project.flows_dir();
         let of_files = approvals.clone().map(approvals::boxed);
         let loader = Loader::new(options.project.root(), &files, of_files)
@@ -141,6 +149,7 @@ impl Flows {
             loader,
             file_status: Mutex::new(Arc::default()),
             approvals,
+            approved: Mutex::new(approved),
             halt: Mutex::default(),
             inbox,
             running: Arc::clone(&actions.running),

@@ -404,6 +404,9 @@ pub struct FlowWhy {
     /// chain of runs that led to it must not continue with this flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
+    /// Why there is no run although the flow wants the event: it came before the flow was approved, for example.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<String>,
     /// The run for this event, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Box<Run>>,

@@ -36,7 +36,10 @@ pub use flows::*;
 pub use gate::Gate;
 pub use limits::{Check, Faults, escape_pointer};
 pub use memory::*;
-pub use parse::{parse_arguments, parse_body, parse_id, parse_optional_body, parse_query};
+pub use parse::{
+    parse_arguments, parse_body, parse_body_with, parse_id, parse_optional_body,
+    parse_optional_body_with, parse_query, parse_query_with,
+};
 pub use problem::{FieldError, Problem, ProblemKind};
 pub use status::*;
 pub use tokens::*;

@@ -80,12 +80,18 @@ impl Faults {
         Self { prefix: '?', found: Vec::new() }
     }
 
+    /// No faults, of the same kind of request.
+    pub(crate) fn none(&self) -> Self {
+        Self { prefix: self.prefix, found: Vec::new() }
+    }
+
     /// The invalid fields, in order.
     pub fn into_vec(self) -> Vec<FieldError> {
         self.found
     }
 
-    pub(crate) fn add(&mut self, field: &str, message: impl Into<String>) {
+    /// Adds an invalid field, by its name or, in a body, by its pointer without the first `/`.
+    pub fn add(&mut self, field: &str, message: impl Into<String>) {
         self.found.push(FieldError {
             pointer: format!("{}{field}", self.prefix),
             message: message.into(),

@@ -18,10 +18,22 @@ use crate::{FieldError, Problem, query, strict};
 /// nested deeper than 32 levels, a repeated key. 422 for an invalid field: unknown (with the nearest known name),
 /// missing, of the wrong type, out of range.
 pub fn parse_body<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem> {
+    parse_body_with(body, |_, _| ())
+}
+
+/// The same with another check, for what only the caller knows. It is also made if other fields are
+/// invalid.
+///
+/// # Errors
+/// As [`parse_body`].
+pub fn parse_body_with<T: DeserializeOwned + Check>(
+    body: &[u8],
+    also: impl Fn(&T, &mut Faults),
+) -> Result<T, Problem> {
     if is_blank(body) {
         return Err(Problem::new(400, "the body is empty; expected a JSON object"));
     }
-    parse_line(body)
+    parse_line(body, &also)
 }
 
 /// The same for an optional body: an empty one means all defaults.
@@ -31,7 +43,18 @@ pub fn parse_body<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem
 pub fn parse_optional_body<T: DeserializeOwned + Check + Default>(
     body: &[u8],
 ) -> Result<T, Problem> {
-    if is_blank(body) { Ok(T::default()) } else { parse_line(body) }
+    parse_optional_body_with(body, |_, _| ())
+}
+
+/// The same with another check, as [`parse_body_with`].
+///
+/// # Errors
+/// As [`parse_body`].
+pub fn parse_optional_body_with<T: DeserializeOwned + Check + Default>(
+    body: &[u8],
+    also: impl Fn(&T, &mut Faults),
+) -> Result<T, Problem> {
+    if is_blank(body) { Ok(T::default()) } else { parse_line(body, &also) }
 }
 
 /// Parses a body whose fields are validated elsewhere: a JSON object, or an empty body for none.
@@ -51,14 +74,19 @@ fn not_json(error: serde_json::Error) -> Problem {
     Problem::new(400, format!("the body is not valid JSON: {error}"))
 }
 
-fn parse_line<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem> {
+type Also<'a, T> = &'a dyn Fn(&T, &mut Faults);
+
+fn parse_line<T: DeserializeOwned + Check>(body: &[u8], also: Also<'_, T>) -> Result<T, Problem> {
     check_object(body)?;
     let mut input = serde_json::Deserializer::from_slice(body);
     match serde_path_to_error::deserialize(&mut input) {
-        Ok(value) => checked(value, Faults::of_body()),
+        Ok(value) => {
+            let found = checked(&value, Faults::of_body(), also);
+            if found.is_empty() { Ok(value) } else { Err(Problem::fields(found)) }
+        }
         Err(error) => {
             let first = explain(error.path(), &error.inner().to_string(), '/');
-            Err(Problem::fields(all_faults::<T>(body, first)))
+            Err(Problem::fields(all_faults(body, first, also)))
         }
     }
 }
@@ -66,47 +94,29 @@ fn parse_line<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem> {
 /// The maximum number of reported invalid fields.
 const FAULTS_MAX: usize = 32;
 
-/// All invalid fields of a body, not only the one at which parsing stopped: invalid fields are removed, and missing
-/// ones are added, until the rest can be parsed.
-fn all_faults<T: DeserializeOwned + Check>(body: &[u8], first: FieldError) -> Vec<FieldError> {
-    let Ok(mut fields) = serde_json::from_slice::<Map<String, Value>>(body) else {
-        return vec![first];
-    };
-    let mut found = Vec::new();
+/// All invalid fields of a body, not only the one at which parsing stopped: invalid values are removed or replaced, and
+/// missing ones are added, until the rest can be parsed.
+fn all_faults<T: DeserializeOwned + Check>(
+    body: &[u8],
+    first: FieldError,
+    also: Also<'_, T>,
+) -> Vec<FieldError> {
+    let Ok(mut body) = serde_json::from_slice::<Value>(body) else { return vec![first] };
+    let (mut found, mut mended) = (Vec::new(), Vec::new());
     let mut fault = first;
-    for _ in 0..FAULTS_MAX {
-        let Some(name) = top_field(&fault.pointer) else {
-            found.push(fault);
-            return found;
-        };
-        let was_there = fields.remove(&name).is_some();
-        let is_told =
-            found.iter().any(|it: &FieldError| top_field(&it.pointer).as_ref() == Some(&name));
-        if !is_told {
+    while found.len() < FAULTS_MAX && mended.len() < 2 * FAULTS_MAX {
+        let pointer = fault.pointer.clone();
+        if !mended.contains(&pointer) {
             found.push(fault);
         }
-        if !was_there {
-            // It is required. Any value that can be parsed replaces it.
-            let stand_in = stand_ins().into_iter().find(|value| {
-                fields.insert(name.clone(), value.clone());
-                read::<T>(&fields)
-                    .err()
-                    .is_none_or(|it| top_field(&it.pointer).as_ref() != Some(&name))
-            });
-            if stand_in.is_none() {
-                return found;
-            }
-        }
-        match read::<T>(&fields) {
+        let Some(at) = mend::<T>(&mut body, &pointer) else { return found };
+        mended.extend([pointer, at]);
+        match read::<T>(&body) {
             Ok(value) => {
-                let mut faults = Faults::of_body();
-                value.check(&mut faults);
-                let is_new = |it: &FieldError| {
-                    let name = top_field(&it.pointer);
-                    name.is_some() && found.iter().all(|told| top_field(&told.pointer) != name)
-                };
-                let more: Vec<_> = faults.into_vec().into_iter().filter(is_new).collect();
-                found.extend(more);
+                let is_new =
+                    |it: &FieldError| !it.pointer.is_empty() && !mended.contains(&it.pointer);
+                let more = checked(&value, Faults::of_body(), also);
+                found.extend(more.into_iter().filter(is_new));
                 return found;
             }
             Err(next) => fault = next,
@@ -115,15 +125,33 @@ fn all_faults<T: DeserializeOwned + Check>(body: &[u8], first: FieldError) -> Ve
     found
 }
 
-fn read<T: DeserializeOwned>(fields: &Map<String, Value>) -> Result<T, FieldError> {
-    serde_path_to_error::deserialize(Value::Object(fields.clone()))
-        .map_err(|error| explain(error.path(), &error.inner().to_string(), '/'))
+/// Changes the value at a pointer so that another fault may be found: a value of an object is removed, or added if it
+/// is missing; an element of an array is replaced. Returns the pointer of what changed: the value, or one that contains
+/// it.
+fn mend<T: DeserializeOwned>(body: &mut Value, pointer: &str) -> Option<String> {
+    let (parent, name) = pointer.rsplit_once('/')?;
+    let name = name.replace("~1", "/").replace("~0", "~");
+    let removed = match body.pointer_mut(parent) {
+        Some(Value::Object(fields)) => fields.remove(&name).is_some(),
+        _ => false,
+    };
+    let mends = removed
+        || stand_ins().into_iter().any(|value| {
+            let place = body.pointer_mut(parent).and_then(|it| match it {
+                Value::Object(fields) => Some(fields.entry(name.clone()).or_insert(Value::Null)),
+                Value::Array(all) => all.get_mut(name.parse::<usize>().ok()?),
+                _ => None,
+            });
+            let Some(place) = place else { return false };
+            *place = value;
+            read::<T>(body).err().is_none_or(|it| it.pointer != pointer)
+        });
+    if mends { Some(pointer.to_owned()) } else { mend::<T>(body, parent) }
 }
 
-/// The top-level field of a pointer.
-fn top_field(pointer: &str) -> Option<String> {
-    let name = pointer.strip_prefix('/')?.split('/').next()?;
-    Some(name.replace("~1", "/").replace("~0", "~"))
+fn read<T: DeserializeOwned>(body: &Value) -> Result<T, FieldError> {
+    serde_path_to_error::deserialize(body)
+        .map_err(|error| explain(error.path(), &error.inner().to_string(), '/'))
 }
 
 fn stand_ins() -> [Value; 7] {
@@ -168,34 +196,63 @@ fn check_object(body: &[u8]) -> Result<(), Problem> {
 /// # Errors
 /// 400 if the percent-encoding is malformed, not UTF-8 or contains a NUL; 422 for an invalid parameter.
 pub fn parse_query<T: DeserializeOwned + Check>(query: &str) -> Result<T, Problem> {
+    parse_query_with(query, |_, _| ())
+}
+
+/// The same with another check, as [`parse_body_with`].
+///
+/// # Errors
+/// As [`parse_query`].
+pub fn parse_query_with<T: DeserializeOwned + Check>(
+    query: &str,
+    also: impl Fn(&T, &mut Faults),
+) -> Result<T, Problem> {
     let mut pairs = query::pairs(query)?;
     let mut found: Vec<FieldError> = Vec::new();
-    loop {
-        let read = serde_path_to_error::deserialize(query::Pairs::new(pairs.clone()));
-        match read {
+    let is_told = |found: &[FieldError], name: &str| found.iter().any(|it| parameter(it) == name);
+    while found.len() < FAULTS_MAX {
+        match read_query(&pairs) {
             Ok(value) => {
-                let told = |it: &FieldError| found.iter().any(|told| told.pointer == it.pointer);
-                let mut faults = Faults::of_query();
-                T::check(&value, &mut faults);
-                let more: Vec<_> = faults.into_vec().into_iter().filter(|it| !told(it)).collect();
+                let more = checked(&value, Faults::of_query(), &also);
+                let more: Vec<_> =
+                    more.into_iter().filter(|it| !is_told(&found, &parameter(it))).collect();
                 found.extend(more);
                 return if found.is_empty() { Ok(value) } else { Err(Problem::fields(found)) };
             }
-            Err(error) => {
-                let fault = explain(error.path(), &error.inner().to_string(), '?');
-                let name =
-                    fault.pointer.trim_start_matches('?').split('/').next().unwrap_or_default();
-                let name = name.replace("~1", "/").replace("~0", "~");
+            Err(fault) => {
+                let name = parameter(&fault);
+                if !is_told(&found, &name) {
+                    found.push(fault);
+                }
                 let before = pairs.len();
                 pairs.retain(|(it, _)| *it != name);
-                found.push(fault);
-                // A missing parameter cannot be removed: the remaining faults are reported the next time.
-                if pairs.len() == before || found.len() >= FAULTS_MAX {
-                    return Err(Problem::fields(found));
+                if pairs.len() == before && !supply::<T>(&mut pairs, &name) {
+                    break;
                 }
             }
         }
     }
+    Err(Problem::fields(found))
+}
+
+fn read_query<T: DeserializeOwned>(pairs: &[query::Pair]) -> Result<T, FieldError> {
+    serde_path_to_error::deserialize(query::Pairs::new(pairs.to_vec()))
+        .map_err(|error| explain(error.path(), &error.inner().to_string(), '?'))
+}
+
+/// The name of the parameter that a fault is about.
+fn parameter(fault: &FieldError) -> String {
+    let name = fault.pointer.trim_start_matches('?').split('/').next().unwrap_or_default();
+    name.replace("~1", "/").replace("~0", "~")
+}
+
+/// Adds a missing parameter, with a value that can be parsed; `false` if there is none.
+fn supply<T: DeserializeOwned>(pairs: &mut Vec<query::Pair>, name: &str) -> bool {
+    ["1", "x", "updates", "a:b"].into_iter().any(|value| {
+        pairs.retain(|(it, _)| it != name);
+        pairs.push((name.to_owned(), vec![value.to_owned()]));
+        read_query::<T>(pairs).err().is_none_or(|it| parameter(&it) != name)
+    })
 }
 
 /// Parses the id in a path such as `/api/memory/{id}`.
@@ -213,10 +270,14 @@ pub fn parse_id(text: &str) -> Result<u64, Problem> {
     }
 }
 
-fn checked<T: Check>(value: T, mut faults: Faults) -> Result<T, Problem> {
+fn checked<T: Check>(value: &T, mut faults: Faults, also: Also<'_, T>) -> Vec<FieldError> {
+    let mut more = faults.none();
     value.check(&mut faults);
-    let found = faults.into_vec();
-    if found.is_empty() { Ok(value) } else { Err(Problem::fields(found)) }
+    also(value, &mut more);
+    let mut found = faults.into_vec();
+    let told: Vec<String> = found.iter().map(|it| it.pointer.clone()).collect();
+    found.extend(more.into_vec().into_iter().filter(|it| !told.contains(&it.pointer)));
+    found
 }
 
 fn is_blank(body: &[u8]) -> bool {

@@ -406,6 +406,15 @@ pub const ROUTES: &[Route] = &[
         ..BASE
     },
     Route {
+        method: "POST",
+        path: "/api/flows/rescan",
+        operation: "rescanFlows",
+        summary: "Read the flow files and their approvals again, and wait until they are in force",
+        access: READ_FLOWS,
+        answers: &[answer(200, "Flows and flow files", Payload::Json(shape::<Flows>()))],
+        ..BASE
+    },
+    Route {
         path: "/api/flows/runs",
         operation: "listRuns",
         summary: "List runs of flows, newest first",

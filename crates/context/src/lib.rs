@@ -85,7 +85,7 @@ pub use history::{
 pub use kind::{Kind, Source, TaskType, Unknown};
 pub use options::{EmbedFn, Embedder, Options};
 pub use query::{ITEMS_MAX, Query};
-pub use rank::Weights;
+pub use rank::{Weights, check_glob};
 pub use status::{EmbedProgress, ScanReport, Status};
 #[cfg(feature = "watch")]
 pub use watch::{Changes, How, Mode, Watch, Why};

@@ -11,6 +11,7 @@ mod share;
 mod weights;
 
 pub(crate) use self::ask::Ask;
+pub use self::ask::check_glob;
 pub(crate) use self::candidates::{Candidate, What, candidates, date};
 pub(crate) use self::commits::Commits;
 pub(crate) use self::lanes::{Now, lanes};

@@ -23,6 +23,8 @@ pub struct Why {
     /// have the declared types, or the chain of runs that led to it may not continue with this
     /// flow.
     pub stopped: Option<String>,
+    /// Why there is no run although the flow would run for the event.
+    pub missed: Option<String>,
     /// The run for this event, if it exists; it records the result.
     pub run: Option<RunId>,
 }
@@ -39,6 +41,7 @@ impl Why {
             truth: condition.map(|it| it.holds(&facts)),
             findings: condition.map(|it| it.explain(&facts)).unwrap_or_default(),
             stopped: mistyped(flow, event).or_else(|| guarded(flow, event)),
+            missed: None,
             run: None,
         }
     }
@@ -105,8 +108,13 @@ impl Engine {
     /// How each flow in force evaluates an event, in the order of the files.
     pub fn why(&self, event: &Event) -> Vec<Why> {
         let flows = self.flows().iter().map(|entry| {
+            let mut why = Why::of(&entry.flow, event);
             let id = RunId { flow: entry.flow.name.clone(), event: event.id, replay: 0 };
-            Why { run: self.run(&id).ok().map(|it| it.id.clone()), ..Why::of(&entry.flow, event) }
+            why.run = self.run(&id).ok().map(|it| it.id.clone());
+            if why.wants() && why.run.is_none() {
+                why.missed = Some(self.missed(&entry.flow, event.id));
+            }
+            why
         });
         flows.collect()
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
+use waypost_api::client::Error;
 use waypost_flows::{Approvable, DiffLine, Flow, FlowFile, Loader, diff, text_receivers};
 use waypost_log::FolderLock;
 use waypost_project::{Adopted, Approvals, Project, sha256};
@@ -142,6 +143,7 @@ fn allow(
     let contents: Vec<(&str, &[u8])> =
         pending.iter().map(|it| (it.file.as_str(), it.content.as_ref())).collect();
     approvals.allow(&contents)?;
+    tell_service(program, output);
     if output.is_json() {
         output.document(&reported)?;
         return Ok(());
@@ -423,6 +425,23 @@ fn lock_unregistered(
     Ok(Some(lock))
 }
 
+/// Waits until the running service, if there is one, has read the approvals.
+fn tell_service(program: &Program, output: &mut Output) {
+    let Err(failure) =
+        program.running_service().and_then(|it| match it.map(|it| it.rescan_flows()) {
+            // A service that was killed leaves its description behind.
+            None | Some(Ok(_) | Err(Error::NotReachable { .. })) => Ok(()),
+            Some(Err(error)) => Err(error.into()),
+        })
+    else {
+        return;
+    };
+    output.warn(&format!(
+        "the running service will notice this within two seconds; it could not be told: {}",
+        failure.message()
+    ));
+}
+
 fn list(program: &Program, approvals: &Approvals, output: &mut Output) -> Result<()> {
     let found = everything(program);
     let approved = approvals.list()?;
@@ -485,6 +504,7 @@ fn revoke(
                 .with_hint("`ctl allow --list` shows approved files")
         })?);
     }
+    tell_service(program, output);
     if output.is_json() {
         output.document(&json!({ "revoked": revoked }))?;
         return Ok(());

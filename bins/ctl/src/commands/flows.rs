@@ -30,7 +30,16 @@ pub(super) fn run(program: &Program, command: FlowsCommand, output: &mut Output)
         FlowsCommand::Retry(args) => told(&program.client()?.retry_run(&args.run)?, output),
         FlowsCommand::Cancel(args) => told(&program.client()?.cancel_run(&args.run)?, output),
         FlowsCommand::Replay(args) => replay(program, &args, output),
-        FlowsCommand::Why(args) => why(&program.client()?.why(args.event)?, output),
+        FlowsCommand::Why(args) => {
+            let all = program.client()?.why(args.event)?;
+            why(&all, output)?;
+            for it in all.iter().filter(|it| it.missed.is_some()) {
+                let (flow, event) = (&it.flow, args.event);
+                let after = event.saturating_sub(1);
+                output.note(&format!("`ctl flows replay {flow} --after {after} --until {event}` runs it for this event"));
+            }
+            Ok(())
+        }
         FlowsCommand::Allow(args) => allow(program, &args, output),
         FlowsCommand::Pause(args) => {
             let request = PauseRequest { why: args.why };
@@ -235,7 +244,10 @@ fn explain(it: &FlowWhy, output: &mut Output) -> Result<()> {
         (None, _) if !it.selects => "  no: the pattern does not match".to_owned(),
         (None, _) if !it.enabled => "  no: the flow is disabled".to_owned(),
         (None, Some(stopped)) => format!("  no: {stopped}"),
-        (None, None) if it.wants => "  yes".to_owned(),
+        (None, None) if it.wants => match &it.missed {
+            Some(missed) => format!("  yes, but there is no run: {missed}"),
+            None => "  yes".to_owned(),
+        },
         (None, None) => "  no: the condition is false".to_owned(),
     };
     output.styled(&[(Look::Name, &it.flow), (Look::Plain, &verdict)])?;

@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -107,8 +108,12 @@ impl Clone {
             }
         };
         // So that it never waits for a reader.
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
-        Service { child, url, log }
+        let rest = std::thread::spawn(move || {
+            let mut rest = String::new();
+            stderr.read_to_string(&mut rest).expect("text");
+            rest
+        });
+        Service { child, url, log, rest: Some(rest) }
     }
 }
 
@@ -116,6 +121,7 @@ pub(crate) struct Service {
     child: Child,
     url: String,
     log: String,
+    rest: Option<JoinHandle<String>>,
 }
 
 impl Drop for Service {
@@ -129,6 +135,13 @@ impl Drop for Service {
 impl Service {
     fn ctl(&self, clone: &Clone, arguments: &[&str]) -> Ran {
         ran(clone.ctl_command(arguments).args(["--url", &self.url]).output().expect("it starts"))
+    }
+
+    /// Stops it, and returns what it logged after it was ready.
+    fn stopped(mut self) -> String {
+        let stop = Command::new("kill").arg(self.child.id().to_string()).status();
+        assert!(stop.expect("there is kill").success());
+        self.rest.take().expect("it was not stopped").join().expect("text")
     }
 
     /// The names of the flows in force, once they are these.
@@ -245,6 +258,62 @@ fn no_file_of_a_hostile_clone_takes_effect() {
     assert!(states.contains(&(".waypost/flows/builds.yaml", "current")), "{states:?}");
     clone.ctl(&["allow", "--revoke", "notes.yaml"]).done();
     service.wait_for_flows(&clone, &[]);
+}
+
+#[test]
+fn an_approval_counts_for_the_next_event_and_is_in_the_log() {
+    let clone = Clone::new();
+    clone.write(".waypost/flows/builds.yaml", &FLOWS.replace("sh tools/build.sh", "test a = "));
+    let service = clone.start(&[]);
+    let emit = || clone.ctl(&["--json", "emit", "a:b", "--data", "who=me"]);
+    let early = emit().json()["id"].as_u64().expect("an id");
+    assert_eq!(clone.ctl(&["allow", "--yes"]).code, 0);
+    let told = emit();
+    assert_eq!(told.err, "", "nothing is pending");
+    let later = told.json()["id"].to_string();
+    service.wait_for_runs(&clone, 1);
+
+    let why = clone.ctl(&["flows", "why", &early.to_string()]);
+    for flow in ["builds", "notes"] {
+        let reason = format!(
+            "{flow}  yes, but there is no run: the flow was approved or added after the event"
+        );
+        assert!(why.out.contains(&reason) && why.out.contains("`start: latest`"), "{why:?}");
+        let remedy = format!("`ctl flows replay {flow} --after {} --until {early}`", early - 1);
+        assert!(why.err.contains(&remedy), "{why:?}");
+    }
+    let why = clone.ctl(&["flows", "why", &later]);
+    assert!(why.out.contains(&format!("yes: run notes.{later} is")), "{why:?}");
+    until(|| match clone.ctl(&["--json", "flows", "runs", "--state", "failed"]).json() {
+        Value::Array(runs) if runs.len() == 1 => Ok(()),
+        other => Err(other),
+    });
+
+    let listed = clone.ctl(&["--json", "allow", "--list"]).json();
+    clone.ctl(&["allow", "--revoke", "notes.yaml"]).done();
+    let flows = clone.ctl(&["--json", "flows", "list"]).json();
+    let names: Vec<&Value> =
+        flows["flows"].as_array().expect("an array").iter().map(|it| &it["name"]).collect();
+    assert_eq!(names, ["builds"]);
+    let log = service.stopped();
+    for it in listed.as_array().expect("an array") {
+        let (file, hash) = (it["file"].as_str().expect("a file"), &it["sha256"]);
+        let line = log.lines().filter(|it| it.contains("a file was approved") && it.contains(file));
+        let lines: Vec<&str> = line.collect();
+        assert!(
+            matches!(lines[..], [line] if line.contains("INFO") && line.contains(hash.as_str().expect("a hash"))),
+            "{file}: {log}"
+        );
+    }
+    assert!(log.contains("an approval was revoked"), "{log}");
+    let failed = format!("run=builds.{later}");
+    assert!(
+        log.lines().any(|it| it.contains("INFO")
+            && it.contains("a flow run failed")
+            && it.contains(&failed)),
+        "{log}"
+    );
+    assert!(!log.contains("noted >>"), "no contents: {log}");
 }
 
 #[test]

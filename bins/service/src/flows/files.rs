@@ -1,5 +1,6 @@
 //! Loads the folder of flow files when it changes.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
 use waypost_flows::Watch;
@@ -45,8 +46,9 @@ impl FlowFiles {
 }
 
 /// Reads the files and puts valid flows in force.
-pub(super) fn load(flows: &Flows) {
+pub(crate) fn load(flows: &Flows) {
     let mut loader = flows.loader.lock();
+    log_approvals(flows);
     let loaded = loader.load();
     if let Some(set) = loaded.flows {
         for ring in set.rings() {
@@ -67,4 +69,19 @@ pub(super) fn load(flows: &Flows) {
         tracing::warn!(file, why, hint, "a flow file is not active");
         flows.announce(notice);
     }
+}
+
+/// Logs what was approved or revoked since the last call, by whichever program.
+fn log_approvals(flows: &Flows) {
+    let Some(approvals) = &flows.approvals else { return };
+    let Ok(list) = approvals.list() else { return };
+    let now: BTreeSet<(String, String)> = list.into_iter().map(|it| (it.file, it.sha256)).collect();
+    let mut before = flows.approved.lock();
+    for (file, sha256) in now.difference(&before) {
+        tracing::info!(file, sha256, "a file was approved");
+    }
+    for (file, sha256) in before.difference(&now) {
+        tracing::info!(file, sha256, "an approval was revoked");
+    }
+    *before = now;
 }

@@ -19,3 +19,8 @@ where
 {
     Ok(waypost_api::parse_body(bytes)?)
 }
+
+/// The query string of a request.
+pub(crate) fn query(request: &Request) -> &str {
+    request.uri().query().unwrap_or_default()
+}

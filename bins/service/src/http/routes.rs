@@ -88,6 +88,7 @@ fn answers(route: &Route) -> Option<MethodRouter<Arc<App>>> {
         "followEvents" => on(by, stream::stream),
         "getEvent" => on(by, events::get),
         "listFlows" => on(by, flows::list),
+        "rescanFlows" => on(by, flows::rescan),
         "listRuns" => on(by, flows::runs),
         "getRun" => on(by, flows::run),
         "retryRun" => on(by, flows::retry),

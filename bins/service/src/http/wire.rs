@@ -359,18 +359,37 @@ pub(crate) fn scope(it: api::Scope) -> auth::Scope {
     }
 }
 
-/// Reports an invalid event with a pointer to the field.
+/// Checks the type of an event, and its data.
+pub(crate) fn check_event(
+    kind: &str,
+    data: &api::EventData,
+    faults: &mut api::Faults,
+) -> Option<events::EventType> {
+    let mut built = events::Data::default();
+    for (key, value) in &data.0 {
+        if let Err(it) = built.insert(key, event_value(value.clone())) {
+            faults.add(&format!("data/{}", api::escape_pointer(&it.key)), it.what);
+        }
+    }
+    kind.parse().map_err(|why: events::InvalidType| faults.add("type", why.to_string())).ok()
+}
+
+/// Checks an event that a client wants to publish.
+pub(crate) fn check_publish(asked: &api::PublishRequest, faults: &mut api::Faults) {
+    let kind = check_event(&asked.kind, &asked.data, faults);
+    if let Some(kind) = kind.filter(events::EventType::is_reserved) {
+        let why =
+            format!("the namespace {} is reserved for the service; use another", kind.namespace());
+        faults.add("type", why);
+    }
+}
+
+/// A request that [`check_publish`] has checked.
 pub(crate) fn event_draft(
     it: api::PublishRequest,
     source: String,
 ) -> Result<events::Draft, Failure> {
-    let kind = event_type(&it.kind)?;
-    if kind.is_reserved() {
-        let why =
-            format!("the namespace {} is reserved for the service; use another", kind.namespace());
-        return Err(api::Problem::field("/type", why).into());
-    }
-    Ok(events::Draft::new(kind, data(it.data)?, source))
+    Ok(events::Draft::new(event_type(&it.kind)?, data(it.data)?, source))
 }
 
 pub(crate) fn event_type(text: &str) -> Result<events::EventType, Failure> {
@@ -381,17 +400,20 @@ pub(crate) fn event_type(text: &str) -> Result<events::EventType, Failure> {
 pub(crate) fn data(it: api::EventData) -> Result<events::Data, Failure> {
     let mut data = events::Data::default();
     for (key, value) in it.0 {
-        let value = match value {
-            api::Scalar::String(text) => events::Value::Text(text),
-            api::Scalar::Bool(value) => events::Value::Text(value.to_string()),
-            api::Scalar::Number(number) => event_number(&number).into(),
-        };
-        data.insert(&key, value).map_err(|it| {
+        data.insert(&key, event_value(value)).map_err(|it| {
             let pointer = format!("/data/{}", api::escape_pointer(&it.key));
             Failure::from(api::Problem::field(pointer, it.what))
         })?;
     }
     Ok(data)
+}
+
+fn event_value(value: api::Scalar) -> events::Value {
+    match value {
+        api::Scalar::String(text) => events::Value::Text(text),
+        api::Scalar::Bool(value) => events::Value::Text(value.to_string()),
+        api::Scalar::Number(number) => event_number(&number).into(),
+    }
 }
 
 fn event_number(number: &serde_json::Number) -> events::Number {

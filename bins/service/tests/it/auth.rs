@@ -29,6 +29,7 @@ const ROUTES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/api/context/status", "", "context:read"),
     ("POST", "/api/context/rescan", "", "context:read"),
     ("GET", "/api/flows", "", "flows:read"),
+    ("POST", "/api/flows/rescan", "", "flows:read"),
     ("GET", "/api/flows/runs", "", "flows:read"),
     ("GET", "/api/flows/runs/a.1", "", "flows:read"),
     ("GET", "/api/flows/why?event=1", "", "flows:read"),

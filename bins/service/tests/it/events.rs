@@ -192,6 +192,52 @@ fn what_is_no_event_is_refused_and_the_field_named() {
 }
 
 #[test]
+fn every_invalid_field_of_a_request_is_named() {
+    let service = Service::start();
+    let pointers = |answer: &Answer| -> Vec<String> {
+        answer.problem(422);
+        let errors = answer.json()["errors"].as_array().expect("an array").clone();
+        let pointers = errors.iter().filter_map(|it| it["pointer"].as_str().map(str::to_owned));
+        let mut pointers: Vec<String> = pointers.collect();
+        pointers.sort_unstable();
+        pointers
+    };
+    for (path, body, wanted) in [
+        (
+            "/api/events",
+            json!({"type": "x", "data": {"a": [1], "b": null, "c": 1, "": 1}, "foo": 2}),
+            &["/data/", "/data/a", "/data/b", "/foo", "/type"][..],
+        ),
+        (
+            "/api/events",
+            json!({"type": "memory:x", "data": {"a b": 1, "1": 2}}),
+            &["/data/1", "/data/a b", "/type"],
+        ),
+        ("/api/events", json!({"data": 1}), &["/data", "/type"]),
+        (
+            "/api/flows/a/test",
+            json!({"type": "x", "data": {"1": 1}, "foo": 2}),
+            &["/data/1", "/foo", "/type"],
+        ),
+        (
+            "/api/context",
+            json!({"paths": ["[", "/a", "b"], "maxItems": "x"}),
+            &["/maxItems", "/paths/0", "/paths/1"],
+        ),
+    ] {
+        assert_eq!(pointers(&service.post(path, &body)), wanted, "{path} {body}");
+    }
+    for (path, wanted) in [
+        ("/api/events?limit=5000&pattern=*x&after=-1", &["?after", "?limit", "?pattern"][..]),
+        ("/api/events/stream?pattern=*x&after=-1", &["?after", "?pattern"]),
+        ("/api/flows/runs?flow=a%20b&state=lost", &["?flow", "?state"]),
+        ("/api/flows/why?evnt=1", &["?event", "?evnt"]),
+    ] {
+        assert_eq!(pointers(&service.get(path)), wanted, "{path}");
+    }
+}
+
+#[test]
 fn a_stream_tells_what_was_and_what_comes_in_order() {
     let service = Service::start();
     for number in 0..10 {

@@ -152,6 +152,7 @@ const ROUTES: &[(&str, &str, &str, Sees)] = &[
     ("GET", "/api/events/{event}", "", Sees::Hidden),
     ("GET", "/api/events/stream?after=0", "", Sees::Own),
     ("GET", "/api/flows", "", Sees::Refused),
+    ("POST", "/api/flows/rescan", "", Sees::Refused),
     ("GET", "/api/flows/runs", "", Sees::Refused),
     ("GET", "/api/flows/runs/a.1", "", Sees::Refused),
     ("GET", "/api/flows/why?event={event}", "", Sees::Refused),

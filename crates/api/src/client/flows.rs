@@ -12,6 +12,11 @@ impl Client {
         self.read(self.send("GET", "/api/flows")?)
     }
 
+    /// `POST /api/flows/rescan`.
+    pub fn rescan_flows(&self) -> Result<Flows> {
+        self.read(self.send("POST", &path(&["rescan"]))?)
+    }
+
     /// `GET /api/flows/runs`: newest first.
     pub fn flow_runs(&self, request: &RunsRequest) -> Result<Vec<Run>> {
         self.read(self.send("GET", &with_query("/api/flows/runs", request))?)

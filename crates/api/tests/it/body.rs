@@ -269,6 +269,11 @@ fn every_field_that_is_wrong_is_told() {
         ["/content", "/metadata/a", "/space", "/tags/0", "/tilte", "/title", "/type"]
     );
     assert_eq!(pointers("{}"), ["/content"]);
+    let body = r#"{"content":1,"tags":[1,"",2],"metadata":{"a":[1],"b":{},"c":1,"":2}}"#;
+    assert_eq!(
+        pointers(body),
+        ["/content", "/metadata/", "/metadata/a", "/metadata/b", "/tags/0", "/tags/1", "/tags/2"]
+    );
     let link = parse_body::<LinkRequest>(br#"{"from":"x","kind":"updates"}"#);
     let link = link.expect_err("the body is wrong");
     let mut found: Vec<_> = link.errors.into_iter().map(|it| it.pointer).collect();

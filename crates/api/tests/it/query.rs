@@ -57,4 +57,8 @@ fn every_parameter_that_is_wrong_is_told() {
     let mut found: Vec<_> = problem.errors.into_iter().map(|it| it.pointer).collect();
     found.sort();
     assert_eq!(found, ["?after", "?limit", "?limt", "?space"]);
+    let link = parse_query::<LinkRequest>("form=1&to=x").expect_err("it is wrong");
+    let mut found: Vec<_> = link.errors.into_iter().map(|it| it.pointer).collect();
+    found.sort();
+    assert_eq!(found, ["?form", "?from", "?to", "?type"]);
 }

@@ -237,17 +237,30 @@ fn globs(patterns: &[String]) -> Result<Option<GlobSet>> {
     let invalid = |reason: String| Error::Invalid { what: "paths", reason };
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
-        let climbs = pattern.split('/').any(|it| it == "..");
-        if pattern.starts_with('/') || climbs {
-            let reason = format!("{pattern:?} leads out of the project; globs are relative to it");
-            return Err(invalid(reason));
-        }
-        let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
-        for pattern in [pattern.to_owned(), format!("{pattern}/**")] {
-            set.add(Glob::new(&pattern).map_err(|it| invalid(it.to_string()))?);
+        for glob in glob(pattern).map_err(invalid)? {
+            set.add(glob);
         }
     }
     set.build().map(Some).map_err(|it| invalid(it.to_string()))
+}
+
+/// Checks a glob of [`Query::paths`](crate::Query::paths).
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_glob(pattern: &str) -> std::result::Result<(), String> {
+    glob(pattern).map(drop)
+}
+
+/// A glob for the path itself, and one for everything below it.
+fn glob(pattern: &str) -> std::result::Result<[Glob; 2], String> {
+    let climbs = pattern.split('/').any(|it| it == "..");
+    if pattern.starts_with('/') || climbs {
+        return Err(format!("{pattern:?} leads out of the project; globs are relative to it"));
+    }
+    let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
+    let compiled = |it: &str| Glob::new(it).map_err(|it| it.to_string());
+    Ok([compiled(pattern)?, compiled(&format!("{pattern}/**"))?])
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use waypost_time::Timestamp;
 use super::Engine;
 use super::error::{Error, decoded};
 use crate::record::{Record, StoredEvent};
-use crate::{Backfill, End, Event, FlowName, Phase, Run, RunId, Stage};
+use crate::{Backfill, End, Event, Flow, FlowName, Phase, Run, RunId, Stage, Start};
 
 /// Which runs to list.
 #[derive(Debug, Clone, Default)]
@@ -205,5 +205,25 @@ impl Engine {
             .filter(|it| matches!(it.phase, Phase::Running { .. }))
             .map(|it| it.id.clone())
             .collect()
+    }
+
+    /// Why a flow that wants an event has no run for it.
+    pub(crate) fn missed(&self, flow: &Flow, event: u64) -> String {
+        let machine = &self.machine;
+        let from = machine.flows.get(&flow.name).map_or(machine.cursor, |it| it.from);
+        let will_be_read = machine.fillings.iter().any(|it| {
+            it.flow == flow.name && it.replay == 0 && it.through < event && event <= it.until
+        });
+        if event > machine.cursor || will_be_read {
+            return "the event has not been evaluated yet".to_owned();
+        }
+        match flow.start {
+            Start::Latest if event <= from => format!(
+                "the flow was approved or added after the event: with `start: latest`, its first event is the next one after {from}"
+            ),
+            Start::After(id) if event <= id => format!("`start` is `after {id}`"),
+            _ => "the flow has changed since the event, or the history no longer has the run"
+                .to_owned(),
+        }
     }
 }

@@ -37,7 +37,14 @@ pub(super) async fn query(
     let started = Instant::now();
     let body = whole(&app, request).await?;
     let is_short = body.bytes.len() <= SHORT;
-    let parse = move || Ok::<api::ContextRequest, Failure>(api::parse_optional_body(&body.bytes)?);
+    let check = |asked: &api::ContextRequest, faults: &mut api::Faults| {
+        for (idx, glob) in asked.paths.iter().enumerate() {
+            if let Err(why) = waypost_context::check_glob(glob) {
+                faults.add(&format!("paths/{idx}"), why);
+            }
+        }
+    };
+    let parse = move || Ok::<_, Failure>(api::parse_optional_body_with(&body.bytes, check)?);
     let asked = if is_short { parse()? } else { app.reads.run(parse).await?? };
     if asked.sources.contains(&api::ContextSource::Memory) {
         caller.require(Scope::MemoryRead)?;

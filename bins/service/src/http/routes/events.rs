@@ -15,7 +15,7 @@ use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::pool::Promise;
 use crate::http::reply::json;
-use crate::http::request::{parse, whole};
+use crate::http::request::whole;
 use crate::http::wire;
 
 pub(super) async fn publish(
@@ -26,7 +26,7 @@ pub(super) async fn publish(
 ) -> Result<Response, Failure> {
     let key = idempotency_key(&headers)?;
     let body = whole(&app, request).await?;
-    let asked: api::PublishRequest = parse(&body.bytes)?;
+    let asked = api::parse_body_with(&body.bytes, wire::check_publish)?;
     let scoped = app.scoped(&caller);
     let mut draft = scoped.publishing(wire::event_draft(asked, String::new())?);
     draft.key = key;
@@ -65,7 +65,10 @@ pub(super) async fn list(
     request: Request,
 ) -> Result<Response, Failure> {
     let query = request.uri().query().unwrap_or_default().to_owned();
-    let asked: api::EventsRequest = api::parse_query(&query)?;
+    let check = |asked: &api::EventsRequest, faults: &mut api::Faults| {
+        check_pattern(asked.pattern.as_deref(), faults);
+    };
+    let asked = api::parse_query_with(&query, check)?;
     let limit = asked.limit.unwrap_or(LIST_LIMIT_DEFAULT);
     let mut wanted = Query::default().with_limit(usize::try_from(limit).unwrap_or(usize::MAX));
     wanted.pattern = asked.pattern.as_deref().map(pattern).transpose()?;
@@ -99,6 +102,13 @@ fn of_query(error: Error) -> Failure {
     match error {
         Error::Invalid { field, reason } => api::Problem::field(format!("?{field}"), reason).into(),
         error => error.into(),
+    }
+}
+
+/// Checks a pattern in a query string.
+pub(super) fn check_pattern(text: Option<&str>, faults: &mut api::Faults) {
+    if let Some(Err(why)) = text.map(str::parse::<Pattern>) {
+        faults.add("pattern", why.to_string());
     }
 }
 

@@ -13,10 +13,11 @@ use waypost_time::Timestamp;
 use crate::app::App;
 use crate::clock::now;
 use crate::flows::Flows;
+use crate::flows::files::load;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::reply::json;
-use crate::http::request::{parse, whole};
+use crate::http::request::{parse, query, whole};
 use crate::http::wire;
 
 /// The reason recorded when a request cancels a run.
@@ -31,17 +32,31 @@ const DRY_EVENTS_SHOWN: usize = 100;
 pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
     app.whole(&caller)?;
     let shared = Arc::clone(&app);
-    app.reads
+    app.reads.run(move || Ok(json(StatusCode::OK, &listed(&shared.flows)))).await?
+}
+
+pub(super) async fn rescan(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Response, Failure> {
+    app.whole(&caller)?;
+    let shared = Arc::clone(&app);
+    app.writes
         .run(move || {
-            let files = shared.flows.file_status().iter().map(wire::flows::file).collect();
-            let engine = shared.flows.engine();
-            let status = engine.status();
-            let flows = engine.flows().iter().zip(&status);
-            let flows = flows.map(|(entry, status)| wire::flows::flow(entry, status)).collect();
-            let halted = shared.flows.halt().map(|it| it.why().to_owned());
-            Ok(json(StatusCode::OK, &api::Flows { flows, files, halted }))
+            load(&shared.flows);
+            Ok(json(StatusCode::OK, &listed(&shared.flows)))
         })
         .await?
+}
+
+fn listed(flows: &Flows) -> api::Flows {
+    let files = flows.file_status().iter().map(wire::flows::file).collect();
+    let engine = flows.engine();
+    let status = engine.status();
+    let entries = engine.flows().iter().zip(&status);
+    let listed = entries.map(|(entry, status)| wire::flows::flow(entry, status)).collect();
+    let halted = flows.halt().map(|it| it.why().to_owned());
+    api::Flows { flows: listed, files, halted }
 }
 
 pub(super) async fn runs(
@@ -50,7 +65,12 @@ pub(super) async fn runs(
     request: Request,
 ) -> Result<Response, Failure> {
     app.whole(&caller)?;
-    let asked: api::RunsRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
+    let check = |asked: &api::RunsRequest, faults: &mut api::Faults| {
+        if let Some(Err(why)) = asked.flow.as_deref().map(str::parse::<FlowName>) {
+            faults.add("flow", why);
+        }
+    };
+    let asked = api::parse_query_with(query(&request), check)?;
     let invalid = |why: String| Failure::from(api::Problem::field("?flow", why));
     let flow = asked.flow.as_deref().map(str::parse).transpose().map_err(invalid)?;
     let limit = usize::try_from(asked.limit.unwrap_or(LIST_LIMIT_DEFAULT)).unwrap_or(usize::MAX);
@@ -171,7 +191,10 @@ pub(super) async fn test(
     let shared = Arc::clone(&app);
     app.reads
         .run(move || {
-            let asked: api::FlowTestRequest = parse(&body.bytes)?;
+            let check = |asked: &api::FlowTestRequest, faults: &mut api::Faults| {
+                wire::check_event(&asked.kind, &asked.data, faults);
+            };
+            let asked = api::parse_body_with(&body.bytes, check)?;
             let event = Event {
                 // As if it were the next event.
                 id: bus.last() + 1,

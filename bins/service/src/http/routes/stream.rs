@@ -17,13 +17,14 @@ use tokio_stream::wrappers::ReceiverStream;
 use waypost_api as api;
 use waypost_events::{Error, Event, Pattern, Tail};
 
-use super::events::pattern;
+use super::events::{check_pattern, pattern};
 use crate::app::App;
 use crate::error::chain;
 use crate::events::broadcast::Frame;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::reply::encode;
+use crate::http::request::query;
 use crate::http::scoped::Scoped;
 use crate::http::wire;
 
@@ -43,7 +44,10 @@ pub(super) async fn stream(
     headers: HeaderMap,
     request: Request,
 ) -> Result<Response, Failure> {
-    let asked: api::StreamRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
+    let check = |asked: &api::StreamRequest, faults: &mut api::Faults| {
+        check_pattern(asked.pattern.as_deref(), faults);
+    };
+    let asked = api::parse_query_with(query(&request), check)?;
     let pattern = asked.pattern.as_deref().map(pattern).transpose()?;
     let scoped = app.scoped(&caller);
     let last = scoped.last_event();

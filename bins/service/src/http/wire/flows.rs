@@ -199,6 +199,7 @@ pub(crate) fn why(it: flows::Why, run: Option<api::Run>) -> api::FlowWhy {
         condition: it.truth.map(truth),
         findings: it.findings.into_iter().map(finding).collect(),
         stopped: it.stopped,
+        missed: it.missed,
         run: run.map(Box::new),
     }
 }
