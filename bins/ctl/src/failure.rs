@@ -169,6 +169,23 @@ impl From<client::Error> for Failure {
             Error::Untrusted { .. } => failure.with_code(exit::NOT_ALLOWED).with_hint(
                 "omit the address to use the socket of this project's service, or ask that user",
             ),
+            Error::Certificate { source, .. } => {
+                let why = source.to_string();
+                let hint = if why.contains("CaUsedAsEndEntity") {
+                    "the service uses the certificate of an authority as its own; create one that an authority signed, as docs/operating.md shows, and pass the authority's with --ca FILE"
+                } else if why.contains("NotValidForName") {
+                    "use an address with a name that is in the certificate"
+                } else if why.contains("Expired") {
+                    "renew the certificate of the service"
+                } else {
+                    "pass the certificate of the authority that signed it with --ca FILE"
+                };
+                failure.with_code(exit::NOT_ALLOWED).with_hint(hint)
+            }
+            Error::Scheme { url } if url.starts_with("https:") => {
+                failure.with_code(exit::USAGE).with_hint("use an address with http://")
+            }
+            Error::Scheme { .. } => failure.with_code(exit::USAGE).with_hint("use an address with https://"),
             Error::Plain { .. } => failure
                 .with_code(exit::NOT_ALLOWED)
                 .with_hint("use https: set tls.cert and tls.key for the service, or put a TLS proxy in front of it"),

@@ -445,7 +445,16 @@ impl Client {
             ureq::Error::Io(source) if error::is_closed(source.kind()) => {
                 Error::Closed { url, source }
             }
-            other => Error::NotReachable { url, source: Box::new(other) },
+            other => {
+                let text = other.to_string();
+                if text.contains("invalid peer certificate") {
+                    Error::Certificate { url, source: Box::new(other) }
+                } else if text.contains("InvalidContentType") || text.contains(way::TLS_ALERT) {
+                    Error::Scheme { url }
+                } else {
+                    Error::NotReachable { url, source: Box::new(other) }
+                }
+            }
         }
     }
 

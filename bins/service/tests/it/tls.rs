@@ -53,10 +53,31 @@ fn the_service_speaks_tls_and_takes_a_new_certificate() {
         client.expect("an address").status()
     };
     assert_eq!(ask(Some(&authority)).expect("a status").url, Some(url.clone()));
-    assert!(matches!(ask(None), Err(Error::NotReachable { .. })), "an unknown authority");
+    assert!(matches!(ask(None), Err(Error::Certificate { .. })), "an unknown authority");
     // No response in the clear.
     let plain = Client::new(&format!("http://{}", service.address), Some(&service.token));
-    assert!(plain.expect("an address").health().is_err());
+    let plain = plain.expect("an address").health();
+    assert!(matches!(plain, Err(Error::Scheme { .. })), "{plain:?}");
+
+    // The other way round, and an authority's certificate as the service's own.
+    let clear = Service::start();
+    let tls = Client::new(&format!("https://{}", clear.address), None).expect("an address");
+    let error = tls.health().expect_err("it does not speak TLS");
+    assert!(matches!(error, Error::Scheme { .. }), "{error:?}");
+    let key = KeyPair::generate().expect("a key");
+    let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("names");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let own = params.self_signed(&key).expect("a certificate").pem();
+    write(&files.key, &key.serialize_pem());
+    write(&files.cert, &own);
+    until(|| match ask(Some(&own)) {
+        Err(Error::Certificate { source, .. })
+            if source.to_string().contains("CaUsedAsEndEntity") =>
+        {
+            Ok(())
+        }
+        other => Err(format!("{other:?}")),
+    });
 
     let next = certify(&files);
     until(|| ask(Some(&next)));

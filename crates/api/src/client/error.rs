@@ -35,6 +35,20 @@ pub enum Error {
         /// Whose process it is.
         source: crate::local::Error,
     },
+    /// The certificate of the service cannot be verified; nothing was sent.
+    #[error("the certificate of {url} cannot be verified")]
+    Certificate {
+        /// The address.
+        url: String,
+        /// Why.
+        source: Box<dyn StdError + Send + Sync>,
+    },
+    /// One end speaks TLS and the other does not.
+    #[error("{}", if url.starts_with("https:") { format!("the program at {url} does not speak TLS") } else { format!("the program at {url} speaks TLS") })]
+    Scheme {
+        /// The address.
+        url: String,
+    },
     /// The token contains characters that are not valid in a token.
     #[error("the token is empty or contains invalid characters")]
     Token,

@@ -22,6 +22,9 @@ use crate::local;
 /// How much of a request is discarded after its answer came, so that one without an end fails in the end.
 const DISCARDED_BYTES_MAX: u64 = 1 << 30;
 
+/// What an error says if the other end answers in TLS.
+pub(super) const TLS_ALERT: &str = "the response is an alert of TLS";
+
 /// Connects within the machine.
 #[derive(Debug)]
 pub(super) enum Near {
@@ -188,6 +191,10 @@ impl Connection {
                 done => break done?,
             }
         };
+        // The start of an alert of TLS, in place of a response.
+        if input.get(..bytes).is_some_and(|it| it.starts_with(&[0x15, 0x03])) {
+            return Err(io::Error::new(ErrorKind::InvalidData, TLS_ALERT));
+        }
         self.buffers.input_appended(bytes);
         Ok(bytes)
     }
