@@ -52,6 +52,7 @@ pub use reference::reference;
 pub use settings::{
     BrowserEngine, BrowserPictures, BrowserSettings, ContextSettings, EmbeddingSettings,
     EventSettings, Flag, LimitSettings, LogFormat, LogSettings, MeshSettings, Model, ModelSettings,
-    Origin, RUN_PREFIXES, RUN_VARIABLES, RerankSettings, Row, Settings, Sources, TlsSettings, WatchMode,
+    Origin, RUN_PREFIXES, RUN_VARIABLES, RerankSettings, Row, Settings, Sources, TlsSettings,
+    WatchMode,
 };
 pub use trusted::read_of_project;

@@ -331,7 +331,7 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
         (json!({"types": ["decision", "funktion"]}), "/types/1", "did you mean `function`"),
         (json!({"types": ["diary"]}), "/types/0", "daily"),
         (json!({"paths": [""]}), "/paths/0", "not be blank"),
-        (json!({"paths": ["src/[a"]}), "/paths", ""),
+        (json!({"paths": ["src/[a"]}), "/paths/0", "unclosed character class"),
         (json!({"max_items": 3}), "/max_items", "did you mean `maxItems`"),
     ];
     for (asked, pointer, said) in wrong {
