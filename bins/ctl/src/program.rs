@@ -191,20 +191,15 @@ impl Program {
         }
     }
 
-    /// A client of the service that uses this project's store, if one has said that it runs. Also
-    /// works while settings are pending approval.
-    pub(crate) fn running_service(&self) -> Result<Option<Client>> {
+    /// A client of the service at the address of the settings, without those that are pending
+    /// approval. The project's `service.json` decides nothing: it may have come with the project.
+    pub(crate) fn running_service(&self) -> Result<Client> {
         let settings = self.preview()?;
-        let Some(described) = described(settings) else { return Ok(None) };
         let token = match self.environment_token() {
             Some(token) => Some(token),
             None => self.file_token(settings)?,
         };
-        let url = match described.socket {
-            Some(socket) => format!("unix:{}", socket.display()),
-            None => described.url,
-        };
-        self.connect(&url, token.as_deref()).map(Some)
+        self.connect(&settings.url, token.as_deref())
     }
 
     /// A client of the service at that address.

@@ -56,6 +56,9 @@ pub const GLOBS_MAX: usize = 64;
 /// Characters of a glob.
 pub const GLOB_CHARS_MAX: usize = 512;
 
+/// The maximum number of reported invalid fields.
+pub(crate) const FAULTS_MAX: usize = 32;
+
 /// A request whose values have limits.
 pub trait Check {
     /// Records every field that exceeds its limits.
@@ -91,11 +94,15 @@ impl Faults {
     }
 
     /// Adds an invalid field, by its name or, in a body, by its pointer without the first `/`.
+    ///
+    /// Only the first 32 are kept: what an error says must not grow with the request.
     pub fn add(&mut self, field: &str, message: impl Into<String>) {
-        self.found.push(FieldError {
-            pointer: format!("{}{field}", self.prefix),
-            message: message.into(),
-        });
+        if self.found.len() < FAULTS_MAX {
+            self.found.push(FieldError {
+                pointer: format!("{}{field}", self.prefix),
+                message: message.into(),
+            });
+        }
     }
 
     pub(crate) fn range(&mut self, field: &str, value: Option<u64>, max: u64) {

@@ -8,7 +8,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::limits::{Check, Faults, escape_pointer};
+use crate::limits::{Check, FAULTS_MAX, Faults, escape_pointer};
 use crate::{FieldError, Problem, query, strict};
 
 /// Parses a JSON body: well-formed, only known fields, valid types, within the limits.
@@ -91,8 +91,8 @@ fn parse_line<T: DeserializeOwned + Check>(body: &[u8], also: Also<'_, T>) -> Re
     }
 }
 
-/// The maximum number of reported invalid fields.
-const FAULTS_MAX: usize = 32;
+/// A longer body is not parsed again for each of its invalid fields: only the first is reported.
+const REPEATED_BYTES_MAX: usize = 64 << 10;
 
 /// All invalid fields of a body, not only the one at which parsing stopped: invalid values are removed or replaced, and
 /// missing ones are added, until the rest can be parsed.
@@ -101,6 +101,9 @@ fn all_faults<T: DeserializeOwned + Check>(
     first: FieldError,
     also: Also<'_, T>,
 ) -> Vec<FieldError> {
+    if body.len() > REPEATED_BYTES_MAX {
+        return vec![first];
+    }
     let Ok(mut body) = serde_json::from_slice::<Value>(body) else { return vec![first] };
     let (mut found, mut mended) = (Vec::new(), Vec::new());
     let mut fault = first;
@@ -117,6 +120,7 @@ fn all_faults<T: DeserializeOwned + Check>(
                     |it: &FieldError| !it.pointer.is_empty() && !mended.contains(&it.pointer);
                 let more = checked(&value, Faults::of_body(), also);
                 found.extend(more.into_iter().filter(is_new));
+                found.truncate(FAULTS_MAX);
                 return found;
             }
             Err(next) => fault = next,

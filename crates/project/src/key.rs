@@ -60,7 +60,6 @@ const HARMLESS: &[&str] = &[
     "events.memory",
     "log.format",
     "log.level",
-    "search.min_score",
 ];
 
 /// Keys for which one value for all projects would be wrong.

@@ -427,13 +427,10 @@ fn lock_unregistered(
 
 /// Waits until the running service, if there is one, has read the approvals.
 fn tell_service(program: &Program, output: &mut Output) {
-    let Err(failure) =
-        program.running_service().and_then(|it| match it.map(|it| it.rescan_flows()) {
-            // A service that was killed leaves its description behind.
-            None | Some(Ok(_) | Err(Error::NotReachable { .. })) => Ok(()),
-            Some(Err(error)) => Err(error.into()),
-        })
-    else {
+    let Err(failure) = program.running_service().and_then(|it| match it.rescan_flows() {
+        Ok(_) | Err(Error::NotReachable { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }) else {
         return;
     };
     output.warn(&format!(

@@ -1,6 +1,7 @@
 //! Damage to the user's state folder, and special files in the place of files.
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -233,4 +234,17 @@ fn only_a_regular_file_of_limited_size_is_checked_as_a_flow_file() {
     }
     fs::write(&path, vec![b' '; (1 << 20) + 1]).expect("a file");
     check("exceeds 1048576 bytes");
+}
+
+#[test]
+fn a_service_that_the_project_describes_is_not_told_of_approvals() {
+    let clone = approved();
+    let stranger = TcpListener::bind("127.0.0.1:0").expect("a port");
+    stranger.set_nonblocking(true).expect("a listener");
+    let url = format!("http://{}", stranger.local_addr().expect("an address"));
+    clone.write(".waypost/data/service.json", &format!(r#"{{"url": "{url}"}}"#));
+    let notes = fs::read_to_string(clone.path(".waypost/flows/notes.yaml")).expect("a file");
+    clone.write(".waypost/flows/third.yaml", &notes.replace("name: notes", "name: third"));
+    clone.ctl(&["allow", "--yes"]).done();
+    assert!(stranger.accept().is_err(), "it was told, with the token");
 }

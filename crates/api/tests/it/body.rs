@@ -280,3 +280,15 @@ fn every_field_that_is_wrong_is_told() {
     found.sort();
     assert_eq!(found, ["/from", "/kind", "/to", "/type"]);
 }
+
+#[test]
+fn an_error_names_a_bounded_number_of_fields() {
+    let body = serde_json::json!({"query": "x", "tags": vec![""; 100_000]});
+    let problem = search(body.to_string()).expect_err("blank tags");
+    assert_eq!(problem.errors.len(), 32);
+    assert!(problem.detail.len() < 8192, "{}", problem.detail.len());
+    // Each of these is of the wrong type. A long body is not parsed again for each.
+    let body = serde_json::json!({"query": "x", "tags": vec![7; 100_000]});
+    let problem = search(body.to_string()).expect_err("numbers");
+    assert_eq!(problem.errors.len(), 1);
+}
