@@ -79,13 +79,30 @@ pub(super) struct Follow<'a> {
     pub(super) looked: &'a mut Looked,
 }
 
+/// Rejects a step from a folder to a link of a process that leads to its current folder, its root, or
+/// what it has open.
+fn check_process(folder: &Path, part: Component<'_>, rest: &Path) -> Result<(), Problem> {
+    let Component::Normal(name) = part else { return Ok(()) };
+    let leads_away = name == "cwd" || name == "root";
+    let is_open_folder = folder.ends_with("fd") && !rest.as_os_str().is_empty();
+    if folder.starts_with("/proc") && (leads_away || is_open_folder) {
+        let link = folder.join(name);
+        return Err(Problem::Untrusted(format!(
+            "{} leads to a folder of a process, which is known only when the command runs; use the path of the file in the project",
+            link.display()
+        )));
+    }
+    Ok(())
+}
+
 impl Follow<'_> {
     /// Resolves a path part by part, as the kernel does: `..` leads up from the target of a link.
     /// Each folder or file on the way is reported. Nothing if it does not exist.
     ///
     /// # Errors
     /// If a link on the way leads out of the project, even if the path does not exist: what is
-    /// there was never approved.
+    /// there was never approved. If it leads through a folder of a process, which is another one
+    /// when the command runs.
     pub(super) fn path(
         &mut self,
         base: &Path,
@@ -96,13 +113,17 @@ impl Follow<'_> {
             return Ok(None);
         }
         let mut at = base.to_owned();
-        for part in Path::new(word).components() {
+        let mut rest = Path::new(word).components();
+        while let Some(part) = rest.next() {
+            check_process(&at, part, rest.as_path())?;
             at = match part {
                 Component::Prefix(_) | Component::RootDir => PathBuf::from("/"),
                 Component::CurDir => continue,
                 Component::ParentDir => at.parent().unwrap_or(&at).to_owned(),
                 Component::Normal(name) => match self.entry(&at, Path::new(name))? {
                     Some(next) => next,
+                    // Any process: the command may be about its own, whose number is not known.
+                    None if at == Path::new("/proc") => at.join(name),
                     None => return Ok(None),
                 },
             };

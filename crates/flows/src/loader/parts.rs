@@ -11,7 +11,8 @@ pub(super) const SEPARATORS: [char; 3] = ['=', ':', ','];
 const SETTINGS_MAX: usize = 4;
 
 /// The word, and the parts of it that may be paths of their own: after `=`, between the separators
-/// of a list, after a short option's letter, and after `@`. None is longer than a path.
+/// of a list, after a short option's letter, after `@`, and after `!`, with which a setting of git is
+/// a command. None is longer than a path.
 pub(super) fn parts(word: &str) -> BTreeSet<&str> {
     let values = word.match_indices('=').take(SETTINGS_MAX).map(|(at, _)| &word[at + 1..]);
     let lists = std::iter::once(word).chain(values);
@@ -24,7 +25,7 @@ pub(super) fn parts(word: &str) -> BTreeSet<&str> {
         let option = it.strip_prefix('-').filter(|it| !it.starts_with('-'));
         let letter = option.and_then(|it| it.chars().next());
         let after_letter = letter.map(|letter| &it[1 + letter.len_utf8()..]);
-        [Some(it), after_letter, it.strip_prefix('@')]
+        [Some(it), after_letter, it.strip_prefix('@'), it.strip_prefix('!')]
     });
     parts.flatten().filter(|it| !it.is_empty() && is_path(it)).collect()
 }

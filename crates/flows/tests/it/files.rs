@@ -554,6 +554,26 @@ fn a_text_that_is_nested_too_deeply_is_refused() {
 }
 
 #[test]
+fn a_path_through_a_process_is_rejected() {
+    let project = Project::new();
+    for path in [
+        "/proc/self/cwd/x.sh",
+        "/proc/thread-self/cwd/x.sh",
+        "/proc/$$/cwd/x.sh",
+        "/proc/self/root/x.sh",
+        "/dev/fd/../cwd/x.sh",
+        "/proc/self/fd/3/x.sh",
+        "../../../../../../proc/self/cwd/x.sh",
+    ] {
+        let problem = project.problem_of(&runs(&format!("sh {path}"))).unwrap_or_default();
+        assert!(problem.contains("of a process"), "{path}: {problem}");
+    }
+    for command in ["cat /proc/self/status", "cat /proc/meminfo", "cat /dev/fd/0", "ls cwd/root"] {
+        assert_eq!(project.problem_of(&runs(command)), None, "{command}");
+    }
+}
+
+#[test]
 fn the_programs_in_lists_and_below_the_home_are_found() {
     let project = Project::new();
     for name in ["lab/x.sh", "lab/tool.py", "lab/x.jar", "hook.rb"] {
@@ -577,6 +597,7 @@ fn the_programs_in_lists_and_below_the_home_are_found() {
         ("tool 'none;lab/x.sh;y'", "lab/x.sh"),
         ("RUBYOPT=-r./hook ruby -e 1", "hook.rb"),
         ("tool --file=@lab/x.sh", "lab/x.sh"),
+        ("git -c alias.p='!./lab/x.sh now' p", "lab/x.sh"),
         ("~/project/lab/x.sh", "lab/x.sh"),
         ("~me/project/lab/x.sh", "lab/x.sh"),
         ("TOOLS=none:~/project/lab; tool", ""),
