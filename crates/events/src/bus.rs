@@ -11,9 +11,8 @@ use parking_lot::{Mutex, RwLock};
 use waypost_log::group_commit::Queue;
 use waypost_log::{Damage, FolderLock, Log, OnDamage, Recovery, Verify};
 use waypost_projection::files::sync_dir;
-use waypost_time::Timestamp;
+use waypost_time::{SkipDetector, Timestamp};
 
-use crate::aging::Aging;
 use crate::codec::{self, Malformed, Stored};
 use crate::floor;
 use crate::index::{BlockStore, Found, Index, Kept};
@@ -37,7 +36,7 @@ pub struct Bus {
     /// The first retained event.
     pub(crate) first: AtomicU64,
     /// Held while events are dropped. Locked before `settling`.
-    pub(crate) upkeep: Mutex<Aging>,
+    pub(crate) upkeep: Mutex<SkipDetector>,
     /// Held while the block store is written.
     pub(crate) settling: Mutex<()>,
     /// Whether a finished block is not in the block store yet.

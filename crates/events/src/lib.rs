@@ -40,7 +40,6 @@
 //! The library starts no threads and reads no clock: the owner of a bus calls [`Bus::retain`] at
 //! intervals and passes the time.
 
-mod aging;
 mod backup;
 mod bus;
 mod codec;

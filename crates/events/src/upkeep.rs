@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use waypost_log::{Entry, Keep};
 use waypost_time::Timestamp;
@@ -15,6 +16,8 @@ use crate::{Data, Error, Result, Status};
 
 /// Number of the log's files that one call of [`Bus::retain`] checks, about 20 ms each.
 const SEGMENTS_CHECKED: usize = 8;
+/// A clock that advances by less has not skipped: nobody may have called.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The result of [`Bus::compact`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,7 +42,7 @@ impl Bus {
     /// Dropped events cannot be read from then on. Their bytes go with whole files of the log, the
     /// last ones with [`compact`](Self::compact).
     pub fn retain(&self, now: Timestamp) -> Result<u64> {
-        let mut aging = self.upkeep.lock();
+        let mut clock = self.upkeep.lock();
         let last = self.last();
         let keys_from = {
             let mut writer = self.writer.lock();
@@ -52,7 +55,7 @@ impl Bus {
         }
         let newest = || self.get(last).ok().flatten().map(|it| it.time);
         if let Some(age) = self.options.retention.age
-            && aging.believes(now, newest(), age)
+            && clock.believes(now, age.max(DAY), newest)
         {
             first = self.first_since(first, last, now.saturating_sub(age))?;
         }

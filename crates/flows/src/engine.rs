@@ -6,12 +6,11 @@ mod error;
 mod files;
 mod view;
 
-use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
 use waypost_log::Log;
-use waypost_time::Timestamp;
+use waypost_time::{SkipDetector, Timestamp};
 
 pub use self::commit::Commit;
 pub use self::compaction::Compaction;
@@ -25,9 +24,6 @@ use crate::machine::{Decided, Machine};
 use crate::record::log_options;
 use crate::set::FlowSet;
 use crate::{AttemptId, End, Event, FlowName, Leader, Options, Phase, Report, RunId};
-
-/// How long a clock that has skipped the time for which runs are kept is not believed.
-const DOUBT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Runs flows: takes events and the results of actions, and returns effects.
 ///
@@ -46,9 +42,7 @@ pub struct Engine {
     pending: Decided,
     clock: Clock,
     /// When runs were last checked for their age; at first, the time of the last record.
-    aged: Timestamp,
-    /// Times at which a clock that has skipped is not believed.
-    doubted: Range<Timestamp>,
+    skips: SkipDetector,
     /// Records kept by the last compaction of the journal, or read when it was opened.
     kept: u64,
     /// The journal's last record at that time.
@@ -88,13 +82,13 @@ impl Engine {
         if let Some(last) = last_event.filter(|it| *it < machine.cursor) {
             return Err(Error::EventsLost { cursor: machine.cursor, last });
         }
-        let aged = machine.latest;
-        let mut clock = Clock { latest: aged, ahead: Duration::ZERO };
+        let skips = SkipDetector::since(machine.latest);
+        let mut clock = Clock { latest: machine.latest, ahead: Duration::ZERO };
         machine.recover(&identity, clock.read(now));
         let compacted_at = log.last_sequence();
         let files = Files::new(log, dir.to_path_buf(), lock);
         let pending = Decided::default();
-        Ok(Self { machine, files, pending, clock, aged, doubted: aged..aged, kept, compacted_at })
+        Ok(Self { machine, files, pending, clock, skips, kept, compacted_at })
     }
 
     /// Replaces the flows in force. Existing runs keep the definition with which they were created;
@@ -273,11 +267,8 @@ impl Engine {
     /// as old on the first day after the clock has skipped more than the time that runs are kept: it
     /// may be wrong.
     pub fn forget(&mut self, now: Timestamp) {
-        if now > self.aged.saturating_add(self.machine.options.kept) {
-            self.doubted = now..now.saturating_add(DOUBT);
-        }
-        self.aged = now;
-        self.machine.forget(if self.doubted.contains(&now) { Timestamp::MIN } else { now });
+        let is_believed = self.skips.believes(now, self.machine.options.kept, || None);
+        self.machine.forget(if is_believed { now } else { Timestamp::MIN });
     }
 
     /// A compaction of the journal, if that would halve it and everything decided has been committed.

@@ -14,6 +14,7 @@
 //! # Ok::<(), waypost_time::InvalidTimestamp>(())
 //! ```
 
+mod skip;
 mod text;
 
 #[cfg(feature = "openapi")]
@@ -25,6 +26,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[cfg(feature = "serde")]
 pub use self::serde::millis;
+pub use skip::SkipDetector;
 pub use text::InvalidTimestamp;
 
 /// Milliseconds since 1970-01-01T00:00:00Z, from [`Self::MIN`] to [`Self::MAX`]; by default 0.
