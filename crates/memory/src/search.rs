@@ -76,7 +76,6 @@ impl Searcher {
         check::query(query)?;
         check_options(options)?;
         let least = options.min_score.unwrap_or(self.params.min_score);
-        let options = &options.clone().with_min_score(least);
         let (mode, embedded) = self.embed_for(query, options.mode)?;
         let model = embedded.as_ref().map(|(hash, _)| *hash);
         let question = Question { query, options, model };
@@ -111,7 +110,7 @@ impl Searcher {
             });
         }
         let rerank = match reranker.as_deref() {
-            Some(reranker) => rerank::rerank(reranker, query, &mut hits, options),
+            Some(reranker) => rerank::rerank(reranker, query, &mut hits, options, least),
             None => Rerank::Off,
         };
         let result = SearchResult { hits, answerable: found.answerable, mode, rerank };

@@ -54,6 +54,7 @@ pub(super) fn finish(
     }
     scored.sort_unstable_by(by_rank);
     let answerable = answerable(scoring, &scored);
+    let least = options.min_score.unwrap_or(scoring.bonuses.params.min_score);
     let best = scored.first().map_or(0.0, |(score, _)| *score);
     // The factor from ranking scores to the scores of this result.
     let unit = if best > 0.0 { answerable / best } else { 0.0 };
@@ -61,7 +62,7 @@ pub(super) fn finish(
         .into_iter()
         .take(options.limit)
         .map(|(score, candidate)| ((score * unit).clamp(0.0, 1.0), candidate))
-        .filter(|(score, _)| options.min_score.is_none_or(|least| *score >= least))
+        .filter(|(score, _)| *score >= least)
         .map(|(score, candidate)| Ranked {
             id: candidate.id,
             score,

@@ -13,16 +13,17 @@ use crate::{Hit, MemoryId, Rerank, Reranker, SearchOptions, Signal};
 /// The options with which to rank for `options`: as many hits as are ordered, whatever their scores.
 pub(super) fn widened(reranker: &Reranker, options: &SearchOptions) -> SearchOptions {
     let limit = options.limit.max(reranker.candidates);
-    SearchOptions { limit, min_score: None, ..options.clone() }
+    SearchOptions { limit, min_score: Some(0.0), ..options.clone() }
 }
 
 /// Orders hits that were ranked with the [`widened`] options, and keeps those that `options` asks
-/// for. Where the cross-encoder fails, the hits keep their order.
+/// for, with a score of at least `least`. Where the cross-encoder fails, the hits keep their order.
 pub(super) fn rerank(
     reranker: &Reranker,
     query: &str,
     hits: &mut Vec<Hit>,
     options: &SearchOptions,
+    least: f64,
 ) -> Rerank {
     let count = hits.len().min(reranker.candidates);
     let scored = score(reranker, query, &hits[..count]);
@@ -32,7 +33,7 @@ pub(super) fn rerank(
         *hits = ordered(std::mem::take(hits), &scores, options);
         hits.extend(rest);
     }
-    hits.retain(|hit| options.min_score.is_none_or(|least| hit.score >= least));
+    hits.retain(|hit| hit.score >= least);
     hits.truncate(options.limit);
     outcome
 }
