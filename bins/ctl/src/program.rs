@@ -181,10 +181,7 @@ impl Program {
     pub(crate) fn client(&self) -> Result<Client> {
         self.check_named_token_file()?;
         let settings = self.settings()?;
-        let token = match self.environment_token() {
-            Some(token) => Some(token),
-            None => self.file_token(settings)?,
-        };
+        let token = self.token(settings)?;
         match own_socket(settings) {
             Some(socket) => self.connect(&socket, token.as_deref()),
             None => self.connect(&settings.url, token.as_deref()),
@@ -195,10 +192,7 @@ impl Program {
     /// approval. The project's `service.json` decides nothing: it may have come with the project.
     pub(crate) fn running_service(&self) -> Result<Client> {
         let settings = self.preview()?;
-        let token = match self.environment_token() {
-            Some(token) => Some(token),
-            None => self.file_token(settings)?,
-        };
+        let token = self.token(settings)?;
         self.connect(&settings.url, token.as_deref())
     }
 
@@ -210,6 +204,14 @@ impl Program {
             None => None,
         };
         Ok(Client::with_authorities(url, token, authorities.as_deref())?)
+    }
+
+    /// The token of a flow's run, or the one in the token file.
+    fn token(&self, settings: &Settings) -> Result<Option<String>> {
+        match self.environment_token() {
+            Some(token) => Ok(Some(token)),
+            None => self.file_token(settings),
+        }
     }
 
     /// The token in the token file, if it exists. The file must belong to this user or root, and

@@ -155,7 +155,7 @@ fn allow(
 }
 
 /// The flow files. Programs are looked for as a service does that was started from here.
-fn loader(program: &Program) -> Loader {
+pub(super) fn loader(program: &Program) -> Loader {
     let project = program.project();
     let text = |it: OsString| it.into_string().ok();
     let variables = env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));

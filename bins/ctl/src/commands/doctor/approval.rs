@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use waypost_flows::{FileStatus, Loader};
+use waypost_flows::FileStatus;
 use waypost_project::{Approvals, Settings};
 
 use super::Finding;
@@ -93,7 +93,7 @@ pub(super) fn check(program: &Program, settings: &Settings) -> (Vec<Finding>, bo
 fn inactive(program: &Program, settings: &Settings) -> Vec<Finding> {
     let project = program.project();
     let folder = project.flows_dir();
-    let mut loader = Loader::new(project.root(), &folder, None);
+    let mut loader = allow::loader(program);
     loader.load();
     let finding = |it: &FileStatus| {
         let problem = exact(it.problem.as_ref()?.to_string().as_bytes());
