@@ -1,5 +1,6 @@
 //! The steps that rewrite a text and split it into words.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -100,8 +101,10 @@ enum Normalizer {
     StripAccents,
 }
 
-impl Normalizer {
-    /// The bytes that a byte can become. Those of Unicode's forms are in its FAQ on normalisation.
+impl Step for Normalizer {
+    const PARTS: &'static str = "normalizers";
+
+    /// Those of Unicode's forms are in its FAQ on normalisation.
     fn growth(&self, at: &str) -> Checks<f64> {
         const LOWER_CASE: f64 = 1.5;
         const CANONICAL: f64 = 3.0;
@@ -163,7 +166,9 @@ enum PreTokenizer {
     WhitespaceSplit,
 }
 
-impl PreTokenizer {
+impl Step for PreTokenizer {
+    const PARTS: &'static str = "pretokenizers";
+
     fn growth(&self, at: &str) -> Checks<f64> {
         Ok(match self {
             // Each byte becomes a character of up to two, and a space may come before a byte.
@@ -234,27 +239,32 @@ impl Pattern {
 }
 
 /// Checks the normaliser, and returns it without fields that were not checked.
-pub(super) fn normalizer(budget: &mut Budget, at: &str, mut value: Value) -> Checks<Value> {
-    if let Some(parts) = sequence(at, &mut value, "normalizers")? {
-        budget.spend(at, 1.0)?;
-        let parts = parts.into_iter().map(|(at, part)| normalizer(budget, &at, part));
-        let parts = parts.collect::<Checks<Vec<Value>>>()?;
-        return Ok(json!({ "type": "Sequence", "normalizers": parts }));
-    }
-    let step: Normalizer = parse(at, value)?;
-    budget.spend(at, step.growth(at)?)?;
-    Ok(json!(step))
+pub(super) fn normalizer(budget: &mut Budget, at: &str, value: Value) -> Checks<Value> {
+    checked::<Normalizer>(budget, at, value)
 }
 
 /// Checks the pre-tokenizer, as [`normalizer`] does.
-pub(super) fn pre_tokenizer(budget: &mut Budget, at: &str, mut value: Value) -> Checks<Value> {
-    if let Some(parts) = sequence(at, &mut value, "pretokenizers")? {
+pub(super) fn pre_tokenizer(budget: &mut Budget, at: &str, value: Value) -> Checks<Value> {
+    checked::<PreTokenizer>(budget, at, value)
+}
+
+/// A step, or a part of a sequence of such steps.
+trait Step: DeserializeOwned + Serialize {
+    /// The field of a sequence that has its parts.
+    const PARTS: &'static str;
+
+    /// The bytes that a byte can become.
+    fn growth(&self, at: &str) -> Checks<f64>;
+}
+
+fn checked<S: Step>(budget: &mut Budget, at: &str, mut value: Value) -> Checks<Value> {
+    if let Some(parts) = sequence(at, &mut value, S::PARTS)? {
         budget.spend(at, 1.0)?;
-        let parts = parts.into_iter().map(|(at, part)| pre_tokenizer(budget, &at, part));
+        let parts = parts.into_iter().map(|(at, part)| checked::<S>(budget, &at, part));
         let parts = parts.collect::<Checks<Vec<Value>>>()?;
-        return Ok(json!({ "type": "Sequence", "pretokenizers": parts }));
+        return Ok(json!({ "type": "Sequence", (S::PARTS): parts }));
     }
-    let step: PreTokenizer = parse(at, value)?;
+    let step: S = parse(at, value)?;
     budget.spend(at, step.growth(at)?)?;
     Ok(json!(step))
 }
