@@ -6,6 +6,7 @@
 //! ([`DataTypes`]). The check rejects what it does not recognise.
 
 pub(crate) mod literals;
+pub(crate) mod pieces;
 pub(crate) mod programs;
 mod quotes;
 pub(crate) mod rules;

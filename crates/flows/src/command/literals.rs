@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::pieces::ansi_c;
 use super::programs::runs_files;
 use super::tree::{children, parsed};
 
@@ -97,6 +98,11 @@ impl Literals {
                 literal(node, text, &mut word);
                 *bytes = bytes.checked_sub(word.len())?;
                 self.words.push(word);
+                // To a shell without `$'…'`, it is a dollar sign before plain quotes.
+                if of(node).contains("$'") {
+                    *bytes = bytes.checked_sub(of(node).len())?;
+                    self.words.push(of(node).replace('\'', ""));
+                }
             }
             "for_statement" => {
                 let name = node.child_by_field_name("variable").map_or("", of);
@@ -168,7 +174,7 @@ fn literal(node: Node<'_>, text: &str, word: &mut String) {
             children(node).for_each(|it| literal(it, text, word));
         }
         "raw_string" => word.push_str(inside(1).unwrap_or_default()),
-        "ansi_c_string" => word.push_str(inside(2).unwrap_or_default()),
+        "ansi_c_string" => word.push_str(&ansi_c(inside(2).unwrap_or_default())),
         "translated_string" => word.push_str(&unescaped_in_quotes(inside(2).unwrap_or_default())),
         "string" => word.push_str(&unescaped_in_quotes(inside(1).unwrap_or_default())),
         _ => word.push_str(&unescaped(text.get(range).unwrap_or_default())),

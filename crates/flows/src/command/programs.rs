@@ -5,7 +5,7 @@
 
 /// How a program treats its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// Runs a script file, and passes the following arguments to it.
     Interpreter,
     /// Reads arguments as code, or runs them.
@@ -19,12 +19,12 @@ pub(super) enum Role {
     Other,
 }
 
-pub(super) fn base(program: &str) -> &str {
+pub(crate) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or_default()
 }
 
 /// The role of a program, by the last part of its path, without a version suffix.
-pub(super) fn role(program: &str) -> Role {
+pub(crate) fn role(program: &str) -> Role {
     let base = base(program);
     let name = base.strip_suffix(".exe").unwrap_or(base);
     let is = |list: &[&str]| list.contains(&name) || list.contains(&unversioned(name));
@@ -41,7 +41,7 @@ pub(super) fn role(program: &str) -> Role {
 }
 
 /// The name of a program without a version suffix.
-pub(super) fn unversioned(name: &str) -> &str {
+pub(crate) fn unversioned(name: &str) -> &str {
     name.trim_end_matches(|it: char| it.is_ascii_digit() || ".-_".contains(it))
 }
 
@@ -65,7 +65,7 @@ pub(super) fn names_interpreter(word: &str) -> bool {
 }
 
 /// Whether the argument of this option is code, or a program to run.
-pub(super) fn is_code_option(program: &str, option: &str) -> bool {
+pub(crate) fn is_code_option(program: &str, option: &str) -> bool {
     let Some(name) = option.strip_prefix('-') else { return false };
     let name = name.trim_start_matches('-').trim_end_matches('=');
     if base(program) == "git" && option == "-s" {
@@ -545,13 +545,13 @@ const INTERPRETERS: &[&str] = &[
 ];
 
 /// Programs whose script is not their first operand: it must be given by an option.
-pub(super) const SCRIPT_BY_OPTION: &[&str] = &["awk", "gawk", "mawk", "nawk", "sed", "gsed"];
+pub(crate) const SCRIPT_BY_OPTION: &[&str] = &["awk", "gawk", "mawk", "nawk", "sed", "gsed"];
 
 /// Interpreters that run each of their operands as a script.
-pub(super) const SCRIPTS_READERS: &[&str] = &["csi", "gnuplot", "jshell", "newlisp", "swipl"];
+pub(crate) const SCRIPTS_READERS: &[&str] = &["csi", "gnuplot", "jshell", "newlisp", "swipl"];
 
 /// Runners that a program to run follows, after their own arguments.
-pub(super) const PREFIXES: &[&str] = &[
+pub(crate) const PREFIXES: &[&str] = &[
     "chrt", "doas", "env", "flock", "ionice", "nice", "nohup", "setsid", "stdbuf", "sudo",
     "taskset", "time", "timeout", "unshare", "xargs",
 ];

@@ -24,7 +24,7 @@ pub(crate) const TOO_NESTED: &str =
 pub(crate) const OPENING_MAX: usize = 500;
 
 /// The tree of a text; nothing if its nesting makes the parser try too many readings of it.
-pub(super) fn parsed(text: &str) -> Option<Tree> {
+pub(crate) fn parsed(text: &str) -> Option<Tree> {
     if ["(", "[", "<<"].iter().any(|it| text.matches(it).count() > OPENING_MAX) {
         return None;
     }
@@ -65,7 +65,7 @@ fn first_error(root: Node<'_>) -> Option<usize> {
 }
 
 /// Each child is found from the one before it: `Node::child` counts from the first.
-pub(super) fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+pub(crate) fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     node.children(&mut node.walk()).collect::<Vec<_>>().into_iter()
 }
 

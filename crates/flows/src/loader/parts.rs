@@ -36,14 +36,15 @@ fn is_path(text: &str) -> bool {
         || (text.len() <= 4 * PATH_BYTES_MAX && text.chars().count() <= PATH_BYTES_MAX)
 }
 
-/// What a shell puts in place of `~`, `~+` and `~-` at the beginning of a path. Any other user's
+/// What a shell puts in place of `~`, `~+`, `~-` and `~1` at the beginning of a path. Any other user's
 /// home counts as this user's: it may be.
 pub(super) fn at_home(part: &str, homes: &BTreeSet<String>) -> Vec<String> {
     let Some(rest) = part.strip_prefix('~') else { return Vec::new() };
     let (user, below) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    match user {
+    match user.trim_end_matches(|it: char| it.is_ascii_digit()) {
         // Each folder that a word names is a current folder, and so is each that was one before.
         "+" | "-" => vec![format!(".{below}")],
+        "" if !user.is_empty() => vec![format!(".{below}")],
         _ => homes.iter().map(|home| format!("{home}{below}")).collect(),
     }
 }
@@ -83,6 +84,8 @@ mod tests {
             ("~me/x", &["/home/a/x", "lab/x"]),
             ("~+/x", &["./x"]),
             ("~-/x", &["./x"]),
+            ("~0/x", &["./x"]),
+            ("~+1/x", &["./x"]),
             ("a~/x", &[]),
         ] {
             assert_eq!(at_home(part, &homes), wanted, "{part}");

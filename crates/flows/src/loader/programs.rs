@@ -11,8 +11,9 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use super::Problem;
+use super::deciding::{check_command, check_words};
 use super::looked::{ALL_PAIRS_MAX, Follow, Looked, Stamp};
-use super::parts::{SEPARATORS, at_home, parts};
+use super::parts::{PATH_BYTES_MAX, SEPARATORS, at_home, parts};
 use super::split::{Split, with_folder};
 use super::trust::{self, Distrust};
 use super::values::Values;
@@ -34,10 +35,12 @@ const EXPANDED_BYTES_MIN: usize = 256 << 10;
 const EXPANDED_BYTES_FACTOR: usize = 256;
 /// The most files of a folder that are compared with a word that contains a value.
 const ENTRIES_MAX: usize = 4096;
+/// The most places of a word where a command of `sed` may begin.
+const SED_MAX: usize = 64;
 /// Represents a value that is not from a list.
 const ANY: char = '\u{f8ff}';
 /// The first of the characters that represent the values of `one of`.
-const CHOICE: u32 = 0xe000;
+pub(super) const CHOICE: u32 = 0xe000;
 /// Extensions of files that are run although they have no executable bit.
 const ENDINGS: &[&str] = &[
     "awk", "bash", "cjs", "fish", "jl", "js", "lua", "mjs", "php", "pl", "ps1", "py", "r", "rb",
@@ -132,7 +135,7 @@ fn paths<'a>(
         if let Some((name, _)) = env.iter().find(|(name, _)| is_resolving(name)) {
             return Err(changes_programs(&format!("env sets {name}")));
         }
-        let words = words(action, &env, place.inherited, &flow.trigger.data)?;
+        let (words, checked) = words(flow, action, &env, place.inherited)?;
         let folder = action.cwd.as_ref().or(flow.cwd.as_ref()).map_or(".", Folder::as_str);
         let Some(folder) = follow.path(&project, folder, |_| {})? else { continue };
         let runs = words.iter().any(|it| runs_files(it));
@@ -163,6 +166,8 @@ fn paths<'a>(
                 }
             }
         }
+        // What is wrong with a path that is known comes first.
+        checked?;
     }
     // Whoever can write to a folder above a program can replace it.
     for path in found.values() {
@@ -255,11 +260,12 @@ fn is_program(path: &Path) -> bool {
 /// Every word of an action and of its variables' values that may name a file, with each variable's
 /// and each `one of`'s values substituted.
 fn words(
+    flow: &Flow,
     action: &Action,
     env: &[&(String, String)],
     inherited: &[(String, String)],
-    types: &DataTypes,
-) -> Result<Vec<String>, Problem> {
+) -> Result<(Vec<String>, Result<(), Problem>), Problem> {
+    let types = &flow.trigger.data;
     let mut found = Found::default();
     for folder in ["PWD", "OLDPWD"] {
         found.values.set(folder, ".");
@@ -272,19 +278,25 @@ fn words(
             found.add_variable(name, value)?;
         }
     }
-    match &action.kind {
-        Kind::Command(it) => found.add_command(it.as_str(), types, "a command")?,
+    let given = found.values.clone();
+    let checked = match &action.kind {
+        Kind::Command(it) => {
+            let text = found.add_command(it.as_str(), types, "a command")?;
+            check_command(&text, given, &found.choices)
+        }
         Kind::Exec(it) => {
-            found.add(&it.program, types);
+            let mut all = vec![found.add(&it.program, types)];
             let runs_files = runs_files(&it.program);
             for argument in &it.arguments {
                 let setter = if runs_files { "a command" } else { "" };
-                found.add_command(argument.as_str(), types, setter)?;
+                all.push(found.add_command(argument.as_str(), types, setter)?);
             }
+            check_words(&all, given, &found.choices)
         }
-        _ => {}
-    }
-    found.substituted()
+        _ => Ok(()),
+    };
+    let checked = checked.map_err(|it| Problem::Untrusted(format!("the flow {}: {it}", flow.name)));
+    Ok((found.substituted()?, checked))
 }
 
 /// The words found so far, with the values of variables and placeholders in them.
@@ -310,9 +322,10 @@ impl<'a> Found<'a> {
         text: &str,
         types: &'a DataTypes,
         setter: &str,
-    ) -> Result<(), Problem> {
+    ) -> Result<String, Problem> {
         let marked = self.add(text, types);
-        self.add_split(&marked, setter)
+        self.add_split(&marked, setter)?;
+        Ok(marked)
     }
 
     /// Adds a variable of `env:`. A program may take its value for a command, or for a list.
@@ -338,7 +351,21 @@ impl<'a> Found<'a> {
         Ok(())
     }
 
+    /// Adds the commands in scripts of `sed`: `e./x.sh` runs a program.
+    fn add_of_sed(&mut self) {
+        if !self.words.iter().any(|it| it.ends_with("sed")) {
+            return;
+        }
+        let found = self.words.iter().flat_map(|word| {
+            let ends = word.match_indices('e').take(SED_MAX).map(|(at, it)| &word[at + it.len()..]);
+            ends.filter(|it| it.contains('/') && !it.ends_with('/') && it.len() <= PATH_BYTES_MAX)
+        });
+        let found: Vec<String> = found.map(str::to_owned).collect();
+        self.words.extend(found);
+    }
+
     fn substituted(mut self) -> Result<Vec<String>, Problem> {
+        self.add_of_sed();
         self.words.iter().for_each(|it| self.values.learn(it));
         let bytes: usize = self.words.iter().map(String::len).sum();
         let mut budget = EXPANDED_BYTES_MIN + EXPANDED_BYTES_FACTOR * bytes;

@@ -52,7 +52,7 @@ impl Split {
         }
         for word in words.into_iter().filter(|it| !it.is_empty()) {
             let is_text =
-                word.contains(|it: char| it.is_whitespace() || ";|&()<>`'\"".contains(it));
+                word.contains(|it: char| it.is_whitespace() || ";|&()<>`'\"\\".contains(it));
             let again = (is_text && depth > 0).then(|| word.clone());
             if self.words.insert(word)
                 && let Some(inner) = again.filter(|it| *it != text)
@@ -143,6 +143,9 @@ mod tests {
             "x --run=tools/a.sh",
             "x -ftools/a.sh",
             "x $'tools/a.sh'",
+            "x $'\\x74ools\\057a.s\\150'",
+            "sh -c 'tools/a.s\\h'",
+            "sh -c \"sh -c 'tools/a.s\\\\h'\"",
             "sh <> tools/a.sh",
             "tee >(tools/a.sh)",
             "echo > b tools/a.sh",

@@ -8,12 +8,17 @@ use super::parts::PATH_BYTES_MAX;
 const DEPTH_MAX: usize = 16;
 
 /// Every value that is given to a variable: which of them it has is not known.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Values(BTreeMap<String, BTreeSet<String>>);
 
 impl Values {
     pub(super) fn set(&mut self, name: &str, value: &str) {
         self.0.entry(name.to_owned()).or_default().insert(value.to_owned());
+    }
+
+    /// The values given to a variable, as they are written.
+    pub(super) fn of(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.get(name).into_iter().flatten().map(String::as_str)
     }
 
     /// Adds what a word sets: `NAME=VALUE`, `${NAME:=VALUE}`.

@@ -548,7 +548,9 @@ fn a_text_that_is_nested_too_deeply_is_refused() {
         );
         let command = format!("echo {}ls{}", open.repeat(10), close.repeat(10));
         if !close.is_empty() {
-            assert_eq!(project.problem_of(&runs(&command)), None, "{open}");
+            let told = project.problem_of(&runs(&command)).unwrap_or_default();
+            // `$($(ls))` runs what `ls` prints.
+            assert!(told.is_empty() || told.contains("substitution, where"), "{open}: {told}");
         }
     }
 }
@@ -599,7 +601,9 @@ fn the_programs_in_lists_and_below_the_home_are_found() {
         ("tool --file=@lab/x.sh", "lab/x.sh"),
         ("git -c alias.p='!./lab/x.sh now' p", "lab/x.sh"),
         ("~/project/lab/x.sh", "lab/x.sh"),
-        ("~me/project/lab/x.sh", "lab/x.sh"),
+        ("tool ~me/project/lab/x.sh", "lab/x.sh"),
+        ("~0/lab/x.sh", "lab/x.sh"),
+        ("pushd lab; cd; ~-1/x.sh", "lab/x.sh"),
         ("TOOLS=none:~/project/lab; tool", ""),
         ("TOOLS=none:~/project/lab; tool x.sh", "lab/x.sh"),
         ("\"$HOME/project/lab/x.sh\"", "lab/x.sh"),
@@ -622,7 +626,8 @@ fn the_programs_in_lists_and_below_the_home_are_found() {
 fn the_name_of_a_program_is_read_as_the_shell_reads_it() {
     let project = Project::new();
     let names = ["a\\b.sh", "a\u{a0}b.sh", "a\rb.sh", "a\u{b}b.sh", "a\u{2028}b.sh", "a$b.sh"];
-    for name in names {
+    fs::create_dir(project.folder().join("lab")).unwrap();
+    for name in names.into_iter().chain(["lab/x.sh"]) {
         fs::write(project.folder().join(name), "echo\n").unwrap();
     }
     for (command, wanted) in [
@@ -630,6 +635,13 @@ fn the_name_of_a_program_is_read_as_the_shell_reads_it() {
         ("sh \"./a\\\\b.sh\"", "a\\b.sh"),
         ("sh ./a\\\\b.sh", "a\\b.sh"),
         ("sh './a\\b.sh'", "a\\b.sh"),
+        ("sh -c './lab/x.s\\h'", "lab/x.sh"),
+        ("$'\\056/lab/x.sh'", "lab/x.sh"),
+        ("./lab/$'\\x78'.sh", "lab/x.sh"),
+        ("eval './lab/''x.s\\h'", "lab/x.sh"),
+        ("sed 'e./lab/x.sh'", "lab/x.sh"),
+        ("sed -n '/e/e./lab/x.s\\h' a", "lab/x.sh"),
+        ("sed '1e ./lab/x.sh'", "lab/x.sh"),
         ("sh \"./a\\$b.sh\"", "a$b.sh"),
         ("sh ./a\u{a0}b.sh", "a\u{a0}b.sh"),
         ("sh ./a\rb.sh", "a\rb.sh"),

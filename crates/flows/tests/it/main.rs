@@ -9,6 +9,7 @@ mod child;
 mod control;
 mod crash;
 mod damage;
+mod deciding;
 mod files;
 mod forms;
 mod guards;

@@ -1,0 +1,184 @@
+//! The words of a simple command, each with its pieces.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use crate::command::pieces::{Piece, expands, pieces};
+use crate::command::tree::children;
+
+/// A word, as it is written.
+#[derive(Debug, Clone)]
+pub(super) struct Shown {
+    pub(super) pieces: Vec<Piece>,
+    written: String,
+}
+
+impl Shown {
+    pub(super) fn new(text: &str) -> Self {
+        Self { pieces: pieces(text), written: text.to_owned() }
+    }
+
+    /// A word that no shell reads.
+    pub(super) fn exact(text: &str) -> Self {
+        let pieces = text.chars().map(|it| Piece::Char(it, true)).collect();
+        Self { pieces, written: text.to_owned() }
+    }
+
+    /// The words that the value of a variable without quotes becomes.
+    pub(super) fn split(value: &str) -> Vec<Self> {
+        value.split_whitespace().map(Self::exact).collect()
+    }
+
+    /// Several words with a space between them.
+    pub(super) fn joined(words: &[Self]) -> Self {
+        let space = [Piece::Char(' ', true)];
+        let all: Vec<&[Piece]> = words.iter().map(|it| it.pieces.as_slice()).collect();
+        let written: Vec<&str> = words.iter().map(|it| it.written.as_str()).collect();
+        Self { pieces: all.join(&space[..]), written: written.join(" ") }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.written.len()
+    }
+
+    /// As it is written, short enough for a message.
+    pub(super) fn quoted(&self) -> String {
+        let mut start: String = self.written.chars().take(80).collect();
+        if start.len() < self.written.len() {
+            start.push('…');
+        }
+        format!("{start:?}")
+    }
+
+    /// The characters that are known.
+    pub(super) fn text(&self) -> String {
+        let chars = self.pieces.iter().map_while(|it| match it {
+            Piece::Char(it, _) => Some(*it),
+            Piece::Variable(..) | Piece::Computed(_) => None,
+        });
+        chars.collect()
+    }
+
+    /// Whether it has no variables and substitutions.
+    pub(super) fn is_literal(&self) -> bool {
+        self.pieces.iter().all(|it| matches!(it, Piece::Char(..)))
+    }
+
+    /// The whole word, if it is one literal.
+    pub(super) fn plain(&self) -> Option<String> {
+        (self.is_literal() && expands(&self.pieces).is_none()).then(|| self.text())
+    }
+
+    /// Whether it can be no word, or several.
+    pub(super) fn is_split(&self) -> bool {
+        let inside = self.written.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+        let is_quoted = inside.is_some_and(|it| !it.contains('"'));
+        let splits = |it: &Piece| matches!(it, Piece::Variable(_, false) | Piece::Computed(_));
+        !is_quoted && (self.pieces.iter().any(splits) || expands(&self.pieces).is_some())
+    }
+
+    /// Whether a variable can be at its beginning.
+    pub(super) fn begins_unknown(&self) -> bool {
+        !matches!(self.pieces.first(), None | Some(Piece::Char(..)))
+    }
+
+    /// The name in `NAME=VALUE` or `NAME`, if it is literal.
+    pub(super) fn name(&self) -> Option<String> {
+        let end = self.pieces.iter().position(|it| matches!(it, Piece::Char('=', _)));
+        let name = Self {
+            pieces: self.pieces[..end.unwrap_or(self.pieces.len())].to_vec(),
+            written: String::new(),
+        };
+        // Braces in the value make several words of it, too.
+        let is_one = end.is_none() || name.pieces.iter().all(|it| *it != Piece::Char('{', false));
+        name.plain().filter(|_| is_one)
+    }
+
+    /// Whether it sets a value.
+    pub(super) fn sets(&self) -> bool {
+        self.pieces.iter().any(|it| matches!(it, Piece::Char('=', _)))
+    }
+
+    /// The part after the first `=`.
+    pub(super) fn setting(&self) -> Option<Self> {
+        let at = self.pieces.iter().position(|it| matches!(it, Piece::Char('=', _)))?;
+        Some(Self { pieces: self.pieces[at + 1..].to_vec(), written: self.written.clone() })
+    }
+
+    /// The text, with variables as they are written; nothing if a part of it is computed.
+    pub(super) fn value(&self) -> Option<String> {
+        let parts = self.pieces.iter().map(|it| match it {
+            Piece::Char(it, _) => Some(it.to_string()),
+            Piece::Variable(text, _) if super::is_plain_reference(text) => Some(text.clone()),
+            Piece::Variable(..) | Piece::Computed(_) => None,
+        });
+        parts.collect()
+    }
+}
+
+/// The words of a command, in the order of the text: its name, its arguments, also those after a
+/// redirection, without assignments before the name.
+pub(super) fn words_of(command: Node<'_>, text: &str) -> Vec<Shown> {
+    let is_declaration = command.kind() == "declaration_command";
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for child in children(command) {
+        match child.kind() {
+            "variable_assignment" if !is_declaration => {}
+            "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
+                after_target(child, &mut ranges);
+            }
+            _ => ranges.push(child.byte_range()),
+        }
+    }
+    let above = command.parent().filter(|it| it.kind() == "redirected_statement");
+    let redirects = above.into_iter().flat_map(children);
+    redirects.for_each(|it| after_target(it, &mut ranges));
+    ranges.sort_unstable_by_key(|it| it.start);
+    let mut words: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match words.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => words.push(range),
+        }
+    }
+    words.into_iter().map(|it| Shown::new(text.get(it).unwrap_or_default())).collect()
+}
+
+/// The grammar has the arguments after a redirection in it.
+fn after_target(redirect: Node<'_>, ranges: &mut Vec<Range<usize>>) {
+    let is_word = |it: &Node<'_>| {
+        !matches!(
+            it.kind(),
+            "file_descriptor"
+                | "heredoc_start"
+                | "heredoc_body"
+                | "heredoc_end"
+                | "file_redirect"
+                | "herestring_redirect"
+                | "pipeline"
+                | "list"
+        )
+    };
+    match redirect.kind() {
+        "file_redirect" | "herestring_redirect" => {
+            let words = children(redirect).filter(|it| it.is_named() && is_word(it));
+            ranges.extend(words.skip(1).map(|it| it.byte_range()));
+        }
+        "heredoc_redirect" => {
+            for child in children(redirect) {
+                match child.kind() {
+                    "file_redirect" | "herestring_redirect" => after_target(child, ranges),
+                    _ if redirect_has_argument(redirect, child) => ranges.push(child.byte_range()),
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn redirect_has_argument(redirect: Node<'_>, child: Node<'_>) -> bool {
+    let mut cursor = redirect.walk();
+    redirect.children_by_field_name("argument", &mut cursor).any(|it| it == child)
+}
