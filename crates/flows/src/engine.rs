@@ -97,6 +97,13 @@ impl Engine {
         self.machine.install(flows);
     }
 
+    /// Notes that no approved definition of these flows exists: those that are not in force never
+    /// evaluate the events until they are, as opposed to flows whose file was removed for a while. Call
+    /// it after [`install`](Self::install).
+    pub fn withhold<'a>(&mut self, flows: impl IntoIterator<Item = &'a FlowName>) {
+        flows.into_iter().for_each(|it| self.machine.withhold(it));
+    }
+
     /// The flows in force.
     pub fn flows(&self) -> &FlowSet {
         &self.machine.set

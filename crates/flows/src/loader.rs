@@ -22,7 +22,7 @@ use self::trust::{Distrust, read_trusted};
 pub use self::watch::Watch;
 use crate::effect::{Notice, notice_data, notice_kind};
 use crate::set::{FlowFile, FlowSet};
-use crate::{Action, ContentHash, FILE_BYTES_MAX, Flow, INHERITED, InvalidFile, Lineage};
+use crate::{Action, ContentHash, FILE_BYTES_MAX, Flow, FlowName, INHERITED, InvalidFile, Lineage};
 
 /// The most flow files in a folder.
 pub const FILES_MAX: usize = 256;
@@ -92,6 +92,9 @@ pub struct Approvable {
 pub struct Loaded {
     /// The flows in force from now on; nothing if they are unchanged.
     pub flows: Option<FlowSet>,
+    /// The flows of files that are pending approval, as they were and as they are now, without those
+    /// in force: for [`Engine::withhold`](crate::Engine::withhold).
+    pub unapproved: BTreeSet<FlowName>,
     /// The events to publish: `flow:invalid` and `flow:approval-needed`, each once for a content.
     pub notices: Vec<Notice>,
 }
@@ -211,15 +214,23 @@ impl Loader {
         let found = self.find();
         let mut files: BTreeMap<String, FlowFile> = BTreeMap::new();
         let mut status = Vec::with_capacity(found.len());
+        let mut unapproved = BTreeSet::new();
         for (name, found) in found {
             looked.at(&self.folder.join(&name));
             let (wanted, found_hash, problem) = match found {
                 Found::Problem(problem, hash) => (None, hash, Some(problem)),
                 Found::File(file) => {
                     let hash = Some(file.hash.clone());
+                    let flows: Vec<FlowName> = file.flows().map(|it| it.name.clone()).collect();
                     match self.check(&file, &mut looked).and_then(|()| unlike(&files, file)) {
                         Ok(file) => (Some(file), hash, None),
-                        Err(problem) => (None, hash, Some(problem)),
+                        Err(problem) => {
+                            if let Problem::Unapproved(_) = problem {
+                                unapproved.extend(flows);
+                                unapproved.extend(self.flows_of(&name).map(|it| it.name.clone()));
+                            }
+                            (None, hash, Some(problem))
+                        }
                     }
                 }
             };
@@ -239,7 +250,10 @@ impl Loader {
         let hashes = |files: &BTreeMap<String, FlowFile>| -> Vec<(String, ContentHash)> {
             files.iter().map(|(name, it)| (name.clone(), it.hash.clone())).collect()
         };
-        let mut loaded = Loaded::default();
+        for flow in files.values().flat_map(FlowFile::flows) {
+            unapproved.remove(&flow.name);
+        }
+        let mut loaded = Loaded { unapproved, ..Loaded::default() };
         if hashes(&files) != hashes(&self.files) || !self.is_loaded {
             loaded.flows = Some(FlowSet::new(files.values()));
         }

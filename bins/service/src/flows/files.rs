@@ -56,7 +56,13 @@ pub(crate) fn load(flows: &Flows) {
             tracing::warn!(flows = names.join(" → "), "flows trigger each other");
         }
         tracing::info!(flows = set.len(), "loaded flows");
-        flows.engine.lock().install(set);
+        let mut engine = flows.engine.lock();
+        engine.install(set);
+        engine.withhold(&loaded.unapproved);
+        drop(engine);
+        flows.wake.flowing();
+    } else if !loaded.unapproved.is_empty() {
+        flows.engine.lock().withhold(&loaded.unapproved);
         flows.wake.flowing();
     }
     // After the flows are in force, and before an event announces it.

@@ -13,6 +13,10 @@ use crate::{DataKey, Event, Facts, Flow, FlowName, FlowSet, RunId, Span, Start, 
 /// A backfill waits while this many runs of its flow are waiting.
 const FILL_QUEUED_MAX: usize = 256;
 
+/// In place of the last event that was evaluated for a flow: no event before it is in force again is
+/// for it. Ids are smaller.
+const NEVER: u64 = (1 << 53) - 1;
+
 /// What a run would be created for.
 pub(super) struct Case<'a> {
     pub(super) entry: &'a Arc<FlowEntry>,
@@ -61,6 +65,14 @@ impl Machine {
             }
         }
         self.set = set;
+    }
+
+    /// Lets a flow that is not in force miss the events until it is.
+    pub(crate) fn withhold(&mut self, flow: &FlowName) {
+        let left = self.flows.get(flow).and_then(|it| it.left);
+        if left.is_some_and(|it| it != NEVER) {
+            self.record(Record::Left { flow: flow.clone(), at: NEVER });
+        }
     }
 
     /// Evaluates an event. Events come in the order of their ids; one that was evaluated before has

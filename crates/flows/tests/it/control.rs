@@ -123,6 +123,41 @@ fn a_flow_begins_where_it_says_and_comes_back_to_where_it_was() {
 }
 
 #[test]
+fn events_from_before_an_approval_start_no_runs() {
+    let flows = [flow("a", "a:x", 1, ""), flow("b", "a:x", 1, "")];
+    let mut world = World::new(&flows);
+    let [a, b] = ["a.1", "b.1"].map(|it| id(it).flow);
+    world.say("a:x", "{}");
+    world.finish_all();
+    // One lost its approval, the other is in force: noting that again changes nothing for it.
+    world.install(&flows[1..]);
+    world.engine().withhold([&a, &b]);
+    world.say("a:x", "{}");
+    world.open();
+    world.say("a:x", "{}");
+    world.engine().withhold([&a]);
+    world.commit();
+    world.install(&flows);
+    world.fill_all();
+    world.say("a:x", "{}");
+    world.finish_all();
+    let runs = |world: &mut World, flow| {
+        let runs = world.engine().runs(&RunFilter::default().with_flow(flow));
+        runs.iter().map(|it| it.id.event).rev().collect::<Vec<_>>()
+    };
+    assert_eq!(runs(&mut world, a.clone()), [1, 4]);
+    assert_eq!(runs(&mut world, b), [1, 2, 3, 4]);
+    // The next absence is one without a lost approval.
+    world.install(&flows[1..]);
+    world.say("a:x", "{}");
+    world.install(&flows);
+    world.fill_all();
+    world.commit();
+    world.finish_all();
+    assert_eq!(runs(&mut world, a), [1, 4, 5]);
+}
+
+#[test]
 fn a_flow_is_paused_purged_and_resumed() {
     let mut world = World::new(&[flow("a", "a:x", 1, "")]);
     let name = id("a.1").flow;

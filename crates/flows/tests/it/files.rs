@@ -827,6 +827,30 @@ fn a_remedy_is_noticed_and_so_is_a_program_that_was_missing() {
     in_force(&mut loader, false);
 }
 
+#[test]
+fn the_flows_of_a_file_without_approval_are_named() {
+    let project = Project::new();
+    let unapproved = |loader: &mut Loader| -> Vec<String> {
+        loader.load().unapproved.iter().map(ToString::to_string).collect()
+    };
+    project.write("a.yaml", &one("a"));
+    project.write("b.yaml", &one("b"));
+    let mut loader = project.loader();
+    assert_eq!(unapproved(&mut loader), ["a", "b"]);
+    project.allow_all();
+    assert_eq!(unapproved(&mut loader), Vec::<String>::new());
+    // The flow that the approved content had, and the one that the new content has.
+    project.write("a.yaml", &one("c"));
+    assert_eq!(unapproved(&mut loader), ["a", "c"]);
+    // A file that is invalid or missing was not changed by a person who has to approve it.
+    project.write("b.yaml", "flows: [");
+    fs::remove_file(project.flows().join("a.yaml")).unwrap();
+    assert_eq!(unapproved(&mut loader), Vec::<String>::new());
+    project.write("b.yaml", &one("b"));
+    project.write("c.yaml", &one("b"));
+    assert_eq!(unapproved(&mut loader), Vec::<String>::new(), "an approved file has it");
+}
+
 /// Approvals that cannot be read.
 #[derive(Debug)]
 struct Unreadable;
