@@ -10,3 +10,19 @@ pub struct InvalidFile {
     /// The path in the document (`flows[0].trigger`), what is invalid, and what would be valid.
     pub message: String,
 }
+
+impl InvalidFile {
+    /// Leaves out the middle of a long message: it repeats what the file says.
+    pub(super) fn shortened(mut self) -> Self {
+        const START: usize = 1000;
+        const END: usize = 500;
+
+        let count = self.message.chars().count();
+        if count > START + END {
+            let start = self.message.chars().take(START);
+            let end = self.message.chars().skip(count - END);
+            self.message = start.chain(['…']).chain(end).collect();
+        }
+        self
+    }
+}

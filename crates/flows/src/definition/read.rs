@@ -24,6 +24,10 @@ struct File {
 /// # Errors
 /// At the first error. Nothing of the file is used then.
 pub fn parse(text: &str) -> Result<Vec<Flow>, InvalidFile> {
+    parsed(text).map_err(InvalidFile::shortened)
+}
+
+fn parsed(text: &str) -> Result<Vec<Flow>, InvalidFile> {
     let at_start = |message| InvalidFile { line: 1, column: 1, message };
     if text.len() > FILE_BYTES_MAX {
         let message = format!("the file has {} bytes; the limit is {FILE_BYTES_MAX}", text.len());

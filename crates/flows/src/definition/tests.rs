@@ -247,3 +247,22 @@ fn flows_are_judged_beside_each_other() {
     let error = parse(&format!("flows:\n{none}")).map(|_| ()).unwrap_err();
     assert!(error.message.contains("no action"), "{error}");
 }
+
+#[test]
+fn an_error_repeats_little_of_the_file() {
+    let long = "x".repeat(1_000_000);
+    for field in
+        ["concurrency: { key: ", "debounce: { quiet: 1s, key: ", "nam: { a: ", "start: { a: "]
+    {
+        let text = format!(
+            "flows:\n  - name: a\n    trigger: {{ pattern: \"a:b\" }}\n    {field}{long} }}\n    actions: [{{ type: command, command: ls }}]\n"
+        );
+        let error = parse(&text).map(|_| ()).unwrap_err();
+        assert!(error.message.chars().count() <= 1501, "{}", error.message.len());
+    }
+    let key = format!(
+        "flows:\n  - name: a\n    trigger: {{ pattern: \"a:b\" }}\n    concurrency: {{ key: {long} }}\n"
+    );
+    let message = parse(&key).map(|_| ()).unwrap_err().message;
+    assert!(message.ends_with("write data.key"), "{message}");
+}
