@@ -130,11 +130,10 @@ impl<'a> Check<'a> {
                 let name = field("name").map_or("", of);
                 let value = field("value").map_or("", of);
                 if of(node).starts_with(&format!("{name}=")) {
-                    self.assign(name, &Shown::new(value));
-                } else {
-                    self.computed.insert(name.to_owned());
+                    return self.assign(name, &Shown::new(value));
                 }
-                Ok(())
+                self.computed.insert(name.to_owned());
+                calculated(of(node))
             }
             "for_statement" => {
                 let name = field("variable").map_or("", of);
@@ -144,7 +143,7 @@ impl<'a> Check<'a> {
                 let is_literal =
                     !values.is_empty() && values.iter().all(|it| expands(&pieces(it)).is_none());
                 for value in values {
-                    self.assign(name, &Shown::new(value));
+                    self.assign(name, &Shown::new(value))?;
                 }
                 self.computed.extend((!is_literal).then(|| name.to_owned()));
                 Ok(())
@@ -162,6 +161,10 @@ impl<'a> Check<'a> {
                 }
                 Ok(())
             }
+            "arithmetic_expansion" | "c_style_for_statement" | "subscript" => {
+                self.arithmetic(of(node))
+            }
+            "compound_statement" if of(node).starts_with("((") => self.arithmetic(of(node)),
             "heredoc_body" | "herestring_redirect" => self.input(node, text),
             _ => Ok(()),
         }
@@ -185,31 +188,61 @@ impl<'a> Check<'a> {
             return Ok(());
         }
         let input = text.get(node.byte_range()).unwrap_or_default();
-        match input.strip_prefix("<<<") {
-            Some(word) => self.run_code(&Shown::new(word.trim_start())),
-            None => self.code(input),
+        if let Some(word) = input.strip_prefix("<<<") {
+            return self.run_code(&Shown::new(word.trim_start()));
         }
+        let start = node.prev_sibling().filter(|it| it.kind() == "heredoc_start");
+        let start = start.or_else(|| {
+            let above = node.parent()?;
+            children(above).find(|it| it.kind() == "heredoc_start")
+        });
+        let start = start.and_then(|it| text.get(it.byte_range())).unwrap_or_default();
+        if start.contains(['\'', '"', '\\']) {
+            return self.code(input);
+        }
+        // The outer shell expands its variables, as in double quotes.
+        self.run_code(&Shown::new(&format!("\"{}\"", input.replace('"', "\\\""))))
+    }
+
+    /// Checks arithmetic, in which the shell first expands variables.
+    fn arithmetic(&self, text: &str) -> Result<(), String> {
+        calculated(text)?;
+        let all = self.values.expanded(text, VALUES_MAX, &mut BYTES_MIN.clone());
+        all.into_iter().flatten().try_for_each(|it| calculated(&it))
     }
 
     /// Learns the value of a variable. An array has several.
-    fn assign(&mut self, name: &str, value: &Shown) {
+    fn assign(&mut self, name: &str, value: &Shown) -> Result<(), String> {
         match value.value().filter(|it| !it.starts_with('(')) {
             Some(text) => self.values.set(name, &text),
             None => drop(self.computed.insert(name.to_owned())),
         }
+        // A shell evaluates its substitutions.
+        if name == "PS4" {
+            self.run_code(value)?;
+        }
+        // Where a number is expected, bash evaluates the value.
+        calculated(&value.text())
     }
 
-    /// Checks a text that the grammar does not understand: any of its words could decide.
+    /// Checks a text that the grammar does not understand: any of its words could decide, and where
+    /// its quotes and comments are is not known.
     fn unread(&self, text: &str) -> Result<(), String> {
-        for word in text.split_whitespace().map(Shown::new) {
-            self.values_of(&word).map_err(|_| {
-                format!(
-                    "{} is in a command that cannot be parsed; put the command into a script of the project",
-                    word.quoted()
-                )
-            })?;
+        let is_braced = || {
+            let (_, inside) = text.split_once('{')?;
+            let (inside, _) = inside.rsplit_once('}')?;
+            Some(inside.contains(',') || inside.contains(".."))
+        };
+        let is_computed = text.contains("$(") || text.contains('`');
+        let mut words = text.split_whitespace().map(Shown::new);
+        let unknown = words.find(|it| self.values_of(it).is_err());
+        if unknown.is_none() && !is_computed && is_braced() != Some(true) {
+            return Ok(());
         }
-        Ok(())
+        let shown = unknown.unwrap_or_else(|| Shown::new(text)).quoted();
+        Err(format!(
+            "{shown} is in a command that cannot be parsed, so which programs it runs is not known; put the command into a script of the project"
+        ))
     }
 
     /// The values of a word that decides what runs.
@@ -382,11 +415,33 @@ impl<'a> Check<'a> {
         }
         match word.setting() {
             Some(value) if !word.text().contains("+=") => self.assign(name, &value),
-            Some(_) => drop(self.computed.insert(name.to_owned())),
-            None => {}
+            Some(_) => {
+                self.computed.insert(name.to_owned());
+                Ok(())
+            }
+            None => Ok(()),
         }
-        Ok(())
     }
+}
+
+/// Rejects a text that sets a variable when it is evaluated as arithmetic, if that could change which
+/// program a name stands for.
+fn calculated(text: &str) -> Result<(), String> {
+    let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    for (at, _) in text.match_indices('=') {
+        if text[at + 1..].starts_with('=') || text[..at].ends_with(['=', '!', '<', '>']) {
+            continue;
+        }
+        let before = text[..at].trim_end_matches(|it: char| "+-*/%&|^ ".contains(it));
+        let name = before.rsplit(|it| !is_part(it)).next().unwrap_or_default();
+        if is_resolving(name) {
+            return Err(format!(
+                "{} sets {name}, which changes the programs that it runs; do not set it, and name each program by its path",
+                Shown::new(text).quoted()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The name of the variable at the beginning of a reference.

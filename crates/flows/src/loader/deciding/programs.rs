@@ -7,8 +7,32 @@ use crate::command::programs::{
 };
 
 /// Interpreters whose code is a shell's.
-pub(super) const SHELLS: &[&str] =
-    &["ash", "bash", "dash", "ksh", "lksh", "mksh", "oksh", "pdksh", "posh", "rbash", "sh", "zsh"];
+pub(super) const SHELLS: &[&str] = &[
+    "ash", "bash", "csh", "dash", "fish", "ksh", "lksh", "mksh", "oksh", "osh", "pdksh", "posh",
+    "rbash", "rksh", "rzsh", "sh", "tcsh", "yash", "zsh",
+];
+
+/// Other programs that run the program after their own options.
+const RUNNERS: &[&str] = &[
+    "busybox",
+    "chronic",
+    "dumb-init",
+    "eatmydata",
+    "fakeroot",
+    "gosu",
+    "gtime",
+    "gtimeout",
+    "linux32",
+    "linux64",
+    "pkexec",
+    "proxychains",
+    "su-exec",
+    "tini",
+    "torsocks",
+    "toybox",
+    "tsocks",
+    "unbuffer",
+];
 
 /// Builtins that mark variables, and may set them.
 pub(super) const MARKERS: &[&str] = &["declare", "export", "local", "readonly", "typeset"];
@@ -21,7 +45,7 @@ fn letters(program: &str) -> &'static str {
         "sudo" => "ugpCDhrTtRU",
         "doas" => "uC",
         "nice" => "n",
-        "timeout" => "sk",
+        "timeout" | "gtimeout" => "sk",
         "xargs" => "IndPsLEa",
         "ionice" => "cnpPu",
         "chrt" => "TPDp",
@@ -114,7 +138,9 @@ impl Check<'_> {
                 let mut codes = rest.iter().filter_map(Shown::setting);
                 return codes.try_for_each(|it| self.run_code(&it));
             }
-            "hash" | "enable" | "complete" | "compgen" => return self.each(rest.iter()),
+            "hash" | "enable" => return self.each(rest.iter()),
+            "complete" | "compgen" => return rest.iter().try_for_each(|it| self.run_code(it)),
+            "let" => return rest.iter().try_for_each(|it| self.arithmetic(&it.text())),
             _ if MARKERS.contains(&name) => return self.mark(name, rest),
             "read" | "mapfile" | "readarray" | "getopts" => return self.read(name, rest),
             "printf" => return self.printf(rest),
@@ -128,10 +154,19 @@ impl Check<'_> {
         if SHELLS.contains(&base) {
             return self.shell(rest);
         }
-        if PREFIXES.contains(&base) {
+        if PREFIXES.contains(&base) || RUNNERS.contains(&base) {
             return self.prefix(base, rest);
         }
         match role(name) {
+            // `git -c alias.a='!code'`.
+            Role::Git => {
+                let mut codes = rest.iter().filter_map(Shown::setting).filter_map(|mut it| {
+                    let is_code = it.text().starts_with('!');
+                    is_code.then(|| it.pieces.remove(0))?;
+                    Some(it)
+                });
+                codes.try_for_each(|it| self.run_code(&it))
+            }
             Role::Find => self.find(rest),
             _ if SCRIPT_BY_OPTION.contains(&base) => self.script_by_option(rest),
             _ if SCRIPTS_READERS.contains(&base) => self.each(rest.iter()),
@@ -163,7 +198,10 @@ impl Check<'_> {
 
     /// Checks the arguments of a program that runs the program after its own arguments.
     fn prefix(&mut self, program: &str, rest: &[Shown]) -> Result<(), String> {
-        let own = usize::from(["timeout", "flock", "chrt", "taskset"].contains(&program));
+        let own = usize::from(
+            ["timeout", "gtimeout", "flock", "chrt", "taskset", "gosu", "su-exec"]
+                .contains(&program),
+        );
         self.prefix_from(program, rest, own)
     }
 
@@ -338,6 +376,9 @@ impl Check<'_> {
             let text = word.text();
             words = after;
             if is_option(&text) {
+                if name != "read" && text.ends_with('C') {
+                    after.first().map_or(Ok(()), |it| self.run_code(it))?;
+                }
                 let skipped = usize::from(takes_next(name, &text)).min(after.len());
                 words = &after[skipped..];
             } else {
