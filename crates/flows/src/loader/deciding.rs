@@ -133,7 +133,7 @@ impl<'a> Check<'a> {
                     return self.assign(name, &Shown::new(value));
                 }
                 self.computed.insert(name.to_owned());
-                calculated(of(node))
+                calculated(of(node), false)
             }
             "for_statement" => {
                 let name = field("variable").map_or("", of);
@@ -206,9 +206,9 @@ impl<'a> Check<'a> {
 
     /// Checks arithmetic, in which the shell first expands variables.
     fn arithmetic(&self, text: &str) -> Result<(), String> {
-        calculated(text)?;
+        calculated(text, true)?;
         let all = self.values.expanded(text, VALUES_MAX, &mut BYTES_MIN.clone());
-        all.into_iter().flatten().try_for_each(|it| calculated(&it))
+        all.into_iter().flatten().try_for_each(|it| calculated(&it, false))
     }
 
     /// Learns the value of a variable. An array has several.
@@ -222,7 +222,7 @@ impl<'a> Check<'a> {
             self.run_code(value)?;
         }
         // Where a number is expected, bash evaluates the value.
-        calculated(&value.text())
+        calculated(&value.text(), false)
     }
 
     /// Checks a text that the grammar does not understand: any of its words could decide, and where
@@ -267,28 +267,37 @@ impl<'a> Check<'a> {
             return Err(what);
         }
         let mut values = vec![String::new()];
+        let mut literal = String::new();
         let mut budget = BYTES_MIN;
         for piece in &word.pieces {
             let next = match piece {
-                Piece::Char(it, _) => match self.choices_of(*it) {
-                    Some(list) => list.to_vec(),
-                    None => vec![it.to_string()],
-                },
+                Piece::Char(it, _) => self.choices_of(*it).map(<[String]>::to_vec),
                 Piece::Computed(what) => return Err(what),
                 Piece::Variable(text, is_quoted) => {
                     let next = self.referred(text, &mut budget)?;
                     if !is_quoted && next.iter().any(|it| it.contains(['*', '?', '['])) {
                         return Err("a pattern");
                     }
-                    next
+                    Some(next)
                 }
             };
-            let joined =
-                values.iter().flat_map(|it| next.iter().map(move |end| format!("{it}{end}")));
+            if let (None, Piece::Char(it, _)) = (&next, piece) {
+                literal.push(*it);
+                continue;
+            }
+            let next = next.unwrap_or_default();
+            let pairs = values.iter().flat_map(|it| next.iter().map(move |end| (it, end)));
+            let joined = pairs.map(|(it, end)| format!("{it}{literal}{end}"));
             values = joined.take(VALUES_MAX + 1).collect();
-            if values.len() > VALUES_MAX {
+            literal.clear();
+            if values.len() > VALUES_MAX
+                || values.iter().map(String::len).sum::<usize>() > BYTES_MIN
+            {
                 return Err("a word with too many values");
             }
+        }
+        for value in &mut values {
+            value.push_str(&literal);
         }
         let is_in_hole = |it: &String| {
             let hole = self.hole.as_ref().filter(|_| !it.starts_with('-'));
@@ -426,7 +435,7 @@ impl<'a> Check<'a> {
 
 /// Rejects a text that sets a variable when it is evaluated as arithmetic, if that could change which
 /// program a name stands for.
-fn calculated(text: &str) -> Result<(), String> {
+fn calculated(text: &str, is_arithmetic: bool) -> Result<(), String> {
     let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_';
     for (at, _) in text.match_indices('=') {
         if text[at + 1..].starts_with('=') || text[..at].ends_with(['=', '!', '<', '>']) {
@@ -434,6 +443,13 @@ fn calculated(text: &str) -> Result<(), String> {
         }
         let before = text[..at].trim_end_matches(|it: char| "+-*/%&|^ ".contains(it));
         let name = before.rsplit(|it| !is_part(it)).next().unwrap_or_default();
+        let around = &before[..before.len() - name.len()];
+        if is_arithmetic && around.ends_with(['$', '}', ')']) {
+            return Err(format!(
+                "{} sets a variable whose name the shell computes; write its name",
+                Shown::new(text).quoted()
+            ));
+        }
         if is_resolving(name) {
             return Err(format!(
                 "{} sets {name}, which changes the programs that it runs; do not set it, and name each program by its path",

@@ -158,6 +158,7 @@ fn an_assignment_of_a_path_is_rejected_however_its_name_is_written() {
         "((PATH=1)); x.sh",
         ": $((PATH=1)); x.sh",
         "P=PATH; : $(($P=1)); x.sh",
+        "P=$(cat a); : $((${P}=1)); x.sh",
         "E='PATH=1'; : $((E)); x.sh",
         "let PATH=1; x.sh",
         "a[PATH=1]=2; x.sh",
@@ -232,4 +233,30 @@ fn commands_that_say_what_they_run_are_accepted() {
         wrong.extend(problem_of(&command(text)).map(|problem| (text, problem)));
     }
     assert_eq!(wrong, []);
+}
+
+/// Each of these could take minutes, or the stack.
+#[test]
+fn long_commands_are_checked_quickly_or_rejected() {
+    for (text, is_accepted) in [
+        (format!("env {} ./x.sh", "a=b ".repeat(10_000)), true),
+        (format!("env {} ./{{x,y}}.sh", "a=b ".repeat(10_000)), false),
+        (format!("{} ./x.sh", "env ".repeat(10_000)), false),
+        (format!("A=; sh {} ./x.sh", "$A ".repeat(10_000)), false),
+        (format!("A=-u; python3 {} ./x.py", "$A ".repeat(10_000)), false),
+        (format!("A=a; {}", "$A".repeat(10_000)), false),
+        (format!("./{}", "x".repeat(60_000)), true),
+        (format!("find . {}", "-exec a ".repeat(7_000)), false),
+        ("a=b;".repeat(10_000), true),
+        (format!("{}a", "eval ".repeat(10_000)), false),
+        (format!("let {}", "a=b+".repeat(10_000)), true),
+    ] {
+        let problem = problem_of(&command(&text));
+        assert_eq!(
+            problem.is_none(),
+            is_accepted,
+            "{text:.40}: {:.200}",
+            problem.unwrap_or_default()
+        );
+    }
 }

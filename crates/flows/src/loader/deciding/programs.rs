@@ -205,32 +205,48 @@ impl Check<'_> {
         self.prefix_from(program, rest, own)
     }
 
-    fn prefix_from(&mut self, program: &str, rest: &[Shown], own: usize) -> Result<(), String> {
-        let Some((word, after)) = rest.split_first() else { return Ok(()) };
+    fn prefix_from(
+        &mut self,
+        program: &str,
+        mut rest: &[Shown],
+        mut own: usize,
+    ) -> Result<(), String> {
         let is_env = ["env", "sudo", "doas"].contains(&program);
+        while let Some((word, after)) = rest.split_first() {
+            let text = word.text();
+            if is_env && word.sets() && !is_option(&text) {
+                self.set(program, word)?;
+            } else if own > 0 && !word.is_split() && !is_option(&text) {
+                // A word in quotes is one argument, whatever it is.
+                own -= 1;
+            } else if let Some(all) = self.unfolded(rest)? {
+                self.depth += 1;
+                self.spend(rest.iter().map(Shown::len).sum())?;
+                all.iter().try_for_each(|it| self.prefix_from(program, it, own))?;
+                self.depth -= 1;
+                return Ok(());
+            } else if is_option(&text) {
+                if program == "flock" && ["-c", "--command"].contains(&text.as_str()) {
+                    return after.first().map_or(Ok(()), |it| self.run_code(it));
+                }
+                rest = self.option(program, word, after)?;
+                continue;
+            } else if text != "-" {
+                return self.simple(rest);
+            }
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// Checks an option of a program that runs another one, and returns the words after it.
+    fn option<'a>(
+        &mut self,
+        program: &str,
+        word: &Shown,
+        after: &'a [Shown],
+    ) -> Result<&'a [Shown], String> {
         let text = word.text();
-        if is_env && word.sets() && !is_option(&text) {
-            self.set(program, word)?;
-            return self.prefix_from(program, after, own);
-        }
-        // A word in quotes is one argument, whatever it is.
-        if own > 0 && !word.is_split() && !is_option(&text) {
-            return self.prefix_from(program, after, own - 1);
-        }
-        if let Some(all) = self.unfolded(rest)? {
-            self.depth += 1;
-            self.spend(rest.iter().map(Shown::len).sum())?;
-            all.iter().try_for_each(|it| self.prefix_from(program, it, own))?;
-            self.depth -= 1;
-            return Ok(());
-        }
-        if !is_option(&text) {
-            return if text == "-" {
-                self.prefix_from(program, after, own)
-            } else {
-                self.simple(rest)
-            };
-        }
         let is_short = !text.starts_with("--");
         if program == "env" && ((is_short && text.contains('S')) || text.starts_with("--s")) {
             return Err(format!(
@@ -238,16 +254,13 @@ impl Check<'_> {
                 word.quoted()
             ));
         }
-        if program == "flock" && ["-c", "--command"].contains(&text.as_str()) {
-            return after.first().map_or(Ok(()), |it| self.run_code(it));
-        }
         let skipped = usize::from(takes_next(program, &text)).min(after.len());
         if ["-C", "-D", "--chdir"].contains(&text.as_str()) {
             for folder in &after[..skipped] {
                 self.go(folder);
             }
         }
-        self.prefix_from(program, &after[skipped..], own)
+        Ok(&after[skipped..])
     }
 
     fn xargs(&mut self, rest: &[Shown]) -> Result<(), String> {
@@ -286,9 +299,12 @@ impl Check<'_> {
                 return self.run_code(word);
             }
             if let Some(all) = self.unfolded(words)? {
-                let mut all =
-                    all.into_iter().map(|it| [&rest[..rest.len() - words.len()], &it].concat());
-                return all.try_for_each(|it| self.shell(&it));
+                let before = &rest[..rest.len() - words.len()];
+                self.depth += 1;
+                self.spend(rest.iter().map(Shown::len).sum())?;
+                all.iter().try_for_each(|it| self.shell(&[before, it].concat()))?;
+                self.depth -= 1;
+                return Ok(());
             }
             words = after;
             let text = word.text();
@@ -319,7 +335,11 @@ impl Check<'_> {
         let mut words = rest;
         while let Some((word, after)) = words.split_first() {
             if let Some(all) = self.unfolded(words)? {
-                return all.iter().try_for_each(|it| self.interpreter(program, it));
+                self.depth += 1;
+                self.spend(words.iter().map(Shown::len).sum())?;
+                all.iter().try_for_each(|it| self.interpreter(program, it))?;
+                self.depth -= 1;
+                return Ok(());
             }
             let text = word.text();
             if text == "-m" {
