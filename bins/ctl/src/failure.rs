@@ -160,6 +160,7 @@ impl From<client::Error> for Failure {
             Error::NotReachable { .. } => failure
                 .with_code(exit::NOT_REACHABLE)
                 .with_hint("start the service (`service`), or pass its address with --url"),
+            Error::NoAnswer { .. } => failure.with_code(exit::NOT_REACHABLE).with_hint(NO_ANSWER),
             Error::Closed { .. } => failure.with_code(exit::NOT_REACHABLE).with_hint(
                 "the service may have completed all or part of the request; check its log and `ctl status`",
             ),
@@ -267,6 +268,8 @@ impl From<waypost_auth::Error> for Failure {
     }
 }
 
+/// The remedy for a service that runs and does not answer.
+pub(crate) const NO_ANSWER: &str = "the service is suspended, overloaded or waiting for its disk: look at its log and its process, or restart it";
 const STOP: &str = "stop that process first";
 pub(crate) const REPAIR: &str = "`ctl doctor --repair` keeps every record with a valid checksum";
 pub(crate) const NEWER: &str = "use the release that wrote it, or a newer one";

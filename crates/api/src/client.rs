@@ -36,7 +36,7 @@ use ureq::http::request::Builder as RequestBuilder;
 use ureq::http::{Error as MalformedRequest, Request, Response, Uri};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::unversioned::resolver::DefaultResolver;
-use ureq::{Agent, Body, SendBody};
+use ureq::{Agent, Body, SendBody, Timeout};
 
 pub use self::answer::{Found, Page, Stored};
 pub use self::bus::{EventsPage, Told};
@@ -72,6 +72,7 @@ pub struct Client {
     /// The prefix of request URLs.
     root: String,
     authorization: Option<String>,
+    answer_time_max: Duration,
 }
 
 impl std::fmt::Debug for Client {
@@ -141,7 +142,15 @@ impl Client {
                 (config.build().new_agent(), base.clone())
             }
         };
-        Ok(Self { agent, base, root, authorization })
+        Ok(Self { agent, base, root, authorization, answer_time_max: ANSWER_TIME_MAX })
+    }
+
+    /// With another time limit for ordinary responses; the default is 60 seconds. Streams, backups and other responses
+    /// that may take long have no such limit.
+    #[must_use]
+    pub fn with_answer_time_max(mut self, limit: Duration) -> Self {
+        self.answer_time_max = limit;
+        self
     }
 
     /// The address of the service.
@@ -361,8 +370,8 @@ impl Client {
 
     fn send(&self, method: &str, path: &str) -> Result<Response<Body>> {
         let request = self.request(method, path).body(()).map_err(|error| self.not_sent(&error))?;
-        let request =
-            self.agent.configure_request(request).timeout_global(Some(ANSWER_TIME_MAX)).build();
+        let limit = Some(self.answer_time_max);
+        let request = self.agent.configure_request(request).timeout_global(limit).build();
         let response = self.agent.run(request).map_err(|error| self.not_reachable(error))?;
         self.accepted(response)
     }
@@ -375,8 +384,8 @@ impl Client {
 
     /// Sends a request with a fast response.
     fn run_in_time(&self, request: Request<Vec<u8>>) -> Result<Response<Body>> {
-        let request =
-            self.agent.configure_request(request).timeout_global(Some(ANSWER_TIME_MAX)).build();
+        let limit = Some(self.answer_time_max);
+        let request = self.agent.configure_request(request).timeout_global(limit).build();
         let response = self.agent.run(request).map_err(|error| self.not_reachable(error))?;
         self.accepted(response)
     }
@@ -445,6 +454,7 @@ impl Client {
             ureq::Error::Io(source) if error::is_closed(source.kind()) => {
                 Error::Closed { url, source }
             }
+            ureq::Error::Timeout(reason) if reason != Timeout::Connect => Error::NoAnswer { url },
             other => {
                 let text = other.to_string();
                 if text.contains("invalid peer certificate") {

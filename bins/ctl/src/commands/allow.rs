@@ -6,6 +6,7 @@ use std::io::{self, BufRead, IsTerminal};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use waypost_api::client::Error;
@@ -26,6 +27,8 @@ const CONTEXT_LINES: usize = 3;
 const SHOWN_BYTES_MAX: usize = 1 << 20;
 pub(super) const READ_FIRST: &str = "read the file, then use --sha256 with the hash of each file";
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
+/// How long to wait for a running service to read the approvals.
+const TELL_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// A file that can be approved, with the content that was read.
 #[derive(Debug, Clone)]
@@ -143,7 +146,7 @@ fn allow(
     let contents: Vec<(&str, &[u8])> =
         pending.iter().map(|it| (it.file.as_str(), it.content.as_ref())).collect();
     approvals.allow(&contents)?;
-    tell_service(program, output);
+    tell_service(program, "the approval is stored", output);
     if output.is_json() {
         output.document(&reported)?;
         return Ok(());
@@ -425,18 +428,26 @@ fn lock_unregistered(
     Ok(Some(lock))
 }
 
-/// Waits until the running service, if there is one, has read the approvals.
-fn tell_service(program: &Program, output: &mut Output) {
-    let Err(failure) = program.running_service().and_then(|it| match it.rescan_flows() {
-        Ok(_) | Err(Error::NotReachable { .. }) => Ok(()),
-        Err(error) => Err(error.into()),
-    }) else {
-        return;
-    };
-    output.warn(&format!(
-        "the running service will notice this within two seconds; it could not be told: {}",
-        failure.message()
-    ));
+/// Waits until the running service, if there is one, has read the approvals. `stored` says what
+/// counts from then on.
+fn tell_service(program: &Program, stored: &str, output: &mut Output) {
+    let told = program.running_service().and_then(|it| {
+        Ok(match it.with_answer_time_max(TELL_TIME_MAX).rescan_flows() {
+            Ok(_) | Err(Error::NotReachable { .. }) => None,
+            Err(Error::NoAnswer { .. }) => Some(format!(
+                "the service did not answer within {} seconds: {stored}, and counts once the service answers or is restarted",
+                TELL_TIME_MAX.as_secs()
+            )),
+            Err(error) => return Err(error.into()),
+        })
+    });
+    match told {
+        Ok(warning) => warning.iter().for_each(|it| output.warn(it)),
+        Err(failure) => output.warn(&format!(
+            "the running service will notice this within two seconds; it could not be told: {}",
+            failure.message()
+        )),
+    }
 }
 
 fn list(program: &Program, approvals: &Approvals, output: &mut Output) -> Result<()> {
@@ -501,7 +512,7 @@ fn revoke(
                 .with_hint("`ctl allow --list` shows approved files")
         })?);
     }
-    tell_service(program, output);
+    tell_service(program, "the revocation is stored", output);
     if output.is_json() {
         output.document(&json!({ "revoked": revoked }))?;
         return Ok(());

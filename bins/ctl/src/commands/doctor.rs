@@ -5,6 +5,7 @@ mod stores;
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::time::Duration;
 
 use indicatif::HumanBytes;
 use rustix::fs::Mode;
@@ -26,6 +27,8 @@ use crate::program::Program;
 /// Free disk space, in bytes, below which `doctor` warns: enough for hours of writes, and for a
 /// compaction of a typical store.
 const FREE_BYTES_LOW: u64 = 512 << 20;
+/// How long to wait for a sign of life of the service.
+const HEALTH_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The result of checking one part.
 #[derive(Debug, Serialize)]
@@ -273,7 +276,7 @@ fn service(program: &Program) -> Finding {
             _ => return Finding::fault(PART, &failure),
         },
     };
-    match client.health() {
+    match client.clone().with_answer_time_max(HEALTH_TIME_MAX).health() {
         Err(error @ Error::NotReachable { .. }) => {
             let hint = "start it with `service`, or pass its address with --url";
             return Finding::warning(PART, error.to_string(), hint);

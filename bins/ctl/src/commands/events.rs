@@ -138,7 +138,12 @@ fn tail(client: &Client, args: EventsTailArgs, output: &mut Output) -> Result<()
         match ended {
             Ok(()) if left == Some(0) => return Ok(()),
             Ok(())
-            | Err(Error::NotReachable { .. } | Error::Closed { .. } | Error::BrokenOff { .. }) => {}
+            | Err(
+                Error::NotReachable { .. }
+                | Error::NoAnswer { .. }
+                | Error::Closed { .. }
+                | Error::BrokenOff { .. },
+            ) => {}
             Err(error) => return Err(error.into()),
         }
         output.warn("lost the connection; reconnecting");

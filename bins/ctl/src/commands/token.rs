@@ -31,7 +31,7 @@ fn either<T>(
     alone: impl FnOnce(&TokenStore) -> Result<T>,
 ) -> Result<T> {
     match ask(&program.client()?) {
-        Err(error @ client::Error::NotReachable { .. }) => {
+        Err(error @ (client::Error::NotReachable { .. } | client::Error::NoAnswer { .. })) => {
             let file = program.tokens_file()?;
             if !file.exists() {
                 return Err(Failure::from(error));

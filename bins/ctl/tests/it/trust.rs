@@ -165,6 +165,25 @@ impl Service {
 }
 
 #[test]
+fn an_approval_next_to_a_service_that_hangs_is_stored_with_a_warning() {
+    let clone = Clone::new();
+    let service = clone.start(&[]);
+    let pid = service.child.id().to_string();
+    let stopped = Command::new("kill").args(["-STOP", &pid]).status();
+    assert!(stopped.expect("there is kill").success());
+    let approved = clone.ctl(&["allow", "--yes"]);
+    assert_eq!(approved.code, 0, "{approved:?}");
+    let warned = approved.err.lines().find(|it| it.contains("did not answer"));
+    let warned = warned.unwrap_or_else(|| panic!("{approved:?}"));
+    assert!(warned.contains("the approval is stored"), "{warned}");
+    assert!(warned.contains("once the service answers or is restarted"), "{warned}");
+    let checked = clone.ctl(&["doctor"]);
+    assert!(checked.out.contains("did not answer in time"), "{checked:?}");
+    let listed = clone.ctl(&["--json", "allow", "--list"]).json();
+    assert_eq!(listed.as_array().map(Vec::len), Some(3), "{listed}");
+}
+
+#[test]
 fn no_file_of_a_hostile_clone_takes_effect() {
     let evil = TempDir::new().expect("a folder");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

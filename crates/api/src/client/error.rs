@@ -52,13 +52,19 @@ pub enum Error {
     /// The token contains characters that are not valid in a token.
     #[error("the token is empty or contains invalid characters")]
     Token,
-    /// Nothing responds there, or not in time.
+    /// Nothing listens there.
     #[error("no service responds at {url}")]
     NotReachable {
         /// The address.
         url: String,
         /// The network error.
         source: Box<dyn StdError + Send + Sync>,
+    },
+    /// A program accepted the connection, and did not answer in time. The request may have taken effect.
+    #[error("the service at {url} did not answer in time")]
+    NoAnswer {
+        /// The address.
+        url: String,
     },
     /// The connection was closed before a response arrived. The request may have taken effect.
     #[error("the service at {url} closed the connection before it responded")]
