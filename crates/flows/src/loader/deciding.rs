@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use tree_sitter::Node;
 
 use self::words::{Shown, words_of};
-use super::programs::CHOICE;
 use super::split::with_folder;
 use super::values::Values;
 use crate::INHERITED;
@@ -18,6 +17,10 @@ use crate::command::pieces::{Piece, expands, pieces};
 use crate::command::programs::base;
 use crate::command::tree::{TOO_NESTED, children, parsed};
 
+/// Represents a value that is not from a list.
+pub(super) const ANY: char = '\u{f8ff}';
+/// The first of the characters that represent the values of `one of`.
+pub(super) const CHOICE: u32 = 0xe000;
 /// How deeply texts that are commands may be nested, and programs that run others.
 const DEPTH_MAX: usize = 16;
 /// The most values that a word can have.
@@ -106,7 +109,7 @@ impl<'a> Check<'a> {
     /// Checks a text that a shell reads.
     fn code(&mut self, text: &str) -> Result<(), String> {
         self.spend(text.len())?;
-        let text = with_folder(text);
+        let text = with_numbers(&with_folder(text));
         let tree = parsed(&text).ok_or_else(|| format!("the command {TOO_NESTED}"))?;
         if tree.root_node().has_error() {
             self.unread(&text)?;
@@ -431,6 +434,31 @@ impl<'a> Check<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// The text with a number in place of each value in plain arithmetic: the grammar does not know the
+/// characters that represent values there.
+fn with_numbers(text: &str) -> String {
+    let is_value = |it: char| (CHOICE..=ANY as u32).contains(&(it as u32));
+    // No quote, and nothing that ends a command.
+    let is_plain =
+        |it: char| it.is_ascii_alphanumeric() || " _$+-*/%<>=!^~?:,".contains(it) || is_value(it);
+    let mut replaced = String::with_capacity(text.len());
+    let mut left = text;
+    while let Some((before, rest)) = left.split_once("$((") {
+        let Some((inside, after)) = rest.split_once("))") else { break };
+        replaced.push_str(before);
+        replaced.push_str("$((");
+        if inside.chars().all(is_plain) && !before.ends_with('\\') {
+            replaced.extend(inside.chars().map(|it| if is_value(it) { '1' } else { it }));
+            replaced.push_str("))");
+            left = after;
+        } else {
+            left = rest;
+        }
+    }
+    replaced.push_str(left);
+    replaced
 }
 
 /// Rejects a text that sets a variable when it is evaluated as arithmetic, if that could change which

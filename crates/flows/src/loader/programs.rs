@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use super::Problem;
-use super::deciding::{check_command, check_words};
+use super::deciding::{ANY, CHOICE, check_command, check_words};
 use super::looked::{ALL_PAIRS_MAX, Follow, Looked, Stamp};
 use super::parts::{PATH_BYTES_MAX, SEPARATORS, at_home, parts};
 use super::split::{Split, with_folder};
@@ -37,10 +37,6 @@ const EXPANDED_BYTES_FACTOR: usize = 256;
 const ENTRIES_MAX: usize = 4096;
 /// The most places of a word where a command of `sed` may begin.
 const SED_MAX: usize = 64;
-/// Represents a value that is not from a list.
-const ANY: char = '\u{f8ff}';
-/// The first of the characters that represent the values of `one of`.
-pub(super) const CHOICE: u32 = 0xe000;
 /// Extensions of files that are run although they have no executable bit.
 const ENDINGS: &[&str] = &[
     "awk", "bash", "cjs", "fish", "jl", "js", "lua", "mjs", "php", "pl", "ps1", "py", "r", "rb",

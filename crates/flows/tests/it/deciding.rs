@@ -220,6 +220,7 @@ fn commands_that_say_what_they_run_are_accepted() {
         "echo a # ./{x,y}.sh",
         "cat <<END\n./{x,y}.sh $(date)\nEND",
         "sh <<'END'\ncd sub && ./x.sh \"$1\"\nEND",
+        "echo $(( {{data.n}} + 1 )) {{data.w}} >> typed",
         "n=$((n + 1)); ((n == 2)) || x=$((n >= 3))",
         "git log --format='!%h' --grep=!a -c a.b='!git fetch'",
         "exec 3>&1; exec > log",
