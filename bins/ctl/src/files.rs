@@ -2,21 +2,53 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::exit;
 use crate::failure::{Failure, Result};
 
-/// Opens a file for reading, with its length. A folder is an error.
+/// The file system of pipes without a name, as in `linux/magic.h`.
+const PIPE_FS: u64 = 0x5049_5045;
+
+/// Opens a file for reading, with its length. A folder is an error, and so is a FIFO, which could have no writer;
+/// `/dev/stdin` and the shell's `<(…)` may be pipes.
 pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
-    let opened = File::open(path).and_then(|it| it.metadata().map(|found| (it, found)));
-    let (file, found) = opened.map_err(|error| cannot_read(path, &error))?;
-    if found.is_dir() {
-        return Err(cannot_read(path, &ErrorKind::IsADirectory.into()));
+    let (file, found) = open_at_once(path)?;
+    if found.file_type().is_fifo() && !is_unnamed_pipe(&file) {
+        return Err(not_regular(path));
     }
+    rustix::fs::fcntl_setfl(&file, OFlags::empty())
+        .map_err(|error| cannot_read(path, &error.into()))?;
     Ok((file, found.len()))
+}
+
+/// Opens what is not a folder, without waiting for a writer.
+fn open_at_once(path: &Path) -> Result<(File, Metadata)> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from);
+    let opened = opened.map(File::from).and_then(|it| it.metadata().map(|found| (it, found)));
+    match opened {
+        Ok((_, found)) if found.is_dir() => Err(cannot_read(path, &ErrorKind::IsADirectory.into())),
+        // That of a socket.
+        Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+            Err(not_regular(path))
+        }
+        opened => opened.map_err(|error| cannot_read(path, &error)),
+    }
+}
+
+/// Whether it is a pipe without a place on a disk, which another program has given to this one.
+fn is_unnamed_pipe(file: &File) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|it| u64::try_from(it.f_type) == Ok(PIPE_FS))
+}
+
+fn not_regular(path: &Path) -> Failure {
+    Failure::new(format!("could not read {}: it is not a regular file", path.display()))
+        .with_hint("`-` reads standard input")
 }
 
 /// The content of a file.
@@ -29,21 +61,10 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 
 /// The content of a regular file with at most that many bytes. A FIFO or a device is an error, and nothing waits for it.
 pub(crate) fn read_regular(path: &Path, bytes_max: usize) -> Result<Vec<u8>> {
-    let check = |found: io::Result<Metadata>| match found {
-        Err(error) => Err(cannot_read(path, &error)),
-        Ok(found) if found.is_dir() => Err(cannot_read(path, &ErrorKind::IsADirectory.into())),
-        Ok(found) if found.is_file() => Ok(()),
-        Ok(_) => {
-            let why = format!("could not read {}: it is not a regular file", path.display());
-            Err(Failure::new(why).with_hint("`-` reads standard input"))
-        }
-    };
-    check(path.metadata())?;
-    // Another file may have replaced it meanwhile.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path, flags, Mode::empty());
-    let file = File::from(opened.map_err(|error| cannot_read(path, &error.into()))?);
-    check(file.metadata())?;
+    let (file, found) = open_at_once(path)?;
+    if !found.is_file() {
+        return Err(not_regular(path));
+    }
     read_up_to(path, file, bytes_max)
 }
 

@@ -1,7 +1,6 @@
 //! What every command needs: the project, its settings, the client.
 
 use std::cell::OnceCell;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -269,7 +268,7 @@ pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
 fn system_authorities() -> Option<Vec<u8>> {
     let named = std::env::var_os("SSL_CERT_FILE").filter(|it| !it.is_empty()).map(PathBuf::from);
     let usual = SYSTEM_AUTHORITIES.iter().map(PathBuf::from);
-    named.into_iter().chain(usual).find_map(|it| fs::read(it).ok())
+    named.into_iter().chain(usual).find_map(|it| files::read(&it).ok())
 }
 
 /// The fields of `service.json` that `ctl` uses.

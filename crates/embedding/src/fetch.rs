@@ -284,6 +284,10 @@ pub fn import(path: &Path, name: &str, cache_dir: &Path) -> Result<PathBuf> {
     let metadata = std::fs::metadata(path).map_err(|error| Error::io("read", path, error))?;
     if metadata.is_dir() {
         install::copy_folder(&install::find_folder(path)?, &model)?;
+    } else if !metadata.is_file() {
+        // Opening a FIFO would wait for a writer.
+        let reason = "it is neither a folder nor a regular file".to_owned();
+        return Err(install::no_model(path, reason));
     } else {
         archive::unpack(path, &model, &mut |_| {})?;
     }

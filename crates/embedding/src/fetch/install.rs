@@ -291,10 +291,12 @@ pub(super) fn find_folder(path: &Path) -> Result<PathBuf> {
 pub(super) fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     for file in TAKEN {
         let path = from.join(file);
-        let source = match File::open(&path) {
+        let source = match files::open(&path) {
             Ok(source) => source,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(Error::io("read", &path, error)),
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                continue;
+            }
+            Err(error) => return Err(error),
         };
         copy(source, &path, &to.join(file), files::bytes_max(file))?;
     }
