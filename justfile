@@ -38,6 +38,10 @@ quality-context repos data="../shared/eval" *arguments:
 speed *arguments:
     ./scripts/speed {{arguments}}
 
+# What the service uses when it has nothing to do: its share of a core, and its log lines.
+idle seconds="60" files="5000":
+    ./scripts/idle {{seconds}} {{files}}
+
 # How fast pages are read and the mesh answers.
 speed-browser *arguments:
     cargo run --release --locked --package waypost-benches-browser -- {{arguments}}
