@@ -46,6 +46,12 @@ pub fn is_part(path: &str) -> bool {
             || FOLDERS.iter().any(|it| path.strip_prefix(it).is_some_and(|it| it.starts_with('/'))))
 }
 
+/// Whether a repair has set that file aside, or a folder that it is in. A new backup leaves these out; those of earlier
+/// releases may have files of such folders.
+pub fn is_set_aside(path: &str) -> bool {
+    path.split('/').any(|part| part.ends_with(".damaged"))
+}
+
 /// Why a backup cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

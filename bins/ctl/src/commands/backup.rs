@@ -11,7 +11,7 @@ use indicatif::{HumanBytes, ProgressBar};
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use serde_json::json;
-use waypost_api::backup::{self, FILES, FOLDERS, Next, Reader, Summary, is_part};
+use waypost_api::backup::{self, FILES, FOLDERS, Next, Reader, Summary, is_part, is_set_aside};
 use waypost_api::client;
 use waypost_auth::TokenStore;
 use waypost_log::{FolderLock, Log, Options, Snapshot, Witness};
@@ -62,6 +62,9 @@ pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) 
     } else {
         output.line(&format!(
             "wrote {} in {} to {}, and verified it",
+    if !program.names_address() {
+        tell_set_aside(&program.settings()?.data_dir, output);
+    }
             HumanBytes(summary.bytes),
             show::count(summary.files, "file", "files"),
             file.display()
@@ -78,6 +81,24 @@ fn to_stdout(program: &Program, bar: &ProgressBar, output: &mut Output) -> Resul
     }
     let written = fill(program, output.raw(), bar).and_then(|()| Ok(output.finish()?));
     // A reader that disconnects early has no backup.
+/// Says which files of the data folder no backup contains although they may have data.
+fn tell_set_aside(data: &Path, output: &mut Output) {
+    let own = ["", "memory", "events", "flows"];
+    let entries = own.iter().chain(&FOLDERS).flat_map(|it| fs::read_dir(data.join(it)));
+    let paths = entries.flat_map(|it| it.flatten()).map(|it| it.path());
+    let is_aside =
+        |it: &PathBuf| it.file_name().is_some_and(|it| is_set_aside(&it.to_string_lossy()));
+    let mut found: Vec<_> = paths.filter(is_aside).collect();
+    found.sort();
+    if let Some(first) = found.first() {
+        let first = first.strip_prefix(data).unwrap_or(first).display();
+        let count = show::count(found.len() as u64, "entry", "entries");
+        output.note(&format!(
+            "the backup leaves out {count} that a repair has set aside (*.damaged), such as {first}"
+        ));
+    }
+}
+
     written.map_err(|it| if it.code() == exit::DONE { it.with_code(exit::FAILED) } else { it })?;
     bar.finish_and_clear();
     output
@@ -168,7 +189,10 @@ fn from_folder(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Res
         .map_err(|it| it.while_doing(format!("{} cannot be backed up", data.display())))?;
     let mut taken = Snapshot::default();
     for folder in FOLDERS {
-        let wanted = |name: &str| is_part(&format!("{folder}/{name}"));
+        let wanted = |name: &str| {
+            let path = format!("{folder}/{name}");
+            is_part(&path) && !is_set_aside(&path)
+        };
         let files = Snapshot::default().and_folder(&data.join(folder), &wanted);
         taken = taken.and(files.map_err(|it| Failure::of(&it))?.under(folder));
     }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use waypost_api::backup::{Error, Summary, Writer, is_part};
+use waypost_api::backup::{Error, Summary, Writer, is_part, is_set_aside};
 use waypost_log::Snapshot;
 
 use crate::app::App;
@@ -42,14 +42,23 @@ pub(crate) fn collect(app: &App) -> Result<Snapshot, Failure> {
 
 /// The total size of its files.
 pub(crate) fn bytes(taken: &Snapshot) -> u64 {
-    taken.files().iter().filter(|it| is_part(it.name())).map(waypost_log::SnapshotFile::bytes).sum()
+    taken
+        .files()
+        .iter()
+        .filter(|it| is_wanted(it.name()))
+        .map(waypost_log::SnapshotFile::bytes)
+        .sum()
 }
 
 /// Writes the files as a backup.
 pub(crate) fn write(taken: &Snapshot, out: &mut dyn Write) -> Result<Summary, Error> {
     let mut backup = Writer::new(out, now(), env!("CARGO_PKG_VERSION"))?;
-    for file in taken.files().iter().filter(|it| is_part(it.name())) {
+    for file in taken.files().iter().filter(|it| is_wanted(it.name())) {
         backup.file(file.name(), file.bytes(), &mut file.reader())?;
     }
     Ok(backup.finish()?.1)
+}
+
+fn is_wanted(name: &str) -> bool {
+    is_part(name) && !is_set_aside(name)
 }
