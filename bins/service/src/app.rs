@@ -25,6 +25,7 @@ use crate::memory::publisher::Publisher;
 use crate::mesh::Membership;
 use crate::metrics::Metrics;
 use crate::model::EmbeddingModel;
+use crate::model::reranker::RerankerModel;
 use crate::stopping::Stopping;
 use crate::witness::Witness;
 
@@ -58,6 +59,7 @@ pub(crate) struct App {
     pub(crate) writes: Pool,
     pub(crate) streams: Pool,
     pub(crate) model: Arc<EmbeddingModel>,
+    pub(crate) reranker: Arc<RerankerModel>,
     pub(crate) wake: Arc<crate::wake::Wake>,
     pub(crate) disk: Arc<DiskUsage>,
     pub(crate) damage: Arc<Damages>,

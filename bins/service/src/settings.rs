@@ -77,9 +77,7 @@ impl ModelOptions {
     pub(crate) fn name(&self) -> String {
         match &self.model {
             Model::Named(name) => name.clone(),
-            Model::Folder(path) => {
-                path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-            }
+            Model::Folder(path) => last_part(path),
             Model::Off => "none".to_owned(),
         }
     }
@@ -98,6 +96,17 @@ pub struct RerankOptions {
     pub budget: Duration,
     /// The number of best results that it orders.
     pub candidates: usize,
+}
+
+impl RerankOptions {
+    /// The name for the status, without a path of this machine.
+    pub(crate) fn name(&self) -> String {
+        last_part(&self.folder)
+    }
+}
+
+fn last_part(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// The files of the service's certificate.

@@ -35,7 +35,7 @@ use crate::model::EmbeddingModel;
 use crate::model::embedding::Embedding;
 use crate::model::loader::Loader;
 use crate::model::priority::Priority;
-use crate::model::reranker::RerankerLoader;
+use crate::model::reranker::{RerankerLoader, RerankerModel};
 use crate::settings::Options;
 use crate::stopping::Stopping;
 use crate::threads::Workers;
@@ -116,6 +116,7 @@ pub(crate) fn app(
         writes: pool(limits.writes_max),
         streams: pool(limits.streams_max),
         model,
+        reranker: Arc::new(RerankerModel::new(options.rerank.as_ref())),
         wake,
         disk: Arc::new(DiskUsage::new(&options.data_dir, &store)),
         damage: Arc::new(damage),
@@ -143,6 +144,7 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
     });
     let reranker = options.rerank.clone().map(|options| RerankerLoader {
         options,
+        model: Arc::clone(&app.reranker),
         priority: Arc::clone(&priority),
         store: store(),
     });

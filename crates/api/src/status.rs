@@ -29,6 +29,9 @@ pub struct Status {
     pub pending_embeddings: u64,
     /// The embedding model.
     pub model: ModelStatus,
+    /// The model of `rerank.model`; absent if it is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reranker: Option<RerankerStatus>,
     /// The search index.
     pub index: IndexStatus,
     /// Bytes on disk.
@@ -94,7 +97,21 @@ pub struct ModelStatus {
     pub total_bytes: Option<u64>,
 }
 
-/// The state of the embedding model.
+/// The model that orders the best results of a search again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RerankerStatus {
+    /// Its name.
+    pub name: String,
+    /// `loading`, `ready`, or `missing` if it could not be loaded.
+    pub state: ModelState,
+    /// What is wrong with it and what to do, if it could not be loaded. Results then keep the order of the ranking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// The state of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]

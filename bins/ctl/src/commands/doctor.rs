@@ -1,6 +1,7 @@
 //! `doctor`: checks each part separately, so that one fault does not hide the next.
 
 mod approval;
+mod models;
 mod stores;
 
 use std::collections::HashSet;
@@ -14,9 +15,7 @@ use serde::Serialize;
 use waypost_api::StatusKind;
 use waypost_api::client::Error;
 use waypost_auth::TokenStore;
-use waypost_embedding::fetch::{self, State};
 use waypost_mesh::Pairing;
-use waypost_project::{Model, Settings};
 
 use super::show;
 use crate::cli::DoctorArgs;
@@ -96,7 +95,8 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
                 findings.push(tokens(&settings.tokens_file(), repair));
                 findings.extend(pairing(&settings.mesh.pairing_dir));
             }
-            findings.push(model(settings));
+            findings.push(models::embedding(settings));
+            findings.extend(models::reranker(settings));
             findings.push(service(program));
             findings.extend(disk_space(&settings.data_dir));
             if is_safe {
@@ -230,38 +230,6 @@ fn pairing(folder: &Path) -> Option<Finding> {
         folder.display()
     ));
     Some(finding)
-}
-
-fn model(settings: &Settings) -> Finding {
-    const PART: &str = "model";
-    let name = match &settings.model.name {
-        Model::Off => return Finding::ok(PART, "switched off: search is lexical"),
-        Model::Folder(folder) if folder.is_dir() => {
-            return Finding::ok(PART, folder.display().to_string());
-        }
-        Model::Folder(folder) => {
-            let failure = Failure::new(format!("{} does not exist", folder.display()));
-            return Finding::fault(PART, &failure.with_hint("correct the setting model.name"));
-        }
-        Model::Named(name) => name,
-    };
-    match fetch::list(&settings.model.cache_dir) {
-        Err(error) => Finding::fault(PART, &Failure::from(error)),
-        Ok(models) => match models.into_iter().find(|it| it.name == *name) {
-            Some(found) if found.state == State::Changed => Finding::fault(
-                PART,
-                &Failure::new(format!("{name} changed after it was verified")).with_hint(
-                    "`ctl model verify` shows the changes, `ctl model pull` downloads it again",
-                ),
-            ),
-            Some(found) => Finding::ok(PART, format!("{name} in {}", found.folder.display())),
-            None => Finding::warning(
-                PART,
-                format!("{name} is not in the cache: search is lexical until the model has loaded"),
-                "`ctl model pull`, or start the service, which downloads it",
-            ),
-        },
-    }
 }
 
 /// The state according to the service. It may be another project's service: the store's own lock

@@ -63,6 +63,11 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
         _ => String::new(),
     };
     lines.push(("model", format!("{}: {}{dimensions}{fetched}", model.name, model.state.as_str())));
+    if let Some(reranker) = &status.reranker {
+        let problem = reranker.problem.as_ref().map_or(String::new(), |it| format!("; {it}"));
+        let state = reranker.state.as_str();
+        lines.push(("reranker", format!("{}: {state}{problem}", reranker.name)));
+    }
     lines.push((
         "index",
         format!(

