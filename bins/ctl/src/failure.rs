@@ -2,7 +2,10 @@
 
 use std::error::Error as StdError;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
+use indicatif::HumanBytes;
 use serde_json::{Map, Value, json};
 use waypost_api::{Problem, ProblemKind, client};
 
@@ -225,7 +228,9 @@ fn hint_for(kind: ProblemKind) -> Option<&'static str> {
         ProblemKind::NoModel => {
             "`ctl model pull` downloads a model; `--mode lexical` searches without one"
         }
-        ProblemKind::DiskFull => "free space on the service's disk, then try again",
+        ProblemKind::DiskFull => {
+            "free space on the service's disk, then try again; `ctl status` says how much is free"
+        }
         ProblemKind::WebPage | ProblemKind::NoContext => return None,
     })
 }
@@ -254,7 +259,14 @@ impl From<waypost_project::Error> for Failure {
                 failure.with_hint("`docs/settings.md` lists every setting and its valid values")
             }
             Error::Exposed { .. } => failure.with_code(exit::NOT_ALLOWED),
-            _ => failure,
+            Error::Io { path, source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                match of_other_user(path) {
+                    Some(hint) => failure.with_code(exit::NOT_ALLOWED).with_hint(hint),
+                    None => failure,
+                }
+            }
+            Error::Io { path, source, .. } if is_full(source) => failure.with_hint(of_full_disk(path, None)),
+            error => error.remedy().into_iter().fold(failure, Failure::with_hint),
         }
     }
 }
@@ -270,6 +282,37 @@ impl From<waypost_auth::Error> for Failure {
 
 /// The remedy for a service that runs and does not answer.
 pub(crate) const NO_ANSWER: &str = "the service is suspended, overloaded or waiting for its disk: look at its log and its process, or restart it";
+/// The remedy if a file, or the nearest folder that this user can see, belongs to another user.
+pub(crate) fn of_other_user(path: &Path) -> Option<String> {
+    let own = rustix::process::geteuid().as_raw();
+    let seen = |it: &Path| Some((it.to_owned(), it.symlink_metadata().ok()?.uid()));
+    let (path, uid) = path.ancestors().find_map(seen)?;
+    (uid != own && own != 0).then(|| {
+        format!(
+            "{} belongs to user {uid}: ask that user for a token and an address of the service, and pass them with --token-file and --url; or work in a project of your own (--project)",
+            path.display()
+        )
+    })
+}
+
+/// Whether a write failed because the disk is full.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// The remedy for a full disk, on which a file of about that many bytes was to be written. Small files
+/// have no number.
+pub(crate) fn of_full_disk(file: &Path, bytes: Option<u64>) -> String {
+    let there = file.ancestors().find(|it| it.is_dir()).unwrap_or(Path::new("."));
+    let free = waypost_log::free_bytes(there).map_or_else(
+        |_| String::new(),
+        |free| format!("{} are free on the disk of {}; ", HumanBytes(free), there.display()),
+    );
+    let needed =
+        bytes.map_or_else(|| "less than 1 MiB".to_owned(), |it| HumanBytes(it).to_string());
+    format!("the disk is full: {free}this needs {needed}")
+}
+
 const STOP: &str = "stop that process first";
 pub(crate) const REPAIR: &str = "`ctl doctor --repair` keeps every record with a valid checksum";
 pub(crate) const NEWER: &str = "use the release that wrote it, or a newer one";

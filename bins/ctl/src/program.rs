@@ -10,7 +10,7 @@ use waypost_project::{Flag, Origin, Project, Settings, Sources};
 
 use crate::cli::Global;
 use crate::exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, of_other_user};
 use crate::files;
 
 /// The project and the settings that a command runs with.
@@ -255,10 +255,11 @@ pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
         return Ok(None);
     }
     let file = waypost_auth::read_token_file(path).map_err(|error| {
+        let hint = of_other_user(path).unwrap_or_else(|| "pass another one with --token-file, or remove it: the next start of the service creates a new one".to_owned());
         Failure::of(&error)
             .while_doing(format!("cannot use the token file {}", path.display()))
             .with_code(exit::NOT_ALLOWED)
-            .with_hint("pass another one with --token-file, or remove it: the next start of the service creates a new one")
+            .with_hint(hint)
     })?;
     Ok(Some(file.secret.expose().to_owned()))
 }

@@ -5,7 +5,7 @@ mod hint;
 use std::env;
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::Context;
@@ -108,9 +108,13 @@ impl Arguments {
 }
 
 /// The reason why the service failed to start or ended, formatted as a log line.
-pub(crate) fn startup_error(error: &anyhow::Error, format: LogFormat) -> String {
+pub(crate) fn startup_error(
+    error: &anyhow::Error,
+    format: LogFormat,
+    data_dir: Option<&Path>,
+) -> String {
     let message = format!("{error:#}");
-    let hint = hint::hint(error);
+    let hint = hint::hint(error, data_dir);
     match format {
         LogFormat::Text => {
             let hint = hint.map_or_else(String::new, |it| format!("\nhint: {it}"));

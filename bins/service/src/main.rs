@@ -3,6 +3,7 @@
 mod cli;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -28,17 +29,22 @@ fn release_memory() {
 fn main() -> ExitCode {
     let arguments = cli::Arguments::parse();
     // As far as it is known before the settings are read.
-    let mut format = arguments.log_format();
-    let Err(error) = serve(arguments, &mut format) else { return ExitCode::SUCCESS };
+    let (mut format, mut data_dir) = (arguments.log_format(), None);
+    let Err(error) = serve(arguments, &mut format, &mut data_dir) else { return ExitCode::SUCCESS };
     // The log may not have started, and may be filtered: the reason is printed in any case.
-    let text = cli::startup_error(&error, format);
+    let text = cli::startup_error(&error, format, data_dir.as_deref());
     let written = writeln!(std::io::stderr(), "{text}");
     if written.is_err() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
-fn serve(arguments: cli::Arguments, format: &mut LogFormat) -> anyhow::Result<()> {
+fn serve(
+    arguments: cli::Arguments,
+    format: &mut LogFormat,
+    data_dir: &mut Option<PathBuf>,
+) -> anyhow::Result<()> {
     let (mut options, log) = arguments.resolve()?;
     *format = log.format;
+    *data_dir = Some(options.data_dir.clone());
     options.release_memory = release_memory;
     cli::start_log(&log)?;
     waypost_service::run(&options)

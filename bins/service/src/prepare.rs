@@ -19,7 +19,7 @@ pub(crate) fn prepare(options: &Options) -> anyhow::Result<()> {
         let (changed, mode) = (done.changed, format!("{mode:o}"));
         tracing::warn!(changed, first = %first.display(), mode, "files of the store were accessible to other users; fixed their mode");
     }
-    Ok(())
+    Ok(waypost_project::check_shape(dir)?)
 }
 
 /// Rejects a store and tokens that are tracked by git: `git pull` overwrites ignored files.

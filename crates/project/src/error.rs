@@ -141,6 +141,15 @@ pub enum Error {
         /// The limit.
         bytes_max: u64,
     },
+    /// Something is in the place of a file or folder of the store.
+    #[error("{0}")]
+    InTheWay(InTheWay),
+    /// The data folder is not a folder.
+    #[error("the data folder {} is not a folder", path.display())]
+    NotData {
+        /// Its path.
+        path: PathBuf,
+    },
     /// There is no folder at that path.
     #[error("{} is not a folder", path.display())]
     NotAFolder {
@@ -165,6 +174,52 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
+}
+
+impl Error {
+    /// What to do about what is in the place of the data folder, or of something in it.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::InTheWay(it) => Some(it.remedy()),
+            Self::NotData { .. } => Some(
+                "move it away, then put the data folder back, or run `ctl restore` with a backup; without either, the next start creates an empty store",
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// Something in the place of a file or folder of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InTheWay {
+    /// Its path.
+    pub path: PathBuf,
+    /// It is a folder, and a file belongs there; otherwise the other way around.
+    pub is_folder: bool,
+    /// What belongs there can be created again from the rest.
+    pub is_derived: bool,
+}
+
+impl InTheWay {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        if self.is_derived {
+            "`ctl doctor --repair` renames it to *.damaged, and the next start creates again what belongs there; nothing is lost"
+        } else {
+            "put back what belongs there if you have it; otherwise `ctl doctor --repair` renames this to *.damaged and says what is lost"
+        }
+    }
+}
+
+impl fmt::Display for InTheWay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.is_folder {
+            "is a folder, and a file belongs there"
+        } else {
+            "is not a folder, and a folder belongs there"
+        };
+        write!(f, "{} {what}", self.path.display())
+    }
 }
 
 /// The first of some names, which may contain any characters, and how many more there are.

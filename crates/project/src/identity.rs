@@ -65,6 +65,13 @@ impl Registry {
     }
 
     fn unregistered(&self, path: &Path, project: &Project) -> Error {
+        let id = read_id(path).ok().flatten();
+        let elsewhere = id.and_then(|id| self.elsewhere(&id, project));
+        if let Some(other) = elsewhere
+            && is_same_folder(path, &data_of(other)).unwrap_or(false)
+        {
+            return Error::SameData { path: path.to_owned(), project: other.clone() };
+        }
         Error::Unregistered { path: path.to_owned(), is_changed: self.id_of(project).is_some() }
     }
 
@@ -244,6 +251,9 @@ fn is_fresh(folder: &Path) -> Result<bool> {
     match fs::read_dir(folder) {
         Ok(mut entries) => Ok(entries.all(|it| it.is_ok_and(|it| it.file_name() == LOCK))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(Error::NotData { path: folder.to_owned() })
+        }
         Err(error) => Err(io_error("read", folder, error)),
     }
 }
@@ -254,6 +264,9 @@ fn read_id(data_dir: &Path) -> Result<Option<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io_error("read", data_dir, error)),
     };
+    if !folder.is_dir() {
+        return Err(Error::NotData { path: data_dir.to_owned() });
+    }
     let Some(bytes) = trusted::read_of_project(&folder, FILE, 1024)? else { return Ok(None) };
     let text = String::from_utf8(bytes).unwrap_or_default();
     let id = text.trim_end();

@@ -36,13 +36,14 @@ mod private;
 mod project;
 mod reference;
 mod settings;
+mod shape;
 mod state;
 mod trusted;
 mod value;
 
 pub use approvals::{Approval, Approvals, ApprovalsStamp, sha256};
 pub use cache::{Environment, models_dir, socket_path, state_dir, user_config_file};
-pub use error::{Error, PendingFile, PendingSetting, Result};
+pub use error::{Error, InTheWay, PendingFile, PendingSetting, Result};
 pub use identity::{
     Adopted, adopt_data, check_data, check_registry, claim_data, project_id, set_registry_aside,
 };
@@ -55,4 +56,5 @@ pub use settings::{
     Origin, RUN_PREFIXES, RUN_VARIABLES, RerankSettings, Row, Settings, Sources, TlsSettings,
     WatchMode,
 };
+pub use shape::{check_shape, in_the_way};
 pub use trusted::read_of_project;

@@ -139,7 +139,7 @@ pub fn tighten(dir: &Path, owners: Owners) -> Result<Tightened> {
         return Err(linked(dir));
     }
     if !metadata.is_dir() {
-        return Err(Error::NotAFolder { path: dir.to_owned() });
+        return Err(Error::NotData { path: dir.to_owned() });
     }
     owners.check(dir, &metadata, true)?;
     close(dir, &metadata, 0o700, &mut done)?;

@@ -177,12 +177,16 @@ impl Project {
         // Nobody else writes rules for git, whatever the umask.
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o644).open(&temporary)?;
-        file.write_all(rules)?;
-        file.sync_all()?;
-        fs::rename(&temporary, ignore)?;
-        #[cfg(unix)]
-        File::open(self.dir())?.sync_all()?;
-        Ok(())
+        let written = file
+            .write_all(rules)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| fs::rename(&temporary, ignore));
+        if written.is_err() {
+            // Ignored: the first error is the relevant one.
+            drop(fs::remove_file(&temporary));
+        }
+        written?;
+        File::open(self.dir())?.sync_all()
     }
 }
 

@@ -20,7 +20,7 @@ use self::draft::Draft;
 use super::show;
 use crate::cli::{BackupArgs, RestoreArgs};
 use crate::exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, is_full, of_full_disk};
 use crate::files;
 use crate::output::{Output, Unit};
 use crate::program::Program;
@@ -44,6 +44,14 @@ pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) 
     let mut out = Target { file: &mut draft.file, failed: None };
     let filled = fill(program, &mut out, &bar);
     filled.map_err(|failure| match out.failed {
+        Some(error) if is_full(&error) => {
+            let needed = of_full_disk(&file, bar.length().filter(|it| *it > 0));
+            let hint =
+                format!("{needed}: make room, or use another disk; what was written was removed");
+            Failure::of(&error)
+                .while_doing(format!("could not write {}", file.display()))
+                .with_hint(hint)
+        }
         Some(error) => cannot("write", &file, &error),
         None => failure,
     })?;
@@ -54,6 +62,9 @@ pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) 
     let summary = read_back(&draft.file, &bar)?;
     bar.finish_and_clear();
     draft.publish(&file)?;
+    if !program.names_address() {
+        tell_set_aside(&program.settings()?.data_dir, output);
+    }
     if output.is_json() {
         let name = file.to_string_lossy();
         let Summary { files, bytes, sha256 } = summary;
@@ -62,9 +73,6 @@ pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) 
     } else {
         output.line(&format!(
             "wrote {} in {} to {}, and verified it",
-    if !program.names_address() {
-        tell_set_aside(&program.settings()?.data_dir, output);
-    }
             HumanBytes(summary.bytes),
             show::count(summary.files, "file", "files"),
             file.display()
@@ -73,14 +81,6 @@ pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) 
     Ok(())
 }
 
-/// Writes the backup to standard output, without reading it back.
-fn to_stdout(program: &Program, bar: &ProgressBar, output: &mut Output) -> Result<()> {
-    if io::stdout().is_terminal() {
-        return Err(Failure::usage("cannot write a backup to a terminal")
-            .with_hint("pass a file or a folder, or redirect standard output"));
-    }
-    let written = fill(program, output.raw(), bar).and_then(|()| Ok(output.finish()?));
-    // A reader that disconnects early has no backup.
 /// Says which files of the data folder no backup contains although they may have data.
 fn tell_set_aside(data: &Path, output: &mut Output) {
     let own = ["", "memory", "events", "flows"];
@@ -99,6 +99,14 @@ fn tell_set_aside(data: &Path, output: &mut Output) {
     }
 }
 
+/// Writes the backup to standard output, without reading it back.
+fn to_stdout(program: &Program, bar: &ProgressBar, output: &mut Output) -> Result<()> {
+    if io::stdout().is_terminal() {
+        return Err(Failure::usage("cannot write a backup to a terminal")
+            .with_hint("pass a file or a folder, or redirect standard output"));
+    }
+    let written = fill(program, output.raw(), bar).and_then(|()| Ok(output.finish()?));
+    // A reader that disconnects early has no backup.
     written.map_err(|it| if it.code() == exit::DONE { it.with_code(exit::FAILED) } else { it })?;
     bar.finish_and_clear();
     output
@@ -130,10 +138,6 @@ fn already_exists(file: &Path) -> Failure {
 fn cannot(what: &str, file: &Path, error: &io::Error) -> Failure {
     let failure = Failure::of(error).while_doing(format!("could not {what} {}", file.display()));
     if is_full(error) { failure.with_hint(FULL) } else { failure }
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// The file of a backup, with the error of the write that failed.
@@ -183,6 +187,7 @@ fn from_folder(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Res
             .with_hint("pass the project with --project, or start its service"));
     }
     super::doctor::private(program, data)?;
+    waypost_project::check_shape(data)?;
     let _locks = lock(data)?;
     let witness = Witness::read(data).map_err(|it| Failure::of(&it))?;
     check_stores(data, &witness)

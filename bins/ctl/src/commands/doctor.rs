@@ -2,6 +2,7 @@
 
 mod approval;
 mod models;
+mod shape;
 mod stores;
 
 use std::collections::HashSet;
@@ -19,13 +20,17 @@ use waypost_mesh::Pairing;
 
 use super::show;
 use crate::cli::DoctorArgs;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, of_other_user};
 use crate::output::{Look, Output};
 use crate::program::Program;
 
 /// Free disk space, in bytes, below which `doctor` warns: enough for hours of writes, and for a
 /// compaction of a typical store.
 const FREE_BYTES_LOW: u64 = 512 << 20;
+/// The service refuses writes that would leave less.
+const FREE_BYTES_MIN: u64 = 64 << 20;
+/// Bytes that a start writes at most.
+const START_BYTES: u64 = 16 << 20;
 /// How long to wait for a sign of life of the service.
 const HEALTH_TIME_MAX: Duration = Duration::from_secs(5);
 
@@ -90,6 +95,10 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
             let newer = if is_safe { stores::newer(settings, repair) } else { Vec::new() };
             let is_safe = is_safe && newer.is_empty();
             findings.extend(newer);
+            let in_the_way =
+                if is_safe { shape::check(&settings.data_dir, repair) } else { Vec::new() };
+            let is_safe = is_safe && in_the_way.iter().all(|it| it.verdict != Verdict::Fault);
+            findings.extend(in_the_way);
             findings.push(token_file(&settings.token_file));
             if is_safe {
                 findings.push(tokens(&settings.tokens_file(), repair));
@@ -160,6 +169,13 @@ fn disk_space(data_dir: &Path) -> Option<Finding> {
     if free >= FREE_BYTES_LOW {
         return Some(Finding::ok(PART, detail));
     }
+    if free < FREE_BYTES_MIN {
+        let failure = Failure::new(format!("{detail}, and the service refuses writes")).with_hint(format!(
+            "make room for {} or more: a write is refused if it would leave less than {}, and a start needs up to {}",
+            HumanBytes(FREE_BYTES_MIN - free), HumanBytes(FREE_BYTES_MIN), HumanBytes(START_BYTES)
+        ));
+        return Some(Finding::fault(PART, &failure));
+    }
     let hint = "free disk space: the service refuses writes that would leave less than 64 MiB, and `ctl compact` needs space for the rewritten log";
     Some(Finding::warning(PART, detail, hint))
 }
@@ -176,7 +192,9 @@ fn token_file(path: &Path) -> Finding {
     }
     match waypost_auth::read_token_file(path) {
         Err(error) => {
-            let hint = "remove the file: the next start of the service creates a new token";
+            let hint = of_other_user(path).unwrap_or_else(|| {
+                "remove the file: the next start of the service creates a new token".to_owned()
+            });
             let failure = Failure::of(&error).with_hint(hint);
             Finding::fault(PART, &failure.while_doing(format!("cannot use {}", path.display())))
         }

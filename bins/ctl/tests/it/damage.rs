@@ -487,19 +487,24 @@ fn a_folder_in_place_of_a_file_of_a_log_is_set_aside() {
 }
 
 #[test]
-fn a_repair_does_not_succeed_if_the_service_would_refuse_to_start() {
+fn a_file_in_place_of_a_folder_is_set_aside_and_nothing_is_lost() {
     let made = project();
-    let vectors = data_of(made.path()).join("memory/vectors");
-    fs::remove_dir_all(&vectors).expect("a folder");
-    fs::write(&vectors, "").expect("a file");
+    let before = read(made.path()).expect("it opens");
+    let data = data_of(made.path());
+    for name in ["memory/vectors", "memory/state.aside", "events/state"] {
+        let path = data.join(name);
+        drop(fs::remove_dir_all(&path));
+        fs::write(&path, "mine").expect("a file");
+    }
     let arguments = ["--url", "http://127.0.0.1:9", "doctor", "--repair"];
-    let doctor = || ran(trusting(made.path(), &arguments).output().expect("the program starts"));
-    let told = doctor();
-    assert_eq!(told.code, 1, "{told:?}");
-    assert!(told.out.contains("not repaired: ") && told.out.contains("memory/vectors"), "{told:?}");
-    fs::remove_file(&vectors).expect("a file");
-    doctor().done();
-    read(made.path()).expect("it opens");
+    let told = ran(trusting(made.path(), &arguments).output().expect("the program starts")).done();
+    for name in ["memory/vectors", "memory/state.aside", "events/state"] {
+        assert!(told.contains(&format!("{name} is not a folder")), "{name}: {told}");
+        let aside = data.join(format!("{name}.damaged"));
+        assert_eq!(fs::read_to_string(aside).expect("it was set aside"), "mine");
+    }
+    let after = read(made.path()).expect("it opens");
+    check_left(&before, &after).unwrap_or_else(|it| panic!("{it}"));
 }
 
 fn differs(before: &Contents, after: &Contents) -> String {

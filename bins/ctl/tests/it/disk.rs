@@ -123,5 +123,36 @@ fn data_that_a_mount_shows_at_a_second_path_keep_their_id() {
         assert!(refused.err.contains(expected), "{refused:?}");
     }
     assert_eq!(id(), before);
+    // A start and a check do not advise what is refused.
+    let service = clone.service_command(&["--project", there]);
+    let checks = clone.ctl_command(&["--project", there, "doctor"]);
+    for command in [service, checks] {
+        let refused = behind(&script, &project, &command);
+        let said = format!("{}{}", refused.out, refused.err);
+        assert_eq!(refused.code, 1, "{said}");
+        for expected in [there, named.to_str().expect("a path"), "unmount"] {
+            assert!(said.contains(expected), "{said}");
+        }
+        assert!(!said.contains("`ctl allow --data` registers"), "{said}");
+    }
     assert!(clone.ctl(&["allow", "--data"]).done().contains("already registered"));
+}
+
+#[test]
+fn a_full_disk_is_told_with_numbers_and_no_unfinished_file_is_left() {
+    let clone = Clone::new();
+    let folder = clone.path(".waypost");
+    let (ran, left) = on_a_full_disk(0, &folder, &clone.ctl_command(&["allow", "--data"]));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    for expected in ["No space left on device", "0 B are free", "this needs less than 1 MiB"] {
+        assert!(ran.err.contains(expected), "{expected}: {ran:?}");
+    }
+    assert!(left.is_empty(), "{left:?}");
+
+    let script = "mount -t tmpfs -o size=32m,mode=700 tmpfs \"$1\"; shift; \"$@\"";
+    let checked = behind(script, &folder, &clone.ctl_command(&["doctor"]));
+    assert_eq!(checked.code, 1, "{checked:?}");
+    let fault = checked.out.lines().find(|it| it.starts_with("fault   disk"));
+    assert!(fault.is_some_and(|it| it.contains("32.00 MiB free")), "{checked:?}");
+    assert!(checked.out.contains("make room for 32.00 MiB or more"), "{checked:?}");
 }

@@ -13,6 +13,7 @@ mod flows;
 mod mesh;
 mod messages;
 mod near;
+mod operator;
 mod reference;
 mod refused;
 mod replaced;

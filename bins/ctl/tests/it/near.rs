@@ -5,7 +5,9 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -104,6 +106,36 @@ fn a_socket_of_another_user_gets_no_token() {
     let ran = run(folder.path(), &["status"]);
     assert_eq!(ran.code, 4, "{ran:?}");
     assert!(ran.err.contains("user 65534"), "{ran:?}");
+}
+
+#[test]
+fn in_a_project_of_another_user_the_advice_is_to_ask_that_user() {
+    let folder = project();
+    let token = folder.path().join(".waypost/token");
+    fs::write(&token, "x").expect("a file");
+    fs::set_permissions(&token, Permissions::from_mode(0o600)).expect("a mode");
+    // A place from which the other user can run the program.
+    let programs = TempDir::new().expect("a folder");
+    let program = programs.path().join("ctl");
+    fs::copy(env!("CARGO_BIN_EXE_ctl"), &program).expect("a copy");
+    for open in [folder.path(), &folder.path().join(".waypost"), programs.path()] {
+        fs::set_permissions(open, Permissions::from_mode(0o755)).expect("a mode");
+    }
+    for arguments in [&["status"][..], &["search", "x"], &["doctor"]] {
+        let mut command = Command::new(&program);
+        command.args(arguments).current_dir(folder.path()).env_clear().env("HOME", "/nonexistent");
+        match command.uid(NOBODY).gid(NOBODY).output() {
+            Ok(output) => {
+                let ran = crate::ctl::ran(output);
+                let said = format!("{}{}", ran.out, ran.err);
+                assert_ne!(ran.code, 0, "{said}");
+                assert!(said.contains("belongs to user 0: ask that user"), "{said}");
+                assert!(!said.contains("remove it") && !said.contains("remove the file"), "{said}");
+            }
+            // Only root can become another user.
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied),
+        }
+    }
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl Clone {
         command
     }
 
-    fn service_command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn service_command(&self, arguments: &[&str]) -> Command {
         let program = Path::new(env!("CARGO_BIN_EXE_ctl")).with_file_name("service");
         assert!(program.exists(), "build it first: cargo build --bin service");
         let mut command = self.command(&program);

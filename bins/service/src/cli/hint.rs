@@ -1,23 +1,44 @@
 //! Remedies for startup errors.
 
+use std::borrow::Cow;
 use std::error::Error as StdError;
+use std::path::Path;
+
+use indicatif::HumanBytes;
 
 const REPAIR: &str =
     "`ctl doctor` says what is damaged, and `ctl doctor --repair` keeps everything else";
 
-const FULL: &str = "the disk is full, and a start writes a few files: free some megabytes, then start the service again; nothing is lost";
+/// Bytes that a start writes at most: the first files of every store.
+const START_BYTES: u64 = 16 << 20;
 
-/// The remedy for the first cause that has one.
-pub(super) fn hint(error: &anyhow::Error) -> Option<&'static str> {
-    error.chain().find_map(of_cause)
+const SAME_DATA: &str = "start the service in the folder that the error names; if this path is to replace it, unmount or remove that one first, then run `ctl allow --data`";
+
+/// The remedy for the first cause that has one. `data_dir` is known once the settings could be read.
+pub(super) fn hint(error: &anyhow::Error, data_dir: Option<&Path>) -> Option<Cow<'static, str>> {
+    error.chain().find_map(|cause| {
+        if is_full(cause) {
+            return Some(of_full_disk(data_dir).into());
+        }
+        of_cause(cause).map(Cow::from)
+    })
+}
+
+fn of_full_disk(data_dir: Option<&Path>) -> String {
+    let there = data_dir.and_then(|dir| dir.ancestors().find(|it| it.exists()));
+    let free = there.and_then(|it| Some((it, waypost_log::free_bytes(it).ok()?)));
+    let found = free.map_or_else(String::new, |(dir, bytes)| {
+        format!("{} are free on the disk of {}; ", HumanBytes(bytes), dir.display())
+    });
+    format!(
+        "{found}a start needs up to {}, and the service accepts writes as long as 64 MiB stay free: make room, then start the service again; nothing is lost",
+        HumanBytes(START_BYTES)
+    )
 }
 
 fn of_cause(cause: &(dyn StdError + 'static)) -> Option<&'static str> {
     if let Some(error) = cause.downcast_ref() {
         return of_project(error);
-    }
-    if is_full(cause) {
-        return Some(FULL);
     }
     let is_damaged = if let Some(error) = cause.downcast_ref::<waypost_memory::Error>() {
         error.kind() == waypost_memory::ErrorKind::Damaged
@@ -49,6 +70,7 @@ fn of_project(error: &waypost_project::Error) -> Option<&'static str> {
         Error::Pending(_) => Some("look at the file and approve it: `ctl allow`"),
         Error::Unregistered { .. } => Some("`ctl allow --data` registers the data folder"),
         Error::Tracked { .. } => Some("afterwards, `ctl allow --data` registers the data folder"),
-        _ => None,
+        Error::SameData { .. } => Some(SAME_DATA),
+        error => error.remedy(),
     }
 }

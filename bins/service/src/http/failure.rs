@@ -267,7 +267,7 @@ fn full() -> Failure {
     tracing::error!("the disk is full: refusing writes until there is free space");
     Failure::new(
         StatusCode::INSUFFICIENT_STORAGE,
-        "the service's disk is full: nothing was stored, reads continue; free space and send the request again",
+        "the service's disk is full: nothing was stored, reads continue; free space until more than 64 MiB are free, then send the request again",
     )
     .of(ProblemKind::DiskFull)
 }

@@ -19,7 +19,7 @@ const FLOWS: &str = "flows";
 const CONTEXT: &str = "context";
 const REACHED: &str = "reached";
 
-const REBUILT: &str = "the next start of the service rebuilds it; nothing is lost";
+const REBUILT: &str = "it is derived from the rest: the next start of the service rebuilds it";
 const BY_HAND: &str =
     "move the file or folder that is named away, then run `ctl doctor --repair` again";
 const IMPORT: &str = "`ctl import EXPORT` adds missing memories; to use a backup, restore it into an empty project and export it there";
@@ -173,7 +173,7 @@ fn repair_memory(
         format!("kept {kept}; the next start rebuilds the index")
     };
     let mut findings = vec![Finding::ok(MEMORY, detail)];
-    findings.extend(repaired.set_aside.iter().map(|it| mended(MEMORY, it, IMPORT)));
+    findings.extend(mended(MEMORY, &repaired.set_aside, IMPORT));
     if let Some(record) = repaired.unnamed_after {
         let detail = format!(
             "the state of the store is unusable, so it is unknown which memories lost a text; changes, deletions and links after record {record} may be lost, and deleted memories may be back"
@@ -197,18 +197,29 @@ fn repair_memory(
     Ok((findings, repaired.reached))
 }
 
-/// The finding for one repaired place; `hint` is for lost records.
-fn mended(part: &'static str, it: &Mended, hint: &str) -> Finding {
+/// The findings for the repaired places of a store; `hint` is for lost records.
+fn mended<'a>(
+    part: &'static str,
+    places: &'a [Mended],
+    hint: &'a str,
+) -> impl Iterator<Item = Finding> + 'a {
     const KEPT: &str = "the damaged bytes are next to the log in *.damaged";
-    let Mended { what, is_loss, is_kept } = it;
-    let detail = if *is_loss { format!("lost: {what}") } else { format!("repaired: {what}") };
-    let hint = match (is_loss, is_kept) {
-        (true, true) => format!("{KEPT}; {hint}"),
-        (true, false) => hint.to_owned(),
-        (false, true) => format!("nothing is lost; {KEPT}"),
-        (false, false) => "nothing is lost".to_owned(),
-    };
-    Finding::warning(part, detail, hint)
+    // One cause may be in several findings: a folder in the place of a file, and the records of that file.
+    let is_any_loss = places.iter().any(|it| it.is_loss);
+    places.iter().map(move |Mended { what, is_loss, is_kept }| {
+        let detail = if *is_loss { format!("lost: {what}") } else { format!("repaired: {what}") };
+        let hint = match (is_loss, is_kept) {
+            (true, true) => format!("{KEPT}; {hint}"),
+            (true, false) => hint.to_owned(),
+            (false, true) if is_any_loss => KEPT.to_owned(),
+            (false, false) if is_any_loss => {
+                "records that are lost have lines of their own".to_owned()
+            }
+            (false, true) => format!("nothing is lost; {KEPT}"),
+            (false, false) => "nothing is lost".to_owned(),
+        };
+        Finding::warning(part, detail, hint)
+    })
 }
 
 fn check_memory(data_dir: &Path, known: Reached) -> waypost_memory::Result<(Vec<Finding>, bool)> {
@@ -277,7 +288,7 @@ fn repair_events(dir: &Path, known: u64) -> (Vec<Finding>, Option<u64>) {
     let kept = show::count(repaired.kept, "event", "events");
     let mut findings = vec![Finding::ok(EVENTS, format!("{kept} kept"))];
     let hint = "a backup may still have the events";
-    findings.extend(repaired.set_aside.iter().map(|it| mended(EVENTS, it, hint)));
+    findings.extend(mended(EVENTS, &repaired.set_aside, hint));
     (findings, Some(repaired.last))
 }
 
@@ -291,7 +302,7 @@ fn repair_flows(dir: &Path, witness: &mut Witness, last_event: u64) -> Vec<Findi
     let kept = show::count(repaired.kept, "record", "records");
     let mut findings = vec![Finding::ok(FLOWS, format!("{kept} kept"))];
     let hint = "a pause of a flow may be lost: `ctl flows list`";
-    findings.extend(repaired.set_aside.iter().map(|it| mended(FLOWS, it, hint)));
+    findings.extend(mended(FLOWS, &repaired.set_aside, hint));
     findings.extend(repaired.dead.into_iter().map(|it| {
         Finding::warning(
             FLOWS,
