@@ -15,7 +15,7 @@ const DOUBT: Duration = Duration::from_secs(24 * 60 * 60);
 /// use std::time::Duration;
 /// use waypost_time::{SkipDetector, Timestamp};
 ///
-/// let hours = |count| Duration::from_secs(count * 3600);
+/// let hours = |count: u64| Duration::from_secs(count * 3600);
 /// let mut detector = SkipDetector::since(Timestamp::EPOCH);
 /// let mut believes = |after| detector.believes(Timestamp::EPOCH.saturating_add(after), hours(48), || None);
 /// assert!(believes(hours(47)));
