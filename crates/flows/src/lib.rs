@@ -144,6 +144,7 @@ pub use engine::{Commit, Compaction, Engine, Error, Failure, Files, FlowStatus, 
 pub use explain::{Plan, PlannedStep, Why, plan};
 pub use loader::{
     Approvable, ApprovalError, Approvals, FILES_MAX, FileStatus, Loaded, Loader, Problem, Watch,
+    check_commands,
 };
 pub use machine::{DEPTH_MAX, INTERRUPTIONS_MAX, OPENINGS_MAX};
 pub use options::Options;

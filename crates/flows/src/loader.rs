@@ -175,6 +175,22 @@ enum Found {
     Problem(Problem, Option<ContentHash>),
 }
 
+/// Checks that each command of a file says literally which programs it runs. Of the variables of the
+/// environment, only those in [`INHERITED`] count. Files that the commands name are not looked for.
+///
+/// # Errors
+/// The first command that does not, with its position.
+pub fn check_commands(
+    file: &FlowFile,
+    variables: impl IntoIterator<Item = (String, String)>,
+) -> Result<(), InvalidFile> {
+    programs::check_commands(file, &inherited(variables))
+}
+
+fn inherited(variables: impl IntoIterator<Item = (String, String)>) -> Vec<(String, String)> {
+    variables.into_iter().filter(|(it, _)| INHERITED.contains(&it.as_str())).collect()
+}
+
 impl Loader {
     /// A loader for the flow files in `folder`, which is in `project`. Without approvals every
     /// content is in force immediately.
@@ -200,8 +216,7 @@ impl Loader {
         mut self,
         variables: impl IntoIterator<Item = (String, String)>,
     ) -> Self {
-        let inherited = variables.into_iter().filter(|(it, _)| INHERITED.contains(&it.as_str()));
-        self.inherited = inherited.collect();
+        self.inherited = inherited(variables);
         self
     }
 
@@ -293,6 +308,8 @@ impl Loader {
         let place = Place { project: &self.project, inherited: &self.inherited };
         let (programs, mut looked) = (&mut self.programs, Looked::default());
         let found = programs::hashes(place, flow, actions, programs, &mut looked)?;
+        programs::check_action(flow, action, &self.inherited)
+            .map_err(|it| Problem::Untrusted(format!("the flow {}: {it}", flow.name)))?;
         approved(approvals.as_ref(), found.iter())
     }
 
@@ -338,6 +355,7 @@ impl Loader {
                 }
             }
         }
+        programs::check_commands(file, &self.inherited).map_err(Problem::Invalid)?;
         Ok(parts)
     }
 
@@ -355,6 +373,8 @@ impl Loader {
             let (actions, programs) = (flow.actions.iter(), &mut self.programs);
             found.extend(programs::hashes(place, flow, actions, programs, looked)?);
         }
+        // What is wrong with a known path comes first.
+        programs::check_commands(file, &self.inherited).map_err(Problem::Invalid)?;
         let Some(approvals) = &self.approvals else { return Ok(()) };
         let own = (self.named(&file.name), file.hash.clone());
         approved(approvals.as_ref(), std::iter::once((&own.0, &own.1)).chain(&found))

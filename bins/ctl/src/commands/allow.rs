@@ -160,9 +160,13 @@ fn allow(
 /// The flow files. Programs are looked for as a service does that was started from here.
 pub(super) fn loader(program: &Program) -> Loader {
     let project = program.project();
+    Loader::new(project.root(), &project.flows_dir(), None).with_environment(environment())
+}
+
+/// The variables of the environment that are text.
+pub(super) fn environment() -> impl Iterator<Item = (String, String)> {
     let text = |it: OsString| it.into_string().ok();
-    let variables = env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
-    Loader::new(project.root(), &project.flows_dir(), None).with_environment(variables)
+    env::vars_os().filter_map(move |(name, value)| Some((text(name)?, text(value)?)))
 }
 
 /// The project's `config.yaml`, the flow files, and the programs that they name.

@@ -1,5 +1,7 @@
 //! `token`: uses the service, or, if none is running, the token file.
 
+use std::time::Duration;
+
 use serde_json::json;
 use waypost_api::client;
 use waypost_api::{NewTokenRequest, Scope, TokenCreated, TokenInfo, Vocabulary};
@@ -13,6 +15,9 @@ use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
 use crate::program::Program;
 use crate::span;
+
+/// How long to wait for a service that may hang.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(3);
 
 pub(super) fn run(program: &Program, command: TokenCommand, output: &mut Output) -> Result<()> {
     match command {
@@ -30,7 +35,7 @@ fn either<T>(
     ask: impl FnOnce(&client::Client) -> client::Result<T>,
     alone: impl FnOnce(&TokenStore) -> Result<T>,
 ) -> Result<T> {
-    match ask(&program.client()?) {
+    match ask(&program.client()?.with_answer_time_max(ANSWER_TIME_MAX)) {
         Err(error @ (client::Error::NotReachable { .. } | client::Error::NoAnswer { .. })) => {
             let file = program.tokens_file()?;
             if !file.exists() {

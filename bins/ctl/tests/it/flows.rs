@@ -62,6 +62,12 @@ fn a_flow_file_is_checked_without_a_service() {
     );
     let piped = run_with_input(folder.path(), &["flows", "check", "-"], EMITS.as_bytes());
     assert_eq!(piped.done(), "-: passes-on\n");
+    let computed = "flows:\n  - name: a\n    trigger: { pattern: 'a:*' }\n    actions:\n      - type: command\n        command: $TOOL now\n";
+    fs::write(folder.path().join("computed.yaml"), computed).expect("a file");
+    let computed = run(folder.path(), &["flows", "check", "computed.yaml"]);
+    assert_eq!(computed.code, 1, "{computed:?}");
+    assert!(computed.out.starts_with("computed.yaml:6:18: "), "{}", computed.out);
+    assert!(computed.out.contains("name the program literally"), "{}", computed.out);
 }
 
 #[test]

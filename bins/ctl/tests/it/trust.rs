@@ -181,6 +181,9 @@ fn an_approval_next_to_a_service_that_hangs_is_stored_with_a_warning() {
     assert!(checked.out.contains("did not answer in time"), "{checked:?}");
     let listed = clone.ctl(&["--json", "allow", "--list"]).json();
     assert_eq!(listed.as_array().map(Vec::len), Some(3), "{listed}");
+    let tokens = clone.ctl(&["token", "list"]);
+    assert_eq!(tokens.code, 0, "{tokens:?}");
+    assert!(tokens.err.contains("no service responds; using "), "{tokens:?}");
 }
 
 #[test]

@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -12,6 +15,9 @@ use waypost_service::Approval;
 use crate::program::Program;
 use crate::service::{Service, send};
 use crate::wait::until;
+
+/// How long a test waits for an event.
+const EVENT_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A project with that flow file.
 pub(crate) fn project(yaml: &str) -> TempDir {
@@ -47,15 +53,20 @@ impl Service {
     /// Waits for the first event of this type after `after`, and returns its data.
     pub(crate) fn told(&self, kind: &str, after: u64) -> waypost_api::Event {
         let client = Client::new(&format!("http://{}", self.address), Some(&self.token));
+        let client = client.expect("a client");
         let asked = StreamRequest { pattern: Some(kind.to_owned()), after: Some(after) };
-        let mut found = None;
-        let followed = client.expect("a client").follow_events(&asked, &mut |it| {
-            let Told::Event(event) = it else { panic!("{it:?}") };
-            found = Some(event);
-            Ok(false)
+        let (sender, receiver) = mpsc::channel();
+        // It ends with its event, or with the test.
+        thread::spawn(move || {
+            client.follow_events(&asked, &mut |it| {
+                drop(sender.send(it));
+                Ok(false)
+            })
         });
-        followed.expect("a stream");
-        found.expect("an event")
+        match receiver.recv_timeout(EVENT_TIME_MAX) {
+            Ok(Told::Event(event)) => event,
+            other => panic!("no event {kind} after {after}: {other:?}"),
+        }
     }
 }
 

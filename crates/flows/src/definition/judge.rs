@@ -33,26 +33,43 @@ pub(super) fn measure(flows: &[Flow]) -> Result<(), Wrong> {
     for (idx, flow) in flows.iter().enumerate() {
         let of_flow = bytes_of(&flow.env);
         for (number, action) in flow.actions.iter().enumerate() {
-            let (field, of_action) = if let Kind::Command(it) = &action.kind {
-                (vec![Step::Key("command")], it.as_str().len())
-            } else if let Kind::Exec(it) = &action.kind {
-                (vec![Step::Key("exec"), Step::Index(0)], it.bytes())
-            } else {
-                continue;
+            let of_action = match &action.kind {
+                Kind::Command(it) => it.as_str().len(),
+                Kind::Exec(it) => it.bytes(),
+                _ => continue,
             };
             bytes += of_action + of_flow + bytes_of(&action.env);
             if bytes > COMMANDS_BYTES_MAX {
                 let message = format!(
                     "the commands of the file, each with its variables, exceed {COMMANDS_BYTES_MAX} bytes here; put long commands into scripts of the project, or flows into another file"
                 );
-                let mut path = vec![Step::Key("flows"), Step::Index(idx)];
-                path.extend([Step::Key("actions"), Step::Index(number)]);
-                path.extend(field);
+                let path = command_path((idx, number), &action.kind);
                 return Err(Wrong { path, message });
             }
         }
     }
     Ok(())
+}
+
+/// The path of an action's command or program; `at` are the indexes of the flow and the action.
+fn command_path(at: (usize, usize), kind: &Kind) -> Vec<Step> {
+    let mut path = vec![Step::Key("flows"), Step::Index(at.0)];
+    path.extend([Step::Key("actions"), Step::Index(at.1)]);
+    match kind {
+        Kind::Exec(_) => path.extend([Step::Key("exec"), Step::Index(0)]),
+        _ => path.push(Step::Key("command")),
+    }
+    path
+}
+
+/// An error of a command; `at` are the indexes of the flow and the action.
+pub(crate) fn invalid_command(
+    text: &str,
+    at: (usize, usize),
+    kind: &Kind,
+    message: String,
+) -> InvalidFile {
+    located(text, &Wrong { path: command_path(at, kind), message })
 }
 
 /// Checks the actions of a flow, and replaces their commands by checked ones.

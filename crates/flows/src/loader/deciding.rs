@@ -1,6 +1,9 @@
 //! Checks that a command says literally which programs it runs: a name that the shell computes could
 //! be that of a file that nobody approved.
 
+mod arithmetic;
+mod known;
+mod options;
 mod programs;
 mod words;
 
@@ -8,12 +11,14 @@ use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
+use self::arithmetic::{calculated, with_numbers};
+use self::known::{is_plain_reference, name_of};
+use self::options::{MARKERS, SHELLS};
 use self::words::{Shown, words_of};
 use super::split::with_folder;
 use super::values::Values;
-use crate::INHERITED;
 use crate::command::literals::is_resolving;
-use crate::command::pieces::{Piece, expands, pieces};
+use crate::command::pieces::{expands, pieces};
 use crate::command::programs::base;
 use crate::command::tree::{TOO_NESTED, children, parsed};
 
@@ -184,9 +189,8 @@ impl<'a> Check<'a> {
             });
         let Some(command) = command.filter(|it| it.kind() == "command") else { return Ok(()) };
         let words = words_of(command, text);
-        let is_shell = words
-            .iter()
-            .any(|it| it.plain().is_some_and(|it| programs::SHELLS.contains(&base(&it))));
+        let is_shell =
+            words.iter().any(|it| it.plain().is_some_and(|it| SHELLS.contains(&base(&it))));
         if !is_shell {
             return Ok(());
         }
@@ -205,13 +209,6 @@ impl<'a> Check<'a> {
         }
         // The outer shell expands its variables, as in double quotes.
         self.run_code(&Shown::new(&format!("\"{}\"", input.replace('"', "\\\""))))
-    }
-
-    /// Checks arithmetic, in which the shell first expands variables.
-    fn arithmetic(&self, text: &str) -> Result<(), String> {
-        calculated(text, true)?;
-        let all = self.values.expanded(text, VALUES_MAX, &mut BYTES_MIN.clone());
-        all.into_iter().flatten().try_for_each(|it| calculated(&it, false))
     }
 
     /// Learns the value of a variable. An array has several.
@@ -246,107 +243,6 @@ impl<'a> Check<'a> {
         Err(format!(
             "{shown} is in a command that cannot be parsed, so which programs it runs is not known; put the command into a script of the project"
         ))
-    }
-
-    /// The values of a word that decides what runs.
-    fn decided(&mut self, word: &Shown) -> Result<Vec<String>, String> {
-        let values = self.values_of(word).map_err(|what| {
-            format!("{} is {what}, where it decides which program runs; {INSTEAD}", word.quoted())
-        })?;
-        self.spend(values.iter().map(String::len).sum())?;
-        Ok(values)
-    }
-
-    /// What a word becomes; an error says why that is not known.
-    fn values_of(&self, word: &Shown) -> Result<Vec<String>, &'static str> {
-        match self.all_values_of(word) {
-            Err(_) if self.is_first => Ok(vec![word.text()]),
-            values => values,
-        }
-    }
-
-    fn all_values_of(&self, word: &Shown) -> Result<Vec<String>, &'static str> {
-        if let Some(what) = expands(&word.pieces) {
-            return Err(what);
-        }
-        let mut values = vec![String::new()];
-        let mut literal = String::new();
-        let mut budget = BYTES_MIN;
-        for piece in &word.pieces {
-            let next = match piece {
-                Piece::Char(it, _) => self.choices_of(*it).map(<[String]>::to_vec),
-                Piece::Computed(what) => return Err(what),
-                Piece::Variable(text, is_quoted) => {
-                    let next = self.referred(text, &mut budget)?;
-                    if !is_quoted && next.iter().any(|it| it.contains(['*', '?', '['])) {
-                        return Err("a pattern");
-                    }
-                    Some(next)
-                }
-            };
-            if let (None, Piece::Char(it, _)) = (&next, piece) {
-                literal.push(*it);
-                continue;
-            }
-            let next = next.unwrap_or_default();
-            let pairs = values.iter().flat_map(|it| next.iter().map(move |end| (it, end)));
-            let joined = pairs.map(|(it, end)| format!("{it}{literal}{end}"));
-            values = joined.take(VALUES_MAX + 1).collect();
-            literal.clear();
-            if values.len() > VALUES_MAX
-                || values.iter().map(String::len).sum::<usize>() > BYTES_MIN
-            {
-                return Err("a word with too many values");
-            }
-        }
-        for value in &mut values {
-            value.push_str(&literal);
-        }
-        let is_in_hole = |it: &String| {
-            let hole = self.hole.as_ref().filter(|_| !it.starts_with('-'));
-            hole.is_some_and(|hole| it.contains(hole))
-        };
-        if values.iter().any(is_in_hole) {
-            return Err("a name that is inserted when the command runs");
-        }
-        Ok(values)
-    }
-
-    /// The values of a placeholder.
-    fn choices_of(&self, mark: char) -> Option<&[String]> {
-        let number = (mark as u32).checked_sub(CHOICE)?;
-        self.choices.get(number as usize).copied()
-    }
-
-    /// The values of a variable, if the flow gives them literally.
-    fn referred(&self, text: &str, budget: &mut usize) -> Result<Vec<String>, &'static str> {
-        const UNKNOWN: &str = "a variable whose value the flow does not give literally";
-
-        let name = name_of(text);
-        if INHERITED.contains(&name) && text.len() <= name.len() + 3 {
-            let known = self.values.expanded(text, VALUES_MAX, budget);
-            return Ok(known.unwrap_or_default().into_iter().collect());
-        }
-        if !is_plain_reference(text) || self.is_computed(text, 0) {
-            return Err(UNKNOWN);
-        }
-        let mut known = self.values.expanded(text, VALUES_MAX, budget).ok_or(UNKNOWN)?;
-        known.remove(text);
-        let is_known = !known.is_empty() && known.iter().all(|it| !it.contains(['$', '`']));
-        if is_known { Ok(known.into_iter().collect()) } else { Err(UNKNOWN) }
-    }
-
-    /// Whether a reference, or a value of its variable, refers to a computed one.
-    fn is_computed(&self, text: &str, depth: usize) -> bool {
-        let mut names = text.match_indices('$').map(|(at, _)| name_of(&text[at..]));
-        names.any(|name| {
-            self.computed.contains(name)
-                || (depth < DEPTH_MAX
-                    && self
-                        .values
-                        .of(name)
-                        .any(|it| it.contains('$') && self.is_computed(it, depth + 1)))
-        })
     }
 
     /// Notes a folder that the command goes to.
@@ -419,7 +315,7 @@ impl<'a> Check<'a> {
             )
         })?;
         let name = name.strip_suffix('+').unwrap_or(&name);
-        if is_resolving(name) && (word.sets() || !programs::MARKERS.contains(&program)) {
+        if is_resolving(name) && (word.sets() || !MARKERS.contains(&program)) {
             return Err(format!(
                 "{} sets {name}, which changes the programs that it runs; do not set it, and name each program by its path",
                 word.quoted()
@@ -434,74 +330,4 @@ impl<'a> Check<'a> {
             None => Ok(()),
         }
     }
-}
-
-/// The text with a number in place of each value in plain arithmetic: the grammar does not know the
-/// characters that represent values there.
-fn with_numbers(text: &str) -> String {
-    let is_value = |it: char| (CHOICE..=ANY as u32).contains(&(it as u32));
-    // No quote, and nothing that ends a command.
-    let is_plain =
-        |it: char| it.is_ascii_alphanumeric() || " _$+-*/%<>=!^~?:,".contains(it) || is_value(it);
-    let mut replaced = String::with_capacity(text.len());
-    let mut left = text;
-    while let Some((before, rest)) = left.split_once("$((") {
-        let Some((inside, after)) = rest.split_once("))") else { break };
-        replaced.push_str(before);
-        replaced.push_str("$((");
-        if inside.chars().all(is_plain) && !before.ends_with('\\') {
-            replaced.extend(inside.chars().map(|it| if is_value(it) { '1' } else { it }));
-            replaced.push_str("))");
-            left = after;
-        } else {
-            left = rest;
-        }
-    }
-    replaced.push_str(left);
-    replaced
-}
-
-/// Rejects a text that sets a variable when it is evaluated as arithmetic, if that could change which
-/// program a name stands for.
-fn calculated(text: &str, is_arithmetic: bool) -> Result<(), String> {
-    let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_';
-    for (at, _) in text.match_indices('=') {
-        if text[at + 1..].starts_with('=') || text[..at].ends_with(['=', '!', '<', '>']) {
-            continue;
-        }
-        let before = text[..at].trim_end_matches(|it: char| "+-*/%&|^ ".contains(it));
-        let name = before.rsplit(|it| !is_part(it)).next().unwrap_or_default();
-        let around = &before[..before.len() - name.len()];
-        if is_arithmetic && around.ends_with(['$', '}', ')']) {
-            return Err(format!(
-                "{} sets a variable whose name the shell computes; write its name",
-                Shown::new(text).quoted()
-            ));
-        }
-        if is_resolving(name) {
-            return Err(format!(
-                "{} sets {name}, which changes the programs that it runs; do not set it, and name each program by its path",
-                Shown::new(text).quoted()
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// The name of the variable at the beginning of a reference.
-fn name_of(text: &str) -> &str {
-    let name = text.trim_start_matches(['$', '{']);
-    let end = name.find(|it: char| !it.is_ascii_alphanumeric() && it != '_');
-    &name[..end.unwrap_or(name.len())]
-}
-
-/// Whether a reference stands for a value, or for what it says itself: `$x`, `${x:-a}`.
-fn is_plain_reference(text: &str) -> bool {
-    let name = name_of(text);
-    let Some(rest) = text.strip_prefix("${") else { return true };
-    let Some(rest) = rest.strip_prefix(name) else { return false };
-    let operator = rest.strip_prefix(':').unwrap_or(rest);
-    operator.starts_with(['}', '-', '=', '+'])
-        && !rest.contains(['\'', '"', '\\', '`', '*', '?', '['])
-        && !rest.contains("$(")
 }

@@ -20,8 +20,11 @@ use super::values::Values;
 use crate::command::literals::is_resolving;
 use crate::command::programs::runs_files;
 use crate::command::tree::TOO_NESTED;
+use crate::definition::invalid_command;
 use crate::template::placeholders;
-use crate::{Action, ContentHash, DataType, DataTypes, Flow, Folder, Kind};
+use crate::{
+    Action, ContentHash, DataType, DataTypes, Flow, FlowFile, Folder, InvalidFile, Kind, Template,
+};
 
 /// The most bytes of a program that are read.
 const BYTES_MAX: u64 = 64 << 20;
@@ -127,11 +130,11 @@ fn paths<'a>(
     let mut follow = Follow { project: &project, looked };
     let mut found = BTreeMap::new();
     for action in actions {
-        let env: Vec<&(String, String)> = flow.env.0.iter().chain(&action.env.0).collect();
-        if let Some((name, _)) = env.iter().find(|(name, _)| is_resolving(name)) {
+        let mut env = flow.env.0.iter().chain(&action.env.0);
+        if let Some((name, _)) = env.find(|(name, _)| is_resolving(name)) {
             return Err(changes_programs(&format!("env sets {name}")));
         }
-        let (words, checked) = words(flow, action, &env, place.inherited)?;
+        let words = words(flow, action, place.inherited)?;
         let folder = action.cwd.as_ref().or(flow.cwd.as_ref()).map_or(".", Folder::as_str);
         let Some(folder) = follow.path(&project, folder, |_| {})? else { continue };
         let runs = words.iter().any(|it| runs_files(it));
@@ -162,8 +165,6 @@ fn paths<'a>(
                 }
             }
         }
-        // What is wrong with a path that is known comes first.
-        checked?;
     }
     // Whoever can write to a folder above a program can replace it.
     for path in found.values() {
@@ -253,46 +254,68 @@ fn is_program(path: &Path) -> bool {
     ENDINGS.contains(&ending.to_ascii_lowercase().as_str()) || is_executable() || begins()
 }
 
+/// Checks that each command of a file says literally which programs it runs, as far as the file and
+/// these inherited variables decide it.
+///
+/// # Errors
+/// The first command that does not, with its position.
+pub(super) fn check_commands(
+    file: &FlowFile,
+    inherited: &[(String, String)],
+) -> Result<(), InvalidFile> {
+    for (idx, flow) in file.flows().enumerate() {
+        for (number, action) in flow.actions.iter().enumerate() {
+            check_action(flow, action, inherited)
+                .map_err(|it| invalid_command(&file.text, (idx, number), &action.kind, it))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that an action says literally which programs it runs.
+pub(super) fn check_action(
+    flow: &Flow,
+    action: &Action,
+    inherited: &[(String, String)],
+) -> Result<(), String> {
+    let types = &flow.trigger.data;
+    let mut found = Found::of(flow, action, inherited).map_err(|it| it.to_string())?;
+    match &action.kind {
+        Kind::Command(it) => {
+            let text = marked(it.as_str(), types, &mut found.choices);
+            check_command(&text, found.values, &found.choices)
+        }
+        Kind::Exec(it) => {
+            let words = once(it.program.as_str()).chain(it.arguments.iter().map(Template::as_str));
+            let words: Vec<String> =
+                words.map(|it| marked(it, types, &mut found.choices)).collect();
+            check_words(&words, found.values, &found.choices)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Every word of an action and of its variables' values that may name a file, with each variable's
 /// and each `one of`'s values substituted.
 fn words(
     flow: &Flow,
     action: &Action,
-    env: &[&(String, String)],
     inherited: &[(String, String)],
-) -> Result<(Vec<String>, Result<(), Problem>), Problem> {
+) -> Result<Vec<String>, Problem> {
     let types = &flow.trigger.data;
-    let mut found = Found::default();
-    for folder in ["PWD", "OLDPWD"] {
-        found.values.set(folder, ".");
-    }
-    for (name, value) in inherited {
-        found.values.set(name, value);
-    }
-    if action.kind.runs_program() {
-        for (name, value) in env {
-            found.add_variable(name, value)?;
-        }
-    }
-    let given = found.values.clone();
-    let checked = match &action.kind {
-        Kind::Command(it) => {
-            let text = found.add_command(it.as_str(), types, "a command")?;
-            check_command(&text, given, &found.choices)
-        }
+    let mut found = Found::of(flow, action, inherited)?;
+    match &action.kind {
+        Kind::Command(it) => found.add_command(it.as_str(), types, "a command")?,
         Kind::Exec(it) => {
-            let mut all = vec![found.add(&it.program, types)];
-            let runs_files = runs_files(&it.program);
+            found.add(&it.program, types);
+            let setter = if runs_files(&it.program) { "a command" } else { "" };
             for argument in &it.arguments {
-                let setter = if runs_files { "a command" } else { "" };
-                all.push(found.add_command(argument.as_str(), types, setter)?);
+                found.add_command(argument.as_str(), types, setter)?;
             }
-            check_words(&all, given, &found.choices)
         }
-        _ => Ok(()),
-    };
-    let checked = checked.map_err(|it| Problem::Untrusted(format!("the flow {}: {it}", flow.name)));
-    Ok((found.substituted()?, checked))
+        _ => {}
+    }
+    found.substituted()
 }
 
 /// The words found so far, with the values of variables and placeholders in them.
@@ -305,6 +328,23 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
+    /// With the variables that an action gets.
+    fn of(flow: &Flow, action: &Action, inherited: &[(String, String)]) -> Result<Self, Problem> {
+        let mut found = Self::default();
+        for folder in ["PWD", "OLDPWD"] {
+            found.values.set(folder, ".");
+        }
+        for (name, value) in inherited {
+            found.values.set(name, value);
+        }
+        if action.kind.runs_program() {
+            for (name, value) in flow.env.0.iter().chain(&action.env.0) {
+                found.add_variable(name, value)?;
+            }
+        }
+        Ok(found)
+    }
+
     fn add(&mut self, text: &str, types: &'a DataTypes) -> String {
         let marked = marked(text, types, &mut self.choices);
         self.words.insert(marked.clone());
@@ -318,10 +358,9 @@ impl<'a> Found<'a> {
         text: &str,
         types: &'a DataTypes,
         setter: &str,
-    ) -> Result<String, Problem> {
+    ) -> Result<(), Problem> {
         let marked = self.add(text, types);
-        self.add_split(&marked, setter)?;
-        Ok(marked)
+        self.add_split(&marked, setter)
     }
 
     /// Adds a variable of `env:`. A program may take its value for a command, or for a list.

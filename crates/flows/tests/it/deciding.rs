@@ -121,7 +121,7 @@ fn a_name_that_the_shell_computes_is_rejected() {
         "pushd {lab,a}; . ./x.sh",
     ] {
         let problem = problem_of(&command(text)).unwrap_or_default();
-        if !problem.starts_with("the flow acts: ") {
+        if !problem.starts_with("2:164: flows[0].actions[0].command: ") {
             wrong.push((text, problem));
         }
     }
@@ -129,7 +129,7 @@ fn a_name_that_the_shell_computes_is_rejected() {
     let exec = serde_json::json!({ "type": "exec", "exec": ["sh", "-c", "./{x,y}.sh"] });
     assert_eq!(
         problem_of(&exec).unwrap(),
-        "the flow acts: \"./{x,y}.sh\" is a brace expansion, where it decides which program runs; name the program literally, or put the command into a script of the project"
+        "2:162: flows[0].actions[0].exec[0]: \"./{x,y}.sh\" is a brace expansion, where it decides which program runs; name the program literally, or put the command into a script of the project"
     );
 }
 

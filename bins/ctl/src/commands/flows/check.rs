@@ -5,8 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use waypost_flows::{FILE_BYTES_MAX, FlowFile, FlowSet};
+use waypost_flows::{FILE_BYTES_MAX, FlowFile, FlowSet, check_commands};
 
+use super::super::allow::environment;
 use crate::cli::FlowsCheckArgs;
 use crate::failure::{Failure, Result};
 use crate::files;
@@ -35,7 +36,8 @@ pub(super) fn check(program: &Program, args: &FlowsCheckArgs, output: &mut Outpu
     let (mut checked, mut read) = (Vec::new(), Vec::new());
     for path in &files {
         let name = path.display().to_string();
-        match FlowFile::new(&name, &text_of(path)?) {
+        let file = FlowFile::new(&name, &text_of(path)?);
+        match file.and_then(|it| check_commands(&it, environment()).map(|()| it)) {
             Ok(file) => {
                 let flows = file.flows().map(|it| it.name.to_string()).collect();
                 checked.push(Checked { file: name, flows, problem: None });

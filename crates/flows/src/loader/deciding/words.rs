@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
+use super::known::is_plain_reference;
 use crate::command::pieces::{Piece, expands, pieces};
 use crate::command::tree::children;
 
@@ -110,7 +111,7 @@ impl Shown {
     pub(super) fn value(&self) -> Option<String> {
         let parts = self.pieces.iter().map(|it| match it {
             Piece::Char(it, _) => Some(it.to_string()),
-            Piece::Variable(text, _) if super::is_plain_reference(text) => Some(text.clone()),
+            Piece::Variable(text, _) if is_plain_reference(text) => Some(text.clone()),
             Piece::Variable(..) | Piece::Computed(_) => None,
         });
         parts.collect()
