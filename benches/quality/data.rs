@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use waypost_memory::Timestamp;
 
 /// A document of a collection.
 #[derive(Debug, Clone, Deserialize)]
@@ -23,6 +24,12 @@ pub(crate) struct Document {
 }
 
 impl Document {
+    /// When it was written.
+    pub(crate) fn time(&self) -> Option<Timestamp> {
+        let time = self.timestamp.as_deref()?;
+        time.parse().or_else(|_| format!("{time}Z").parse()).ok()
+    }
+
     /// The conversation and the number of the session in it.
     pub(crate) fn session_name(&self) -> Option<String> {
         self.session.map(|number| format!("{}/{number}", self.conversation))
@@ -81,6 +88,12 @@ impl Collection {
     /// The first words of the documents' titles, which name who speaks.
     pub(crate) fn speakers(&self) -> HashSet<&str> {
         self.documents.iter().filter_map(|it| it.title.split_whitespace().next()).collect()
+    }
+
+    /// When a conversation ended: its questions are asked then.
+    pub(crate) fn ended(&self, conversation: &str) -> Option<Timestamp> {
+        let those = self.documents.iter().filter(|it| it.conversation == conversation);
+        those.filter_map(Document::time).max()
     }
 
     /// The documents' places by their ids.

@@ -89,6 +89,10 @@ impl<'a> Filled<'a> {
                 filter.space = space.then(|| question.conversation.clone());
                 let options =
                     SearchOptions::default().with_limit(DEPTH).with_filter(filter).with_mode(mode);
+                let options = match self.collection.ended(&question.conversation) {
+                    Some(now) => options.with_now(now),
+                    None => options,
+                };
                 let found = self
                     .store
                     .search(&question.text, &options)
@@ -101,11 +105,10 @@ impl<'a> Filled<'a> {
 }
 
 fn draft(document: &Document, layout: Layout) -> Draft {
-    let time = document.timestamp.as_deref();
     let mut draft =
         Draft::new(document.content.clone()).with_title(document.title.clone()).with_kind("turn");
     draft.space = layout.space_per_conversation.then(|| document.conversation.clone());
     draft.session = if layout.sessions { document.session_name() } else { None };
-    draft.created_at = time.and_then(|it| it.parse().or_else(|_| format!("{it}Z").parse()).ok());
+    draft.created_at = document.time();
     draft
 }

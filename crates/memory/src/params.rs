@@ -41,6 +41,9 @@ pub struct SearchParams {
     pub telling_weight: f64,
     /// The bonus of a text that names a time, if the query asks for one.
     pub time_weight: f64,
+    /// The bonus of a memory that was created on a day that the query names, or whose text names
+    /// one.
+    pub date_weight: f64,
     /// The share of its lexical score that a memory lends to its neighbours in the same session,
     /// by distance from 1.
     pub neighbour_weights: [f64; 2],
@@ -75,6 +78,7 @@ impl Default for SearchParams {
             label_weight: 0.15,
             telling_weight: 0.1,
             time_weight: 0.1,
+            date_weight: 0.2,
             neighbour_weights: [0.2, 0.1],
             answer_weight: 0.2,
             min_score: 0.0,
@@ -154,6 +158,12 @@ impl SearchParams {
     #[must_use]
     pub fn with_time_weight(self, time_weight: f64) -> Self {
         Self { time_weight, ..self }
+    }
+
+    /// Sets the bonus of a memory about a day that the query names.
+    #[must_use]
+    pub fn with_date_weight(self, date_weight: f64) -> Self {
+        Self { date_weight, ..self }
     }
 
     /// Sets the shares that neighbours in a session lend, by distance.

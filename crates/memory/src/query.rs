@@ -102,6 +102,9 @@ pub struct SearchOptions {
     pub min_score: Option<f64>,
     /// Whether a memory that a newer one `updates` keeps its rank instead of ranking below it.
     pub include_superseded: bool,
+    /// When the question is asked: relative times in it ("last week") are resolved against this
+    /// time's day in UTC. Without it, only dates with a year count.
+    pub now: Option<Timestamp>,
 }
 
 impl Default for SearchOptions {
@@ -113,6 +116,7 @@ impl Default for SearchOptions {
             explain: false,
             min_score: None,
             include_superseded: false,
+            now: None,
         }
     }
 }
@@ -146,6 +150,12 @@ impl SearchOptions {
     #[must_use]
     pub fn with_min_score(self, min_score: impl Into<Option<f64>>) -> Self {
         Self { min_score: min_score.into(), ..self }
+    }
+
+    /// Sets the time at which the question is asked.
+    #[must_use]
+    pub fn with_now(self, now: Timestamp) -> Self {
+        Self { now: Some(now), ..self }
     }
 
     /// Sets whether memories that newer ones `updates` keep their ranks.
@@ -208,7 +218,8 @@ pub struct HitExplanation {
 /// The contribution of one signal to a score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signal {
-    /// Its name: `bm25`, `semantic`, `cues`, `neighbours`, `links`, `updates`, `superseded`, `rerank`.
+    /// Its name: `bm25`, `semantic`, `cues`, `dates`, `neighbours`, `links`, `updates`,
+    /// `superseded`, `rerank`.
     pub name: &'static str,
     /// The raw value: a BM25 score, a cosine, a cross-encoder's score, or a share of the
     /// neighbours' scores.

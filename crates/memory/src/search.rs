@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use waypost_ranking::{
-    Bm25, Cues, Feedback, Query, Range, Slot, TextPart, TextSearch, VectorPart, VectorSearch, names,
+    Bm25, Feedback, Query, Range, Slot, TextPart, TextSearch, VectorPart, VectorSearch, names,
 };
 
 use self::answers::{Answers, Question};
@@ -25,7 +25,7 @@ use self::second::{score_again, second_query};
 use crate::check;
 use crate::index::Index;
 use crate::index::embed::Embedding;
-use crate::index::view::View;
+use crate::index::view::{View, day_of};
 use crate::limits::SEARCH_LIMIT_MAX;
 use crate::records::Records;
 use crate::{
@@ -208,7 +208,7 @@ impl Searcher {
         let mut scoring = Scoring {
             view,
             spaces: &scope.spaces,
-            bonuses: Bonuses { params, given: &first, names: &names, cues: Cues::wanted_by(query) },
+            bonuses: Bonuses::of(query, options.now.map(day_of), params, (&first, &names)),
             text: &text,
             vectors: vectors.as_ref(),
             lexical_range: Range::from_zero(&lexical),

@@ -76,9 +76,9 @@ pub struct Cues {
 }
 
 impl Cues {
-    /// Grows whenever the cues of a document change: stored ones of another version are to be
-    /// computed again.
-    pub const VERSION: u32 = 1;
+    /// Grows whenever the cues or the [periods](crate::periods) of a document change: stored ones of
+    /// another version are to be computed again.
+    pub const VERSION: u32 = 2;
 
     /// The cues of a document's content.
     ///

@@ -86,6 +86,7 @@ mod simd;
 mod vector;
 
 mod cues;
+mod dates;
 mod explanation;
 mod feedback;
 mod fuse;
@@ -93,6 +94,7 @@ mod neighbours;
 
 pub use bm25::Bm25;
 pub use cues::{Cues, names, substance};
+pub use dates::{PERIODS_MAX, Period, periods};
 pub use error::{Error, ErrorKind};
 pub use explanation::Explanation;
 pub use feedback::{Feedback, VectorFeedback};

@@ -31,6 +31,9 @@ pub(crate) struct SearchArgs {
     /// Do not rank superseded memories lower
     #[arg(long)]
     pub(crate) include_superseded: bool,
+    /// When the question is asked, for "last week" and the like: `7d` ago, `2025-01-31`, or RFC 3339 [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) now: Option<String>,
     /// Show the contribution of each signal to the score
     #[arg(long)]
     pub(crate) explain: bool,

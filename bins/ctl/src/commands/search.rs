@@ -31,6 +31,7 @@ pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -
         explain: args.explain.then_some(true),
         min_score: args.min_score,
         include_superseded: args.include_superseded.then_some(true),
+        now: args.now.map(|it| span::past(&it, now)).transpose()?,
     };
     let found = program.client()?.search(&request)?;
     if output.is_json() {

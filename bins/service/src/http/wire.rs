@@ -10,6 +10,7 @@ use waypost_auth as auth;
 use waypost_events as events;
 use waypost_memory as memory;
 
+use crate::clock::now;
 use crate::events::wire_data;
 use crate::http::failure::Failure;
 
@@ -167,6 +168,7 @@ pub(crate) fn search_options(it: &api::SearchRequest, limit: usize) -> memory::S
         .with_explain(it.explain.unwrap_or(false))
         .with_min_score(it.min_score)
         .with_include_superseded(it.include_superseded.unwrap_or(false))
+        .with_now(it.now.unwrap_or_else(now))
 }
 
 pub(crate) fn list_filter(it: api::ListRequest) -> memory::Filter {

@@ -55,6 +55,10 @@ pub struct SearchRequest {
     /// Whether superseded memories are not ranked lower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_superseded: Option<bool>,
+    /// When the question is asked: relative times in it ("last week") are resolved against this
+    /// time's day in UTC; default: now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<Timestamp>,
 }
 
 impl Check for SearchRequest {
@@ -142,7 +146,7 @@ pub struct Scores {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SignalScore {
-    /// The signal: `bm25`, `semantic`, `cues`, `neighbours`, `links`, `updates`,
+    /// The signal: `bm25`, `semantic`, `cues`, `dates`, `neighbours`, `links`, `updates`,
     /// `superseded` or `rerank`.
     pub name: String,
     /// Its raw value.

@@ -19,7 +19,8 @@ fn refused<T: std::fmt::Debug>(outcome: Result<T, Problem>) -> (u16, String, Str
 #[test]
 fn a_full_request_is_read() {
     let body = r#"{"query":"größe","limit":3,"type":["note","fact"],"tags":["a"],"space":"s","since":"2025-01-01T01:00:00+01:00",
-        "until":"2025-02-01T00:00:00Z","mode":"lexical","explain":true,"minScore":0.5,"includeSuperseded":true}"#;
+        "until":"2025-02-01T00:00:00Z","mode":"lexical","explain":true,"minScore":0.5,"includeSuperseded":true,
+        "now":"2025-03-01T00:00:00Z"}"#;
     let read = search(body).unwrap();
     assert_eq!(read.query, "größe");
     assert_eq!(read.limit, Some(3));

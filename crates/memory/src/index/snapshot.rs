@@ -11,7 +11,7 @@ use std::path::Path;
 
 use waypost_projection::Unusable;
 use waypost_projection::files::{sync_dir, write_synced};
-use waypost_ranking::{Analyzer, Cues, Slots, TextIndex};
+use waypost_ranking::{Analyzer, Cues, Period, Slots, TextIndex};
 
 use crate::codec::{Malformed, Reader, Writer};
 use crate::index::view::{Fact, View};
@@ -19,8 +19,8 @@ use crate::{Error, MemoryId, Result};
 
 const MAGIC: &[u8] = b"waypost-index\n";
 const VERSION: u32 = 1 + Cues::VERSION + Analyzer::VERSION;
-/// The first version of this format. Since then only terms and cues have changed: such a snapshot is
-/// sound, but its texts have to be analysed again.
+/// The first version of this format. A snapshot of an older version than [`VERSION`] is sound, but
+/// its texts have to be analysed again.
 const VERSION_OLDEST: u32 = 2;
 const FILE: &str = "snapshot";
 
@@ -129,6 +129,11 @@ fn encode_fact(out: &mut Writer, fact: &Fact, names: &UsedNames) {
         out.u32(names.number(*tag));
     }
     out.u8(fact.cues.to_bits());
+    out.u8(u8::try_from(fact.periods.len()).expect("periods are few"));
+    for period in &fact.periods {
+        out.u32(period.first().cast_unsigned());
+        out.u32(period.last().cast_unsigned());
+    }
     out.u32(fact.length);
 }
 
@@ -147,6 +152,9 @@ fn decode(bytes: &[u8]) -> std::result::Result<Snapshot, Malformed> {
     }
     let position = input.u64()?;
     let mut view = View::new(None);
+    if version < VERSION {
+        return Ok(Snapshot { view, position, is_current: false });
+    }
     let names: Vec<String> = input.texts()?;
     for name in &names {
         view.names.number(name);
@@ -168,7 +176,7 @@ fn decode(bytes: &[u8]) -> std::result::Result<Snapshot, Malformed> {
         view.restore_space(&name, slots, text, facts);
     }
     input.end()?;
-    Ok(Snapshot { view, position, is_current: version == VERSION })
+    Ok(Snapshot { view, position, is_current: true })
 }
 
 fn decode_fact(
@@ -180,7 +188,27 @@ fn decode_fact(
     let session = session.checked_sub(1).map(known).transpose()?;
     let tags =
         (0..tag_count).map(|_| known(input.u32()?)).collect::<std::result::Result<_, _>>()?;
-    let (cues, length) = (Cues::from_bits(input.u8()?), input.u32()?);
+    let cues = Cues::from_bits(input.u8()?);
+    let count = input.u8()?;
+    let periods = (0..count).map(|_| decode_period(input));
+    let periods = periods.collect::<std::result::Result<_, _>>()?;
+    let length = input.u32()?;
     let embedded = false;
-    Ok(Fact { version, created_at, text_hash, kind, session, tags, cues, length, embedded })
+    Ok(Fact {
+        version,
+        created_at,
+        text_hash,
+        kind,
+        session,
+        tags,
+        cues,
+        periods,
+        length,
+        embedded,
+    })
+}
+
+fn decode_period(input: &mut Reader<'_>) -> std::result::Result<Period, Malformed> {
+    let (first, last) = (input.u32()?.cast_signed(), input.u32()?.cast_signed());
+    if first <= last { Ok(Period::new(first, last)) } else { Err(Malformed("an empty period")) }
 }

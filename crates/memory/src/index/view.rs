@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use waypost_ranking::{Cues, Document, Slot, Slots, TextIndex, VectorIndex};
+use waypost_ranking::{Cues, Document, Period, Slot, Slots, TextIndex, VectorIndex, periods};
 
 use crate::index::graph::Graph;
 use crate::index::pending::Pending;
@@ -52,6 +52,8 @@ pub(crate) struct Fact {
     pub(crate) session: Option<u32>,
     pub(crate) tags: Box<[u32]>,
     pub(crate) cues: Cues,
+    /// The days that its text names, resolved against its creation.
+    pub(crate) periods: Box<[Period]>,
     /// Number of terms in title and content.
     pub(crate) length: u32,
     pub(crate) embedded: bool,
@@ -75,6 +77,7 @@ pub(crate) struct Prepared {
     pub(crate) session: Option<String>,
     pub(crate) tags: Vec<String>,
     pub(crate) cues: Cues,
+    pub(crate) periods: Box<[Period]>,
     pub(crate) document: Document,
 }
 
@@ -96,9 +99,15 @@ impl Prepared {
             session: text.session.clone(),
             tags: text.tags.clone(),
             cues: Cues::of(&text.content),
+            periods: periods(&text.content, Some(day_of(body.created_at))).into(),
             document,
         })
     }
+}
+
+/// The day of a time in UTC, in days since 1970-01-01.
+pub(crate) fn day_of(time: Timestamp) -> i32 {
+    i32::try_from(time.as_secs().div_euclid(86_400)).expect("times have four-digit years")
 }
 
 impl Names {
@@ -224,6 +233,7 @@ impl View {
             session: prepared.session.as_deref().map(|it| self.names.number(it)),
             tags: prepared.tags.iter().map(|it| self.names.number(it)).collect(),
             cues: prepared.cues,
+            periods: prepared.periods,
             length: prepared.document.length(),
             embedded: false,
         };

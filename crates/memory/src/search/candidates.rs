@@ -1,8 +1,10 @@
 //! Candidates, and their scores from terms, vectors and cues.
 
-use waypost_ranking::{Cues, Hit, Range, Slot, TextSearch, VectorSearch, substance};
+use waypost_ranking::{
+    Cues, Hit, Period, Range, Slot, TextSearch, VectorSearch, periods, substance,
+};
 
-use crate::index::view::{Space, View};
+use crate::index::view::{Fact, Space, View, day_of};
 use crate::{MemoryId, SearchParams};
 
 /// A memory that may become a hit, and its scores.
@@ -19,6 +21,8 @@ pub(super) struct Candidate {
     pub(super) base: f64,
     /// The bonuses for its cues, its length and its title.
     pub(super) cues: f64,
+    /// What it has for the days that it is about.
+    pub(super) dates: f64,
     /// Whether it is a question.
     pub(super) asks: bool,
     /// Whether it has links.
@@ -36,7 +40,7 @@ pub(super) struct Candidate {
 
 impl Candidate {
     pub(super) fn total(&self) -> f64 {
-        self.base + self.cues + self.neighbours + self.links
+        self.base + self.cues + self.dates + self.neighbours + self.links
     }
 }
 
@@ -88,15 +92,40 @@ pub(super) struct Bonuses<'a> {
     /// The names in the query.
     pub(super) names: &'a TextSearch<'a>,
     pub(super) cues: Cues,
+    /// The days that the query names.
+    pub(super) periods: Vec<Period>,
 }
 
-impl Bonuses<'_> {
+impl<'a> Bonuses<'a> {
+    /// `given` and `names` are the searches for the query's terms and for its names.
+    pub(super) fn of(
+        query: &str,
+        today: Option<i32>,
+        params: &'a SearchParams,
+        (given, names): (&'a TextSearch<'a>, &'a TextSearch<'a>),
+    ) -> Self {
+        let (cues, periods) = (Cues::wanted_by(query), periods(query, today));
+        Self { params, given, names, cues, periods }
+    }
+
     fn bonus(&self, cues: Cues, length: u32) -> f64 {
         let params = self.params;
         let has = |it: bool, weight: f64| if it { weight } else { 0.0 };
         params.substance_weight * f64::from(substance(length))
             + has(!cues.asks, params.telling_weight)
             + has(self.cues.tells_time && cues.tells_time, params.time_weight)
+    }
+
+    /// How likely a memory is about the days that the query names: those on which it was created,
+    /// or that its text names.
+    fn dates(&self, fact: &Fact) -> f64 {
+        if self.periods.is_empty() {
+            return 0.0;
+        }
+        let created = Period::day(day_of(fact.created_at));
+        let own = fact.periods.iter().copied().chain([created]);
+        let shares = own.flat_map(|own| self.periods.iter().map(move |it| own.share_within(*it)));
+        self.params.date_weight * f64::from(shares.fold(0.0, f32::max))
     }
 }
 
@@ -155,6 +184,7 @@ impl Scoring<'_> {
             lexical_weight,
             base: 0.0,
             cues: fact.map_or(0.0, |it| self.bonuses.bonus(it.cues, it.length)),
+            dates: fact.map_or(0.0, |it| self.bonuses.dates(it)),
             asks: fact.is_some_and(|it| it.cues.asks),
             is_linked: self.view.graph.has_links(id),
             neighbours: 0.0,

@@ -41,7 +41,7 @@ pub(super) fn finish(
 ) -> Ranking {
     let mut scored: Vec<(f64, &Candidate)> = candidates
         .iter()
-        .filter(|it| it.found || it.total() + it.lifted > it.cues)
+        .filter(|it| it.found || it.total() + it.lifted > it.cues + it.dates)
         .map(|it| ((it.total() + it.lifted) * it.superseded, it))
         .collect();
     let by_rank = |a: &(f64, &Candidate), b: &(f64, &Candidate)| {
@@ -103,6 +103,7 @@ fn explain(
     }
     let beside = [
         ("cues", candidate.cues),
+        ("dates", candidate.dates),
         ("neighbours", candidate.neighbours),
         ("links", candidate.links),
         ("updates", candidate.lifted),

@@ -19,6 +19,7 @@ mod rebuild;
 mod repair;
 mod rerank;
 mod search;
+mod time;
 mod transfer;
 mod vectors;
 mod world;

@@ -96,7 +96,7 @@ fn write_the_store() {
 #[test]
 fn every_earlier_store_opens_as_it_was() {
     let wanted = fs::read_to_string(data("export.ndjson")).expect("the export");
-    for (version, is_rebuilt) in [("v0", true), ("v1", true), ("v2", false)] {
+    for (version, is_rebuilt) in ["v0", "v1", "v2"].map(|it| (it, true)) {
         let dir = TempDir::new().expect("a temporary folder");
         copy(&data(version), dir.path());
         assert!(check(dir.path(), Reached::default()).expect("a check").is_sound(), "{version}");

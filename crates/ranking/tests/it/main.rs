@@ -1,5 +1,6 @@
 //! Tests of the crate through its public interface.
 
+mod dates;
 mod extremes;
 mod fusion;
 mod languages;

@@ -3,6 +3,7 @@
 use waypost_api as api;
 use waypost_memory::{Filter, Hit, SearchOptions};
 
+use crate::clock::now;
 use crate::http::failure::Failure;
 use crate::http::scoped::Scoped;
 
@@ -22,7 +23,8 @@ pub(super) fn find(
 ) -> Result<Vec<api::ContextItem>, Failure> {
     let options = SearchOptions::default()
         .with_limit(wanted.limit)
-        .with_filter(Filter::default().with_kinds(wanted.types.to_vec()));
+        .with_filter(Filter::default().with_kinds(wanted.types.to_vec()))
+        .with_now(now());
     let found = scoped.search(query, options)?;
     let top = found.hits.first().map_or(1.0, |it| it.score).max(f64::MIN_POSITIVE);
     Ok(found.hits.into_iter().map(|it| item(it, f64::from(best) / top)).collect())
