@@ -10,13 +10,14 @@ use crate::{read, tracked};
 const OPTIONS: [&str; 5] = ["Options", "Params", "RelaySettings", "ChromiumSettings", "Sources"];
 
 /// Other structs that a caller fills in.
-const FILLED_IN: [(&str, &str); 7] = [
+const FILLED_IN: [(&str, &str); 8] = [
     ("auth", "NewToken"),
     ("context", "Query"),
     ("events", "Draft"),
     ("events", "Query"),
     ("memory", "Compaction"),
     ("memory", "Draft"),
+    ("memory", "Lifespan"),
     ("memory", "Patch"),
 ];
 

@@ -18,8 +18,8 @@ pub(crate) use flows::{
     FlowsAllowArgs, FlowsCheckArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs, FlowsTestArgs,
 };
 pub(crate) use memory::{
-    AddArgs, BatchArgs, CompactArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, LinkArgs,
-    LinksArgs, ListArgs, ReindexArgs, SearchArgs, UpdateArgs,
+    AddArgs, BatchArgs, CompactArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, LifespanArgs,
+    LinkArgs, LinksArgs, ListArgs, ReindexArgs, SearchArgs, UpdateArgs,
 };
 pub(crate) use mesh::{MeshBroadcastArgs, MeshCallArgs, MeshCommand, MeshListenArgs, MeshPairArgs};
 pub(crate) use other::{

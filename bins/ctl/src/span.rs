@@ -20,8 +20,13 @@ pub(crate) fn past(text: &str, now: Timestamp) -> Result<Timestamp> {
 }
 
 /// A time as it is written: RFC 3339, a day, or a span from now such as `30d`.
+pub(crate) fn ahead(text: &str, now: Timestamp) -> Result<Timestamp> {
+    point(text, |span| now.checked_add(span))
+}
+
+/// The same, but only a time after now.
 pub(crate) fn future(text: &str, now: Timestamp) -> Result<Timestamp> {
-    let time = point(text, |span| now.checked_add(span))?;
+    let time = ahead(text, now)?;
     if time <= now {
         return Err(Failure::usage(format!(
             "{text} is in the past; pass a future time, such as `30d`"

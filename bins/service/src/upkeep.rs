@@ -52,6 +52,12 @@ impl Upkeep {
         self.witness.write(&self.store, &self.events, &self.flows);
         self.damage.report();
         self.publisher.try_again();
+        match self.store.expire(now()) {
+            Ok(deleted) => tracing::trace!(deleted, "deleted expired memories"),
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "failed to delete expired memories");
+            }
+        }
         match self.store.maintain() {
             Ok(done) => {
                 tracing::trace!(?done, "maintained the store");

@@ -138,6 +138,15 @@ impl Faults {
         }
     }
 
+    pub(crate) fn validity(&mut self, from: Option<Timestamp>, until: Option<Timestamp>) {
+        if let (Some(from), Some(until)) = (from, until)
+            && until <= from
+        {
+            let reason = format!("is {until}; it must be after `validFrom`, {from}");
+            self.add("validUntil", reason);
+        }
+    }
+
     pub(crate) fn chars(&mut self, field: &str, value: &str, max: usize) {
         let chars = value.chars().count();
         if chars > max {

@@ -43,6 +43,18 @@ pub struct AddRequest {
     /// Creation time; default: now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
+    /// What it says holds from this time on, for `validAt` of a search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_from: Option<Timestamp>,
+    /// What it says holds before this time, for `validAt` of a search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_until: Option<Timestamp>,
+    /// The memory is hidden from this time on, and then deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// Whether the memory does not expire and comes first in a context; default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<bool>,
 }
 
 impl Check for AddRequest {
@@ -58,6 +70,7 @@ impl Check for AddRequest {
         faults.metadata(&self.metadata);
         faults.space(self.space.as_deref());
         faults.session(self.session.as_deref());
+        faults.validity(self.valid_from, self.valid_until);
     }
 }
 
@@ -99,12 +112,31 @@ pub struct PatchRequest {
     #[serde(default, deserialize_with = "wire::given", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub session: Option<Option<String>>,
+    /// The new time from which it holds; `null` removes it.
+    #[serde(default, deserialize_with = "wire::given", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Timestamp>))]
+    pub valid_from: Option<Option<Timestamp>>,
+    /// The new time before which it holds; `null` removes it.
+    #[serde(default, deserialize_with = "wire::given", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Timestamp>))]
+    pub valid_until: Option<Option<Timestamp>>,
+    /// The new time from which it is hidden; `null` removes it.
+    #[serde(default, deserialize_with = "wire::given", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Timestamp>))]
+    pub expires_at: Option<Option<Timestamp>>,
+    /// Whether it is pinned from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<bool>,
 }
 
 impl Check for PatchRequest {
     fn check(&self, faults: &mut Faults) {
         if *self == Self::default() {
-            faults.add("", "must change something: `title`, `content`, `type`, `tags`, `metadata` or `session`");
+            faults.add(
+                "",
+                "must change something: `title`, `content`, `type`, `tags`, `metadata`, `session`, \
+                 `validFrom`, `validUntil`, `expiresAt` or `pinned`",
+            );
         }
         if let Some(title) = &self.title {
             faults.chars("title", title, TITLE_CHARS_MAX);
@@ -120,6 +152,7 @@ impl Check for PatchRequest {
             faults.metadata(metadata);
         }
         faults.session(self.session.as_ref().and_then(|session| session.as_deref()));
+        faults.validity(self.valid_from.flatten(), self.valid_until.flatten());
     }
 }
 
@@ -152,11 +185,28 @@ pub struct Memory {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
+    /// What it says holds from this time on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_from: Option<Timestamp>,
+    /// What it says holds before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_until: Option<Timestamp>,
+    /// The memory is hidden from this time on, and then deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// Whether it is pinned; absent if not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub pinned: bool,
     /// Whether it has a vector of the current model, so that semantic search finds it.
     pub embedded: bool,
     /// The newer memory that supersedes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// Query of `GET /api/memory`.
@@ -203,6 +253,9 @@ pub struct ListRequest {
     /// Only memories created before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// Only pinned memories (`true`), or only others (`false`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<bool>,
 }
 
 impl Check for ListRequest {

@@ -101,9 +101,9 @@ pub(crate) fn map<'de, D: Deserializer<'de>>(
 
 /// A field that was given, even as `null`.
 #[expect(clippy::option_option, reason = "absent, null and a value are three things in a patch")]
-pub(crate) fn given<'de, D: Deserializer<'de>>(
+pub(crate) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     input: D,
-) -> Result<Option<Option<String>>, D::Error> {
+) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(input).map(Some)
 }
 

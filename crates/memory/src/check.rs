@@ -7,13 +7,15 @@ use crate::limits::{
 };
 use crate::record::{Body, BodyText};
 use crate::{
-    DEFAULT_KIND, DEFAULT_SPACE, Draft, Error, Metadata, MetadataValue, Patch, Result, Timestamp,
+    DEFAULT_KIND, DEFAULT_SPACE, Draft, Error, Lifespan, Metadata, MetadataValue, Patch, Result,
+    Timestamp,
 };
 
 /// The body of a draft, if it is within the limits.
 pub(crate) fn draft(draft: Draft, now: Timestamp) -> Result<Body> {
     let space = draft.space.unwrap_or_else(|| DEFAULT_SPACE.to_owned());
     self::space(&space)?;
+    Lifespan::check_expiry(draft.lifespan.expires_at, now)?;
     let text = BodyText {
         title: draft.title.unwrap_or_default(),
         content: draft.content,
@@ -21,12 +23,14 @@ pub(crate) fn draft(draft: Draft, now: Timestamp) -> Result<Body> {
         tags: draft.tags,
         metadata: draft.metadata,
         session: draft.session,
+        lifespan: draft.lifespan,
     };
     Ok(Body { space, created_at: draft.created_at.unwrap_or(now), text: Some(body_text(text)?) })
 }
 
 /// The text of a memory after a patch, if it is within the limits.
-pub(crate) fn patched(before: &BodyText, patch: &Patch) -> Result<BodyText> {
+pub(crate) fn patched(before: &BodyText, patch: &Patch, now: Timestamp) -> Result<BodyText> {
+    Lifespan::check_expiry(patch.expires_at.flatten(), now)?;
     let content = patch.content.clone().unwrap_or_else(|| before.content.clone());
     // A title that came from the old content is replaced with it.
     let title = match &patch.title {
@@ -41,6 +45,7 @@ pub(crate) fn patched(before: &BodyText, patch: &Patch) -> Result<BodyText> {
         tags: patch.tags.clone().unwrap_or_else(|| before.tags.clone()),
         metadata: patch.metadata.clone().unwrap_or_else(|| before.metadata.clone()),
         session: patch.session.clone().unwrap_or_else(|| before.session.clone()),
+        lifespan: before.lifespan.patched(patch),
     })
 }
 
@@ -81,6 +86,7 @@ pub(crate) fn body_text(mut given: BodyText) -> Result<BodyText> {
     if let Some(session) = &given.session {
         name("session", session, SESSION_CHARS_MAX)?;
     }
+    given.lifespan.check()?;
     Ok(given)
 }
 

@@ -14,7 +14,7 @@ use waypost_log::{
 
 use crate::layout::Folders;
 use crate::log_error::log_error;
-use crate::record::{RECORD_VERSION, can_read};
+use crate::record::{Encoded, can_read};
 use crate::{Error, Result};
 
 /// The records of a store, in order.
@@ -66,14 +66,14 @@ impl Journal {
     pub(crate) fn append(
         &self,
         after: u64,
-        records: &[(u8, Vec<u8>)],
+        records: &[Encoded],
     ) -> std::result::Result<(), Refused> {
         let entries: Vec<waypost_log::Record<'_>> = records
             .iter()
-            .map(|(kind, payload)| waypost_log::Record {
-                kind: *kind,
-                version: RECORD_VERSION,
-                payload,
+            .map(|it| waypost_log::Record {
+                kind: it.kind,
+                version: it.version,
+                payload: &it.payload,
             })
             .collect();
         match self.log.append_batch_after(after, &entries) {

@@ -46,6 +46,7 @@ mod error;
 pub mod limits;
 
 mod embedder;
+mod lifespan;
 mod link;
 mod memory;
 mod options;
@@ -80,6 +81,7 @@ mod verify;
 pub use doctor::{Checked, Repaired, check, check_log, check_versions, repair, repair_watched};
 pub use embedder::{EmbedFn, EmbedProgress, Embedder, ModelInfo};
 pub use error::{Error, ErrorKind, Result};
+pub use lifespan::Lifespan;
 pub use link::{Link, LinkKind, Linked};
 pub use memory::{
     Added, DEFAULT_KIND, DEFAULT_SPACE, Draft, Memory, MemoryId, Metadata, MetadataValue, Patch,

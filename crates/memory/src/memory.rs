@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::{fmt, mem};
 
-use crate::Timestamp;
 use crate::limits::ID_MAX;
 use crate::record::Body;
+use crate::{Lifespan, Timestamp};
 
 /// The default space.
 pub const DEFAULT_SPACE: &str = "default";
@@ -78,6 +78,8 @@ pub struct Memory {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
+    /// When it holds, and how long it is kept.
+    pub lifespan: Lifespan,
     /// Whether its current text has a vector of the current model.
     pub embedded: bool,
     /// The newest memory that `updates` this one.
@@ -100,6 +102,7 @@ impl Memory {
             session: text.session,
             created_at: body.created_at,
             updated_at,
+            lifespan: text.lifespan,
             embedded: false,
             superseded_by: None,
         }
@@ -142,6 +145,8 @@ pub struct Draft {
     pub session: Option<String>,
     /// When it happened; the time of the add if absent.
     pub created_at: Option<Timestamp>,
+    /// When it holds, and how long it is kept. It must expire after the time of the add.
+    pub lifespan: Lifespan,
     /// A note for publishing the change: [`Store::notices`](crate::Store::notices). It is ignored
     /// if the memory already exists.
     pub note: Option<Vec<u8>>,
@@ -195,6 +200,12 @@ impl Draft {
         Self { created_at: Some(created_at), ..self }
     }
 
+    /// Sets when it holds, and how long it is kept.
+    #[must_use]
+    pub fn with_lifespan(self, lifespan: Lifespan) -> Self {
+        Self { lifespan, ..self }
+    }
+
     /// Sets the note for publishing the change.
     #[must_use]
     pub fn with_note(self, note: impl Into<Vec<u8>>) -> Self {
@@ -218,6 +229,14 @@ pub struct Patch {
     pub metadata: Option<Metadata>,
     /// The new session; `Some(None)` removes the memory from its session.
     pub session: Option<Option<String>>,
+    /// The new time from which it holds; `Some(None)` removes it.
+    pub valid_from: Option<Option<Timestamp>>,
+    /// The new time before which it holds; `Some(None)` removes it.
+    pub valid_until: Option<Option<Timestamp>>,
+    /// The new time from which it is hidden; `Some(None)` removes it.
+    pub expires_at: Option<Option<Timestamp>>,
+    /// Whether it is pinned from now on.
+    pub is_pinned: Option<bool>,
     /// Fail unless the memory has this version.
     pub if_version: Option<u32>,
 }
@@ -263,6 +282,30 @@ impl Patch {
     #[must_use]
     pub fn without_session(self) -> Self {
         Self { session: Some(None), ..self }
+    }
+
+    /// Sets or removes the time from which it holds.
+    #[must_use]
+    pub fn with_valid_from(self, valid_from: impl Into<Option<Timestamp>>) -> Self {
+        Self { valid_from: Some(valid_from.into()), ..self }
+    }
+
+    /// Sets or removes the time before which it holds.
+    #[must_use]
+    pub fn with_valid_until(self, valid_until: impl Into<Option<Timestamp>>) -> Self {
+        Self { valid_until: Some(valid_until.into()), ..self }
+    }
+
+    /// Sets or removes the time from which it is hidden.
+    #[must_use]
+    pub fn with_expires_at(self, expires_at: impl Into<Option<Timestamp>>) -> Self {
+        Self { expires_at: Some(expires_at.into()), ..self }
+    }
+
+    /// Pins or unpins it.
+    #[must_use]
+    pub fn with_is_pinned(self, is_pinned: bool) -> Self {
+        Self { is_pinned: Some(is_pinned), ..self }
     }
 
     /// Fails unless the memory has this version.
@@ -318,6 +361,9 @@ pub struct Version {
     pub session: Option<String>,
     /// The memory's creation time.
     pub created_at: Timestamp,
+    /// When it held, and how long it was kept. Not to be confused with [`Self::valid_from`], the time
+    /// of this version.
+    pub lifespan: Lifespan,
     /// When this version became the current one.
     pub valid_from: Timestamp,
     /// When it was replaced or deleted; `None` if it is the current one.
@@ -339,6 +385,7 @@ impl Version {
             space: body.space,
             session: text.session,
             created_at: body.created_at,
+            lifespan: text.lifespan,
             valid_from,
             valid_until: None,
         }

@@ -18,6 +18,11 @@ pub struct Filter {
     pub since: Option<Timestamp>,
     /// Created before this time.
     pub until: Option<Timestamp>,
+    /// Only pinned memories, or only others.
+    pub is_pinned: Option<bool>,
+    /// The present time: memories that have [expired](crate::Lifespan::has_expired) by it are left
+    /// out. `None` leaves out none.
+    pub now: Option<Timestamp>,
 }
 
 impl Filter {
@@ -55,6 +60,18 @@ impl Filter {
     #[must_use]
     pub fn with_until(self, until: Timestamp) -> Self {
         Self { until: Some(until), ..self }
+    }
+
+    /// Selects only pinned memories, or only others.
+    #[must_use]
+    pub fn with_is_pinned(self, is_pinned: bool) -> Self {
+        Self { is_pinned: Some(is_pinned), ..self }
+    }
+
+    /// Leaves out memories that have expired by this time.
+    #[must_use]
+    pub fn with_now(self, now: Timestamp) -> Self {
+        Self { now: Some(now), ..self }
     }
 }
 

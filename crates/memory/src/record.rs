@@ -15,18 +15,24 @@
 //!
 //! A body is a flag (1 full, 0 purged), space text, created i64, and unless purged: title text,
 //! content text, kind text, tags texts, metadata, session optional text. A text is a length u32
-//! and UTF-8. All kinds have version 1. A record of another kind or version, or a link of another
-//! kind, comes from a newer release.
+//! and UTF-8. A record of another kind or version, or a link of another kind, comes from a newer
+//! release.
+//!
+//! All kinds have version 1, and add and update also version 2. In version 2, a full body ends with
+//! its lifespan, which is not the default one: flags u8 (1 valid from, 2 valid until, 4 expires at, 8
+//! pinned), and an i64 for each flagged time in this order. Any other body has version 1.
 
 use std::borrow::Cow;
 
 use waypost_log::EntryRef;
 
 use crate::codec::{Malformed, Reader, Writer};
-use crate::{Error, LinkKind, MemoryId, Metadata, Timestamp};
+use crate::{Error, Lifespan, LinkKind, MemoryId, Metadata, Timestamp};
 
-/// The version of every kind's payload that this release writes, and the newest that it reads.
-pub(crate) const RECORD_VERSION: u8 = 1;
+/// The newest version of a payload that this release writes and reads.
+pub(crate) const RECORD_VERSION: u8 = 2;
+/// The kinds that have version 2; the others have only version 1.
+const WITH_BODY: std::ops::RangeInclusive<u8> = 1..=2;
 /// Notices and records of their publication change no memory.
 pub(crate) const NOTICE_KIND: u8 = 9;
 const TOLD_KIND: u8 = 10;
@@ -63,7 +69,8 @@ impl Unreadable {
 
 /// Whether this release reads records of a kind and a version.
 pub(crate) fn can_read(kind: u8, version: u8) -> bool {
-    KINDS.contains(&kind) && version <= RECORD_VERSION
+    let newest = if WITH_BODY.contains(&kind) { RECORD_VERSION } else { 1 };
+    KINDS.contains(&kind) && version <= newest
 }
 
 /// The contents of one version of a memory.
@@ -84,6 +91,15 @@ pub(crate) struct BodyText {
     pub(crate) tags: Vec<String>,
     pub(crate) metadata: Metadata,
     pub(crate) session: Option<String>,
+    pub(crate) lifespan: Lifespan,
+}
+
+/// A record for the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Encoded {
+    pub(crate) kind: u8,
+    pub(crate) version: u8,
+    pub(crate) payload: Vec<u8>,
 }
 
 /// The two ends and the kind of a link.
@@ -166,6 +182,18 @@ impl Record<'_> {
         }
     }
 
+    /// The lowest version that can express it, so that earlier releases read what they know.
+    fn version(&self) -> u8 {
+        match self {
+            Self::Add { body, .. } | Self::Update { body, .. } if body.has_lifespan() => 2,
+            _ => 1,
+        }
+    }
+
+    pub(crate) fn encoded(&self) -> Encoded {
+        Encoded { kind: self.kind(), version: self.version(), payload: self.encode() }
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
         match self {
@@ -218,22 +246,23 @@ impl Record<'_> {
             return Err(Unreadable::Newer);
         }
         match version {
-            1 => Self::decode_1(kind, payload),
+            1 | 2 => Self::decode_known(kind, version, payload),
             _ => Err(Malformed("it has version 0").into()),
         }
     }
 
-    /// Decodes a payload of version 1.
-    fn decode_1(kind: u8, payload: &[u8]) -> Result<Self, Unreadable> {
+    /// Decodes a payload of a known version.
+    fn decode_known(kind: u8, version: u8, payload: &[u8]) -> Result<Self, Unreadable> {
         let mut input = Reader::new(payload);
         let record = match kind {
             1 => {
                 let (id, at) = (read_id(&mut input)?, input.time()?);
-                Self::Add { id, at, body: Cow::Owned(Body::decode(&mut input)?) }
+                Self::Add { id, at, body: Cow::Owned(Body::decode(&mut input, version)?) }
             }
             2 => {
-                let (id, version, at) = (read_id(&mut input)?, input.u32()?, input.time()?);
-                Self::Update { id, version, at, body: Cow::Owned(Body::decode(&mut input)?) }
+                let (id, number, at) = (read_id(&mut input)?, input.u32()?, input.time()?);
+                let body = Cow::Owned(Body::decode(&mut input, version)?);
+                Self::Update { id, version: number, at, body }
             }
             3 => Self::Delete { id: read_id(&mut input)?, at: input.time()? },
             4 => Self::Link { edge: read_edge(&mut input)?, at: input.time()? },
@@ -283,10 +312,18 @@ impl Body {
             out.texts(&text.tags);
             out.metadata(&text.metadata);
             out.optional_text(text.session.as_deref());
+            if self.has_lifespan() {
+                text.lifespan.encode(out);
+            }
         }
     }
 
-    pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+    fn has_lifespan(&self) -> bool {
+        self.text.as_ref().is_some_and(|it| it.lifespan != Lifespan::default())
+    }
+
+    /// Decodes the body of a record of this version.
+    pub(crate) fn decode(input: &mut Reader<'_>, version: u8) -> Result<Self, Malformed> {
         let full = input.flag()?;
         let (space, created_at) = (input.text()?, input.time()?);
         let text = full
@@ -298,6 +335,10 @@ impl Body {
                     tags: input.texts()?,
                     metadata: input.metadata()?,
                     session: input.optional_text()?,
+                    lifespan: match version {
+                        1 => Lifespan::default(),
+                        _ => Lifespan::decode(input)?,
+                    },
                 })
             })
             .transpose()?;
@@ -355,20 +396,27 @@ mod tests {
         prop::collection::btree_map(".*", value, 0..4)
     }
 
+    fn lifespan() -> impl Strategy<Value = Lifespan> {
+        let time = || prop::option::of(time());
+        (time(), time(), time(), any::<bool>()).prop_map(|(from, until, expires, is_pinned)| {
+            Lifespan::default()
+                .with_valid_from(from)
+                .with_valid_until(until)
+                .with_expires_at(expires)
+                .with_is_pinned(is_pinned)
+        })
+    }
+
     fn body() -> impl Strategy<Value = Body> {
         let text = (
             (".*", ".*", ".*"),
             prop::collection::vec(".*", 0..4),
             metadata(),
             prop::option::of(".*"),
+            lifespan(),
         );
-        let text = text.prop_map(|((title, content, kind), tags, metadata, session)| BodyText {
-            title,
-            content,
-            kind,
-            tags,
-            metadata,
-            session,
+        let text = text.prop_map(|((title, content, kind), tags, metadata, session, lifespan)| {
+            BodyText { title, content, kind, tags, metadata, session, lifespan }
         });
         (".*", time(), prop::option::of(text)).prop_map(|(space, created_at, text)| Body {
             space,
@@ -410,21 +458,21 @@ mod tests {
     proptest! {
         #[test]
         fn a_record_reads_back_as_it_was_written(record in record()) {
-            let bytes = record.encode();
-            prop_assert_eq!(Record::decode(record.kind(), RECORD_VERSION, &bytes), Ok(record));
+            let Encoded { kind, version, payload } = record.encoded();
+            prop_assert_eq!(Record::decode(kind, version, &payload), Ok(record));
         }
 
         #[test]
         fn a_record_that_is_cut_or_has_more_is_refused(record in record(), cut in any::<prop::sample::Index>()) {
-            let mut bytes = record.encode();
+            let Encoded { kind, version, payload: mut bytes } = record.encoded();
             let cut = cut.index(bytes.len());
             // A note extends to the end of the payload.
             let is_open = matches!(record, Record::Notice { .. });
-            let read = Record::decode(record.kind(), RECORD_VERSION, &bytes[..cut]);
+            let read = Record::decode(kind, version, &bytes[..cut]);
             prop_assert!(read.is_err() || (is_open && cut >= 8));
             bytes.push(0);
             prop_assume!(!is_open);
-            prop_assert!(Record::decode(record.kind(), RECORD_VERSION, &bytes).is_err());
+            prop_assert!(Record::decode(kind, version, &bytes).is_err());
         }
 
         #[test]
@@ -460,6 +508,7 @@ mod tests {
                 tags: vec!["a".to_owned()],
                 metadata: [("m".to_owned(), MetadataValue::Boolean(true))].into(),
                 session: None,
+                lifespan: Lifespan::default(),
             }),
         };
         let mut out = Writer::new();
@@ -476,5 +525,20 @@ mod tests {
             &[0],
         ];
         assert_eq!(out.into_bytes(), expected.concat());
+    }
+
+    #[test]
+    fn only_a_body_with_a_lifespan_needs_the_newer_version() {
+        let text = |lifespan| BodyText { lifespan, ..BodyText::default() };
+        let record = |text| {
+            let body = Body { space: String::new(), created_at: Timestamp::EPOCH, text };
+            let id = MemoryId::new(1).expect("valid");
+            Record::Add { id, at: Timestamp::EPOCH, body: Cow::Owned(body) }
+        };
+        assert_eq!(record(Some(text(Lifespan::default()))).encoded().version, 1);
+        assert_eq!(record(None).encoded().version, 1);
+        let pinned = record(Some(text(Lifespan::default().with_is_pinned(true)))).encoded();
+        assert_eq!((pinned.version, pinned.payload.last()), (2, Some(&8)));
+        assert!(can_read(2, 2) && !can_read(2, 3) && !can_read(3, 2) && can_read(9, 1));
     }
 }

@@ -78,12 +78,17 @@ impl Searcher {
         let least = options.min_score.unwrap_or(self.params.min_score);
         let (mode, embedded) = self.embed_for(query, options.mode)?;
         let model = embedded.as_ref().map(|(hash, _)| *hash);
-        let question = Question { query, options, model };
-        if let Some(known) = self.answers.find(question, self.index.view.changes()) {
+        let now = options.filter.now;
+        let asked = |view: &View| {
+            let expired_until = now.and_then(|now| Some(view.expired(now).next_back()?.0));
+            (Question { query, options, model, expired_until }, self.index.view.changes())
+        };
+        let (question, changes) = asked(&self.index.view.read());
+        if let Some(known) = self.answers.find(question, changes) {
             return Ok(known);
         }
         let view = self.index.view.read();
-        let changes = self.index.view.changes();
+        let (question, changes) = asked(&view);
         let embedded = embedded.filter(|(hash, _)| view.model == Some(*hash));
         let (mode, vector) = match &embedded {
             Some((_, vector)) => (mode, Some(vector.as_slice())),
@@ -100,6 +105,9 @@ impl Searcher {
             let Some(head) = self.records.live_head(ranked.id)? else { continue };
             let Some(body) = self.records.body(ranked.id, head.version)? else { continue };
             let mut memory = Memory::of(ranked.id, head.version, head.updated_at, body);
+            if now.is_some_and(|now| memory.lifespan.has_expired(now)) {
+                continue;
+            }
             memory.embedded = ranked.embedded;
             memory.superseded_by = ranked.superseded_by;
             hits.push(Hit {

@@ -17,8 +17,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use parking_lot::Mutex;
 use waypost_log::{Damage, FolderLock};
 use waypost_projection::files::dir_bytes;
+use waypost_time::SkipDetector;
 
 use crate::index::Index;
 use crate::index::embed::Embedding;
@@ -47,6 +49,8 @@ pub struct Store {
     searcher: Searcher,
     reindexing: AtomicBool,
     closed: AtomicBool,
+    /// The clock of [`Store::expire`].
+    clock: Mutex<SkipDetector>,
     /// Released last.
     _lease: FolderLock,
 }
@@ -80,6 +84,17 @@ impl Store {
     /// Deletes a memory and its links; its history stays until [`Store::compact`] purges it.
     pub fn delete(&self, id: MemoryId, now: Timestamp) -> Result<()> {
         self.writer.submit_one(Command::Delete { id, at: now }).map(|_| ())
+    }
+
+    /// Whether a memory exists that has expired by a time and is not deleted yet.
+    pub fn has_expired(&self, id: MemoryId, now: Timestamp) -> bool {
+        {
+            let view = self.index.view.read();
+            if view.fact(id).is_some() || self.index.backlog.is_complete() {
+                return view.has_expired(id, Some(now));
+            }
+        }
+        self.get(id).is_ok_and(|it| it.lifespan.has_expired(now))
     }
 
     /// Creates a link, or returns the existing one. The error names an unknown id.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
 use crate::record::{Body, BodyText};
-use crate::{DEFAULT_KIND, MemoryId, Metadata, MetadataValue, Timestamp};
+use crate::{DEFAULT_KIND, Lifespan, MemoryId, Metadata, MetadataValue, Timestamp};
 
 pub(crate) const FORMAT: &str = "waypost-memory";
 pub(crate) const VERSION: u32 = 1;
@@ -57,6 +57,8 @@ pub(crate) struct MemoryLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lifespan: Option<Box<LifespanLine>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) space: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) created_at: Option<String>,
@@ -65,6 +67,34 @@ pub(crate) struct MemoryLine {
     pub(crate) valid_from: Option<String>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) purged: bool,
+}
+
+/// A [`Lifespan`] that is not the default one. Its `validFrom` is when the memory holds, the line's
+/// is when the version became the current one.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct LifespanLine {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) valid_from: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) valid_until: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expires_at: Option<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) pinned: bool,
+}
+
+impl LifespanLine {
+    fn of(lifespan: Lifespan) -> Option<Box<Self>> {
+        let text = |it: Option<Timestamp>| it.map(|it| it.to_string());
+        let line = || Self {
+            valid_from: text(lifespan.valid_from),
+            valid_until: text(lifespan.valid_until),
+            expires_at: text(lifespan.expires_at),
+            pinned: lifespan.is_pinned,
+        };
+        (lifespan != Lifespan::default()).then(|| Box::new(line()))
+    }
 }
 
 impl MemoryLine {
@@ -86,13 +116,14 @@ impl MemoryLine {
             line.tags = text.tags;
             line.metadata = metadata_out(&text.metadata);
             line.session = text.session;
+            line.lifespan = LifespanLine::of(text.lifespan);
         }
         line
     }
 
-    /// What the line says, not yet checked; the key at fault if a value of the metadata is neither
-    /// text, number nor boolean.
-    pub(crate) fn into_text(self) -> Result<BodyText, String> {
+    /// What the line says, not yet checked, with this lifespan; the key at fault if a value of the
+    /// metadata is neither text, number nor boolean.
+    pub(crate) fn into_text(self, lifespan: Lifespan) -> Result<BodyText, String> {
         Ok(BodyText {
             title: self.title.unwrap_or_default(),
             content: self.content.unwrap_or_default(),
@@ -100,6 +131,7 @@ impl MemoryLine {
             tags: self.tags,
             metadata: metadata_in(self.metadata)?,
             session: self.session,
+            lifespan,
         })
     }
 }

@@ -57,6 +57,26 @@ pub(crate) struct FilterArgs {
     /// Only memories created before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
+    /// Only pinned memories
+    #[arg(long)]
+    pub(crate) pinned: bool,
+}
+
+/// When a memory holds, and how long it is kept.
+#[derive(Debug, Args)]
+pub(crate) struct LifespanArgs {
+    /// What it says holds from this time on: `7d` ago, `2025-01-31`, or RFC 3339
+    #[arg(long, value_name = "TIME")]
+    pub(crate) valid_from: Option<String>,
+    /// What it says holds before this time: `30d` from now, `2025-01-31`, or RFC 3339
+    #[arg(long, value_name = "TIME")]
+    pub(crate) valid_until: Option<String>,
+    /// Hide the memory from this time on, and then delete it: `30d` from now, `2025-01-31`, or RFC 3339
+    #[arg(long, value_name = "TIME")]
+    pub(crate) expires_at: Option<String>,
+    /// Pin the memory: it does not expire, and comes first in lists and contexts
+    #[arg(long)]
+    pub(crate) pin: bool,
 }
 
 /// Add a memory
@@ -91,6 +111,8 @@ pub(crate) struct AddArgs {
     /// Creation time [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) created_at: Option<String>,
+    #[command(flatten)]
+    pub(crate) lifespan: LifespanArgs,
 }
 
 /// Add memories from a file with one JSON object per line
@@ -114,7 +136,7 @@ pub(crate) struct GetArgs {
     pub(crate) ids: Vec<u64>,
 }
 
-/// List memories in order of id
+/// List memories: pinned ones first, then the others, each in order of id
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl list --type decision --space work -n 20")]
 pub(crate) struct ListArgs {
@@ -124,7 +146,7 @@ pub(crate) struct ListArgs {
     /// List all memories
     #[arg(long)]
     pub(crate) all: bool,
-    /// Only memories with a larger id
+    /// Only memories with a larger id, pinned ones in their place
     #[arg(long, value_name = "ID", value_parser = id)]
     pub(crate) after: Option<u64>,
     #[command(flatten)]
@@ -134,7 +156,9 @@ pub(crate) struct ListArgs {
 /// Change a memory, keeping its earlier versions
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl update 12 --title 'Spare keys' --tag home --tag keys")]
-#[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag; clap rejects contradictions")]
+#[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
+    .args(["valid_from", "valid_until", "expires_at", "pin"]))]
 pub(crate) struct UpdateArgs {
     /// Id of the memory
     #[arg(value_name = "ID", value_parser = id)]
@@ -166,6 +190,20 @@ pub(crate) struct UpdateArgs {
     /// Remove the memory from its session
     #[arg(long, group = "change")]
     pub(crate) no_session: bool,
+    #[command(flatten)]
+    pub(crate) lifespan: LifespanArgs,
+    /// Remove the time from which it holds
+    #[arg(long, group = "change", conflicts_with = "valid_from")]
+    pub(crate) no_valid_from: bool,
+    /// Remove the time before which it holds
+    #[arg(long, group = "change", conflicts_with = "valid_until")]
+    pub(crate) no_valid_until: bool,
+    /// Keep the memory until it is deleted
+    #[arg(long, group = "change", conflicts_with = "expires_at")]
+    pub(crate) no_expires_at: bool,
+    /// Unpin the memory
+    #[arg(long, group = "change", conflicts_with = "pin")]
+    pub(crate) unpin: bool,
 }
 
 /// Delete memories

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use waypost_api::client::Stored;
+use waypost_api::client::{Client, Stored};
 use waypost_api::{
     AddRequest, CompactRequest, ListRequest, Memory, PatchRequest, Scalar, VersionChange,
 };
+use waypost_time::Timestamp;
 
 use super::{show, text_or_stdin};
-use crate::cli::{AddArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, ListArgs, UpdateArgs};
+use crate::cli::{
+    AddArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, LifespanArgs, ListArgs, UpdateArgs,
+};
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
 use crate::program::Program;
@@ -20,6 +23,7 @@ const PAGE: u64 = 500;
 
 pub(super) fn add(program: &Program, args: AddArgs, output: &mut Output) -> Result<()> {
     let now = span::now();
+    let times = Times::read(&args.lifespan, now)?;
     let request = AddRequest {
         title: args.title,
         content: text_or_stdin(args.content)?,
@@ -29,6 +33,10 @@ pub(super) fn add(program: &Program, args: AddArgs, output: &mut Output) -> Resu
         space: args.space,
         session: args.session,
         created_at: args.created_at.map(|it| span::past(&it, now)).transpose()?,
+        valid_from: times.valid_from,
+        valid_until: times.valid_until,
+        expires_at: times.expires_at,
+        pinned: args.lifespan.pin.then_some(true),
     };
     let stored = program.client()?.add(&request)?;
     let did = match stored {
@@ -48,6 +56,24 @@ pub(super) fn add(program: &Program, args: AddArgs, output: &mut Output) -> Resu
         ])?;
     }
     Ok(())
+}
+
+/// The times of a lifespan that are given.
+struct Times {
+    valid_from: Option<Timestamp>,
+    valid_until: Option<Timestamp>,
+    expires_at: Option<Timestamp>,
+}
+
+impl Times {
+    fn read(args: &LifespanArgs, now: Timestamp) -> Result<Self> {
+        let LifespanArgs { valid_from, valid_until, expires_at, pin: _ } = args;
+        Ok(Self {
+            valid_from: valid_from.as_deref().map(|it| span::past(it, now)).transpose()?,
+            valid_until: valid_until.as_deref().map(|it| span::ahead(it, now)).transpose()?,
+            expires_at: expires_at.as_deref().map(|it| span::future(it, now)).transpose()?,
+        })
+    }
 }
 
 /// `key=value` pairs; an unquoted number or boolean keeps its JSON type.
@@ -93,8 +119,8 @@ pub(super) fn get(program: &Program, args: &GetArgs, output: &mut Output) -> Res
 pub(super) fn list(program: &Program, args: ListArgs, output: &mut Output) -> Result<()> {
     let client = program.client()?;
     let now = span::now();
-    let FilterArgs { kinds, tags, space, since, until } = args.filter;
-    let mut request = ListRequest {
+    let FilterArgs { kinds, tags, space, since, until, pinned } = args.filter;
+    let request = ListRequest {
         limit: None,
         after: args.after,
         kinds,
@@ -102,21 +128,19 @@ pub(super) fn list(program: &Program, args: ListArgs, output: &mut Output) -> Re
         space,
         since: since.map(|it| span::past(&it, now)).transpose()?,
         until: until.map(|it| span::past(&it, now)).transpose()?,
+        pinned: pinned.then_some(true),
     };
-    let mut left = if args.all { u64::MAX } else { args.limit.unwrap_or(100) };
-    let mut memories = Vec::new();
-    let mut has_more = false;
-    while left > 0 {
-        request.limit = Some(left.min(PAGE));
-        let page = client.list(&request)?;
-        left = left.saturating_sub(page.memories.len() as u64);
-        memories.extend(page.memories);
-        has_more = page.next.is_some();
-        match page.next {
-            Some(next) => request.after = Some(next),
-            None => break,
-        }
+    // After an id, pinned memories are in their place.
+    let parts: &[Option<bool>] = match args.after {
+        None if !pinned => &[Some(true), Some(false)],
+        _ => &[request.pinned],
+    };
+    let left = if args.all { u64::MAX } else { args.limit.unwrap_or(100) };
+    let mut listed = Listed { left, memories: Vec::new(), has_more: false };
+    for pinned in parts {
+        listed.read(&client, ListRequest { pinned: *pinned, ..request.clone() })?;
     }
+    let Listed { memories, has_more, .. } = listed;
     if output.is_json() {
         output.document(&memories)?;
         return Ok(());
@@ -127,13 +151,49 @@ pub(super) fn list(program: &Program, args: ListArgs, output: &mut Output) -> Re
     }
     table(&memories, output)?;
     if has_more && let Some(last) = memories.last() {
-        output.note(&format!("more memories follow: `ctl list --after {}`, or `--all`", last.id));
+        if last.pinned && parts.len() > 1 {
+            output.note("more memories follow: `ctl list --all`");
+        } else {
+            let after = last.id;
+            output.note(&format!("more memories follow: `ctl list --after {after}`, or `--all`"));
+        }
     }
     Ok(())
 }
 
+/// The memories of a list so far.
+struct Listed {
+    left: u64,
+    memories: Vec<Memory>,
+    has_more: bool,
+}
+
+impl Listed {
+    /// Adds the pages of a request until there are no more, or enough.
+    fn read(&mut self, client: &Client, mut request: ListRequest) -> Result<()> {
+        if self.left == 0 {
+            let page = client.list(&ListRequest { limit: Some(1), ..request })?;
+            self.has_more |= !page.memories.is_empty();
+            return Ok(());
+        }
+        while self.left > 0 {
+            request.limit = Some(self.left.min(PAGE));
+            let page = client.list(&request)?;
+            self.left = self.left.saturating_sub(page.memories.len() as u64);
+            self.memories.extend(page.memories);
+            self.has_more = page.next.is_some();
+            match page.next {
+                Some(next) => request.after = Some(next),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+}
+
 pub(super) fn update(program: &Program, args: UpdateArgs, output: &mut Output) -> Result<()> {
     let replaced = |given: bool| given.then_some(());
+    let times = Times::read(&args.lifespan, span::now())?;
     let request = PatchRequest {
         title: args.title,
         content: args.content.map(text_or_stdin).transpose()?,
@@ -143,6 +203,10 @@ pub(super) fn update(program: &Program, args: UpdateArgs, output: &mut Output) -
             .map(|()| metadata(&args.metadata))
             .transpose()?,
         session: if args.no_session { Some(None) } else { args.session.map(Some) },
+        valid_from: if args.no_valid_from { Some(None) } else { times.valid_from.map(Some) },
+        valid_until: if args.no_valid_until { Some(None) } else { times.valid_until.map(Some) },
+        expires_at: if args.no_expires_at { Some(None) } else { times.expires_at.map(Some) },
+        pinned: (args.lifespan.pin || args.unpin).then_some(args.lifespan.pin),
     };
     let memory = program.client()?.update(args.id, &request)?;
     if output.is_json() {
@@ -232,6 +296,16 @@ fn whole(memory: &Memory, output: &mut Output) -> Result<()> {
     if memory.updated_at != memory.created_at {
         fields.push(field("updated", memory.updated_at.to_string()));
     }
+    let times = [
+        ("valid from", memory.valid_from),
+        ("valid to", memory.valid_until),
+        ("expires", memory.expires_at),
+    ];
+    fields
+        .extend(times.into_iter().filter_map(|(name, time)| Some(field(name, time?.to_string()))));
+    if memory.pinned {
+        fields.push(field("pinned", "yes".to_owned()));
+    }
     if let Some(newer) = memory.superseded_by {
         fields.push(field("superseded", format!("by #{newer}")));
     }
@@ -256,7 +330,10 @@ fn table(memories: &[Memory], output: &mut Output) -> Result<()> {
                 (Look::Dim, show::day(&memory.created_at.to_string())),
                 (Look::Plain, memory.kind.clone()),
                 (Look::Plain, memory.space.clone()),
-                (Look::Bold, memory.title.clone()),
+                (
+                    Look::Bold,
+                    format!("{}{}", memory.title, if memory.pinned { " (pinned)" } else { "" }),
+                ),
             ]
         })
         .collect();

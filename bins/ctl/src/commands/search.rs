@@ -17,7 +17,7 @@ const SNIPPET_LINES: usize = 2;
 
 pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -> Result<()> {
     let query = text_or_stdin(args.query.join(" "))?;
-    let FilterArgs { kinds, tags, space, since, until } = args.filter;
+    let FilterArgs { kinds, tags, space, since, until, pinned } = args.filter;
     let now = span::now();
     let request = SearchRequest {
         query,
@@ -27,6 +27,7 @@ pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -
         space,
         since: since.map(|it| span::past(&it, now)).transpose()?,
         until: until.map(|it| span::past(&it, now)).transpose()?,
+        pinned: pinned.then_some(true),
         mode: args.mode,
         explain: args.explain.then_some(true),
         min_score: args.min_score,

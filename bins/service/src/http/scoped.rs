@@ -68,24 +68,38 @@ impl Scoped {
         self.space().is_none_or(|own| space == Some(own))
     }
 
-    /// Whether the caller may see a memory; without a lookup if the caller is bound to no space.
+    /// Whether the caller may see a memory that another one refers to.
     fn exists(&self, id: MemoryId) -> bool {
-        self.space().is_none() || self.visible(id).is_ok()
+        match self.space() {
+            None => !self.store.has_expired(id, now()),
+            Some(_) => self.visible(id).is_ok(),
+        }
     }
 
     fn visible(&self, id: MemoryId) -> Result<Memory, Error> {
         let memory = self.store.get(id)?;
-        if self.sees(Some(&memory.space)) { Ok(memory) } else { Err(Error::NotFound(id)) }
+        let is_visible = self.sees(Some(&memory.space)) && !memory.lifespan.has_expired(now());
+        if is_visible { Ok(memory) } else { Err(Error::NotFound(id)) }
     }
 
     /// A memory without its references to memories that the caller may not see.
     fn shown(&self, mut memory: Memory) -> Memory {
-        memory.superseded_by = memory.superseded_by.filter(|it| self.exists(*it));
+        if memory.superseded_by.is_some_and(|it| !self.exists(it)) {
+            memory.superseded_by = self.superseded_by(memory.id);
+        }
         memory
     }
 
-    /// The filter, restricted to the caller's space.
+    /// The newest memory that updates this one and that the caller may see.
+    fn superseded_by(&self, id: MemoryId) -> Option<MemoryId> {
+        let links = self.store.links(id, 1).ok()?;
+        let updates = links.iter().filter(|it| it.kind == LinkKind::Updates && it.to == id);
+        updates.map(|it| it.from).filter(|it| self.exists(*it)).max()
+    }
+
+    /// The filter, restricted to the caller's space and to memories that have not expired.
     fn within(&self, filter: &mut Filter) {
+        filter.now = Some(now());
         if let Some(own) = self.space() {
             filter.space = Some(own.to_owned());
         }
@@ -205,10 +219,11 @@ impl Scoped {
     pub(crate) fn links(&self, id: MemoryId, depth: u32) -> Result<Vec<Link>, Failure> {
         self.visible(id)?;
         let mut links = self.store.links(id, depth)?;
-        if self.space().is_none() {
+        let count = links.len();
+        links.retain(|it| self.shows(it));
+        if links.len() == count {
             return Ok(links);
         }
-        links.retain(|it| self.shows(it));
         // A memory that is connected only through a hidden one counts as not linked.
         let (mut reached, mut border) = (BTreeSet::from([id]), BTreeSet::from([id]));
         let mut walked = Vec::with_capacity(links.len());

@@ -47,9 +47,18 @@ pub(crate) fn id(number: u64) -> Result<memory::MemoryId, Failure> {
 }
 
 pub(crate) fn draft(it: api::AddRequest) -> memory::Draft {
-    let api::AddRequest { title, content, kind, tags, metadata, space, session, created_at } = it;
-    let mut draft =
-        memory::Draft::new(content).with_tags(tags).with_metadata(metadata_of(metadata));
+    let api::AddRequest {
+        title, content, kind, tags, metadata, space, session, created_at, ..
+    } = it;
+    let lifespan = memory::Lifespan::default()
+        .with_valid_from(it.valid_from)
+        .with_valid_until(it.valid_until)
+        .with_expires_at(it.expires_at)
+        .with_is_pinned(it.pinned.unwrap_or_default());
+    let mut draft = memory::Draft::new(content)
+        .with_tags(tags)
+        .with_metadata(metadata_of(metadata))
+        .with_lifespan(lifespan);
     draft.title = title;
     draft.kind = kind;
     draft.space = space;
@@ -59,7 +68,7 @@ pub(crate) fn draft(it: api::AddRequest) -> memory::Draft {
 }
 
 pub(crate) fn patch(it: api::PatchRequest) -> memory::Patch {
-    let api::PatchRequest { title, content, kind, tags, metadata, session } = it;
+    let api::PatchRequest { title, content, kind, tags, metadata, session, .. } = it;
     let mut patch = memory::Patch::default();
     patch.title = title;
     patch.content = content;
@@ -67,6 +76,10 @@ pub(crate) fn patch(it: api::PatchRequest) -> memory::Patch {
     patch.tags = tags;
     patch.metadata = metadata.map(metadata_of);
     patch.session = session;
+    patch.valid_from = it.valid_from;
+    patch.valid_until = it.valid_until;
+    patch.expires_at = it.expires_at;
+    patch.is_pinned = it.pinned;
     patch
 }
 
@@ -109,6 +122,10 @@ pub(crate) fn memory(it: memory::Memory) -> api::Memory {
         session: it.session,
         created_at: it.created_at,
         updated_at: it.updated_at,
+        valid_from: it.lifespan.valid_from,
+        valid_until: it.lifespan.valid_until,
+        expires_at: it.lifespan.expires_at,
+        pinned: it.lifespan.is_pinned,
         embedded: it.embedded,
         superseded_by: it.superseded_by.map(memory::MemoryId::get),
     }
@@ -146,6 +163,10 @@ fn version(id: memory::MemoryId, it: memory::Version) -> api::Version {
         session: it.session,
         created_at: it.created_at,
         updated_at: changed_at,
+        valid_from: it.lifespan.valid_from,
+        valid_until: it.lifespan.valid_until,
+        expires_at: it.lifespan.expires_at,
+        pinned: it.lifespan.is_pinned,
         embedded: false,
         superseded_by: None,
     });
@@ -157,6 +178,7 @@ pub(crate) fn search_options(it: &api::SearchRequest, limit: usize) -> memory::S
     filter.space.clone_from(&it.space);
     filter.since = it.since;
     filter.until = it.until;
+    filter.is_pinned = it.pinned;
     memory::SearchOptions::default()
         .with_limit(limit)
         .with_filter(filter)
@@ -176,6 +198,7 @@ pub(crate) fn list_filter(it: api::ListRequest) -> memory::Filter {
     filter.space = it.space;
     filter.since = it.since;
     filter.until = it.until;
+    filter.is_pinned = it.pinned;
     filter
 }
 

@@ -1,13 +1,22 @@
 //! Searches that ask about a time.
 
-use serde_json::{Value, json};
+use std::time::{Duration, SystemTime};
 
+use serde_json::{Value, json};
+use waypost_time::Timestamp;
+
+use crate::client::Answer;
 use crate::service::Service;
+use crate::wait::until;
 
 fn add(service: &Service, body: &Value) -> u64 {
     let answer = service.post("/api/memory/add", body);
     assert_eq!(answer.status, 201, "{body}: {}", answer.text());
     answer.json()["id"].as_u64().expect("an id")
+}
+
+fn patch(service: &Service, path: &str, body: &Value) -> Answer {
+    service.send("PATCH", path, &service.token, body.to_string().as_bytes())
 }
 
 fn found(service: &Service, body: &Value) -> Vec<u64> {
@@ -35,5 +44,106 @@ fn a_question_has_a_time_of_its_own() {
         let body = json!({"query": "releases", "now": wrong});
         let detail = service.post("/api/memory/search", &body).problem(422);
         assert!(detail.contains("now"), "{detail}");
+    }
+}
+
+#[test]
+fn a_memory_has_a_lifespan_that_can_be_changed() {
+    let service = Service::start();
+    let id = add(
+        &service,
+        &json!({"content": "Ada is on call", "validFrom": "2026-01-01T01:00:00+01:00",
+            "validUntil": "2026-02-01T00:00:00Z", "expiresAt": "9999-12-31T23:59:59Z", "pinned": true}),
+    );
+    let path = format!("/api/memory/{id}");
+    let memory = service.get(&path).json();
+    assert_eq!(memory["validFrom"], "2026-01-01T00:00:00.000Z");
+    assert_eq!(memory["expiresAt"], "9999-12-31T23:59:59.000Z");
+    assert_eq!(memory["pinned"], true);
+    let change = json!({"validFrom": null, "expiresAt": null, "pinned": false});
+    let changed = patch(&service, &path, &change).json();
+    assert_eq!(changed["validUntil"], "2026-02-01T00:00:00.000Z");
+    for absent in ["validFrom", "expiresAt", "pinned"] {
+        assert!(changed.get(absent).is_none(), "{changed}");
+    }
+    let history = service.get(&format!("{path}/history")).json();
+    assert_eq!(history[0]["memory"]["pinned"], true);
+    assert_eq!(history[0]["memory"]["validFrom"], "2026-01-01T00:00:00.000Z");
+    for (field, body) in [
+        (
+            "validUntil",
+            json!({"content": "x", "validFrom": "2026-01-01T00:00:00Z", "validUntil": "2026-01-01T00:00:00Z"}),
+        ),
+        ("expiresAt", json!({"content": "x", "expiresAt": "2020-01-01T00:00:00Z"})),
+        ("expiresAt", json!({"content": "x", "expiresAt": "2026-02-30T00:00:00Z"})),
+        ("validFrom", json!({"content": "x", "validFrom": "10000-01-01T00:00:00Z"})),
+        ("pinned", json!({"content": "x", "pinned": "yes"})),
+    ] {
+        let detail = service.post("/api/memory/add", &body).problem(422);
+        assert!(detail.contains(field), "{detail}");
+    }
+}
+
+#[test]
+fn an_expired_memory_is_gone_for_everybody() {
+    let service = Service::start();
+    let older = add(&service, &json!({"content": "an old dog"}));
+    let fox = service.add("a red fox");
+    let newer = add(&service, &json!({"content": "a grey fox"}));
+    for from in [older, fox] {
+        let link = json!({"from": from, "to": newer, "type": "updates"});
+        assert_eq!(service.post("/api/memory/link", &link).status, 201);
+    }
+    let path = format!("/api/memory/{fox}");
+    until(|| {
+        let soon = Timestamp::from(SystemTime::now()).saturating_add(Duration::from_secs(1));
+        let answer = patch(&service, &path, &json!({"expiresAt": soon.to_string()}));
+        if answer.status == 200 { Ok(()) } else { Err(answer.text()) }
+    });
+    until(|| match service.get(&path).status {
+        404 => Ok(()),
+        status => Err(format!("the memory has not expired: {status}")),
+    });
+    assert_eq!(found(&service, &json!({"query": "fox"})), [newer]);
+    assert_eq!(service.get("/api/memory").json().as_array().map(Vec::len), Some(2));
+    // What it hid, another one that updates the same memory, is the newest again.
+    assert_eq!(service.get(&format!("/api/memory/{newer}")).json()["supersededBy"], older);
+    let links = service.get(&format!("/api/memory/{newer}/links")).json();
+    assert_eq!((links[0]["from"].as_u64(), links.as_array().map(Vec::len)), (Some(older), Some(1)));
+    let link = json!({"from": newer, "to": fox, "type": "related_to"});
+    service.post("/api/memory/link", &link).problem(404);
+    patch(&service, &path, &json!({"title": "x"})).problem(404);
+    service.delete(&path).problem(404);
+    until(|| {
+        let history = service.get(&format!("{path}/history")).json();
+        let last = history.as_array().and_then(|it| it.last()).expect("versions");
+        if last["change"] == "deleted" { Ok(()) } else { Err(format!("it is kept: {last}")) }
+    });
+    assert_eq!(service.get("/api/memory/status").json()["memories"], 2);
+}
+
+#[test]
+fn pinned_memories_are_listed_alone_and_come_first_in_a_context() {
+    let service = Service::start();
+    let plain = add(&service, &json!({"content": "The port is 4747"}));
+    let pinned = add(&service, &json!({"content": "Always answer in French", "pinned": true}));
+    let elsewhere = json!({"content": "Always answer in Latin", "pinned": true, "space": "other"});
+    add(&service, &elsewhere);
+    let list = |query: &str| {
+        let list = service.get(&format!("/api/memory?space=default&{query}")).json();
+        let ids = list.as_array().expect("an array").iter().map(|it| it["id"].clone());
+        ids.collect::<Vec<_>>()
+    };
+    assert_eq!(list(""), [json!(plain), json!(pinned)]);
+    assert_eq!(list("pinned=true"), [json!(pinned)]);
+    assert_eq!(list("pinned=false"), [json!(plain)]);
+    let bound = service.new_token(&["memory:read", "context:read"], Some("default"));
+    for query in ["which port is it", ""] {
+        let body = json!({"query": query, "sources": ["memory"]}).to_string();
+        let answer = service.send("POST", "/api/context", &bound, body.as_bytes()).json();
+        let items = answer["items"].as_array().expect("items");
+        assert_eq!(items[0]["content"], "Always answer in French", "{answer}");
+        assert_eq!(items[0]["why"], json!(["pinned"]));
+        assert_eq!(items.len(), if query.is_empty() { 1 } else { 2 });
     }
 }

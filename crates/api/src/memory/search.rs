@@ -43,6 +43,9 @@ pub struct SearchRequest {
     /// Only memories created before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// Only pinned memories (`true`), or only others (`false`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<bool>,
     /// How to rank; default: `hybrid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<SearchMode>,

@@ -86,7 +86,7 @@ pub(super) fn complete(
     }
     repaired.reached.id = next_id - 1;
     for some in records.chunks(RECORDS_AT_ONCE) {
-        let some: Vec<_> = some.iter().map(|it| (it.kind(), it.encode())).collect();
+        let some: Vec<_> = some.iter().map(Record::encoded).collect();
         journal.append(journal.last(), &some).map_err(|it| it.error(journal))?;
     }
     drop(by_log);

@@ -14,11 +14,11 @@ use waypost_projection::files::{sync_dir, write_synced};
 use waypost_ranking::{Analyzer, Cues, Period, Slots, TextIndex};
 
 use crate::codec::{Malformed, Reader, Writer};
-use crate::index::view::{Fact, View};
-use crate::{Error, MemoryId, Result};
+use crate::index::view::{Fact, View, boxed};
+use crate::{Error, Lifespan, MemoryId, Result};
 
 const MAGIC: &[u8] = b"waypost-index\n";
-const VERSION: u32 = 1 + Cues::VERSION + Analyzer::VERSION;
+const VERSION: u32 = 2 + Cues::VERSION + Analyzer::VERSION;
 /// The first version of this format. A snapshot of an older version than [`VERSION`] is sound, but
 /// its texts have to be analysed again.
 const VERSION_OLDEST: u32 = 2;
@@ -135,6 +135,10 @@ fn encode_fact(out: &mut Writer, fact: &Fact, names: &UsedNames) {
         out.u32(period.last().cast_unsigned());
     }
     out.u32(fact.length);
+    out.u8(u8::from(fact.lifespan.is_some()));
+    if let Some(lifespan) = &fact.lifespan {
+        lifespan.encode(out);
+    }
 }
 
 fn decode(bytes: &[u8]) -> std::result::Result<Snapshot, Malformed> {
@@ -193,6 +197,7 @@ fn decode_fact(
     let periods = (0..count).map(|_| decode_period(input));
     let periods = periods.collect::<std::result::Result<_, _>>()?;
     let length = input.u32()?;
+    let lifespan = if input.flag()? { Lifespan::decode(input)? } else { Lifespan::default() };
     let embedded = false;
     Ok(Fact {
         version,
@@ -204,6 +209,7 @@ fn decode_fact(
         cues,
         periods,
         length,
+        lifespan: boxed(lifespan),
         embedded,
     })
 }

@@ -3,13 +3,14 @@
 //! It contains no texts; those are read from the log.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use waypost_ranking::{Cues, Document, Period, Slot, Slots, TextIndex, VectorIndex, periods};
 
 use crate::index::graph::Graph;
 use crate::index::pending::Pending;
 use crate::record::Body;
-use crate::{Filter, MemoryId, Timestamp};
+use crate::{Filter, Lifespan, MemoryId, Timestamp};
 
 /// The index of the existing memories.
 #[derive(Debug, Default)]
@@ -23,6 +24,9 @@ pub(crate) struct View {
     pub(crate) refused: BTreeSet<MemoryId>,
     /// The space of each memory.
     homes: BTreeMap<MemoryId, u32>,
+    /// The memories that expire, and when.
+    expiring: BTreeSet<(Timestamp, MemoryId)>,
+    pinned: BTreeSet<MemoryId>,
     /// The current model, as its hash and the length of its vectors.
     pub(crate) model: Option<[u8; 16]>,
     dimensions: Option<usize>,
@@ -56,6 +60,8 @@ pub(crate) struct Fact {
     pub(crate) periods: Box<[Period]>,
     /// Number of terms in title and content.
     pub(crate) length: u32,
+    /// `None` for the default.
+    pub(crate) lifespan: Option<Box<Lifespan>>,
     pub(crate) embedded: bool,
 }
 
@@ -78,6 +84,7 @@ pub(crate) struct Prepared {
     pub(crate) tags: Vec<String>,
     pub(crate) cues: Cues,
     pub(crate) periods: Box<[Period]>,
+    pub(crate) lifespan: Lifespan,
     pub(crate) document: Document,
 }
 
@@ -100,6 +107,7 @@ impl Prepared {
             tags: text.tags.clone(),
             cues: Cues::of(&text.content),
             periods: periods(&text.content, Some(day_of(body.created_at))).into(),
+            lifespan: text.lifespan,
             document,
         })
     }
@@ -108,6 +116,20 @@ impl Prepared {
 /// The day of a time in UTC, in days since 1970-01-01.
 pub(crate) fn day_of(time: Timestamp) -> i32 {
     i32::try_from(time.as_secs().div_euclid(86_400)).expect("times have four-digit years")
+}
+
+impl Fact {
+    pub(crate) fn lifespan(&self) -> Lifespan {
+        self.lifespan.as_deref().copied().unwrap_or_default()
+    }
+
+    fn expiry(&self) -> Option<Timestamp> {
+        self.lifespan.as_deref().and_then(Lifespan::expiry)
+    }
+
+    fn is_pinned(&self) -> bool {
+        self.lifespan.as_deref().is_some_and(|it| it.is_pinned)
+    }
 }
 
 impl Names {
@@ -203,6 +225,16 @@ impl View {
         range.into_iter().flatten().map(|(id, _)| *id)
     }
 
+    /// The same for pinned memories only.
+    pub(crate) fn pinned_after(
+        &self,
+        after: Option<MemoryId>,
+    ) -> impl Iterator<Item = MemoryId> + '_ {
+        self.pinned
+            .range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded))
+            .copied()
+    }
+
     /// The space and the slot of an existing memory.
     pub(crate) fn place(&self, id: MemoryId) -> Option<(&str, &Space, Slot)> {
         let name = self.names.name(*self.homes.get(&id)?);
@@ -235,6 +267,7 @@ impl View {
             cues: prepared.cues,
             periods: prepared.periods,
             length: prepared.document.length(),
+            lifespan: boxed(prepared.lifespan),
             embedded: false,
         };
         let slot = self.set_fact(id, &prepared.space, fact);
@@ -258,6 +291,7 @@ impl View {
         self.homes.append(&mut facts.iter().map(|(_, id, _)| (*id, home)).collect());
         self.pending.extend(facts.iter().map(|(_, id, _)| *id));
         for (slot, id, fact) in facts {
+            self.list_lifespan(id, &fact);
             if let Some(session) = fact.session {
                 space.sessions.entry(session).or_default().insert((fact.created_at, id));
             }
@@ -269,6 +303,10 @@ impl View {
     /// Sets the facts about a memory, everything but its text, and returns its slot.
     fn set_fact(&mut self, id: MemoryId, space_name: &str, mut fact: Fact) -> Slot {
         let old = self.fact(id).cloned();
+        if let Some(old) = &old {
+            self.unlist_lifespan(id, old);
+        }
+        self.list_lifespan(id, &fact);
         let dimensions = self.dimensions;
         let home = self.names.number(space_name);
         self.homes.insert(id, home);
@@ -298,8 +336,9 @@ impl View {
 
     fn remove(&mut self, id: MemoryId) {
         let Some((space, slot)) = self.fact_mut(id) else { return };
-        if let Some(fact) = space.put_fact(slot, None) {
-            leave_session(space, &fact, id);
+        let fact = space.put_fact(slot, None);
+        if let Some(fact) = &fact {
+            leave_session(space, fact, id);
         }
         space.text.remove(slot);
         if let Some(vectors) = &mut space.vectors {
@@ -307,8 +346,37 @@ impl View {
         }
         space.slots.remove(id.get());
         self.homes.remove(&id);
+        if let Some(fact) = &fact {
+            self.unlist_lifespan(id, fact);
+        }
         self.pending.remove(id);
         self.refused.remove(&id);
+    }
+
+    fn list_lifespan(&mut self, id: MemoryId, fact: &Fact) {
+        self.expiring.extend(fact.expiry().map(|it| (it, id)));
+        self.pinned.extend(fact.is_pinned().then_some(id));
+    }
+
+    fn unlist_lifespan(&mut self, id: MemoryId, fact: &Fact) {
+        if let Some(expiry) = fact.expiry() {
+            self.expiring.remove(&(expiry, id));
+        }
+        self.pinned.remove(&id);
+    }
+
+    /// The memories that have expired by a time, in order of expiry.
+    pub(crate) fn expired(
+        &self,
+        now: Timestamp,
+    ) -> impl DoubleEndedIterator<Item = (Timestamp, MemoryId)> {
+        self.expiring.range(..=(now, MemoryId::LAST)).copied()
+    }
+
+    /// Whether an existing memory has expired by a time, if one is given.
+    pub(crate) fn has_expired(&self, id: MemoryId, now: Option<Timestamp>) -> bool {
+        let expiry = || self.fact(id).and_then(Fact::expiry);
+        now.is_some_and(|now| expiry().is_some_and(|it| it <= now))
     }
 
     /// Drops all vectors, and expects those of another model or none.
@@ -359,6 +427,11 @@ impl View {
     }
 }
 
+/// What a fact keeps of a lifespan.
+pub(crate) fn boxed(lifespan: Lifespan) -> Option<Box<Lifespan>> {
+    (lifespan != Lifespan::default()).then(|| Box::new(lifespan))
+}
+
 fn leave_session(space: &mut Space, fact: &Fact, id: MemoryId) {
     let Some(session) = fact.session else { return };
     if let Some(members) = space.sessions.get_mut(&session) {
@@ -382,10 +455,14 @@ pub(crate) struct Condition {
     session: Option<u32>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
+    pinned: Option<bool>,
+    /// Excludes what has expired by this time; `None` if nothing has.
+    now: Option<Timestamp>,
 }
 
 impl Condition {
-    pub(crate) fn new(filter: &Filter, names: &Names) -> Self {
+    pub(crate) fn new(filter: &Filter, view: &View) -> Self {
+        let names = &view.names;
         let kinds = filter.kinds.iter().filter_map(|it| names.find(it)).collect();
         Self {
             kinds: (!filter.kinds.is_empty()).then_some(kinds),
@@ -393,6 +470,8 @@ impl Condition {
             session: filter.session.as_deref().map(|it| names.find(it).unwrap_or(UNKNOWN)),
             since: filter.since,
             until: filter.until,
+            pinned: filter.is_pinned,
+            now: filter.now.filter(|it| view.expired(*it).next().is_some()),
         }
     }
 
@@ -403,6 +482,8 @@ impl Condition {
             && self.session.is_none()
             && self.since.is_none()
             && self.until.is_none()
+            && self.pinned.is_none()
+            && self.now.is_none()
     }
 
     pub(crate) fn holds(&self, fact: &Fact) -> bool {
@@ -411,5 +492,7 @@ impl Condition {
             && self.session.is_none_or(|it| fact.session == Some(it))
             && self.since.is_none_or(|it| fact.created_at >= it)
             && self.until.is_none_or(|it| fact.created_at < it)
+            && self.pinned.is_none_or(|it| fact.lifespan().is_pinned == it)
+            && self.now.is_none_or(|it| !fact.lifespan().has_expired(it))
     }
 }

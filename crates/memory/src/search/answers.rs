@@ -4,13 +4,14 @@
 //!
 //! A result depends on the query, the options, the model, the index and the state. Every write
 //! changes the index after the state and before it is acknowledged, so a cached result is valid as
-//! long as the index has not changed since the result was ranked.
+//! long as the index has not changed since the result was ranked, and the same memories have expired.
 
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 
-use crate::{Memory, SearchOptions, SearchResult};
+use crate::index::view::day_of;
+use crate::{Filter, Memory, SearchOptions, SearchResult, Timestamp};
 
 /// Maximum number of cached results.
 const ANSWERS_MAX: usize = 64;
@@ -18,12 +19,15 @@ const ANSWERS_MAX: usize = 64;
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// A query with everything that its result depends on, except for the index.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) query: &'a str,
     pub(super) options: &'a SearchOptions,
     /// The hash of the model that computed the query's vector, if there is one.
     pub(super) model: Option<[u8; 16]>,
+    /// When the last memory expired that has expired by the time of the query: this, and not the
+    /// time, tells which memories are hidden.
+    pub(super) expired_until: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -31,6 +35,7 @@ struct Answer {
     query: String,
     options: SearchOptions,
     model: Option<[u8; 16]>,
+    expired_until: Option<Timestamp>,
     result: SearchResult,
 }
 
@@ -63,6 +68,7 @@ impl Answers {
             query: question.query.to_owned(),
             options: question.options.clone(),
             model: question.model,
+            expired_until: question.expired_until,
             result: result.clone(),
         };
         let mut kept = self.0.lock();
@@ -83,9 +89,25 @@ impl Answers {
 
 impl Answer {
     fn answers(&self, question: Question<'_>) -> bool {
-        let Self { query, options, model, .. } = self;
-        Question { query, options, model: *model } == question
+        let Self { query, options, model, expired_until, result: _ } = self;
+        query == question.query
+            && is_same(options, question.options)
+            && (*model, *expired_until) == (question.model, question.expired_until)
     }
+}
+
+/// Whether options are the same except for the present time: of that of the question, only the day
+/// counts.
+fn is_same(one: &SearchOptions, other: &SearchOptions) -> bool {
+    let SearchOptions { limit, filter, mode, explain, min_score, include_superseded, now } = one;
+    let Filter { kinds, tags, space, session, since, until, is_pinned, now: _ } = filter;
+    let wanted = &other.filter;
+    (limit, mode, explain) == (&other.limit, &other.mode, &other.explain)
+        && (min_score, include_superseded) == (&other.min_score, &other.include_superseded)
+        && now.map(day_of) == other.now.map(day_of)
+        && (kinds, tags, space) == (&wanted.kinds, &wanted.tags, &wanted.space)
+        && (session, since, until) == (&wanted.session, &wanted.since, &wanted.until)
+        && *is_pinned == wanted.is_pinned
 }
 
 /// The approximate size of a memory's texts in bytes.
@@ -111,7 +133,7 @@ mod tests {
     use crate::{Rerank, SearchMode};
 
     fn question<'a>(query: &'a str, options: &'a SearchOptions) -> Question<'a> {
-        Question { query, options, model: None }
+        Question { query, options, model: None, expired_until: None }
     }
 
     fn nothing() -> SearchResult {
@@ -131,6 +153,11 @@ mod tests {
         assert_eq!(answers.find(question("cat", &other), 7), None);
         let by_meaning = Question { model: Some([1; 16]), ..question("cat", &options) };
         assert_eq!(answers.find(by_meaning, 7), None);
+        let later = Question { expired_until: Some(Timestamp::EPOCH), ..question("cat", &options) };
+        assert_eq!(answers.find(later, 7), None);
+        let at_another_time =
+            SearchOptions::default().with_filter(Filter::default().with_now(Timestamp::EPOCH));
+        assert!(answers.find(question("cat", &at_another_time), 7).is_some());
         // A result that was ranked before the last change is not cached.
         answers.keep(question("dog", &options), 8, &nothing);
         answers.keep(question("cat", &options), 7, &nothing);

@@ -29,7 +29,7 @@ impl<'a> Scope<'a> {
         let spaces = view.spaces.iter().filter(|(name, _)| is_wanted(name));
         Self {
             spaces: spaces.map(|(_, space)| space).collect(),
-            condition: Condition::new(filter, &view.names),
+            condition: Condition::new(filter, view),
         }
     }
 

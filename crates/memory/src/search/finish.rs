@@ -58,6 +58,8 @@ pub(super) fn finish(
     let best = scored.first().map_or(0.0, |(score, _)| *score);
     // The factor from ranking scores to the scores of this result.
     let unit = if best > 0.0 { answerable / best } else { 0.0 };
+    let now = options.filter.now;
+    let is_visible = |id: &MemoryId| !view.has_expired(*id, now);
     let hits = scored
         .into_iter()
         .take(options.limit)
@@ -67,9 +69,17 @@ pub(super) fn finish(
             id: candidate.id,
             score,
             embedded: view.fact(candidate.id).is_some_and(|it| it.embedded),
-            superseded_by: view.graph.superseded_by(candidate.id),
-            contradicts: view.graph.linked_by(candidate.id, LinkKind::Contradicts).collect(),
-            explanation: options.explain.then(|| explain(view, text, scoring, candidate, unit)),
+            superseded_by: view.graph.updaters(candidate.id).rev().find(is_visible),
+            contradicts: view
+                .graph
+                .linked_by(candidate.id, LinkKind::Contradicts)
+                .filter(is_visible)
+                .collect(),
+            explanation: options.explain.then(|| {
+                let mut explained = explain(view, text, scoring, candidate, unit);
+                explained.links.retain(|it| is_visible(&it.from) && is_visible(&it.to));
+                explained
+            }),
         })
         .collect();
     Ranking { answerable, hits }

@@ -17,14 +17,14 @@ use crate::index::Index;
 use crate::limits::{IMPORT_LINE_BYTES_MAX, IMPORT_VERSION_GAP_MAX, VERSION_MAX};
 use crate::record::{Body, Edge};
 use crate::store::Store;
-use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION};
+use crate::wire::{FORMAT, Header, LifespanLine, Line, MemoryLine, VERSION};
 use crate::writer::Writer;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::import::{FileIds, ImportUnit, ImportVersion};
 use crate::writer::lost;
 use crate::{
-    DEFAULT_SPACE, Error, ImportOptions, ImportProblem, Imported, LinkKind, MemoryId, Result,
-    Timestamp,
+    DEFAULT_SPACE, Error, ImportOptions, ImportProblem, Imported, Lifespan, LinkKind, MemoryId,
+    Result, Timestamp,
 };
 
 /// A batch is written when it has this many lines …
@@ -397,6 +397,21 @@ fn time_of(text: Option<&str>, now: Timestamp) -> std::result::Result<Timestamp,
     })
 }
 
+fn lifespan_of(given: LifespanLine) -> std::result::Result<Lifespan, Refused> {
+    let time = |name: &str, text: Option<String>| {
+        let read = |it: String| {
+            it.parse::<Timestamp>()
+                .map_err(|error| Refused::Line(format!("lifespan/{name} is {it:?}, {error}")))
+        };
+        text.map(read).transpose()
+    };
+    Ok(Lifespan::default()
+        .with_valid_from(time("validFrom", given.valid_from)?)
+        .with_valid_until(time("validUntil", given.valid_until)?)
+        .with_expires_at(time("expiresAt", given.expires_at)?)
+        .with_is_pinned(given.pinned))
+}
+
 fn body_of(mut given: MemoryLine, valid_from: Timestamp) -> std::result::Result<Body, Refused> {
     let created_at = time_of(given.created_at.as_deref(), valid_from)?;
     let space = given.space.take().unwrap_or_else(|| DEFAULT_SPACE.to_owned());
@@ -404,7 +419,8 @@ fn body_of(mut given: MemoryLine, valid_from: Timestamp) -> std::result::Result<
     if given.purged {
         return Ok(Body { space, created_at, text: None });
     }
-    let text = given.into_text().map_err(|key| {
+    let lifespan = lifespan_of(*given.lifespan.take().unwrap_or_default())?;
+    let text = given.into_text(lifespan).map_err(|key| {
         Refused::Line(format!("metadata/{key} is neither a string nor a number nor a boolean"))
     })?;
     Ok(Body { space, created_at, text: Some(check::body_text(text)?) })

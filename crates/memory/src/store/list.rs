@@ -24,14 +24,17 @@ impl Store {
         }
         let ids: Vec<MemoryId> = {
             let view = self.index.view.read();
-            let condition = Condition::new(filter, &view.names);
+            let condition = Condition::new(filter, &view);
             let meets = |id: &MemoryId| {
                 view.place(*id).is_some_and(|(name, space, slot)| {
                     filter.space.as_deref().is_none_or(|it| it == name)
                         && space.fact(slot).is_some_and(|it| condition.holds(it))
                 })
             };
-            view.ids_after(after).filter(meets).take(limit).collect()
+            match filter.is_pinned {
+                Some(true) => view.pinned_after(after).filter(meets).take(limit).collect(),
+                _ => view.ids_after(after).filter(meets).take(limit).collect(),
+            }
         };
         let mut memories = Vec::with_capacity(ids.len());
         for id in ids {
@@ -114,4 +117,6 @@ fn meets(filter: &Filter, body: &Body) -> bool {
         && filter.session.as_ref().is_none_or(|it| text.session.as_ref() == Some(it))
         && filter.since.is_none_or(|it| body.created_at >= it)
         && filter.until.is_none_or(|it| body.created_at < it)
+        && filter.is_pinned.is_none_or(|it| text.lifespan.is_pinned == it)
+        && filter.now.is_none_or(|it| !text.lifespan.has_expired(it))
 }

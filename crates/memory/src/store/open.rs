@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
+use parking_lot::Mutex;
 use waypost_projection::files::sync_dir;
 
 use crate::index::Index;
@@ -117,6 +118,7 @@ impl Store {
             embedding,
             reindexing: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            clock: Mutex::default(),
             _lease: lease,
         };
         let lacking = store.index_progress().map_or(0, |it| it.total);
@@ -161,7 +163,7 @@ fn keep_ids(state: &State, journal: &Journal, options: &StoreOptions) -> Result<
         return Ok(());
     }
     let taken = Record::Taken { below };
-    let appended = journal.append(state.applied()?, &[(taken.kind(), taken.encode())]);
+    let appended = journal.append(state.applied()?, &[taken.encoded()]);
     appended.map_err(|it| it.error(journal))?;
     replay(state, journal, u64::MAX, options).map(|_| ())
 }

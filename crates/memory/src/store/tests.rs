@@ -26,7 +26,7 @@ fn add_elsewhere(store: &Store, number: u64, content: &str) {
     let body = check::draft(Draft::new(content), AT).expect("a draft");
     let add = Record::Add { id: id(number), at: AT, body: Cow::Owned(body) };
     let note = Record::Notice { id: Some(id(number)), note: content.into() };
-    let records = [&add, &note].map(|it| (it.kind(), it.encode()));
+    let records = [&add, &note].map(Record::encoded);
     let journal = &store.records.journal;
     journal.append(journal.last(), &records).expect("the journal takes it");
 }

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::index::snapshot;
 use crate::index::vectors::stored_bytes;
+use crate::limits::EXPIRED_AT_ONCE_MAX;
 use crate::log_error::vectors_error;
 use crate::store::Store;
-use crate::{Maintained, MemoryId, Result};
+use crate::writer::command::{Command, Outcome};
+use crate::writer::lost;
+use crate::{Maintained, MemoryId, Result, Timestamp};
 
 /// A snapshot is written after this many changes in a quiet period, otherwise after changes to a
 /// tenth of the memories, if that is more.
@@ -15,6 +19,9 @@ const SNAPSHOT_CHANGES_MIN: u64 = 1_000;
 /// The vectors' files are compacted when they are twice as large as necessary, and at least this
 /// large.
 const VECTORS_COMPACT_BYTES_MIN: u64 = 32 * 1024 * 1024;
+
+/// A clock has skipped ahead if more than this has passed between two calls of [`Store::expire`].
+const CLOCK_SKIP_MIN: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Store {
     /// Does a bounded piece of maintenance: syncs derived data, writes a snapshot of the index
@@ -24,6 +31,42 @@ impl Store {
         let told = self.writer.save_told();
         let done = self.keep_up_derived()?;
         Ok(Maintained { told: told?, ..done })
+    }
+
+    /// Deletes memories that have expired by a time, at most [`EXPIRED_AT_ONCE_MAX`], and returns how
+    /// many. Call it at intervals. For a day after the clock has skipped ahead, since the last call or,
+    /// the first time, since the last change of a memory, it deletes nothing: an expired memory is
+    /// [hidden](crate::Filter::now) by the clock, and visible again if the clock is set back, but a
+    /// deletion is final.
+    pub fn expire(&self, now: Timestamp) -> Result<u64> {
+        // If the state cannot be read, the clock is not believed.
+        let first = || Some(self.last_change(now).unwrap_or(Timestamp::MIN));
+        if !self.clock.lock().believes(now, CLOCK_SKIP_MIN, first) {
+            return Ok(0);
+        }
+        let ids: Vec<MemoryId> = {
+            let view = self.index.view.read();
+            view.expired(now).map(|(_, id)| id).take(EXPIRED_AT_ONCE_MAX).collect()
+        };
+        if ids.is_empty() {
+            return Ok(0);
+        }
+        match self.writer.submit_one(Command::Expire { ids, at: now })? {
+            Outcome::Expired(count) => Ok(count),
+            _ => Err(lost()),
+        }
+    }
+
+    /// When a memory was last added, changed or deleted, as far as that is not after `now`.
+    fn last_change(&self, now: Timestamp) -> Result<Timestamp> {
+        let mut last = None;
+        self.records.state.heads(&mut |_, head| {
+            let times = [Some(head.updated_at), head.deleted_at];
+            last = last.max(times.into_iter().flatten().filter(|it| *it <= now).max());
+            Ok(())
+        })?;
+        // An empty store has nothing to delete.
+        Ok(last.unwrap_or(now))
     }
 
     fn keep_up_derived(&self) -> Result<Maintained> {

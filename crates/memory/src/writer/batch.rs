@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use waypost_ranking::Document;
 
-use crate::record::{Body, RECORD_VERSION, Record, text_of};
+use crate::record::{Body, Encoded, Record, text_of};
 use crate::records::Records;
 use crate::state::txn::{Txn, apply};
 use crate::writer::outbox::{Notice, Summary};
@@ -15,8 +15,8 @@ use crate::{MemoryId, Result};
 pub(crate) struct Batch<'a> {
     base: &'a Records,
     pub(crate) txn: Txn<'a>,
-    /// The records so far: kind and payload.
-    pub(super) records: Vec<(u8, Vec<u8>)>,
+    /// The records so far.
+    pub(super) records: Vec<Encoded>,
     pub(super) first_sequence: u64,
     pub(super) bytes: usize,
     /// After how many records each append to the journal but the last one ends.
@@ -59,10 +59,10 @@ impl Batch<'_> {
     /// Adds a record to the batch.
     pub(crate) fn push(&mut self, record: &Record<'_>) -> Result<()> {
         let sequence = self.first_sequence + self.records.len() as u64;
-        let payload = record.encode();
+        let encoded = record.encoded();
         apply(record, sequence, &mut self.txn)?;
-        self.bytes += payload.len();
-        self.records.push((record.kind(), payload));
+        self.bytes += encoded.payload.len();
+        self.records.push(encoded);
         match record {
             Record::Add { id, body, .. } | Record::Update { id, body, .. } => {
                 self.bodies.insert(*id, body.clone().into_owned());
@@ -108,8 +108,8 @@ impl Batch<'_> {
         let Some(sequence) = stored.sequence else { return Ok(Some(stored.into_body(None))) };
         match sequence.checked_sub(self.first_sequence) {
             Some(idx) => {
-                let (kind, payload) = &self.records[idx as usize];
-                let text = text_of(*kind, RECORD_VERSION, payload).map_err(|it| it.of(sequence))?;
+                let Encoded { kind, version, payload } = &self.records[idx as usize];
+                let text = text_of(*kind, *version, payload).map_err(|it| it.of(sequence))?;
                 Ok(Some(stored.into_body(text)))
             }
             None => self.base.whole_body(stored).map(Some),

@@ -29,6 +29,11 @@ pub(crate) enum Command {
         id: MemoryId,
         at: Timestamp,
     },
+    /// Deletes those of the memories that have expired by a time.
+    Expire {
+        ids: Vec<MemoryId>,
+        at: Timestamp,
+    },
     Link {
         edge: Edge,
         at: Timestamp,
@@ -61,6 +66,8 @@ pub(crate) enum Outcome {
     Existing(Memory),
     Updated(Memory),
     Deleted,
+    /// The number of memories that had expired.
+    Expired(u64),
     Linked {
         is_new: bool,
         at: Timestamp,

@@ -24,6 +24,13 @@ impl Batch<'_> {
                 self.push(&Record::Delete { id, at })?;
                 Ok(Outcome::Deleted)
             }
+            Command::Expire { ids, at } => {
+                let mut count = 0;
+                for id in ids {
+                    count += u64::from(self.expire(*id, *at)?);
+                }
+                Ok(Outcome::Expired(count))
+            }
             Command::Link { edge, at, note } => {
                 let (edge, at) = (*edge, *at);
                 for id in [edge.from, edge.to] {
@@ -79,7 +86,11 @@ impl Batch<'_> {
         at: Timestamp,
         note: Option<&[u8]>,
     ) -> Result<Outcome> {
-        if let Some(id) = self.txn.duplicate(body)? {
+        while let Some(id) = self.txn.duplicate(body)? {
+            // An expired memory is no longer visible: the new one takes its place.
+            if self.expire(id, at)? {
+                continue;
+            }
             let head = self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
             let body = self.body(id, head.version)?.ok_or(Error::NotFound(id))?;
             return Ok(Outcome::Existing(Memory::of(id, head.version, head.updated_at, body)));
@@ -93,6 +104,17 @@ impl Batch<'_> {
         Ok(Outcome::Added(Memory::of(id, 1, at, body.clone())))
     }
 
+    /// Deletes a memory if it exists and has expired by a time; returns whether it had.
+    fn expire(&mut self, id: MemoryId, at: Timestamp) -> Result<bool> {
+        let Some(head) = self.txn.live_head(id)? else { return Ok(false) };
+        let text = self.body(id, head.version)?.and_then(|it| it.text);
+        let has_expired = text.is_some_and(|it| it.lifespan.has_expired(at));
+        if has_expired {
+            self.push(&Record::Delete { id, at })?;
+        }
+        Ok(has_expired)
+    }
+
     fn update(&mut self, id: MemoryId, patch: &Patch, at: Timestamp) -> Result<Outcome> {
         let head = self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
         if let Some(expected) = patch.if_version.filter(|it| *it != head.version) {
@@ -100,7 +122,7 @@ impl Batch<'_> {
         }
         let body = self.body(id, head.version)?.ok_or(Error::NotFound(id))?;
         let before = body.text.as_ref().ok_or(Error::NotFound(id))?;
-        let after = check::patched(before, patch)?;
+        let after = check::patched(before, patch, at)?;
         if after == *before {
             return Ok(Outcome::Updated(Memory::of(id, head.version, head.updated_at, body)));
         }

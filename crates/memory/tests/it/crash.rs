@@ -281,7 +281,7 @@ fn data_of_a_newer_release_are_rejected_as_newer_and_left_unchanged() {
         [&ends[..], &[kind], &0_u64.to_le_bytes()].concat()
     };
     for (kind, version, payload) in
-        [(1, 2, add), (99, 1, Vec::new()), (4, 1, link(9)), (4, 2, link(1))]
+        [(1, 3, add), (99, 1, Vec::new()), (4, 1, link(9)), (4, 2, link(1))]
     {
         let image = image(world.dir.path());
         append(image.path(), kind, version, &payload);

@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use waypost_log::Snapshot;
 use waypost_memory::{
-    Added, Compaction, Draft, Filter, LinkKind, Patch, Reindex, SearchMode, SearchOptions, Store,
-    StoreOptions,
+    Added, Compaction, Draft, Filter, Lifespan, LinkKind, Patch, Reindex, SearchMode,
+    SearchOptions, Store, StoreOptions,
 };
 
 use crate::world::{at, embedder, id};
@@ -40,14 +40,22 @@ const CHANGES_MAX: u64 = 160;
 /// Steps that are done after a backup was taken before it is opened.
 const STEPS_BEFORE_CHECK: usize = 3;
 
+/// The time of the first step.
+const START: i64 = 1_700_000_000_000;
+/// When memories expire: after the last step.
+const EXPIRY: i64 = START + 3_600_000;
+
 const CHILD: &str = "WAYPOST_TEST_KILL_CHILD";
 
 #[derive(Debug, Clone)]
 enum Step {
+    /// Some texts expire.
     Add {
         text: u8,
         space: u8,
     },
+    /// Deletes what has expired.
+    Expire,
     Update {
         id: u64,
         text: u8,
@@ -95,7 +103,7 @@ fn steps(seed: u64) -> Vec<Step> {
     let mut step = || {
         let text = random.below(40) as u8;
         let (from, to, kind) = (1 + random.below(8), 1 + random.below(8), random.below(2) as usize);
-        match random.below(36) {
+        match random.below(39) {
             0..=6 => Step::Add { text, space: kind as u8 },
             7..=10 => Step::Update { id: from, text },
             11..=12 => Step::Delete { id: from },
@@ -111,6 +119,7 @@ fn steps(seed: u64) -> Vec<Step> {
             27 => Step::Reindex,
             28..=29 => Step::Maintain,
             30..=31 => Step::Reopen,
+            32..=34 => Step::Expire,
             _ => Step::Backup,
         }
     };
@@ -131,6 +140,7 @@ enum Text {
 struct Memory {
     space: u8,
     versions: Vec<Text>,
+    expires: bool,
     is_deleted: bool,
 }
 
@@ -146,6 +156,10 @@ fn content(text: u8) -> String {
     format!("word{text} ").repeat(if text == 3 { 600 } else { 1 + usize::from(text % 5) })
 }
 
+fn expires(text: u8) -> bool {
+    text % 4 == 1
+}
+
 fn space(space: u8) -> String {
     format!("space{space}")
 }
@@ -156,6 +170,7 @@ impl Model {
     }
 
     fn add(&mut self, text: u8, space: u8) {
+        let expires = expires(text);
         let text = Text::There(content(text));
         let is_there = self
             .memories
@@ -163,8 +178,16 @@ impl Model {
             .any(|it| !it.is_deleted && it.space == space && it.versions.last() == Some(&text));
         if !is_there {
             self.last_id += 1;
-            let memory = Memory { space, versions: vec![text], is_deleted: false };
+            let versions = vec![text];
+            let memory = Memory { space, versions, expires, is_deleted: false };
             self.memories.insert(self.last_id, memory);
+        }
+    }
+
+    fn delete(&mut self, id: u64) {
+        if let Some(memory) = self.memories.get_mut(&id) {
+            memory.is_deleted = true;
+            self.links.retain(|it| it.0 != id && it.2 != id);
         }
     }
 
@@ -179,10 +202,12 @@ impl Model {
                     memory.versions.push(text);
                 }
             }
-            Step::Delete { id } => {
-                if let Some(memory) = self.memories.get_mut(&id) {
-                    memory.is_deleted = true;
-                    self.links.retain(|it| it.0 != id && it.2 != id);
+            Step::Delete { id } => self.delete(id),
+            Step::Expire => {
+                let expiring = self.memories.iter().filter(|(_, it)| it.expires);
+                let ids: Vec<u64> = expiring.map(|(id, _)| *id).collect();
+                for id in ids {
+                    self.delete(id);
                 }
             }
             Step::Link { from, to, kind } => {
@@ -197,7 +222,7 @@ impl Model {
                 for number in [text, text + 100] {
                     self.last_id += 1;
                     let versions = vec![Text::There(content(number))];
-                    let memory = Memory { space: 7, versions, is_deleted: false };
+                    let memory = Memory { space: 7, versions, expires: false, is_deleted: false };
                     self.memories.insert(self.last_id, memory);
                 }
                 self.links.insert((self.last_id - 1, LinkKind::PartOf, self.last_id));
@@ -450,16 +475,23 @@ impl Backup {
 
 /// Does a step. Whether it is refused is for the comparison to see.
 fn perform(store: &Store, step: &Step, model: &Model, number: usize) {
-    let now = at(1_700_000_000_000 + number as i64 * 1_000);
+    let now = at(START + number as i64 * 1_000);
     match *step {
         Step::Add { text, space: number } => {
-            let draft = Draft::new(content(text)).with_space(space(number));
+            let expires_at = expires(text).then_some(at(EXPIRY));
+            let draft = Draft::new(content(text))
+                .with_space(space(number))
+                .with_lifespan(Lifespan::default().with_expires_at(expires_at));
             store.add(draft, now).expect("a valid draft");
         }
         Step::Update { id: number, text } => {
             let patch = Patch::default().with_content(content(text));
             let is_there = model.live(number).is_some();
             assert_eq!(store.update(id(number), patch, now).is_ok(), is_there);
+        }
+        Step::Expire => {
+            let count = model.memories.values().filter(|it| it.expires && !it.is_deleted).count();
+            assert_eq!(store.expire(at(EXPIRY)).expect("upkeep"), count as u64);
         }
         Step::Delete { id: number } => {
             assert_eq!(store.delete(id(number), now).is_ok(), model.live(number).is_some());

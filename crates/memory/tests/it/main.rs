@@ -10,6 +10,7 @@ mod kill;
 #[path = "../../../../tests/killed_repair.rs"]
 mod killed_repair;
 mod lifecycle;
+mod lifespan;
 mod limits;
 mod links;
 mod model;

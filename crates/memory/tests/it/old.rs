@@ -3,15 +3,17 @@
 //! `tests/data/v1` is what [`write_the_store`] wrote with the first release whose log notes how far
 //! it has reached; `v0` is the same without the note, as releases before left it; `v2` is of the
 //! first release that stems words of other scripts, so that the index of earlier ones is built
-//! again. To add one for a new format: `WAYPOST_TEST_WRITE_STORE=FOLDER cargo nextest run -p waypost-memory
-//! write_the_store`, and copy FOLDER to `tests/data/vN` and `FOLDER.ndjson`, if it says more, beside
-//! it.
+//! again; `v3` also has a memory with a lifespan, and its own `v3.ndjson`. To add one for a new
+//! format: `WAYPOST_TEST_WRITE_STORE=FOLDER cargo nextest run -p waypost-memory write_the_store`, and
+//! copy FOLDER to `tests/data/vN` and `FOLDER.ndjson`, if it says more, beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use waypost_memory::{Compaction, Draft, LinkKind, MetadataValue, Patch, Reached, Store, check};
+use waypost_memory::{
+    Compaction, Draft, Lifespan, LinkKind, MetadataValue, Patch, Reached, Store, check,
+};
 
 use crate::crash::copy;
 use crate::world::{at, embedder, id, options};
@@ -53,6 +55,14 @@ fn fill(store: &Store) {
     store.unlink(id(1), id(2), LinkKind::PartOf, at(12)).expect("it is there");
     store.delete(id(5), at(13)).expect("a deletion");
     store.delete(id(6), at(14)).expect("a deletion");
+    let lifespan = Lifespan::default()
+        .with_valid_from(at(1))
+        .with_valid_until(at(2))
+        .with_expires_at(at(1_000_000))
+        .with_is_pinned(true);
+    let draft = Draft::new("memory 7").with_lifespan(lifespan);
+    store.add(draft, at(15)).expect("an add");
+    store.update(id(7), Patch::default().with_expires_at(None), at(16)).expect("a change");
     while store.embed_pending(64).expect("a model").pending > 0 {}
 }
 
@@ -95,23 +105,32 @@ fn write_the_store() {
 
 #[test]
 fn every_earlier_store_opens_as_it_was() {
-    let wanted = fs::read_to_string(data("export.ndjson")).expect("the export");
-    for (version, is_rebuilt) in ["v0", "v1", "v2"].map(|it| (it, true)) {
+    for (version, export, count, is_rebuilt) in [
+        ("v0", "export.ndjson", 4, true),
+        ("v1", "export.ndjson", 4, true),
+        ("v2", "export.ndjson", 4, true),
+        ("v3", "v3.ndjson", 5, false),
+    ] {
+        let wanted = fs::read_to_string(data(export)).expect("the export");
         let dir = TempDir::new().expect("a temporary folder");
         copy(&data(version), dir.path());
         assert!(check(dir.path(), Reached::default()).expect("a check").is_sound(), "{version}");
         let (store, report) = Store::open(dir.path(), options()).expect("it opens");
         let rebuilt = report.index_rebuilt.is_some();
-        assert_eq!((report.memories, rebuilt), (4, is_rebuilt), "{version}");
+        assert_eq!((report.memories, rebuilt), (count, is_rebuilt), "{version}");
         let mut out = Vec::new();
         store.export(&mut out).expect("an export");
         assert_eq!(String::from_utf8(out).expect("UTF-8"), wanted, "{version}");
         store.set_embedder(Some(embedder("test-model"))).expect("a model");
-        assert_eq!(store.status().expect("a status").embedded, 4, "{version}: no vector is lost");
+        assert_eq!(
+            store.status().expect("a status").embedded,
+            count,
+            "{version}: no vector is lost"
+        );
         let added = store.add(Draft::new("goes on"), at(20)).expect("an add");
-        assert_eq!(added.memory().id, id(7), "{version}");
+        assert_eq!(added.memory().id, id(count + 3), "{version}");
         store.close().expect("a clean close");
         let (store, _) = Store::open(dir.path(), options()).expect("it opens");
-        assert_eq!(store.get(id(7)).expect("it is there").content, "goes on");
+        assert_eq!(store.get(id(count + 3)).expect("it is there").content, "goes on");
     }
 }

@@ -33,11 +33,15 @@ pub(crate) fn find(
         _ => api::ContextAnswer::default(),
     };
     let with_memories = request.sources.contains(&api::ContextSource::Memory);
-    if with_memories && !query.text.trim().is_empty() {
+    if with_memories {
         let best = answer.items.first().map_or(1.0, |it| it.score);
         let wanted = memories::Wanted { limit: query.max_items, types: &request.types };
-        answer.items.extend(memories::find(scoped, &query.text, &wanted, best)?);
-        // A stable sort: items of the project precede memories with the same score.
+        answer.items.splice(..0, memories::pinned(scoped, &wanted, best)?);
+        if !query.text.trim().is_empty() {
+            answer.items.extend(memories::find(scoped, &query.text, &wanted, best)?);
+        }
+        // A stable sort: pinned memories precede items of the project with the same score, and these
+        // precede other memories.
         answer.items.sort_by(|a, b| b.score.total_cmp(&a.score));
         answer.items.truncate(query.max_items);
         answer.truncated |= fit(&mut answer.items, query.max_tokens);

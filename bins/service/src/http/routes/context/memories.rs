@@ -1,7 +1,7 @@
 //! Memories as items of a response: the store's results for the same query.
 
 use waypost_api as api;
-use waypost_memory::{Filter, Hit, SearchOptions};
+use waypost_memory::{Filter, Hit, Memory, SearchOptions};
 
 use crate::clock::now;
 use crate::http::failure::Failure;
@@ -9,6 +9,9 @@ use crate::http::scoped::Scoped;
 
 /// Bytes of a memory's content that an item shows; the item's path leads to the rest.
 const CONTENT_BYTES_MAX: usize = 2000;
+
+/// The pinned memories of a context, those with the lowest ids.
+const PINNED_MAX: usize = 10;
 
 /// Approximate bytes of a token, as in the index.
 const TOKEN_BYTES: usize = 4;
@@ -23,11 +26,23 @@ pub(super) fn find(
 ) -> Result<Vec<api::ContextItem>, Failure> {
     let options = SearchOptions::default()
         .with_limit(wanted.limit)
-        .with_filter(Filter::default().with_kinds(wanted.types.to_vec()))
+        .with_filter(wanted.filter().with_is_pinned(false))
         .with_now(now());
     let found = scoped.search(query, options)?;
     let top = found.hits.first().map_or(1.0, |it| it.score).max(f64::MIN_POSITIVE);
-    Ok(found.hits.into_iter().map(|it| item(it, f64::from(best) / top)).collect())
+    let item = |it: Hit| item(it.memory, (it.score * f64::from(best) / top) as f32, "memory");
+    Ok(found.hits.into_iter().map(item).collect())
+}
+
+/// The pinned memories, in order of their ids, with the score of the best item.
+pub(super) fn pinned(
+    scoped: &Scoped,
+    wanted: &Wanted<'_>,
+    best: f32,
+) -> Result<Vec<api::ContextItem>, Failure> {
+    let filter = wanted.filter().with_is_pinned(true);
+    let found = scoped.list(filter, None, wanted.limit.min(PINNED_MAX))?;
+    Ok(found.into_iter().map(|it| item(it, best, "pinned")).collect())
 }
 
 /// The filter on memories.
@@ -36,8 +51,13 @@ pub(super) struct Wanted<'a> {
     pub(super) types: &'a [String],
 }
 
-fn item(hit: Hit, scale: f64) -> api::ContextItem {
-    let Hit { memory, score, .. } = hit;
+impl Wanted<'_> {
+    fn filter(&self) -> Filter {
+        Filter::default().with_kinds(self.types.to_vec())
+    }
+}
+
+fn item(memory: Memory, score: f32, why: &str) -> api::ContextItem {
     let shown = cut(&memory.content, CONTENT_BYTES_MAX);
     let (content, truncated) = (shown.to_owned(), shown.len() < memory.content.len());
     api::ContextItem {
@@ -46,10 +66,10 @@ fn item(hit: Hit, scale: f64) -> api::ContextItem {
         path: format!("/api/memory/{}", memory.id.get()),
         line: None,
         end_line: None,
-        score: (score * scale) as f32,
+        score,
         updated_at: Some(memory.updated_at),
         truncated,
-        why: vec!["memory".to_owned()],
+        why: vec![why.to_owned()],
         kind: memory.kind,
         title: memory.title,
         content,
