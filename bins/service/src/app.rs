@@ -56,6 +56,8 @@ pub(crate) struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) bodies: Bodies,
     pub(crate) reads: Pool,
+    /// For searches of the past, one at a time: each takes much memory, and seconds.
+    pub(crate) past: Pool,
     pub(crate) writes: Pool,
     pub(crate) streams: Pool,
     pub(crate) model: Arc<EmbeddingModel>,

@@ -113,6 +113,7 @@ pub(crate) fn app(
         metrics: Arc::default(),
         bodies: Bodies::new(&limits),
         reads: pool(limits.reads_max),
+        past: pool(1),
         writes: pool(limits.writes_max),
         streams: pool(limits.streams_max),
         model,

@@ -43,10 +43,11 @@ pub use self::bus::{EventsPage, Told};
 pub use self::error::Error;
 use self::way::{Near, NoResolver};
 use crate::{
-    ANSWERABLE_HEADER, AddRequest, BatchResult, CompactRequest, CompactResult, EVENT_STREAM, Hit,
-    ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest,
-    ListRequest, Memory, NDJSON, NewTokenRequest, PatchRequest, Problem, SEARCH_MODE_HEADER,
-    SearchMode, SearchRequest, Status, TokenCreated, TokenInfo, Version, Vocabulary,
+    ANSWERABLE_HEADER, AddRequest, BatchResult, CompactRequest, CompactResult, EVENT_STREAM,
+    FORGOTTEN_HEADER, Hit, ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult,
+    Link, LinkRequest, ListRequest, Memory, NDJSON, NewTokenRequest, PatchRequest, Problem,
+    SEARCH_MODE_HEADER, SearchMode, SearchRequest, Status, TokenCreated, TokenInfo, Version,
+    Vocabulary,
 };
 
 /// The time limit for establishing a connection.
@@ -165,8 +166,10 @@ impl Client {
         let mode = mode.and_then(SearchMode::from_name);
         let answerable = response.headers().get(ANSWERABLE_HEADER);
         let answerable = answerable.and_then(|it| it.to_str().ok()?.parse().ok());
+        let forgotten = response.headers().get(FORGOTTEN_HEADER);
+        let forgotten = forgotten.and_then(|it| it.to_str().ok()?.parse().ok());
         let hits: Vec<Hit> = self.read(response)?;
-        Ok(Found { hits, answerable, mode })
+        Ok(Found { hits, answerable, mode, forgotten })
     }
 
     /// `POST /api/memory/add`.

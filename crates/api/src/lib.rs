@@ -56,6 +56,8 @@ pub const EVENT_STREAM: &str = "text/event-stream";
 pub const SEARCH_MODE_HEADER: &str = "Waypost-Search-Mode";
 /// The header that says how likely a search found an answer, 0 to 1.
 pub const ANSWERABLE_HEADER: &str = "Waypost-Answerable";
+/// The header of a search with `asOf`: the number of memories of that time whose text was removed.
+pub const FORGOTTEN_HEADER: &str = "Waypost-Forgotten";
 /// The header of a search response that says whether a cross-encoder ordered the best hits.
 pub const RERANK_HEADER: &str = "Waypost-Rerank";
 /// The header that names the last event that a page of events examined: continue after it.

@@ -5,8 +5,8 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema,
 
 use crate::routes::{Access, Answer, Payload, ROUTES, Route, Shape, shape};
 use crate::{
-    ANSWERABLE_HEADER, NDJSON, NEXT_AFTER_HEADER, PROBLEM_JSON, Problem, RERANK_HEADER,
-    SEARCH_MODE_HEADER, SearchMode, Vocabulary,
+    ANSWERABLE_HEADER, FORGOTTEN_HEADER, NDJSON, NEXT_AFTER_HEADER, PROBLEM_JSON, Problem,
+    RERANK_HEADER, SEARCH_MODE_HEADER, SearchMode, Vocabulary,
 };
 
 /// The schema of a field that accepts a string or an array of strings.
@@ -147,6 +147,10 @@ fn responses(route: &Route) -> Value {
             });
         }
         if route.operation == "searchMemories" && *status == 200 {
+            response["headers"][FORGOTTEN_HEADER] = json!({
+                "description": "With `asOf`: the number of memories of that time whose text was removed",
+                "schema": { "type": "integer", "minimum": 0 },
+            });
             response["headers"][RERANK_HEADER] = json!({
                 "description": "With a cross-encoder: whether it ordered the best results, or was too slow or failed",
                 "schema": { "type": "string", "enum": ["applied", "skipped"] },

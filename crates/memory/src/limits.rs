@@ -35,6 +35,8 @@ pub const LIST_LIMIT_MAX: usize = 1000;
 pub const EXPIRED_AT_ONCE_MAX: usize = 1000;
 /// Maximum depth of a walk over links.
 pub const LINK_DEPTH_MAX: u32 = 16;
+/// Maximum number of steps along a chain of updates in a search.
+pub(crate) const UPDATE_STEPS_MAX: u32 = 16;
 /// Maximum number of links that one walk returns.
 pub const LINKS_RETURNED_MAX: usize = 100_000;
 /// The largest id: numbers up to 2^53 − 1 survive every JSON reader.

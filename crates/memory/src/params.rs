@@ -53,6 +53,10 @@ pub struct SearchParams {
     /// Hits with a lower score are dropped, unless
     /// [`SearchOptions::min_score`](crate::SearchOptions::min_score) says otherwise.
     pub min_score: f64,
+    /// A search of the past fails if more memories than this were known then …
+    pub past_memories_max: usize,
+    /// … or if their titles and contents have more bytes.
+    pub past_bytes_max: usize,
     /// The share of its score that a memory lends to those linked to it by `part_of` or
     /// `related_to`.
     pub link_weight: f64,
@@ -82,6 +86,8 @@ impl Default for SearchParams {
             neighbour_weights: [0.2, 0.1],
             answer_weight: 0.2,
             min_score: 0.0,
+            past_memories_max: 100_000,
+            past_bytes_max: 64 * 1024 * 1024,
             link_weight: 0.1,
         }
     }
@@ -212,6 +218,18 @@ impl SearchParams {
     #[must_use]
     pub fn with_min_score(self, min_score: f64) -> Self {
         Self { min_score, ..self }
+    }
+
+    /// Sets [`past_memories_max`](Self::past_memories_max).
+    #[must_use]
+    pub fn with_past_memories_max(self, past_memories_max: usize) -> Self {
+        Self { past_memories_max, ..self }
+    }
+
+    /// Sets [`past_bytes_max`](Self::past_bytes_max).
+    #[must_use]
+    pub fn with_past_bytes_max(self, past_bytes_max: usize) -> Self {
+        Self { past_bytes_max, ..self }
     }
 
     /// Sets the share that linked memories lend.

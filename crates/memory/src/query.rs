@@ -119,6 +119,12 @@ pub struct SearchOptions {
     pub min_score: Option<f64>,
     /// Whether a memory that a newer one `updates` keeps its rank instead of ranking below it.
     pub include_superseded: bool,
+    /// Only memories that were in force at this time: within their
+    /// [`Lifespan`](crate::Lifespan), and not replaced by one that `updates` them.
+    pub valid_at: Option<Timestamp>,
+    /// Search what was known at this time: each memory as it was then, also if it was deleted since.
+    /// Such a search is lexical, and takes time in proportion to the texts of the searched spaces.
+    pub as_of: Option<Timestamp>,
     /// When the question is asked: relative times in it ("last week") are resolved against this
     /// time's day in UTC. Without it, only dates with a year count.
     pub now: Option<Timestamp>,
@@ -133,6 +139,8 @@ impl Default for SearchOptions {
             explain: false,
             min_score: None,
             include_superseded: false,
+            valid_at: None,
+            as_of: None,
             now: None,
         }
     }
@@ -169,6 +177,18 @@ impl SearchOptions {
         Self { min_score: min_score.into(), ..self }
     }
 
+    /// Selects only memories that were in force at this time.
+    #[must_use]
+    pub fn with_valid_at(self, valid_at: impl Into<Option<Timestamp>>) -> Self {
+        Self { valid_at: valid_at.into(), ..self }
+    }
+
+    /// Sets the time at which what is found was known.
+    #[must_use]
+    pub fn with_as_of(self, as_of: impl Into<Option<Timestamp>>) -> Self {
+        Self { as_of: as_of.into(), ..self }
+    }
+
     /// Sets the time at which the question is asked.
     #[must_use]
     pub fn with_now(self, now: Timestamp) -> Self {
@@ -194,6 +214,9 @@ pub struct SearchResult {
     pub mode: SearchMode,
     /// Whether a cross-encoder ordered the best hits.
     pub rerank: Rerank,
+    /// With [`as_of`](SearchOptions::as_of): the number of memories of the searched spaces that were
+    /// known then and whose text of that time was removed since, so that they cannot be found.
+    pub forgotten: u64,
 }
 
 /// What became of the order by a [`Reranker`](crate::Reranker).

@@ -28,8 +28,17 @@ impl Records {
 
     /// A version of a memory with its content.
     pub(crate) fn body(&self, id: MemoryId, version: u32) -> Result<Option<Body>> {
-        let Some(value) = self.state.get(&keys::version(id, version))? else { return Ok(None) };
-        self.whole_body(StoredVersion::decode(&value).map_err(damaged)?).map(Some)
+        self.stored_version(id, version)?.map(|it| self.whole_body(it)).transpose()
+    }
+
+    /// A version of a memory without its text.
+    pub(crate) fn stored_version(
+        &self,
+        id: MemoryId,
+        version: u32,
+    ) -> Result<Option<StoredVersion>> {
+        let value = self.state.get(&keys::version(id, version))?;
+        value.map(|it| StoredVersion::decode(&it).map_err(damaged)).transpose()
     }
 
     pub(crate) fn whole_body(&self, stored: StoredVersion) -> Result<Body> {

@@ -5,6 +5,8 @@ mod answers;
 mod beside;
 mod candidates;
 mod finish;
+mod force;
+mod past;
 mod rerank;
 mod second;
 
@@ -20,7 +22,9 @@ use self::beside::{
     Scope, add_beside, demote_superseded, lend_in_sessions, lend_over_links, neighbourhoods,
 };
 use self::candidates::{Bonuses, Scoring};
-use self::finish::{Ranking, finish};
+use self::finish::{Ranked, Ranking, finish};
+use self::past::Past;
+use self::rerank::Reranking;
 use self::second::{score_again, second_query};
 use crate::check;
 use crate::index::Index;
@@ -29,8 +33,8 @@ use crate::index::view::{View, day_of};
 use crate::limits::SEARCH_LIMIT_MAX;
 use crate::records::Records;
 use crate::{
-    Error, Hit, Memory, Rerank, Reranker, Result, SearchMode, SearchOptions, SearchParams,
-    SearchResult,
+    Error, Filter, Hit, Memory, MemoryId, Rerank, Reranker, Result, SearchMode, SearchOptions,
+    SearchParams, SearchResult, Timestamp,
 };
 
 /// Finds memories in the index, and reads them from the records.
@@ -75,7 +79,9 @@ impl Searcher {
     pub(crate) fn search(&self, query: &str, options: &SearchOptions) -> Result<SearchResult> {
         check::query(query)?;
         check_options(options)?;
-        let least = options.min_score.unwrap_or(self.params.min_score);
+        if let Some(time) = options.as_of {
+            return self.search_past(query, options, time);
+        }
         let (mode, embedded) = self.embed_for(query, options.mode)?;
         let model = embedded.as_ref().map(|(hash, _)| *hash);
         let now = options.filter.now;
@@ -95,16 +101,65 @@ impl Searcher {
             None if mode == SearchMode::Semantic => return Err(Error::NoModel),
             None => (SearchMode::Lexical, None),
         };
-        let reranker = self.reranker.read().clone();
-        let widened = reranker.as_deref().map(|it| rerank::widened(it, options));
-        let found = self.rank(&view, query, vector, mode, widened.as_ref().unwrap_or(options));
+        let reranking = Reranking::new(self.reranker.read().clone(), options);
+        let found = self.rank(&view, query, vector, mode, reranking.options());
         drop(view);
-        let mut hits = Vec::with_capacity(found.hits.len());
-        for ranked in found.hits {
-            // The memory may have been deleted since it was ranked.
-            let Some(head) = self.records.live_head(ranked.id)? else { continue };
-            let Some(body) = self.records.body(ranked.id, head.version)? else { continue };
-            let mut memory = Memory::of(ranked.id, head.version, head.updated_at, body);
+        // A memory may have been changed or deleted since it was ranked.
+        let version = |id| Ok(self.records.live_head(id)?.map(|it| (it.version, it.updated_at)));
+        let hits = self.read_hits(found.hits, now, &version)?;
+        let (hits, rerank) = reranking.order(query, hits, &self.params);
+        let answerable = found.answerable;
+        let result = SearchResult { hits, answerable, mode, rerank, forgotten: 0 };
+        // The next time, it may have enough.
+        if rerank != Rerank::Skipped {
+            self.answers.keep(question, changes, &result);
+        }
+        Ok(result)
+    }
+
+    /// Searches what was known at a time. The result may have texts of deleted memories and is not
+    /// cached: a purge must leave nothing of them.
+    fn search_past(
+        &self,
+        query: &str,
+        options: &SearchOptions,
+        time: Timestamp,
+    ) -> Result<SearchResult> {
+        if options.mode == SearchMode::Semantic {
+            let reason =
+                "is semantic, and earlier versions have no vectors; use `lexical` or `hybrid`";
+            return Err(Error::invalid("mode", reason));
+        }
+        // What had expired then was hidden then.
+        let now = options.filter.now.map(|it| it.min(time));
+        let filter = Filter { now, ..options.filter.clone() };
+        let options = SearchOptions { filter, ..options.clone() };
+        let past = Past::at(time, (&self.records, &self.index), &options.filter, &self.params)?;
+        let reranking = Reranking::new(self.reranker.read().clone(), &options);
+        let mode = SearchMode::Lexical;
+        let found = self.rank(&past.view, query, None, mode, reranking.options());
+        let hits = self.read_hits(found.hits, now, &|id| Ok(past.version(id)))?;
+        let (hits, rerank) = reranking.order(query, hits, &self.params);
+        let (answerable, forgotten) = (found.answerable, past.forgotten);
+        Ok(SearchResult { hits, answerable, mode, rerank, forgotten })
+    }
+
+    /// Reads the memories of hits in the versions that they have now, or had; leaves out those that
+    /// have none, or have expired.
+    fn read_hits(
+        &self,
+        ranked: Vec<Ranked>,
+        now: Option<Timestamp>,
+        version: &dyn Fn(MemoryId) -> Result<Option<(u32, Timestamp)>>,
+    ) -> Result<Vec<Hit>> {
+        let mut hits = Vec::with_capacity(ranked.len());
+        for ranked in ranked {
+            let Some((version, updated_at)) = version(ranked.id)? else { continue };
+            let Some(body) = self.records.body(ranked.id, version)? else { continue };
+            if body.text.is_none() {
+                continue;
+            }
+            let mut memory = Memory::of(ranked.id, version, updated_at, body);
             if now.is_some_and(|now| memory.lifespan.has_expired(now)) {
                 continue;
             }
@@ -117,16 +172,7 @@ impl Searcher {
                 explanation: ranked.explanation,
             });
         }
-        let rerank = match reranker.as_deref() {
-            Some(reranker) => rerank::rerank(reranker, query, &mut hits, options, least),
-            None => Rerank::Off,
-        };
-        let result = SearchResult { hits, answerable: found.answerable, mode, rerank };
-        // The next time, it may have enough.
-        if rerank != Rerank::Skipped {
-            self.answers.keep(question, changes, &result);
-        }
-        Ok(result)
+        Ok(hits)
     }
 
     /// The mode that the search can use, and the query's vector with the hash of its model.
@@ -161,14 +207,14 @@ impl Searcher {
         options: &SearchOptions,
     ) -> Ranking {
         let params = &self.params;
-        let scope = Scope::new(view, &options.filter);
-        let is_any = scope.condition.is_any();
+        let scope = Scope::new(view, &options.filter, options.valid_at);
+        let is_any = scope.is_all();
         let filters: Vec<_> = scope
             .spaces
             .iter()
             .map(|space| {
-                let condition = &scope.condition;
-                move |slot: Slot| space.fact(slot).is_some_and(|it| condition.holds(it))
+                let scope = &scope;
+                move |slot: Slot| scope.includes(space, slot)
             })
             .collect();
         let text_parts: Vec<TextPart<'_>> = scope

@@ -31,6 +31,12 @@ pub(crate) struct SearchArgs {
     /// Do not rank superseded memories lower
     #[arg(long)]
     pub(crate) include_superseded: bool,
+    /// Only memories that were in force at this time: `7d` ago, `2025-01-31`, or RFC 3339
+    #[arg(long, value_name = "TIME")]
+    pub(crate) valid_at: Option<String>,
+    /// Search what was known at this time, also in memories deleted since
+    #[arg(long, value_name = "TIME")]
+    pub(crate) as_of: Option<String>,
     /// When the question is asked, for "last week" and the like: `7d` ago, `2025-01-31`, or RFC 3339 [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) now: Option<String>,

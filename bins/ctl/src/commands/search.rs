@@ -32,6 +32,8 @@ pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -
         explain: args.explain.then_some(true),
         min_score: args.min_score,
         include_superseded: args.include_superseded.then_some(true),
+        valid_at: args.valid_at.map(|it| span::past(&it, now)).transpose()?,
+        as_of: args.as_of.map(|it| span::past(&it, now)).transpose()?,
         now: args.now.map(|it| span::past(&it, now)).transpose()?,
     };
     let found = program.client()?.search(&request)?;
@@ -50,9 +52,15 @@ pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -
         output
             .note(&format!("probably nothing answers this ({answerable:.2} that something does)"));
     }
+    if let Some(forgotten @ 1..) = found.forgotten {
+        let memories = show::count(forgotten, "memory", "memories");
+        output
+            .note(&format!("{memories} of that time can no longer be found: the text was removed"));
+    }
     let wanted = request.mode.unwrap_or(SearchMode::Hybrid);
     if let Some(mode) = found.mode
         && mode != wanted
+        && request.as_of.is_none()
     {
         output.note(&format!(
             "searched {} instead of {}; `ctl status` shows why",

@@ -10,6 +10,7 @@ mod damage;
 mod disk;
 mod events;
 mod flows;
+mod lifespan;
 mod mesh;
 mod messages;
 mod near;

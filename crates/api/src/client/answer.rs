@@ -11,6 +11,8 @@ pub struct Found {
     pub answerable: Option<f64>,
     /// How the service searched, if it reports that.
     pub mode: Option<SearchMode>,
+    /// With `asOf`: the number of memories of that time whose text was removed.
+    pub forgotten: Option<u64>,
 }
 
 /// A page of a list.

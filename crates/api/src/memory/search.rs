@@ -58,6 +58,14 @@ pub struct SearchRequest {
     /// Whether superseded memories are not ranked lower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_superseded: Option<bool>,
+    /// Only memories that were in force at this time: from `validFrom`, before `validUntil`, and not
+    /// replaced by another one that `updates` them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_at: Option<Timestamp>,
+    /// Search what was known at this time: each memory with the words that it had then, also if it
+    /// was deleted since. Such a search is lexical, and slower.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<Timestamp>,
     /// When the question is asked: relative times in it ("last week") are resolved against this
     /// time's day in UTC; default: now.
     #[serde(default, skip_serializing_if = "Option::is_none")]

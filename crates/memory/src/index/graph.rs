@@ -37,6 +37,20 @@ impl Graph {
         self.incoming.remove(&(edge.to, edge.kind, edge.from));
     }
 
+    /// All links, in order of their start.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Link> + '_ {
+        self.outgoing.iter().map(|((from, kind, to), at)| link(*from, *to, *kind, *at))
+    }
+
+    /// These links.
+    pub(crate) fn of(links: Vec<Link>) -> Self {
+        let mut graph = Self::default();
+        for Link { from, to, kind, created_at } in links {
+            graph.insert(Edge { from, to, kind }, created_at);
+        }
+        graph
+    }
+
     pub(crate) fn len(&self) -> u64 {
         self.outgoing.len() as u64
     }

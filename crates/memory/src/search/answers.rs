@@ -99,12 +99,13 @@ impl Answer {
 /// Whether options are the same except for the present time: of that of the question, only the day
 /// counts.
 fn is_same(one: &SearchOptions, other: &SearchOptions) -> bool {
-    let SearchOptions { limit, filter, mode, explain, min_score, include_superseded, now } = one;
+    let SearchOptions { limit, filter, mode, explain, min_score, include_superseded, .. } = one;
+    let times = |it: &SearchOptions| (it.valid_at, it.as_of, it.now.map(day_of));
     let Filter { kinds, tags, space, session, since, until, is_pinned, now: _ } = filter;
     let wanted = &other.filter;
     (limit, mode, explain) == (&other.limit, &other.mode, &other.explain)
         && (min_score, include_superseded) == (&other.min_score, &other.include_superseded)
-        && now.map(day_of) == other.now.map(day_of)
+        && times(one) == times(other)
         && (kinds, tags, space) == (&wanted.kinds, &wanted.tags, &wanted.space)
         && (session, since, until) == (&wanted.session, &wanted.since, &wanted.until)
         && *is_pinned == wanted.is_pinned
@@ -138,7 +139,7 @@ mod tests {
 
     fn nothing() -> SearchResult {
         let (mode, rerank) = (SearchMode::Lexical, Rerank::Off);
-        SearchResult { hits: Vec::new(), answerable: 0.0, mode, rerank }
+        SearchResult { hits: Vec::new(), answerable: 0.0, mode, rerank, forgotten: 0 }
     }
 
     #[test]

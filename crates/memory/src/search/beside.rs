@@ -7,37 +7,53 @@ use std::ops::Bound;
 use waypost_ranking::Slot;
 
 use super::candidates::{Candidate, Candidates, Scored, Scoring};
+use super::force::out_of_force;
 use crate::index::view::{Condition, Space, View};
-use crate::{Filter, LinkKind, MemoryId, SearchParams};
+use crate::limits::UPDATE_STEPS_MAX;
+use crate::{Filter, LinkKind, MemoryId, SearchParams, Timestamp};
 
 /// The share of its score that a memory keeps for each newer memory in its chain of updates.
 const SUPERSEDED_SHARE: f64 = 0.75;
-/// The maximum number of steps along a chain of updates.
-const UPDATE_STEPS_MAX: u32 = 16;
 /// The maximum number of links of one kind that are followed, those with the lowest ids first.
 const LINKED_MAX: usize = 64;
 
 /// The spaces that a search covers, and the filter on their memories.
 pub(super) struct Scope<'a> {
     pub(super) spaces: Vec<&'a Space>,
-    pub(super) condition: Condition,
+    condition: Condition,
+    /// The time at which memories must be in force, and those that are not because of links.
+    in_force: Option<(Timestamp, BTreeSet<MemoryId>)>,
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn new(view: &'a View, filter: &Filter) -> Self {
+    pub(super) fn new(view: &'a View, filter: &Filter, valid_at: Option<Timestamp>) -> Self {
         let is_wanted = |name: &str| filter.space.as_ref().is_none_or(|it| it == name);
         let spaces = view.spaces.iter().filter(|(name, _)| is_wanted(name));
-        Self {
-            spaces: spaces.map(|(_, space)| space).collect(),
-            condition: Condition::new(filter, view),
-        }
+        let spaces: Vec<&Space> = spaces.map(|(_, space)| space).collect();
+        let in_force = valid_at.map(|time| (time, out_of_force(view, &spaces, filter.now, time)));
+        Self { spaces, condition: Condition::new(filter, view), in_force }
+    }
+
+    /// Whether every memory of the spaces is in scope.
+    pub(super) fn is_all(&self) -> bool {
+        self.condition.is_any() && self.in_force.is_none()
+    }
+
+    /// Whether a memory of the spaces is in scope.
+    pub(super) fn includes(&self, space: &Space, slot: Slot) -> bool {
+        let Some(fact) = space.fact(slot).filter(|it| self.condition.holds(it)) else {
+            return false;
+        };
+        let Some((time, others)) = &self.in_force else { return true };
+        let id = space.slots.id(slot).and_then(MemoryId::new);
+        fact.lifespan().holds_at(*time) && id.is_some_and(|it| !others.contains(&it))
     }
 
     /// The part and slot of a memory, if it is in scope.
     pub(super) fn place(&self, view: &View, id: MemoryId) -> Option<(u32, Slot)> {
         let (_, space, slot) = view.place(id)?;
         let part = self.spaces.iter().position(|it| std::ptr::eq(*it, space))?;
-        self.condition.holds(space.fact(slot)?).then_some((part as u32, slot))
+        self.includes(space, slot).then_some((part as u32, slot))
     }
 }
 

@@ -6,19 +6,52 @@
 //! only.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::index::own_title;
-use crate::{Hit, MemoryId, Rerank, Reranker, SearchOptions, Signal};
+use crate::{Hit, MemoryId, Rerank, Reranker, SearchOptions, SearchParams, Signal};
+
+/// The reranking of one search, if the store has a cross-encoder.
+pub(super) struct Reranking<'a> {
+    reranker: Option<Arc<Reranker>>,
+    options: &'a SearchOptions,
+    widened: Option<SearchOptions>,
+}
+
+impl<'a> Reranking<'a> {
+    pub(super) fn new(reranker: Option<Arc<Reranker>>, options: &'a SearchOptions) -> Self {
+        let widened = reranker.as_deref().map(|it| widened(it, options));
+        Self { reranker, options, widened }
+    }
+
+    /// The options with which to rank.
+    pub(super) fn options(&self) -> &SearchOptions {
+        self.widened.as_ref().unwrap_or(self.options)
+    }
+
+    /// Orders hits that were ranked with [`Self::options`].
+    pub(super) fn order(
+        &self,
+        query: &str,
+        mut hits: Vec<Hit>,
+        params: &SearchParams,
+    ) -> (Vec<Hit>, Rerank) {
+        let Some(reranker) = self.reranker.as_deref() else { return (hits, Rerank::Off) };
+        let least = self.options.min_score.unwrap_or(params.min_score);
+        let outcome = rerank(reranker, query, &mut hits, self.options, least);
+        (hits, outcome)
+    }
+}
 
 /// The options with which to rank for `options`: as many hits as are ordered, whatever their scores.
-pub(super) fn widened(reranker: &Reranker, options: &SearchOptions) -> SearchOptions {
+fn widened(reranker: &Reranker, options: &SearchOptions) -> SearchOptions {
     let limit = options.limit.max(reranker.candidates);
     SearchOptions { limit, min_score: Some(0.0), ..options.clone() }
 }
 
 /// Orders hits that were ranked with the [`widened`] options, and keeps those that `options` asks
 /// for, with a score of at least `least`. Where the cross-encoder fails, the hits keep their order.
-pub(super) fn rerank(
+fn rerank(
     reranker: &Reranker,
     query: &str,
     hits: &mut Vec<Hit>,

@@ -22,13 +22,18 @@ pub(super) async fn search(
 ) -> Result<Response, Failure> {
     let body = whole(&app, request).await?;
     let scoped = app.scoped(&caller);
-    app.reads
-        .run(move || {
-            let mut asked: api::SearchRequest = parse(&body.bytes)?;
-            caller.narrow(&mut asked.space)?;
-            answer(&scoped, &asked)
-        })
-        .await?
+    let read = move || {
+        let mut asked: api::SearchRequest = parse(&body.bytes)?;
+        caller.narrow(&mut asked.space)?;
+        if asked.as_of.is_some() {
+            return Ok::<_, Failure>(Err((scoped, asked)));
+        }
+        answer(&scoped, &asked).map(Ok)
+    };
+    match app.reads.run(read).await?? {
+        Ok(response) => Ok(response),
+        Err((scoped, asked)) => app.past.run(move || answer(&scoped, &asked)).await?,
+    }
 }
 
 fn answer(scoped: &Scoped, asked: &api::SearchRequest) -> Result<Response, Failure> {
@@ -37,12 +42,17 @@ fn answer(scoped: &Scoped, asked: &api::SearchRequest) -> Result<Response, Failu
     let mode = HeaderValue::from_static(wire::search_mode(found.mode));
     let answerable = format!("{:.3}", found.answerable);
     let rerank = wire::rerank(found.rerank);
+    let forgotten = asked.as_of.map(|_| found.forgotten.to_string());
     let hits: Vec<_> = found.hits.into_iter().map(wire::hit).collect();
     let mut response = json(StatusCode::OK, &hits);
     response.headers_mut().insert(HeaderName::from_static("waypost-search-mode"), mode);
     if let Ok(answerable) = HeaderValue::from_str(&answerable) {
         let name = HeaderName::from_static("waypost-answerable");
         response.headers_mut().insert(name, answerable);
+    }
+    if let Some(forgotten) = forgotten.and_then(|it| HeaderValue::from_str(&it).ok()) {
+        let name = HeaderName::from_static("waypost-forgotten");
+        response.headers_mut().insert(name, forgotten);
     }
     if let Some(rerank) = rerank {
         let name = HeaderName::from_static("waypost-rerank");

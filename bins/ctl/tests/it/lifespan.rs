@@ -1,0 +1,78 @@
+//! Memories that are pinned, expire or hold for a time, and searches of the past.
+
+use crate::service::Service;
+
+#[test]
+fn pinned_memories_come_first_in_a_list() {
+    let service = Service::start();
+    let plain = service.add("the first note");
+    let pinned = service.ctl(&["--json", "add", "a house rule", "--pin"]).json()["id"].to_string();
+    let ids = |arguments: &[&str]| {
+        let all = [&["--json", "list"], arguments].concat();
+        let list = service.ctl(&all).json();
+        let ids = list.as_array().expect("an array").iter().map(|it| it["id"].to_string());
+        ids.collect::<Vec<_>>()
+    };
+    let plain = plain.to_string();
+    assert_eq!(ids(&[]), [&*pinned, &*plain]);
+    assert_eq!(ids(&["-n", "1"]), [&*pinned]);
+    assert_eq!(ids(&["--pinned"]), [&*pinned]);
+    assert_eq!(ids(&["--after", &plain]), [&*pinned]);
+    assert!(service.ctl(&["list", "-n", "1"]).err.contains("--all"));
+    assert!(service.ctl(&["list", "-n", "2"]).err.is_empty());
+    assert!(service.ctl(&["list"]).done().contains("a house rule (pinned)"));
+    service.ctl(&["update", &pinned, "--unpin"]).done();
+    assert_eq!(ids(&[]), [plain, pinned]);
+}
+
+#[test]
+fn a_lifespan_is_set_shown_and_removed() {
+    let service = Service::start();
+    let added = service.ctl(&[
+        "--json",
+        "add",
+        "Ada is on call",
+        "--valid-from",
+        "2026-01-01",
+        "--valid-until",
+        "2026-02-01T00:00:00Z",
+        "--expires-at",
+        "3000d",
+        "--pin",
+    ]);
+    let id = added.json()["id"].to_string();
+    let shown = service.ctl(&["get", &id]).done();
+    assert!(shown.contains("valid from 2026-01-01T00:00:00.000Z"), "{shown}");
+    assert!(shown.contains("valid to   2026-02-01T00:00:00.000Z"), "{shown}");
+    assert!(shown.contains("expires ") && shown.contains("pinned     yes"), "{shown}");
+    let found = |time: &str| {
+        let found = service.ctl(&["--json", "search", "--valid-at", time, "on call"]).json();
+        found.as_array().map(Vec::len)
+    };
+    assert_eq!((found("2026-01-15"), found("2026-02-01")), (Some(1), Some(0)));
+    service.ctl(&["update", &id, "--no-valid-from", "--no-valid-until", "--no-expires-at"]).done();
+    let shown = service.ctl(&["get", &id]).done();
+    assert!(!shown.contains("valid") && !shown.contains("expires"), "{shown}");
+    for wrong in ["7d ago", "2026-02-30", "2020-01-01"] {
+        assert_eq!(service.ctl(&["add", "x", "--expires-at", wrong]).code, 2, "{wrong}");
+    }
+    assert_eq!(service.ctl(&["update", &id, "--pin", "--unpin"]).code, 2);
+}
+
+#[test]
+fn a_search_of_the_past_says_what_it_cannot_find() {
+    let service = Service::start();
+    let id = service.add("the port is 4747").to_string();
+    let known = "9999-01-01";
+    let found = |time: &str| service.ctl(&["search", "--as-of", time, "port"]);
+    assert!(found(known).out.contains("the port is 4747"));
+    assert!(found("2000-01-01").err.contains("nothing found"));
+    service.ctl(&["update", &id, "--content", "the gate is 4747"]).done();
+    let version = service.ctl(&["--json", "history", &id]).json()[0]["changedAt"].clone();
+    let then = version.as_str().expect("a time");
+    assert!(found(then).out.contains("the port is 4747"));
+    service.ctl(&["compact", "--versions", "1"]).done();
+    let after = found(then);
+    assert!(after.err.contains("1 memory of that time can no longer be found"), "{after:?}");
+    assert!(!after.err.contains("instead of"), "{after:?}");
+}

@@ -1,0 +1,110 @@
+//! What was known at a time: an index of the versions that memories had then, built for one search.
+//!
+//! The index of the present finds memories by the words that they have now, and has no deleted ones.
+//! So a search of the past reads every version that was in force, from the log, and analyses it. That
+//! takes time and memory in proportion to the texts of the searched spaces; both have a limit.
+
+use std::collections::BTreeMap;
+
+use crate::index::Index;
+use crate::index::graph::Graph;
+use crate::index::view::{Prepared, View};
+use crate::record::Body;
+use crate::records::Records;
+use crate::state::keys::{Head, StoredVersion};
+use crate::{Error, Filter, Link, MemoryId, Result, SearchParams, Timestamp};
+
+/// The memories of some spaces as they were at a time.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    pub(super) view: View,
+    /// The version that each memory had, and when it became the current one.
+    versions: BTreeMap<MemoryId, (u32, Timestamp)>,
+    /// The number of memories whose text of that time was removed since.
+    pub(super) forgotten: u64,
+}
+
+impl Past {
+    /// Reads what the memories of the filter's space were at a time. The links are those that still
+    /// exist and existed then: links have no history.
+    pub(super) fn at(
+        time: Timestamp,
+        (records, index): (&Records, &Index),
+        filter: &Filter,
+        params: &SearchParams,
+    ) -> Result<Self> {
+        let mut past = Self::default();
+        let mut bytes = 0;
+        records.state.heads(&mut |id, head| {
+            let Some((version, stored)) = version_at(records, id, &head, time)? else {
+                return Ok(());
+            };
+            if filter.space.as_ref().is_some_and(|it| *it != stored.space) {
+                return Ok(());
+            }
+            let since = stored.valid_from;
+            let body = records.whole_body(stored)?;
+            bytes += bytes_of(&body);
+            past.check_size(bytes, params)?;
+            let document = index.document(&body);
+            match Prepared::new(&body, version, 0, document) {
+                Some(prepared) => {
+                    past.view.refresh(id, Some(prepared));
+                    past.versions.insert(id, (version, since));
+                }
+                None => past.forgotten += 1,
+            }
+            Ok(())
+        })?;
+        let is_known = |id| past.versions.contains_key(&id);
+        let existed =
+            |it: &Link| it.created_at <= time && (is_known(it.from) || is_known(it.to));
+        let links = index.view.read().graph.all().filter(existed).collect();
+        past.view.graph = Graph::of(links);
+        Ok(past)
+    }
+
+    /// Checks that another memory fits if the texts, with its own, have this many bytes.
+    fn check_size(&self, bytes: usize, params: &SearchParams) -> Result<()> {
+        let (memories_max, bytes_max) = (params.past_memories_max, params.past_bytes_max);
+        if self.versions.len() < memories_max && bytes <= bytes_max {
+            return Ok(());
+        }
+        let reason = format!(
+            "needs more than {memories_max} memories or {bytes_max} bytes of text of that time; name a \
+             `space` with fewer"
+        );
+        Err(Error::invalid("asOf", reason))
+    }
+
+    /// The version that a memory had, and when it became the current one.
+    pub(super) fn version(&self, id: MemoryId) -> Option<(u32, Timestamp)> {
+        self.versions.get(&id).copied()
+    }
+}
+
+/// The version of a memory that was the current one at a time. Where the clock had gone back, several
+/// versions or a deletion claim the time: the last of them counts.
+fn version_at(
+    records: &Records,
+    id: MemoryId,
+    head: &Head,
+    time: Timestamp,
+) -> Result<Option<(u32, StoredVersion)>> {
+    if head.deleted_at.is_some_and(|it| it <= time) {
+        return Ok(None);
+    }
+    // Most memories have not changed since, or have one version.
+    if head.updated_at <= time {
+        return Ok(records.stored_version(id, head.version)?.map(|it| (head.version, it)));
+    }
+    if head.version <= 1 {
+        return Ok(None);
+    }
+    let versions = records.stored_versions(id)?;
+    Ok(versions.into_iter().rev().find(|(_, it)| it.valid_from <= time))
+}
+
+fn bytes_of(body: &Body) -> usize {
+    body.text.as_ref().map_or(0, |it| it.title.len() + it.content.len())
+}
