@@ -44,6 +44,9 @@ pub struct SearchParams {
     /// The bonus of a memory that was created on a day that the query names, or whose text names
     /// one.
     pub date_weight: f64,
+    /// The bonus of the newest of the best hits, by creation, if the latest is asked for; the others
+    /// in proportion to their place.
+    pub recency_weight: f64,
     /// The share of its lexical score that a memory lends to its neighbours in the same session,
     /// by distance from 1.
     pub neighbour_weights: [f64; 2],
@@ -83,6 +86,7 @@ impl Default for SearchParams {
             telling_weight: 0.1,
             time_weight: 0.1,
             date_weight: 0.2,
+            recency_weight: 0.2,
             neighbour_weights: [0.2, 0.1],
             answer_weight: 0.2,
             min_score: 0.0,
@@ -170,6 +174,12 @@ impl SearchParams {
     #[must_use]
     pub fn with_date_weight(self, date_weight: f64) -> Self {
         Self { date_weight, ..self }
+    }
+
+    /// Sets [`recency_weight`](Self::recency_weight).
+    #[must_use]
+    pub fn with_recency_weight(self, recency_weight: f64) -> Self {
+        Self { recency_weight, ..self }
     }
 
     /// Sets the shares that neighbours in a session lend, by distance.

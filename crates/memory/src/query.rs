@@ -119,6 +119,9 @@ pub struct SearchOptions {
     pub min_score: Option<f64>,
     /// Whether a memory that a newer one `updates` keeps its rank instead of ranking below it.
     pub include_superseded: bool,
+    /// Whether newer memories are preferred; `None` if the query asks for the latest ("now",
+    /// "current").
+    pub recency: Option<bool>,
     /// Only memories that were in force at this time: within their
     /// [`Lifespan`](crate::Lifespan), and not replaced by one that `updates` them.
     pub valid_at: Option<Timestamp>,
@@ -139,6 +142,7 @@ impl Default for SearchOptions {
             explain: false,
             min_score: None,
             include_superseded: false,
+            recency: None,
             valid_at: None,
             as_of: None,
             now: None,
@@ -175,6 +179,12 @@ impl SearchOptions {
     #[must_use]
     pub fn with_min_score(self, min_score: impl Into<Option<f64>>) -> Self {
         Self { min_score: min_score.into(), ..self }
+    }
+
+    /// Sets whether newer memories are preferred.
+    #[must_use]
+    pub fn with_recency(self, recency: impl Into<Option<bool>>) -> Self {
+        Self { recency: recency.into(), ..self }
     }
 
     /// Selects only memories that were in force at this time.
@@ -258,7 +268,7 @@ pub struct HitExplanation {
 /// The contribution of one signal to a score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signal {
-    /// Its name: `bm25`, `semantic`, `cues`, `dates`, `neighbours`, `links`, `updates`,
+    /// Its name: `bm25`, `semantic`, `cues`, `dates`, `recency`, `neighbours`, `links`, `updates`,
     /// `superseded`, `rerank`.
     pub name: &'static str,
     /// The raw value: a BM25 score, a cosine, a cross-encoder's score, or a share of the

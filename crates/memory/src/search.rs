@@ -7,6 +7,7 @@ mod candidates;
 mod finish;
 mod force;
 mod past;
+mod recent;
 mod rerank;
 mod second;
 
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use waypost_ranking::{
-    Bm25, Feedback, Query, Range, Slot, TextPart, TextSearch, VectorPart, VectorSearch, names,
+    Bm25, Feedback, Query, Range, TextPart, TextSearch, VectorPart, VectorSearch, names,
 };
 
 use self::answers::{Answers, Question};
@@ -23,7 +24,7 @@ use self::beside::{
 };
 use self::candidates::{Bonuses, Scoring};
 use self::finish::{Ranked, Ranking, finish};
-use self::past::Past;
+use self::recent::prefer_recent;
 use self::rerank::Reranking;
 use self::second::{score_again, second_query};
 use crate::check;
@@ -33,7 +34,7 @@ use crate::index::view::{View, day_of};
 use crate::limits::SEARCH_LIMIT_MAX;
 use crate::records::Records;
 use crate::{
-    Error, Filter, Hit, Memory, MemoryId, Rerank, Reranker, Result, SearchMode, SearchOptions,
+    Error, Hit, Memory, MemoryId, Rerank, Reranker, Result, SearchMode, SearchOptions,
     SearchParams, SearchResult, Timestamp,
 };
 
@@ -117,33 +118,6 @@ impl Searcher {
         Ok(result)
     }
 
-    /// Searches what was known at a time. The result may have texts of deleted memories and is not
-    /// cached: a purge must leave nothing of them.
-    fn search_past(
-        &self,
-        query: &str,
-        options: &SearchOptions,
-        time: Timestamp,
-    ) -> Result<SearchResult> {
-        if options.mode == SearchMode::Semantic {
-            let reason =
-                "is semantic, and earlier versions have no vectors; use `lexical` or `hybrid`";
-            return Err(Error::invalid("mode", reason));
-        }
-        // What had expired then was hidden then.
-        let now = options.filter.now.map(|it| it.min(time));
-        let filter = Filter { now, ..options.filter.clone() };
-        let options = SearchOptions { filter, ..options.clone() };
-        let past = Past::at(time, (&self.records, &self.index), &options.filter, &self.params)?;
-        let reranking = Reranking::new(self.reranker.read().clone(), &options);
-        let mode = SearchMode::Lexical;
-        let found = self.rank(&past.view, query, None, mode, reranking.options());
-        let hits = self.read_hits(found.hits, now, &|id| Ok(past.version(id)))?;
-        let (hits, rerank) = reranking.order(query, hits, &self.params);
-        let (answerable, forgotten) = (found.answerable, past.forgotten);
-        Ok(SearchResult { hits, answerable, mode, rerank, forgotten })
-    }
-
     /// Reads the memories of hits in the versions that they have now, or had; leaves out those that
     /// have none, or have expired.
     fn read_hits(
@@ -209,14 +183,7 @@ impl Searcher {
         let params = &self.params;
         let scope = Scope::new(view, &options.filter, options.valid_at);
         let is_any = scope.is_all();
-        let filters: Vec<_> = scope
-            .spaces
-            .iter()
-            .map(|space| {
-                let scope = &scope;
-                move |slot: Slot| scope.includes(space, slot)
-            })
-            .collect();
+        let filters: Vec<_> = scope.spaces.iter().map(|it| scope.filter(it)).collect();
         let text_parts: Vec<TextPart<'_>> = scope
             .spaces
             .iter()
@@ -285,6 +252,7 @@ impl Searcher {
             lend_in_sessions(&neighbours, &scoring, &mut candidates);
         }
         lend_over_links(view, params, &mut candidates);
+        prefer_recent(&scope, query, options, params, &mut candidates);
         if !options.include_superseded {
             demote_superseded(view, &mut candidates);
         }

@@ -66,6 +66,18 @@ const TIME_WORDS: &[&str] = &[
 const TIME_UNITS: &[&str] =
     &["date", "day", "decade", "hour", "month", "season", "time", "week", "year"];
 
+/// Words by which a question asks for the latest of several statements.
+const LATEST_WORDS: &[&str] = &["current", "currently", "latest", "newest", "now", "nowadays"];
+
+/// The same in several words.
+const LATEST_PHRASES: &[&[&str]] = &[
+    &["most", "recent"],
+    &["most", "recently"],
+    &["at", "present"],
+    &["at", "the", "moment"],
+    &["these", "days"],
+];
+
 /// Cues of a document: two bits, cheap enough to store for every document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cues {
@@ -134,6 +146,23 @@ fn asks_for_time(query: &str) -> bool {
         before = word;
     }
     false
+}
+
+/// Whether a query asks for the latest of several statements: "where does she live now", "the current
+/// port".
+///
+/// ```
+/// use waypost_ranking::asks_for_latest;
+///
+/// assert!(asks_for_latest("What is the current port?"));
+/// assert!(asks_for_latest("the most recent release"));
+/// assert!(!asks_for_latest("Which ports did it have?"));
+/// ```
+pub fn asks_for_latest(query: &str) -> bool {
+    let lower = query.to_lowercase();
+    let words: Vec<&str> = words(&lower).collect();
+    words.iter().any(|it| LATEST_WORDS.contains(it))
+        || LATEST_PHRASES.iter().any(|it| words.windows(it.len()).any(|some| some == *it))
 }
 
 /// How informative a document of `length` terms is, 0 to 1: texts below 30 terms (two or three

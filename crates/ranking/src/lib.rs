@@ -93,7 +93,7 @@ mod fuse;
 mod neighbours;
 
 pub use bm25::Bm25;
-pub use cues::{Cues, names, substance};
+pub use cues::{Cues, asks_for_latest, names, substance};
 pub use dates::{PERIODS_MAX, Period, periods};
 pub use error::{Error, ErrorKind};
 pub use explanation::Explanation;

@@ -31,6 +31,9 @@ pub(crate) struct SearchArgs {
     /// Do not rank superseded memories lower
     #[arg(long)]
     pub(crate) include_superseded: bool,
+    /// Prefer newer memories, or do not [default: if the query asks for the latest, as "now" or "current" do]
+    #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) recency: Option<bool>,
     /// Only memories that were in force at this time: `7d` ago, `2025-01-31`, or RFC 3339
     #[arg(long, value_name = "TIME")]
     pub(crate) valid_at: Option<String>,

@@ -32,6 +32,7 @@ pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -
         explain: args.explain.then_some(true),
         min_score: args.min_score,
         include_superseded: args.include_superseded.then_some(true),
+        recency: args.recency,
         valid_at: args.valid_at.map(|it| span::past(&it, now)).transpose()?,
         as_of: args.as_of.map(|it| span::past(&it, now)).transpose()?,
         now: args.now.map(|it| span::past(&it, now)).transpose()?,

@@ -190,6 +190,7 @@ pub(crate) fn search_options(it: &api::SearchRequest, limit: usize) -> memory::S
         .with_explain(it.explain.unwrap_or(false))
         .with_min_score(it.min_score)
         .with_include_superseded(it.include_superseded.unwrap_or(false))
+        .with_recency(it.recency)
         .with_valid_at(it.valid_at)
         .with_as_of(it.as_of)
         .with_now(it.now.unwrap_or_else(now))

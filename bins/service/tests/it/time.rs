@@ -147,3 +147,52 @@ fn pinned_memories_are_listed_alone_and_come_first_in_a_context() {
         assert_eq!(items.len(), if query.is_empty() { 1 } else { 2 });
     }
 }
+
+#[test]
+fn a_search_of_the_past_stays_in_the_space_of_a_token() {
+    let service = Service::start();
+    let bound = service.new_token(&["memory:read"], Some("mine"));
+    let mine = add(&service, &json!({"content": "my secret port", "space": "mine"}));
+    let theirs = add(&service, &json!({"content": "their secret port", "space": "theirs"}));
+    for (id, content) in [(mine, "my open gate"), (theirs, "their open gate")] {
+        let answer = patch(&service, &format!("/api/memory/{id}"), &json!({"content": content}));
+        assert_eq!(answer.status, 200);
+    }
+    let history = service.get(&format!("/api/memory/{theirs}/history")).json();
+    let then = history[0]["changedAt"].as_str().expect("a time").to_owned();
+    service.delete(&format!("/api/memory/{mine}"));
+    service.delete(&format!("/api/memory/{theirs}"));
+    let search = |token: &str, body: &Value| {
+        service.send("POST", "/api/memory/search", token, body.to_string().as_bytes())
+    };
+    let past = json!({"query": "secret port", "asOf": then, "validAt": then});
+    let contents = |answer: &Answer| {
+        let hits = answer.json();
+        let hits = hits.as_array().expect("an array").iter();
+        let mut contents: Vec<String> = hits.map(|it| it["content"].to_string()).collect();
+        contents.sort();
+        contents
+    };
+    let whole = search(&service.token, &past);
+    assert_eq!(contents(&whole), ["\"my secret port\"", "\"their secret port\""]);
+    assert_eq!(whole.header("waypost-search-mode"), Some("lexical"));
+    assert_eq!(whole.header("waypost-forgotten"), Some("0"));
+    assert_eq!(contents(&search(&bound, &past)), ["\"my secret port\""]);
+    let elsewhere = json!({"query": "secret", "asOf": then, "space": "theirs"});
+    search(&bound, &elsewhere).problem(403);
+    assert_eq!(service.post("/api/memory/compact", &json!({})).status, 200);
+    assert_eq!(search(&service.token, &past).header("waypost-forgotten"), Some("2"));
+    let after = search(&bound, &past);
+    assert_eq!((after.json(), after.header("waypost-forgotten")), (json!([]), Some("1")));
+    let now = search(&service.token, &json!({"query": "port"}));
+    assert_eq!(now.header("waypost-forgotten"), None);
+    for (field, body) in [
+        ("mode", json!({"query": "x", "asOf": then, "mode": "semantic"})),
+        ("asOf", json!({"query": "x", "asOf": "2026-02-30T00:00:00Z"})),
+        ("validAt", json!({"query": "x", "validAt": 7})),
+        ("recency", json!({"query": "x", "recency": "yes"})),
+    ] {
+        let detail = service.post("/api/memory/search", &body).problem(422);
+        assert!(detail.contains(field), "{detail}");
+    }
+}

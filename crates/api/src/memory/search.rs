@@ -58,6 +58,10 @@ pub struct SearchRequest {
     /// Whether superseded memories are not ranked lower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_superseded: Option<bool>,
+    /// Whether newer memories are preferred; default: if the query asks for the latest ("now",
+    /// "current").
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recency: Option<bool>,
     /// Only memories that were in force at this time: from `validFrom`, before `validUntil`, and not
     /// replaced by another one that `updates` them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,7 +161,7 @@ pub struct Scores {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SignalScore {
-    /// The signal: `bm25`, `semantic`, `cues`, `dates`, `neighbours`, `links`, `updates`,
+    /// The signal: `bm25`, `semantic`, `cues`, `dates`, `recency`, `neighbours`, `links`, `updates`,
     /// `superseded` or `rerank`.
     pub name: String,
     /// Its raw value.

@@ -100,7 +100,7 @@ impl Answer {
 /// counts.
 fn is_same(one: &SearchOptions, other: &SearchOptions) -> bool {
     let SearchOptions { limit, filter, mode, explain, min_score, include_superseded, .. } = one;
-    let times = |it: &SearchOptions| (it.valid_at, it.as_of, it.now.map(day_of));
+    let times = |it: &SearchOptions| (it.recency, it.valid_at, it.as_of, it.now.map(day_of));
     let Filter { kinds, tags, space, session, since, until, is_pinned, now: _ } = filter;
     let wanted = &other.filter;
     (limit, mode, explain) == (&other.limit, &other.mode, &other.explain)

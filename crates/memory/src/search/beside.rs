@@ -49,6 +49,11 @@ impl<'a> Scope<'a> {
         fact.lifespan().holds_at(*time) && id.is_some_and(|it| !others.contains(&it))
     }
 
+    /// The same for the slots of one space.
+    pub(super) fn filter(&self, space: &Space) -> impl Fn(Slot) -> bool {
+        move |slot| self.includes(space, slot)
+    }
+
     /// The part and slot of a memory, if it is in scope.
     pub(super) fn place(&self, view: &View, id: MemoryId) -> Option<(u32, Slot)> {
         let (_, space, slot) = view.place(id)?;

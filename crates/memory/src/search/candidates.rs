@@ -21,8 +21,10 @@ pub(super) struct Candidate {
     pub(super) base: f64,
     /// The bonuses for its cues, its length and its title.
     pub(super) cues: f64,
-    /// What it has for the days that it is about.
+    /// The bonus for the days that it is about.
     pub(super) dates: f64,
+    /// The bonus for being newer than other hits.
+    pub(super) recency: f64,
     /// Whether it is a question.
     pub(super) asks: bool,
     /// Whether it has links.
@@ -40,7 +42,7 @@ pub(super) struct Candidate {
 
 impl Candidate {
     pub(super) fn total(&self) -> f64 {
-        self.base + self.cues + self.dates + self.neighbours + self.links
+        self.base + self.cues + self.dates + self.recency + self.neighbours + self.links
     }
 }
 
@@ -185,6 +187,7 @@ impl Scoring<'_> {
             base: 0.0,
             cues: fact.map_or(0.0, |it| self.bonuses.bonus(it.cues, it.length)),
             dates: fact.map_or(0.0, |it| self.bonuses.dates(it)),
+            recency: 0.0,
             asks: fact.is_some_and(|it| it.cues.asks),
             is_linked: self.view.graph.has_links(id),
             neighbours: 0.0,

@@ -41,7 +41,7 @@ pub(super) fn finish(
 ) -> Ranking {
     let mut scored: Vec<(f64, &Candidate)> = candidates
         .iter()
-        .filter(|it| it.found || it.total() + it.lifted > it.cues + it.dates)
+        .filter(|it| it.found || it.total() + it.lifted > it.cues + it.dates + it.recency)
         .map(|it| ((it.total() + it.lifted) * it.superseded, it))
         .collect();
     let by_rank = |a: &(f64, &Candidate), b: &(f64, &Candidate)| {
@@ -114,6 +114,7 @@ fn explain(
     let beside = [
         ("cues", candidate.cues),
         ("dates", candidate.dates),
+        ("recency", candidate.recency),
         ("neighbours", candidate.neighbours),
         ("links", candidate.links),
         ("updates", candidate.lifted),

@@ -6,28 +6,62 @@
 
 use std::collections::BTreeMap;
 
+use super::Searcher;
+use super::rerank::Reranking;
 use crate::index::Index;
 use crate::index::graph::Graph;
 use crate::index::view::{Prepared, View};
 use crate::record::Body;
 use crate::records::Records;
 use crate::state::keys::{Head, StoredVersion};
-use crate::{Error, Filter, Link, MemoryId, Result, SearchParams, Timestamp};
+use crate::{
+    Error, Filter, Link, MemoryId, Result, SearchMode, SearchOptions, SearchParams, SearchResult,
+    Timestamp,
+};
+
+impl Searcher {
+    /// Searches what was known at a time. The result may have texts of deleted memories and is not
+    /// cached: a purge must leave nothing of them.
+    pub(super) fn search_past(
+        &self,
+        query: &str,
+        options: &SearchOptions,
+        time: Timestamp,
+    ) -> Result<SearchResult> {
+        if options.mode == SearchMode::Semantic {
+            let reason =
+                "is semantic, and earlier versions have no vectors; use `lexical` or `hybrid`";
+            return Err(Error::invalid("mode", reason));
+        }
+        // What had expired then was hidden then.
+        let now = options.filter.now.map(|it| it.min(time));
+        let filter = Filter { now, ..options.filter.clone() };
+        let options = SearchOptions { filter, ..options.clone() };
+        let past = Past::at(time, (&self.records, &self.index), &options.filter, &self.params)?;
+        let reranking = Reranking::new(self.reranker.read().clone(), &options);
+        let mode = SearchMode::Lexical;
+        let found = self.rank(&past.view, query, None, mode, reranking.options());
+        let hits = self.read_hits(found.hits, now, &|id| Ok(past.version(id)))?;
+        let (hits, rerank) = reranking.order(query, hits, &self.params);
+        let (answerable, forgotten) = (found.answerable, past.forgotten);
+        Ok(SearchResult { hits, answerable, mode, rerank, forgotten })
+    }
+}
 
 /// The memories of some spaces as they were at a time.
 #[derive(Debug, Default)]
-pub(super) struct Past {
-    pub(super) view: View,
+struct Past {
+    view: View,
     /// The version that each memory had, and when it became the current one.
     versions: BTreeMap<MemoryId, (u32, Timestamp)>,
     /// The number of memories whose text of that time was removed since.
-    pub(super) forgotten: u64,
+    forgotten: u64,
 }
 
 impl Past {
     /// Reads what the memories of the filter's space were at a time. The links are those that still
     /// exist and existed then: links have no history.
-    pub(super) fn at(
+    fn at(
         time: Timestamp,
         (records, index): (&Records, &Index),
         filter: &Filter,
@@ -57,8 +91,7 @@ impl Past {
             Ok(())
         })?;
         let is_known = |id| past.versions.contains_key(&id);
-        let existed =
-            |it: &Link| it.created_at <= time && (is_known(it.from) || is_known(it.to));
+        let existed = |it: &Link| it.created_at <= time && (is_known(it.from) || is_known(it.to));
         let links = index.view.read().graph.all().filter(existed).collect();
         past.view.graph = Graph::of(links);
         Ok(past)
@@ -78,7 +111,7 @@ impl Past {
     }
 
     /// The version that a memory had, and when it became the current one.
-    pub(super) fn version(&self, id: MemoryId) -> Option<(u32, Timestamp)> {
+    fn version(&self, id: MemoryId) -> Option<(u32, Timestamp)> {
         self.versions.get(&id).copied()
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn score_again(
 }
 
 /// The candidates with the highest ranking scores, best first.
-fn ahead(candidates: &Candidates, count: usize) -> Vec<Candidate> {
+pub(super) fn ahead(candidates: &Candidates, count: usize) -> Vec<Candidate> {
     let by_rank =
         |a: &Candidate, b: &Candidate| b.total().total_cmp(&a.total()).then(a.id.cmp(&b.id));
     let mut all: Vec<Candidate> = candidates.iter().copied().collect();

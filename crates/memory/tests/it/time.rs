@@ -346,3 +346,39 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_age_of_a_memory_counts_only_where_the_latest_is_asked_for() {
+    let mut world = World::new();
+    let old = add_at(&mut world, "Ada lives in Lisbon, one.", "2020-01-01T00:00:00Z");
+    let new = add_at(&mut world, "Ada lives in Porto, two.", "2026-01-01T00:00:00Z");
+    for question in ["where does Ada live", "where did Ada live", "knowing where Ada lives"] {
+        assert_eq!(ids(&world, question, &lexical()), [old, new], "{question}");
+        assert_eq!(ids(&world, question, &lexical().with_recency(true)), [new, old], "{question}");
+    }
+    for question in [
+        "where does Ada live now?",
+        "Ada's CURRENT home, where she lives",
+        "the most recent place where Ada lives",
+        "where does Ada live at the moment",
+    ] {
+        assert_eq!(ids(&world, question, &lexical()), [new, old], "{question}");
+        assert_eq!(ids(&world, question, &lexical().with_recency(false)), [old, new], "{question}");
+    }
+    let found = world.store().search("Ada lives now", &lexical().with_explain(true)).expect("it");
+    let recency = |place: usize| {
+        let explanation = found.hits[place].explanation.as_ref().expect("it was asked for");
+        explanation.signals.iter().find(|it| it.name == "recency").map(|it| it.value)
+    };
+    assert_eq!((recency(0), recency(1)), (Some(0.2), None));
+}
+
+#[test]
+fn an_update_stays_above_a_newer_memory_that_it_replaces() {
+    let mut world = World::new();
+    let newer = add_at(&mut world, "the port is 4000, it says", "2026-01-01T00:00:00Z");
+    let update = add_at(&mut world, "the port is 4747, it says", "2020-01-01T00:00:00Z");
+    let now = world.now();
+    world.store().link(update, newer, LinkKind::Updates, now).expect("a link");
+    assert_eq!(ids(&world, "which port is it now?", &lexical()), [update, newer]);
+}

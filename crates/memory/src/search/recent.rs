@@ -1,0 +1,43 @@
+//! Prefers newer memories, where the latest is asked for.
+//!
+//! Only the order of creation counts, and no clock: a scale in days would fit some stores and not
+//! others, and a store may be searched long after its last memory.
+
+use waypost_ranking::asks_for_latest;
+
+use super::beside::Scope;
+use super::candidates::Candidates;
+use super::second::ahead;
+use crate::{MemoryId, SearchOptions, SearchParams, Timestamp};
+
+/// The number of hits that are compared, if not more are requested.
+const HITS_MIN: usize = 10;
+
+/// Gives each of the candidates that are ahead a share of the weight, in proportion to the number of
+/// different times of creation among them that are before its own; nothing unless the options or the
+/// query ask for the latest.
+pub(super) fn prefer_recent(
+    scope: &Scope<'_>,
+    query: &str,
+    options: &SearchOptions,
+    params: &SearchParams,
+    candidates: &mut Candidates,
+) {
+    if !options.recency.unwrap_or_else(|| asks_for_latest(query)) {
+        return;
+    }
+    let created = |part: u32, slot| scope.spaces[part as usize].fact(slot).map(|it| it.created_at);
+    let ahead = ahead(candidates, options.limit.max(HITS_MIN));
+    let ahead = ahead.iter().filter_map(|it| Some((created(it.part, it.slot)?, it.id)));
+    let ahead: Vec<(Timestamp, MemoryId)> = ahead.collect();
+    let mut times: Vec<Timestamp> = ahead.iter().map(|(time, _)| *time).collect();
+    times.sort_unstable();
+    times.dedup();
+    let last = times.len().saturating_sub(1).max(1);
+    for (time, id) in ahead {
+        let place = times.partition_point(|it| *it < time);
+        if let Some(candidate) = candidates.get_mut(id) {
+            candidate.recency = params.recency_weight * place as f64 / last as f64;
+        }
+    }
+}
