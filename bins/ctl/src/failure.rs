@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use indicatif::HumanBytes;
 use serde_json::{Map, Value, json};
@@ -43,12 +44,15 @@ impl Failure {
     /// An error with all its causes.
     pub(crate) fn of(error: &(dyn StdError + 'static)) -> Self {
         let mut failure = Self::new(error.to_string());
-        let mut next = error.source();
+        let mut next = Some(error);
         while let Some(cause) = next {
             let text = cause.to_string();
             // Many errors repeat their cause in their own message.
             if !failure.message.contains(&text) && !failure.causes.contains(&text) {
                 failure.causes.push(text);
+            }
+            if is_denied(cause) {
+                failure.hint = Some(DENIED.to_owned());
             }
             next = cause.source();
         }
@@ -293,6 +297,16 @@ pub(crate) fn of_other_user(path: &Path) -> Option<String> {
             path.display()
         )
     })
+}
+
+/// The remedy for a file that this user may not read or write.
+const DENIED: &str = "if the file is yours, `chmod u+rwX` it and the folders above it; if it belongs to another user, only that user can";
+
+/// Whether the system refused access to a file.
+fn is_denied(error: &(dyn StdError + 'static)) -> bool {
+    let of_log = || error.downcast_ref::<Arc<io::Error>>().map(AsRef::as_ref);
+    let error = error.downcast_ref::<io::Error>().or_else(of_log);
+    error.is_some_and(|it| it.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// Whether a write failed because the disk is full.

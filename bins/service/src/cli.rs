@@ -135,10 +135,26 @@ pub(crate) fn startup_error(
     }
 }
 
+/// The filter of a `log.level`. Libraries log at `info` at most: what they log in detail can contain
+/// a value that they send, such as the address of a web hook.
+fn filter(level: &str) -> String {
+    const DETAILED: [&str; 2] = ["debug", "trace"];
+
+    let is_detailed = |it: &str| DETAILED.contains(&it.trim().to_ascii_lowercase().as_str());
+    let directives = level.split(',').map(|it| match it.split_once('=') {
+        None if is_detailed(it) => format!("info,waypost={it}"),
+        Some((target, level)) if is_detailed(level) && !target.trim().starts_with("waypost") => {
+            format!("{target}=info")
+        }
+        _ => it.to_owned(),
+    });
+    // zenoh logs every peer that comes or goes; `zenoh=info` in the filter shows it.
+    format!("zenoh=off,{}", directives.collect::<Vec<_>>().join(","))
+}
+
 /// Starts logging to standard error.
 pub(crate) fn start_log(settings: &LogSettings) -> anyhow::Result<()> {
-    // zenoh logs every peer that comes or goes; `zenoh=info` in the filter shows it.
-    let filter = EnvFilter::try_new(format!("zenoh=off,{}", settings.level))
+    let filter = EnvFilter::try_new(filter(&settings.level))
         .with_context(|| format!("log.level: \"{}\" is not a valid log filter", settings.level))?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match settings.format {
@@ -152,4 +168,18 @@ pub(crate) fn start_log(settings: &LogSettings) -> anyhow::Result<()> {
         tracing::error!(place, thread, "panicked");
     }));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::filter;
+
+    #[test]
+    fn only_our_own_crates_log_details() {
+        assert_eq!(filter("warn"), "zenoh=off,warn");
+        assert_eq!(filter("TRACE"), "zenoh=off,info,waypost=TRACE");
+        assert_eq!(filter("info,waypost::request=debug"), "zenoh=off,info,waypost::request=debug");
+        assert_eq!(filter("debug, ureq=trace"), "zenoh=off,info,waypost=debug, ureq=info");
+        assert_eq!(filter("zenoh=info,off"), "zenoh=off,zenoh=info,off");
+    }
 }

@@ -57,12 +57,19 @@ pub(crate) struct Stores {
 impl Stores {
     /// Opens the stores, and creates the admin token if it is missing.
     pub(crate) fn open(options: &Options) -> anyhow::Result<Self> {
+        let has_run = options.data_dir.join(waypost_log::Witness::FILE).exists();
         let witness = Witness::read(&options.data_dir)?;
         let store = memory::open(&options.data_dir, witness.memory(), options.min_score)?;
         let store = Arc::new(store);
         let events = Arc::new(events::open(options, witness.events())?);
-        let tokens = TokenStore::open(&options.data_dir.join("tokens.json"))
-            .context("failed to read the tokens")?;
+        let tokens_file = options.data_dir.join("tokens.json");
+        if has_run && !tokens_file.exists() {
+            tracing::warn!(
+                file = %tokens_file.display(),
+                "the tokens are missing: no token that was created is valid any more; create them again with `ctl token create`, or stop the service and put the file back from a backup"
+            );
+        }
+        let tokens = TokenStore::open(&tokens_file).context("failed to read the tokens")?;
         let made = waypost_auth::ensure_admin_token_file(&options.token_file, &tokens, now())
             .context("failed to create the admin token")?;
         log_token(&made, &options.token_file);

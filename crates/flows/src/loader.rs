@@ -24,6 +24,9 @@ use crate::effect::{Notice, notice_data, notice_kind};
 use crate::set::{FlowFile, FlowSet};
 use crate::{Action, ContentHash, FILE_BYTES_MAX, Flow, FlowName, INHERITED, InvalidFile, Lineage};
 
+/// The name of the folder itself, where it cannot be read.
+const FOLDER: &str = ".";
+
 /// The most flow files in a folder.
 pub const FILES_MAX: usize = 256;
 
@@ -102,7 +105,7 @@ pub struct Loaded {
 /// The status of a flow file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileStatus {
-    /// Its name in the folder.
+    /// Its name in the folder; `.` if the folder itself cannot be read.
     pub name: String,
     /// The hash of the content in force, if any.
     pub in_force: Option<ContentHash>,
@@ -362,7 +365,8 @@ impl Loader {
     /// A flow file's name relative to the project.
     fn named(&self, name: &str) -> String {
         let folder = self.folder.strip_prefix(&self.project).unwrap_or(&self.folder);
-        folder.join(name).to_string_lossy().into_owned()
+        let path = if name == FOLDER { folder.to_owned() } else { folder.join(name) };
+        path.to_string_lossy().into_owned()
     }
 
     /// Checks that a file and the programs that it names are approved as they are.
@@ -448,7 +452,19 @@ impl Loader {
 
     /// Every flow file of the folder, by name.
     fn find(&self) -> Vec<(String, Found)> {
-        let Ok(folder) = fs::read_dir(&self.folder) else { return Vec::new() };
+        let folder = match fs::read_dir(&self.folder) {
+            Ok(folder) => folder,
+            Err(_)
+                if fs::symlink_metadata(&self.folder)
+                    .is_err_and(|it| it.kind() == io::ErrorKind::NotFound) =>
+            {
+                return Vec::new();
+            }
+            Err(error) => {
+                let why = self.unreadable(&error);
+                return vec![(FOLDER.to_owned(), Found::Problem(why, None))];
+            }
+        };
         let names = folder.filter_map(|it| Some(it.ok()?.file_name()));
         let names =
             names.map(|it| it.into_string().map_err(|it| it.to_string_lossy().into_owned()));
@@ -468,6 +484,20 @@ impl Loader {
             (shown(&name), found)
         });
         files.collect()
+    }
+
+    /// Why no file of the folder is in force.
+    fn unreadable(&self, error: &io::Error) -> Problem {
+        let folder = self.folder.strip_prefix(&self.project).unwrap_or(&self.folder).display();
+        Problem::Unreadable(match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                format!("{folder} cannot be read; run `chmod u+rwx {folder}` in the project")
+            }
+            io::ErrorKind::NotADirectory => {
+                format!("{folder} is not a folder; replace it with a folder")
+            }
+            _ => format!("{folder} cannot be read: {error}"),
+        })
     }
 
     fn read(&self, name: &str) -> Found {

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::fs::{File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -290,12 +290,26 @@ pub(crate) fn is_file(path: &Path) -> bool {
     std::fs::metadata(path).map_or(true, |it| it.is_file())
 }
 
-/// The bytes of a file; `None` if there is none, or something else is in its place.
+/// The most bytes of a file that contains a few lines.
+const SMALL_FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The bytes of a small file, at most the first MiB: damage can make a file as large as the disk
+/// without taking space on it.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(SMALL_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The bytes of a small file; `None` if there is none, or something else is in its place.
 pub(crate) fn read_file(path: &Path) -> Result<Option<Vec<u8>>> {
     if !is_file(path) {
         return Ok(None);
     }
-    match std::fs::read(path) {
+    match read_small(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io("read", path, error)),

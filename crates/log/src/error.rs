@@ -76,9 +76,11 @@ pub enum Error {
         /// The other process, or `unknown`.
         pid: String,
     },
-    /// The folder or a file in it cannot be written.
-    #[error("failed to write {}", path.display())]
+    /// The folder or a file in it may not be read or written.
+    #[error("failed to {operation} {}", path.display())]
     ReadOnly {
+        /// What was to be done with it: `read`, `write`.
+        operation: &'static str,
         /// The file or folder.
         path: PathBuf,
         /// The error of the operating system.
@@ -142,7 +144,7 @@ impl Error {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                Self::ReadOnly { path, source: Arc::new(source) }
+                Self::ReadOnly { operation, path, source: Arc::new(source) }
             }
             _ => Self::Io { operation, path, source: Arc::new(source) },
         }

@@ -50,7 +50,7 @@ mod snapshot;
 mod witness;
 mod writer;
 
-pub use disk::free_bytes;
+pub use disk::{free_bytes, read_small};
 pub use entries::{Entries, EntryRef};
 pub use error::{Damage, DamageKind, Error, ErrorKind, Mended, Result};
 pub use lock::FolderLock;

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use crate::disk::read_small;
 use crate::{Error, Result};
 
 /// The first and the last line stay the same in all versions of every such file.
@@ -50,7 +51,7 @@ impl Marker {
     /// # Errors
     /// If a file system operation fails.
     pub fn read(&self, path: &Path) -> Result<Marked> {
-        let bytes = match fs::read(path) {
+        let bytes = match read_small(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Marked::Absent),
             Err(error) => return Err(Error::io("read", path, error)),

@@ -76,7 +76,7 @@ pub(crate) fn check_format(data: &Path) -> Result<()> {
 /// Checks the version of a data folder's layout, and returns whether there is one.
 pub(crate) fn has_format(data: &Path) -> Result<bool> {
     let path = data.join("format");
-    let text = match fs::read(&path) {
+    let text = match waypost_log::read_small(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(Error::io(path, error)),

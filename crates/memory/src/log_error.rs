@@ -41,7 +41,7 @@ pub(crate) fn log_error(error: &waypost_log::Error, dir: &Path) -> Error {
         waypost_log::Error::Damaged(damage) => {
             Error::Damaged(format!("the log is damaged: {}", describe_all(LOG, damage)))
         }
-        waypost_log::Error::ReadOnly { path, source }
+        waypost_log::Error::ReadOnly { path, source, .. }
         | waypost_log::Error::Io { path, source, .. } => {
             Error::io(path, std::io::Error::new(source.kind(), source.to_string()))
         }

@@ -180,12 +180,13 @@ fn fill(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Result<()>
 }
 
 fn from_folder(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Result<()> {
-    program.refuse_tracked()?;
     let data = &program.settings()?.data_dir;
-    if !data.join("format").exists() {
+    let format = data.join("format");
+    if !format.try_exists().map_err(|error| cannot("read", &format, &error))? {
         return Err(Failure::not_found(format!("nothing to back up in {}", data.display()))
             .with_hint("pass the project with --project, or start its service"));
     }
+    program.check_data()?;
     super::doctor::private(program, data)?;
     waypost_project::check_shape(data)?;
     let _locks = lock(data)?;

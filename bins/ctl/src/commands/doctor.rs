@@ -16,6 +16,7 @@ use serde::Serialize;
 use waypost_api::StatusKind;
 use waypost_api::client::Error;
 use waypost_auth::TokenStore;
+use waypost_log::Witness;
 use waypost_mesh::Pairing;
 
 use super::show;
@@ -216,7 +217,14 @@ fn token_file(path: &Path) -> Finding {
 fn tokens(path: &Path, repair: bool) -> Finding {
     const PART: &str = "tokens";
     if !path.exists() {
-        return Finding::ok(PART, "none yet");
+        if !path.with_file_name(Witness::FILE).exists() {
+            return Finding::ok(PART, "none yet");
+        }
+        return Finding::warning(
+            PART,
+            format!("{} is missing: no token that was created is valid any more", path.display()),
+            "put it back from a backup while the service is stopped; or start the service, which creates a new admin token, and create the others again",
+        );
     }
     match TokenStore::open(path).and_then(|store| store.list()) {
         Ok(tokens) => Finding::ok(PART, show::count(tokens.len() as u64, "token", "tokens")),

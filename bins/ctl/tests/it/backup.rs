@@ -140,9 +140,16 @@ fn without_a_service_the_folder_is_backed_up() {
     let to = folder();
     let file = to.path().join("offline.backup");
     // At the address of the settings, where no program listens.
-    let mut offline = command(service.folder(), &["backup", &file.to_string_lossy()]);
-    offline.env("WAYPOST_URL", "http://127.0.0.1:9");
-    ran(offline.output().expect("it runs")).done();
+    let offline = |arguments: &[&str]| {
+        let mut offline = command(service.folder(), arguments);
+        offline.env("WAYPOST_URL", "http://127.0.0.1:9");
+        ran(offline.output().expect("it runs"))
+    };
+    let refused = offline(&["backup", &file.to_string_lossy()]);
+    assert_eq!(refused.code, 4, "{refused:?}");
+    assert!(refused.err.contains("is not registered for this project"), "{refused:?}");
+    offline(&["allow", "--data"]).done();
+    offline(&["backup", &file.to_string_lossy()]).done();
     let place = project();
     restore(place.path(), &file).done();
     let restored = Service::start_at(place, |_, _| {});

@@ -417,3 +417,18 @@ fn the_note_follows_while_the_service_runs() {
         if noted >= id { Ok(()) } else { Err(format!("{noted} of {id}")) }
     });
 }
+
+#[test]
+fn missing_tokens_are_reported() {
+    let mut world = World::new();
+    let path = world.data().join("tokens.json");
+    fs::remove_file(&path).expect("it is there");
+    let found = world.ctl(&["doctor"]);
+    let said =
+        format!("{} is missing: no token that was created is valid any more", path.display());
+    assert!(found.out.contains(&said), "{found:?}");
+    world.start().expect("a new admin token is created");
+    assert_eq!(world.faults(), Vec::<String>::new());
+    world.add("with the new token");
+    world.stop();
+}

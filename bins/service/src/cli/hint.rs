@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::path::Path;
+use std::sync::Arc;
 
 use indicatif::HumanBytes;
 
@@ -12,6 +13,8 @@ const REPAIR: &str =
 /// Bytes that a start writes at most: the first files of every store.
 const START_BYTES: u64 = 16 << 20;
 
+const DENIED: &str = "the service needs to read and write its files: if they are yours, `chmod -R u+rwX .waypost`; if they belong to another user, start the service as that user";
+
 const SAME_DATA: &str = "start the service in the folder that the error names; if this path is to replace it, unmount or remove that one first, then run `ctl allow --data`";
 
 /// The remedy for the first cause that has one. `data_dir` is known once the settings could be read.
@@ -20,7 +23,7 @@ pub(super) fn hint(error: &anyhow::Error, data_dir: Option<&Path>) -> Option<Cow
         if is_full(cause) {
             return Some(of_full_disk(data_dir).into());
         }
-        of_cause(cause).map(Cow::from)
+        of_cause(cause).or_else(|| is_denied(cause).then_some(DENIED)).map(Cow::from)
     })
 }
 
@@ -49,6 +52,14 @@ fn of_cause(cause: &(dyn StdError + 'static)) -> Option<&'static str> {
         matches!(cause.downcast_ref()?, Error::Damaged { .. } | Error::EventsLost { .. })
     };
     is_damaged.then_some(REPAIR)
+}
+
+/// Whether the system refused access to a file.
+fn is_denied(cause: &(dyn StdError + 'static)) -> bool {
+    use std::io::{Error, ErrorKind};
+    let shared = || cause.downcast_ref::<Arc<Error>>().map(AsRef::as_ref);
+    let error = cause.downcast_ref::<Error>().or_else(shared);
+    error.is_some_and(|it| it.kind() == ErrorKind::PermissionDenied)
 }
 
 fn is_full(cause: &(dyn StdError + 'static)) -> bool {

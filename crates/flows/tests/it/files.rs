@@ -266,6 +266,30 @@ fn a_folder_of_flows_that_is_elsewhere_is_not_read() {
 }
 
 #[test]
+fn a_folder_of_flows_that_cannot_be_read_is_reported() {
+    let project = Project::new();
+    fs::remove_dir(project.flows()).unwrap();
+    let mut loader = project.loader();
+    assert!(loader.load().notices.is_empty() && loader.status().is_empty(), "there need be none");
+    let mut problem = || {
+        let notices = loader.load().notices;
+        assert_eq!(said(&Loaded { notices, ..Loaded::default() }), ["flow:invalid ."]);
+        let status = &loader.status()[0];
+        (status.name.clone(), status.problem.as_ref().unwrap().to_string())
+    };
+    fs::write(project.flows(), "").unwrap();
+    let (name, why) = problem();
+    assert_eq!(name, ".");
+    assert_eq!(why, ".waypost/flows is not a folder; replace it with a folder");
+    fs::remove_file(project.flows()).unwrap();
+    symlink("nowhere", project.flows()).unwrap();
+    assert!(problem().1.starts_with(".waypost/flows cannot be read: No such file"));
+    let (file, parts) = project.loader().approvable(None).remove(0);
+    assert_eq!(file, ".waypost/flows");
+    assert!(parts.is_err());
+}
+
+#[test]
 fn a_quote_in_a_comment_hides_no_program() {
     let project = Project::new();
     fs::create_dir_all(project.folder().join("tools")).unwrap();

@@ -94,7 +94,10 @@ fn text_of(path: &Path) -> Result<String> {
 fn project_files(program: &Program) -> Result<Vec<PathBuf>> {
     let folder = program.project().flows_dir();
     let none = || Failure::not_found(format!("no flow files in {}", folder.display()));
-    let entries = fs::read_dir(&folder).map_err(|_| none())?;
+    let entries = fs::read_dir(&folder).map_err(|it| match it.kind() {
+        io::ErrorKind::NotFound => none(),
+        _ => Failure::new(format!("failed to read {}: {it}", folder.display())),
+    })?;
     let paths = entries.filter_map(|it| it.ok().map(|it| it.path()));
     let mut files: Vec<PathBuf> =
         paths.filter(|it| it.extension().is_some_and(|it| it == "yaml")).collect();
