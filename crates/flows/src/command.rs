@@ -240,6 +240,10 @@ impl<'a> Reading<'a> {
     fn command(&self) -> Result<Command, Refused> {
         let tree = tree::parse(&self.marked)?;
         let root = tree.root_node();
+        if let Some(at) = tree::misread_comment(root, &self.marked) {
+            let what = "a shell may read this # in another way; write a space before a comment, and quotes around any other #";
+            return Err((at, what.to_owned()));
+        }
         let places = self.spans.iter().zip(&self.classes);
         let places: Vec<Place> = places
             .map(|(span, class)| tree::place(root, span, *class))

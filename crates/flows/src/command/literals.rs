@@ -9,17 +9,25 @@ use super::tree::{children, parsed};
 /// Whether a variable of this name changes which program or script a name stands for.
 pub(crate) fn is_resolving(name: &str) -> bool {
     const NAMES: &[&str] = &[
+        "BASHOPTS",
+        "BASH_ALIASES",
+        "BASH_CMDS",
         "BASH_ENV",
+        "BASH_LOADABLES_PATH",
         "CDPATH",
         "ENV",
         "GCONV_PATH",
         "GIT_EXEC_PATH",
         "IFS",
         "PATH",
+        "PROMPT_COMMAND",
+        "PS4",
         "PYTHONHOME",
+        "SHELLOPTS",
         "ZDOTDIR",
     ];
-    NAMES.contains(&name) || name.starts_with("LD_") || name.starts_with("DYLD_")
+    const PREFIXES: &[&str] = &["BASH_FUNC_", "DYLD_", "LD_"];
+    NAMES.contains(&name) || PREFIXES.iter().any(|it| name.starts_with(it))
 }
 
 /// Builtins that set the variables that they name, or run a builtin that does.

@@ -38,17 +38,14 @@ pub(crate) fn expands(pieces: &[Piece]) -> Option<&'static str> {
     if is_set || pieces.iter().any(|it| bare('*')(it) || bare('?')(it)) {
         return Some("a pattern");
     }
-    if pieces.first() == Some(&Piece::Char('~', false)) {
-        let user = pieces[1..].iter().map_while(|it| match it {
-            Piece::Char('/', _) => None,
-            Piece::Char(it, _) => Some(*it),
-            Piece::Variable(..) | Piece::Computed(_) => Some('$'),
-        });
-        // The home, and the folders that the shell was in.
-        let is_known = |it: char| it.is_ascii_digit() || it == '+' || it == '-';
-        return (!user.into_iter().all(is_known)).then_some("another user's home");
+    let is_group =
+        |it: &[Piece]| bare('(')(&it[1]) && ['@', '+', '!'].iter().any(|c| bare(*c)(&it[0]));
+    if pieces.windows(2).any(is_group) {
+        return Some("a pattern");
     }
-    None
+    let is_user = pieces.get(1).is_some_and(|it| !matches!(it, Piece::Char('/', _)));
+    (pieces.first() == Some(&Piece::Char('~', false)) && is_user)
+        .then_some("another user's home, or a folder that the shell was in")
 }
 
 struct Reader<'a> {
@@ -104,8 +101,11 @@ impl Reader<'_> {
                     inside.push(it);
                     inside.extend((it == '\\').then(|| self.chars.next()).flatten());
                 }
-                let decoded = ansi_c(&inside);
+                let (decoded, is_exact) = decode(&inside);
                 self.pieces.extend(decoded.chars().map(|it| Piece::Char(it, true)));
+                if !is_exact {
+                    self.pieces.push(Piece::Computed("an escape that shells read differently"));
+                }
             }
             Some('"') if !is_quoted => {}
             Some('(') => self.computed("a substitution"),
@@ -150,7 +150,13 @@ impl Reader<'_> {
 
 /// The text of `$'…'`, without the quotes.
 pub(crate) fn ansi_c(text: &str) -> String {
+    decode(text).0
+}
+
+/// The text of `$'…'`, and whether all shells read it in this way.
+fn decode(text: &str) -> (String, bool) {
     let mut decoded = Vec::new();
+    let mut is_exact = true;
     let mut chars = text.chars().peekable();
     let mut encoded = [0; 4];
     while let Some(it) = chars.next() {
@@ -160,8 +166,11 @@ pub(crate) fn ansi_c(text: &str) -> String {
         };
         let mut digits = |first: u32, radix: u32, max: usize| {
             let mut value = first;
-            for _ in 0..max {
-                let Some(digit) = chars.peek().and_then(|it| it.to_digit(radix)) else { break };
+            for number in 0..max {
+                let Some(digit) = chars.peek().and_then(|it| it.to_digit(radix)) else {
+                    is_exact &= number > 0 || radix == 8;
+                    break;
+                };
                 value = (value * radix) | digit;
                 chars.next();
             }
@@ -181,12 +190,17 @@ pub(crate) fn ansi_c(text: &str) -> String {
             'x' => digits(0, 16, 2),
             'u' | 'U' => {
                 let code = digits(0, 16, if escape == 'u' { 4 } else { 8 });
+                is_exact &= char::from_u32(code).is_some_and(|it| it != '\0');
                 let it = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
                 decoded.extend_from_slice(it.encode_utf8(&mut encoded).as_bytes());
                 continue;
             }
-            'c' => chars.next().map_or(0, |it| it as u32 & 0x1f),
+            'c' => {
+                is_exact = false;
+                chars.next().map_or(0, |it| it as u32 & 0x1f)
+            }
             other => {
+                is_exact = false;
                 decoded.push(b'\\');
                 decoded.extend_from_slice(other.encode_utf8(&mut encoded).as_bytes());
                 continue;
@@ -194,11 +208,13 @@ pub(crate) fn ansi_c(text: &str) -> String {
         };
         // A shell's text ends here.
         if byte == 0 {
+            is_exact = false;
             break;
         }
         decoded.push(byte as u8);
     }
-    String::from_utf8_lossy(&decoded).into_owned()
+    is_exact &= std::str::from_utf8(&decoded).is_ok();
+    (String::from_utf8_lossy(&decoded).into_owned(), is_exact)
 }
 
 #[cfg(test)]
@@ -227,6 +243,11 @@ mod tests {
                 .collect();
             assert_eq!(text, wanted);
         }
+        for text in
+            ["$'./\\x{65}vil.sh'", "$'\\xff'", "$'\\q'", "$'\\cA'", "$'a\\0b'", "$'\\u{65}'"]
+        {
+            assert!(matches!(pieces(text).last(), Some(Piece::Computed(_))), "{text}");
+        }
         assert_eq!(ansi_c("a\\0b"), "a");
         assert_eq!(ansi_c("\\303\\244\\q"), "ä\\q");
     }
@@ -240,10 +261,13 @@ mod tests {
             ("./*.sh", Some("a pattern")),
             ("./[x].sh", Some("a pattern")),
             ("./x.s?", Some("a pattern")),
-            ("~me/x", Some("another user's home")),
+            ("~me/x", Some("another user's home, or a folder that the shell was in")),
+            ("~+/x", Some("another user's home, or a folder that the shell was in")),
             ("~/x", None),
-            ("~+/x", None),
-            ("~-1/x", None),
+            ("~", None),
+            ("./ev@(i|y)l.sh", Some("a pattern")),
+            ("./!(a).sh", Some("a pattern")),
+            ("./+'('a)", None),
             ("[", None),
             ("{}", None),
             ("'{a,b}'", None),

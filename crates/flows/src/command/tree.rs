@@ -69,6 +69,32 @@ pub(crate) fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     node.children(&mut node.walk()).collect::<Vec<_>>().into_iter()
 }
 
+/// The position of a `#` that begins a comment for the grammar alone, or for a shell alone.
+pub(crate) fn misread_comment(root: Node<'_>, text: &str) -> Option<usize> {
+    text.match_indices('#').map(|(at, _)| at).find(|at| {
+        let Some(node) = root.descendant_for_byte_range(*at, at + 1) else { return true };
+        match node.kind() {
+            "comment" => node.start_byte() == *at && !begins_comment(&text[..*at]),
+            "string_content" | "string" | "raw_string" | "ansi_c_string" | "translated_string"
+            | "heredoc_body" | "heredoc_content" | "heredoc_redirect" => false,
+            _ => begins_comment(&text[..*at]),
+        }
+    })
+}
+
+/// Whether a shell reads a `#` after this text, outside quotes, as a comment.
+fn begins_comment(before: &str) -> bool {
+    let Some(last) = before.chars().next_back() else { return true };
+    let above = &before[..before.len() - last.len_utf8()];
+    let escapes = above.len() - above.trim_end_matches('\\').len();
+    match last {
+        '\n' | ' ' | '\t' | ';' | '|' | '&' => escapes.is_multiple_of(2),
+        // `$(#` is one, `@(#` is a pattern.
+        '(' => escapes.is_multiple_of(2) && !above.ends_with(['@', '+', '!', '?', '*']),
+        _ => false,
+    }
+}
+
 fn is_first(node: Node<'_>, token: &str) -> bool {
     node.child(0).is_some_and(|it| it.kind() == token)
 }

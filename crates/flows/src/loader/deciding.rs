@@ -2,25 +2,31 @@
 //! be that of a file that nobody approved.
 
 mod arithmetic;
+mod builtins;
+mod git;
+mod input;
+mod interpreters;
 mod known;
+mod nodes;
 mod options;
 mod programs;
+mod runners;
+mod scope;
+mod shells;
+mod tables;
 mod words;
 
-use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use tree_sitter::Node;
-
-use self::arithmetic::{calculated, with_numbers};
-use self::known::{is_plain_reference, name_of};
-use self::options::{MARKERS, SHELLS};
-use self::words::{Shown, words_of};
+use self::arithmetic::with_numbers;
+use self::input::Input;
+use self::options::SHELLS;
+pub(super) use self::scope::Given;
+use self::scope::{Scope, Setters};
+use self::words::Shown;
 use super::split::with_folder;
-use super::values::Values;
-use crate::command::literals::is_resolving;
-use crate::command::pieces::{expands, pieces};
 use crate::command::programs::base;
-use crate::command::tree::{TOO_NESTED, children, parsed};
+use crate::command::tree::{TOO_NESTED, misread_comment, parsed};
 
 /// Represents a value that is not from a list.
 pub(super) const ANY: char = '\u{f8ff}';
@@ -28,6 +34,8 @@ pub(super) const ANY: char = '\u{f8ff}';
 pub(super) const CHOICE: u32 = 0xe000;
 /// How deeply texts that are commands may be nested, and programs that run others.
 const DEPTH_MAX: usize = 16;
+/// How often a command is read until everything that sets a variable is found.
+const ROUNDS_MAX: usize = 4;
 /// The most values that a word can have.
 const VALUES_MAX: usize = 1000;
 /// The bytes of words and texts that are read, whatever the length of the command, and for each of
@@ -41,65 +49,92 @@ const INSTEAD: &str = "name the program literally, or put the command into a scr
 /// each placeholder of a type `one of`.
 pub(super) fn check_command(
     text: &str,
-    given: Values,
+    given: &Given,
     choices: &[&[String]],
 ) -> Result<(), String> {
-    let mut first = Check::new(given, choices, text.len());
-    // First, the values of variables, in every part of the text.
-    first.is_first = true;
-    first.code(text)?;
-    let computed = first.computed;
-    let mut check = Check { computed, ..Check::new(first.values, choices, text.len()) };
-    check.code(text)?;
-    check.folders()
+    check(given, choices, text.len(), |it| it.code(text))
 }
 
 /// Checks a program and its arguments, which no shell reads.
 pub(super) fn check_words(
     words: &[String],
-    given: Values,
+    given: &Given,
     choices: &[&[String]],
 ) -> Result<(), String> {
     let words: Vec<Shown> = words.iter().map(|it| Shown::exact(it)).collect();
     let bytes = words.iter().map(Shown::len).sum();
-    let mut first = Check::new(given, choices, bytes);
-    first.is_first = true;
-    first.simple(&words)?;
-    let computed = first.computed;
-    let mut check = Check { computed, ..Check::new(first.values, choices, bytes) };
-    check.simple(&words)?;
-    check.folders()
+    check(given, choices, bytes, |it| it.simple(&words))
+}
+
+/// Reads a command until no more things are found that set variables: each can make a value unknown,
+/// and none makes one known.
+fn check(
+    given: &Given,
+    choices: &[&[String]],
+    bytes: usize,
+    read: impl Fn(&mut Check<'_>) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut setters = Setters::default();
+    for round in 0..ROUNDS_MAX {
+        let mut check = Check::new(given, choices, setters.clone(), bytes);
+        check.is_first = round == 0;
+        for (name, value) in &given.env {
+            let checked = check.check_value(&Shown::exact(value));
+            checked.map_err(|it| format!("the value of {name} in env: {it}"))?;
+        }
+        let result = read(&mut check).and_then(|()| check.folders());
+        let found = std::mem::take(&mut check.found);
+        if round > 0 && (result.is_err() || found == setters) {
+            return result;
+        }
+        setters.add(found);
+    }
+    Err(format!("which variables the command sets is not known; {INSTEAD}"))
 }
 
 struct Check<'a> {
-    /// The literal values of variables.
-    values: Values,
+    given: &'a Given,
     choices: &'a [&'a [String]],
-    /// Variables with a value that only the shell can compute.
-    computed: BTreeSet<String>,
+    /// Everything that sets variables, as the round before found it, and as this one does.
+    setters: Setters,
+    found: Setters,
+    /// The values of variables at this place.
+    scope: Scope,
     bytes: usize,
     depth: usize,
-    /// Whether only the variables are looked for.
+    /// How many texts this place is in.
+    texts: usize,
+    /// Whether only the things that set variables are looked for.
     is_first: bool,
+    /// What the program of the current simple command reads.
+    input: Vec<Input>,
+    /// The variables that the current `export` sets by assignments, which are read as such.
+    exported: Vec<String>,
     /// What `find` and `xargs` replace with a name.
     hole: Option<String>,
+    /// Whether `xargs` adds words at the end.
+    is_appended: bool,
     /// A folder that is computed, and why, and a program that is looked for in the current folder.
     away: Option<(String, &'static str)>,
     relative: Option<String>,
 }
 
 impl<'a> Check<'a> {
-    fn new(values: Values, choices: &'a [&'a [String]], bytes: usize) -> Self {
-        let bytes = BYTES_MIN + BYTES_FACTOR * bytes;
-        let computed = BTreeSet::new();
+    fn new(given: &'a Given, choices: &'a [&'a [String]], setters: Setters, bytes: usize) -> Self {
         Self {
-            values,
+            given,
             choices,
-            computed,
-            bytes,
+            setters,
+            found: Setters::default(),
+            scope: Scope::default(),
+            bytes: BYTES_MIN + BYTES_FACTOR * bytes,
             depth: 0,
+            texts: 0,
             is_first: false,
+            input: Vec::new(),
+            exported: Vec::new(),
             hole: None,
+            is_appended: false,
             away: None,
             relative: None,
         }
@@ -116,113 +151,32 @@ impl<'a> Check<'a> {
         self.spend(text.len())?;
         let text = with_numbers(&with_folder(text));
         let tree = parsed(&text).ok_or_else(|| format!("the command {TOO_NESTED}"))?;
-        if tree.root_node().has_error() {
+        let root = tree.root_node();
+        if root.has_error() {
             self.unread(&text)?;
+        } else if let Some(at) = misread_comment(root, &text) {
+            let start = text[..at].rfind('\n').map_or(0, |it| it + 1);
+            return Err(format!(
+                "{} has a # that a shell may read in another way; write a space before a comment, and quotes around any other #",
+                Shown::new(text.get(start..).unwrap_or_default()).quoted()
+            ));
         }
+        if text.contains("@P}") {
+            return Err(format!("${{NAME@P}} runs the commands in a value; {INSTEAD}"));
+        }
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        let inner = Scope { text: hasher.finish(), ..Scope::default() };
+        let outer = std::mem::replace(&mut self.scope, inner);
+        let input = std::mem::take(&mut self.input);
         self.depth += 1;
-        let mut waiting = vec![tree.root_node()];
-        while let Some(node) = waiting.pop() {
-            self.node(node, &text)?;
-            waiting.extend(children(node).filter(|it| it.is_named()));
-        }
+        self.texts += 1;
+        let checked = self.nodes(root, &text);
+        self.texts -= 1;
         self.depth -= 1;
-        Ok(())
-    }
-
-    fn node(&mut self, node: Node<'_>, text: &str) -> Result<(), String> {
-        let of = |node: Node<'_>| text.get(node.byte_range()).unwrap_or_default();
-        let field = |name: &str| node.child_by_field_name(name);
-        match node.kind() {
-            "command" | "declaration_command" => self.simple(&words_of(node, text)),
-            "variable_assignment" => {
-                let name = field("name").map_or("", of);
-                let value = field("value").map_or("", of);
-                if of(node).starts_with(&format!("{name}=")) {
-                    return self.assign(name, &Shown::new(value));
-                }
-                self.computed.insert(name.to_owned());
-                calculated(of(node), false)
-            }
-            "for_statement" => {
-                let name = field("variable").map_or("", of);
-                let mut cursor = node.walk();
-                let values: Vec<&str> =
-                    node.children_by_field_name("value", &mut cursor).map(of).collect();
-                let is_literal =
-                    !values.is_empty() && values.iter().all(|it| expands(&pieces(it)).is_none());
-                for value in values {
-                    self.assign(name, &Shown::new(value))?;
-                }
-                self.computed.extend((!is_literal).then(|| name.to_owned()));
-                Ok(())
-            }
-            "expansion" if of(node).starts_with("${!") && of(node).contains('=') => Err(format!(
-                "{:?} sets a variable whose name the shell computes; write its name",
-                of(node)
-            )),
-            "expansion" => {
-                let reference = of(node);
-                if is_plain_reference(reference) {
-                    self.values.learn(reference);
-                } else if reference.contains('=') {
-                    self.computed.insert(name_of(reference).to_owned());
-                }
-                Ok(())
-            }
-            "arithmetic_expansion" | "c_style_for_statement" | "subscript" => {
-                self.arithmetic(of(node))
-            }
-            "compound_statement" if of(node).starts_with("((") => self.arithmetic(of(node)),
-            "heredoc_body" | "herestring_redirect" => self.input(node, text),
-            _ => Ok(()),
-        }
-    }
-
-    /// Checks what a shell reads from its input.
-    fn input(&mut self, node: Node<'_>, text: &str) -> Result<(), String> {
-        let above = std::iter::successors(node.parent(), |it| it.parent());
-        let command =
-            above.take_while(|it| it.kind() != "program").find_map(|it| match it.kind() {
-                "command" => Some(it),
-                "redirected_statement" => it.child_by_field_name("body"),
-                _ => None,
-            });
-        let Some(command) = command.filter(|it| it.kind() == "command") else { return Ok(()) };
-        let words = words_of(command, text);
-        let is_shell =
-            words.iter().any(|it| it.plain().is_some_and(|it| SHELLS.contains(&base(&it))));
-        if !is_shell {
-            return Ok(());
-        }
-        let input = text.get(node.byte_range()).unwrap_or_default();
-        if let Some(word) = input.strip_prefix("<<<") {
-            return self.run_code(&Shown::new(word.trim_start()));
-        }
-        let start = node.prev_sibling().filter(|it| it.kind() == "heredoc_start");
-        let start = start.or_else(|| {
-            let above = node.parent()?;
-            children(above).find(|it| it.kind() == "heredoc_start")
-        });
-        let start = start.and_then(|it| text.get(it.byte_range())).unwrap_or_default();
-        if start.contains(['\'', '"', '\\']) {
-            return self.code(input);
-        }
-        // The outer shell expands its variables, as in double quotes.
-        self.run_code(&Shown::new(&format!("\"{}\"", input.replace('"', "\\\""))))
-    }
-
-    /// Learns the value of a variable. An array has several.
-    fn assign(&mut self, name: &str, value: &Shown) -> Result<(), String> {
-        match value.value().filter(|it| !it.starts_with('(')) {
-            Some(text) => self.values.set(name, &text),
-            None => drop(self.computed.insert(name.to_owned())),
-        }
-        // A shell evaluates its substitutions.
-        if name == "PS4" {
-            self.run_code(value)?;
-        }
-        // Where a number is expected, bash evaluates the value.
-        calculated(&value.text(), false)
+        self.input = input;
+        self.scope = outer;
+        checked
     }
 
     /// Checks a text that the grammar does not understand: any of its words could decide, and where
@@ -235,7 +189,10 @@ impl<'a> Check<'a> {
         };
         let is_computed = text.contains("$(") || text.contains('`');
         let mut words = text.split_whitespace().map(Shown::new);
-        let unknown = words.find(|it| self.values_of(it).is_err());
+        let unknown = words.find(|it| !it.is_literal() || self.values_of(it).is_err());
+        let is_end = |it: char| it.is_whitespace() || ";|&(){}<>".contains(it);
+        let reads = text.split(is_end).map(|it| Shown::new(it).text()).find(|it| reads_code(it));
+        let unknown = unknown.or_else(|| reads.map(|it| Shown::exact(&it)));
         if unknown.is_none() && !is_computed && is_braced() != Some(true) {
             return Ok(());
         }
@@ -248,13 +205,17 @@ impl<'a> Check<'a> {
     /// Notes a folder that the command goes to.
     fn go(&mut self, folder: &Shown) {
         if let Err(what) = self.values_of(folder) {
-            self.away = Some((folder.quoted(), what));
+            self.away(&folder.quoted(), what);
         }
+    }
+
+    fn away(&mut self, folder: &str, what: &'static str) {
+        self.away.get_or_insert_with(|| (folder.to_owned(), what));
     }
 
     /// Notes a program that is looked for in the current folder.
     fn look(&mut self, program: &str) {
-        if !program.starts_with(['/', '~']) {
+        if !program.starts_with('/') {
             self.relative = Some(program.to_owned());
         }
     }
@@ -264,8 +225,13 @@ impl<'a> Check<'a> {
         let (Some((folder, what)), Some(program)) = (&self.away, &self.relative) else {
             return Ok(());
         };
+        let instead = if folder.contains("rev-parse") {
+            "leave the cd out: an action starts in the project's folder, or in the one that cwd: names"
+        } else {
+            "write the folder literally, or put the command into a script of the project"
+        };
         Err(format!(
-            "{folder} is {what}, where it decides in which folder {program:.80?} is; write the folder literally, or put the command into a script of the project"
+            "{folder} is {what}, where it decides in which folder {program:.80?} is; {instead}"
         ))
     }
 
@@ -280,7 +246,11 @@ impl<'a> Check<'a> {
             all.extend_from_slice(rest);
             match all.split_first() {
                 // It vanishes, or a variable is several words.
-                Some((name, rest)) if is_split => self.known(&name.text(), rest)?,
+                Some((name, rest)) if is_split => {
+                    for name in self.decided(name)? {
+                        self.known(&name, rest)?;
+                    }
+                }
                 Some(_) => self.known(&value, rest)?,
                 None => {}
             }
@@ -292,42 +262,29 @@ impl<'a> Check<'a> {
     /// Checks a word that is the text of a command.
     fn run_code(&mut self, word: &Shown) -> Result<(), String> {
         let hole = self.hole.take();
+        let is_appended = std::mem::replace(&mut self.is_appended, false);
         let values = self.values_of(word).map_err(|what| {
             format!(
                 "{} is a command in a text, and contains {what}; write the text literally, in single quotes, or put it into a script of the project",
                 word.quoted()
             )
         });
-        let checked = values.and_then(|all| all.iter().try_for_each(|it| self.code(it)));
+        let inserted = hole.as_ref().filter(|it| word.written().contains(it.as_str()));
+        let checked = match inserted {
+            Some(hole) => Err(format!(
+                "{} is a command in a text, and {hole} in it becomes a name, which the shell would read as code; give the name to the text as an argument: sh -c 'echo \"$1\"' _ {hole}",
+                word.quoted()
+            )),
+            None => values.and_then(|all| all.iter().try_for_each(|it| self.code(it))),
+        };
         self.hole = hole;
+        self.is_appended = is_appended;
         checked
     }
+}
 
-    /// Checks a word that sets a variable, or names one.
-    fn set(&mut self, program: &str, word: &Shown) -> Result<(), String> {
-        if self.is_first && word.name().is_none() {
-            return Ok(());
-        }
-        let name = word.name().ok_or_else(|| {
-            format!(
-                "{} is the name of a variable that {program} sets, and has to be computed; write the name literally",
-                word.quoted()
-            )
-        })?;
-        let name = name.strip_suffix('+').unwrap_or(&name);
-        if is_resolving(name) && (word.sets() || !MARKERS.contains(&program)) {
-            return Err(format!(
-                "{} sets {name}, which changes the programs that it runs; do not set it, and name each program by its path",
-                word.quoted()
-            ));
-        }
-        match word.setting() {
-            Some(value) if !word.text().contains("+=") => self.assign(name, &value),
-            Some(_) => {
-                self.computed.insert(name.to_owned());
-                Ok(())
-            }
-            None => Ok(()),
-        }
-    }
+/// Whether a program of this name runs commands that none of the command's words have to name.
+fn reads_code(name: &str) -> bool {
+    let others = [".", "alias", "eval", "fc", "source", "xargs"];
+    others.contains(&name) || SHELLS.contains(&base(name))
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use super::Problem;
-use super::deciding::{ANY, CHOICE, check_command, check_words};
+use super::deciding::{ANY, CHOICE, Given, check_command, check_words};
 use super::looked::{ALL_PAIRS_MAX, Follow, Looked, Stamp};
 use super::parts::{PATH_BYTES_MAX, SEPARATORS, at_home, parts};
 use super::split::{Split, with_folder};
@@ -279,20 +279,33 @@ pub(super) fn check_action(
     inherited: &[(String, String)],
 ) -> Result<(), String> {
     let types = &flow.trigger.data;
-    let mut found = Found::of(flow, action, inherited).map_err(|it| it.to_string())?;
+    Found::of(flow, action, inherited).map_err(|it| it.to_string())?;
+    let given = given(flow, action, inherited);
+    let mut choices = Vec::new();
     match &action.kind {
         Kind::Command(it) => {
-            let text = marked(it.as_str(), types, &mut found.choices);
-            check_command(&text, found.values, &found.choices)
+            let text = marked(it.as_str(), types, &mut choices);
+            check_command(&text, &given, &choices)
         }
         Kind::Exec(it) => {
             let words = once(it.program.as_str()).chain(it.arguments.iter().map(Template::as_str));
-            let words: Vec<String> =
-                words.map(|it| marked(it, types, &mut found.choices)).collect();
-            check_words(&words, found.values, &found.choices)
+            let words: Vec<String> = words.map(|it| marked(it, types, &mut choices)).collect();
+            check_words(&words, &given, &choices)
         }
         _ => Ok(()),
     }
+}
+
+/// The variables that an action gets, without those that may differ between runs.
+fn given(flow: &Flow, action: &Action, inherited: &[(String, String)]) -> Given {
+    let home = inherited.iter().find(|(name, _)| name == "HOME").map(|(_, it)| it.clone());
+    let mut given = Given { home, ..Given::default() };
+    let env = flow.env.0.iter().chain(&action.env.0);
+    given.env.extend(env.map(|(name, value)| (name.clone(), value.clone())));
+    for secret in flow.secrets.iter().chain(&action.secrets) {
+        given.env.remove(secret);
+    }
+    given
 }
 
 /// Every word of an action and of its variables' values that may name a file, with each variable's

@@ -16,11 +16,6 @@ impl Values {
         self.0.entry(name.to_owned()).or_default().insert(value.to_owned());
     }
 
-    /// The values given to a variable, as they are written.
-    pub(super) fn of(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.0.get(name).into_iter().flatten().map(String::as_str)
-    }
-
     /// Adds what a word sets: `NAME=VALUE`, `${NAME:=VALUE}`.
     pub(super) fn learn(&mut self, word: &str) {
         let setting = word.split_once('=').map(|(name, it)| (name.trim_end_matches('+'), it));

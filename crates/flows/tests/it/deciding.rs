@@ -5,7 +5,7 @@ use std::fs;
 use waypost_flows::Loader;
 
 /// What is wrong with a flow with this action, as JSON.
-fn problem_of(action: &serde_json::Value) -> Option<String> {
+pub(crate) fn problem_of(action: &serde_json::Value) -> Option<String> {
     let root = tempfile::tempdir().unwrap();
     let flows = root.path().join(".waypost/flows");
     fs::create_dir_all(&flows).unwrap();
@@ -13,12 +13,13 @@ fn problem_of(action: &serde_json::Value) -> Option<String> {
         "flows:\n  - {{ name: acts, trigger: {{ pattern: \"a:x\", data: {{ w: 'one of [sh, make]', n: integer }} }}, env: {{ TOOL: ./x.sh, SHELL_OPTION: -c, SH: sh }}, actions: [{action}] }}\n"
     );
     fs::write(flows.join("a.yaml"), text).unwrap();
-    let mut loader = Loader::new(root.path(), &flows, None);
+    let home = ("HOME".to_owned(), "/home/me".to_owned());
+    let mut loader = Loader::new(root.path(), &flows, None).with_environment([home]);
     loader.load();
     loader.status()[0].problem.as_ref().map(ToString::to_string)
 }
 
-fn command(text: &str) -> serde_json::Value {
+pub(crate) fn command(text: &str) -> serde_json::Value {
     serde_json::json!({ "type": "command", "command": text })
 }
 
@@ -86,6 +87,15 @@ fn a_name_that_the_shell_computes_is_rejected() {
         "eval './{x,y}.sh'",
         "trap './{x,y}.sh' EXIT",
         "alias a='./{x,y}.sh'; a",
+        "\"${TOOL:-./y.sh}\" \"$1\"",
+        "~+/x.sh",
+        "cd a && ~-/x.sh",
+        "~1/x.sh",
+        "$SHELL -c true",
+        "timeout \"$(cat limit)\" ./x.sh",
+        "env DIR=tools sh -c '$DIR/x.sh'",
+        "D=to; D=${D}ols; ./$D/x.sh",
+        ": ${DIR:=./tools}; $DIR/x.sh",
         "hash -p ./{x,y}.sh ls; ls",
         "sh -c \"echo $(cat a)\"",
         "A=$(cat a); sh -c \"echo $A\"",
@@ -109,7 +119,6 @@ fn a_name_that_the_shell_computes_is_rejected() {
         "busybox sh ./{x,y}.sh",
         "fish -c './{x,y}.sh'",
         "git -c alias.p='!./{x,y}.sh' p",
-        "PS4='$(./{x,y}.sh)'; set -x",
         "mapfile -C './{x,y}.sh' -c 1 a < list",
         "compgen -C './{x,y}.sh'",
         "A='./{x,y}.sh'; sh <<END\n$A\nEND",
@@ -184,7 +193,6 @@ fn commands_that_say_what_they_run_are_accepted() {
         "echo \"{{data.x | default(\"\")}}\" | tee a",
         "./scripts/fix --service {{data.service}} --change \"$WAYPOST_EVENT_DATA_x\"",
         "$TOOL a *.txt {b,c} \"$(date)\"",
-        "\"${TOOL:-./y.sh}\" \"$1\"",
         "DIR=$(pwd)/tools; \"$DIR/x.sh\" \"$(date)\"",
         "for n in x z; do \"./tools/$n.sh\" *.md; done",
         "for f in *.md; do python3 tool.py \"$f\"; done",
@@ -195,8 +203,30 @@ fn commands_that_say_what_they_run_are_accepted() {
         "bash -euo pipefail -c 'for f in *; do echo \"$f\"; done'",
         "env A=\"$(date)\" B={c,d} ./x.sh",
         "env -u A ~/bin/x.sh \"$B\"",
-        "~+/x.sh; ~-/x.sh; ~1/x.sh; \"$HOME/x.sh\"; $SHELL -c true",
-        "timeout \"$(cat limit)\" ./x.sh \"$(date)\"",
+        "~/x.sh; \"$HOME/x.sh\"; \"$PWD/x.sh\"; \"${TOOL}\"",
+        "timeout -- \"$(cat limit)\" ./x.sh \"$(date)\"",
+        "timeout --signal=KILL -k 1 5m ./x.sh",
+        "flock --nonblock \"/tmp/$USER.lock\" ./x.sh; flock a -c './x.sh b'",
+        "D=tools\nT=$D/x.sh\n(cd lab; \"$T\")",
+        "cd lab && T=./x.sh && \"$T\"",
+        "T=./x.sh; export T; if \"$T\" a; then f() { $T; }; fi",
+        "sh -c 'T=./x.sh; \"$T\" \"$1\"' _ \"$(date)\"; sh -c '$TOOL'",
+        "sh -eu < lab/x.txt; bash -s a b <<'END'\n./x.sh \"$1\"\nEND",
+        "true && sh <<END\n./x.sh\nEND",
+        "git config user.name \"$(id -un)\"; git -c core.pager=cat -C \"$D\" log",
+        "git -c alias.p='!git fetch' p; git clone -q \"$URL\" a",
+        "find \"$D\" -execdir rm {} ';'; find . -exec ./x.sh {} +",
+        "perl -i.bak -pe \"s/a/$b/\" a; ruby -ne \"$x\"; python3 -uc \"$x\"",
+        "node --max-old-space-size=4096 tool.js \"$(date)\"",
+        "set -eu -o pipefail; shopt -s nullglob globstar; set -- $(ls)",
+        "n=$((n + 1)); a[0]=b; i=$((i + {{data.n}}))",
+        "curl -fsS https://a.example/#b; echo '#' \"#\" a#b $# ${#x} # c",
+        "HOME=$PWD/lab ./x.sh",
+        "HOME=$(mktemp -d) npm test",
+        "export DIR=tools A=\"$(date)\"; \"$DIR/x.sh\"",
+        "find . -print0 | xargs -0 -n 1 -P 4 ./x.sh; ls | xargs; ls | xargs -n 1",
+        "sudo -u me -- ./x.sh; nice -n 10 ./x.sh; nice -5 ./x.sh; time -p ./x.sh",
+        "env -i A=\"$(date)\" sh -c './x.sh'; env - ./x.sh",
         "xargs -I{} cp {} b < list",
         "find . -name '*.tmp' -exec rm {} +",
         "find \"$DIR\" -name '*.sh' -exec sh -c 'wc -l \"$1\"' x {} ';'",

@@ -17,6 +17,7 @@ mod model;
 mod order;
 mod pages;
 mod programs;
+mod undecided;
 #[path = "../../../../tests/wait.rs"]
 mod wait;
 mod world;

@@ -1,15 +1,27 @@
 //! Arithmetic can set variables, too.
 
 use super::words::Shown;
-use super::{ANY, BYTES_MIN, CHOICE, Check, VALUES_MAX};
+use super::{ANY, CHOICE, Check};
+use crate::EVENT_PREFIX;
 use crate::command::literals::is_resolving;
 
 impl Check<'_> {
     /// Checks arithmetic, in which the shell first expands variables.
-    pub(super) fn arithmetic(&self, text: &str) -> Result<(), String> {
+    pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), String> {
+        self.found.calculates = true;
+        if text.contains(EVENT_PREFIX) {
+            return Err(format!(
+                "{} is arithmetic with a value of the event, in which bash would run commands; declare the value as integer in trigger.data, and write {{{{data.key}}}}",
+                Shown::new(text).quoted()
+            ));
+        }
         calculated(text, true)?;
-        let all = self.values.expanded(text, VALUES_MAX, &mut BYTES_MIN.clone());
-        all.into_iter().flatten().try_for_each(|it| calculated(&it, false))
+        if sets(text) {
+            for name in names(text) {
+                self.unknown(name);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -38,15 +50,64 @@ pub(super) fn with_numbers(text: &str) -> String {
     replaced
 }
 
+fn is_part(it: char) -> bool {
+    it.is_ascii_alphanumeric() || it == '_'
+}
+
+/// The names of variables in arithmetic.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let all = text.split(|it| !is_part(it));
+    all.filter(|it| it.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_'))
+}
+
+/// Whether arithmetic sets a variable.
+fn sets(text: &str) -> bool {
+    text.contains("++") || text.contains("--") || assignments(text).next().is_some()
+}
+
+/// The positions of `=` in assignments. `<<=` and `>>=` are assignments, `<=` and `>=` are not.
+fn assignments(text: &str) -> impl Iterator<Item = usize> {
+    text.match_indices('=').map(|(at, _)| at).filter(|at| {
+        let before = &text[..*at];
+        let compares = (before.ends_with('<') && !before.ends_with("<<"))
+            || (before.ends_with('>') && !before.ends_with(">>"));
+        !text[at + 1..].starts_with('=') && !before.ends_with(['=', '!']) && !compares
+    })
+}
+
+/// The variables that a value sets when it is evaluated as arithmetic.
+pub(super) fn targets(text: &str) -> Vec<String> {
+    let name_before = |end: usize| {
+        let before = text[..end].trim_end_matches(|it: char| "+-*/%&|^<> ".contains(it));
+        let before = if before.ends_with(']') {
+            before.rfind('[').map_or(before, |at| &before[..at])
+        } else {
+            before
+        };
+        before.rsplit(|it| !is_part(it)).next().unwrap_or_default()
+    };
+    let mut found: Vec<&str> = assignments(text).map(name_before).collect();
+    for (at, _) in text.match_indices("++").chain(text.match_indices("--")) {
+        let after = text[at + 2..].trim_start();
+        found.push(after.split(|it| !is_part(it)).next().unwrap_or_default());
+        found.push(name_before(at));
+    }
+    found.into_iter().filter(|it| !it.is_empty()).map(str::to_owned).collect()
+}
+
+/// Whether a value runs a command when it is evaluated as arithmetic: `a[$(command)]`.
+pub(super) fn evaluated(text: &str) -> bool {
+    text.match_indices('[').any(|(at, _)| {
+        text[..at].ends_with(is_part)
+            && (text[at..].contains("$(") || text[at..].contains('`') || text[at..].contains("${ "))
+    })
+}
+
 /// Rejects a text that sets a variable when it is evaluated as arithmetic, if that could change which
 /// program a name stands for.
 pub(super) fn calculated(text: &str, is_arithmetic: bool) -> Result<(), String> {
-    let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_';
-    for (at, _) in text.match_indices('=') {
-        if text[at + 1..].starts_with('=') || text[..at].ends_with(['=', '!', '<', '>']) {
-            continue;
-        }
-        let before = text[..at].trim_end_matches(|it: char| "+-*/%&|^ ".contains(it));
+    for at in assignments(text) {
+        let before = text[..at].trim_end_matches(|it: char| "+-*/%&|^<> ".contains(it));
         let name = before.rsplit(|it| !is_part(it)).next().unwrap_or_default();
         let around = &before[..before.len() - name.len()];
         if is_arithmetic && around.ends_with(['$', '}', ')']) {
@@ -55,12 +116,17 @@ pub(super) fn calculated(text: &str, is_arithmetic: bool) -> Result<(), String> 
                 Shown::new(text).quoted()
             ));
         }
-        if is_resolving(name) {
-            return Err(format!(
-                "{} sets {name}, which changes the programs that it runs; do not set it, and name each program by its path",
-                Shown::new(text).quoted()
-            ));
-        }
     }
-    Ok(())
+    let resolving = if is_arithmetic {
+        names(text).find(|it| is_resolving(it) && sets(text)).map(str::to_owned)
+    } else {
+        targets(text).into_iter().find(|it| is_resolving(it))
+    };
+    match resolving {
+        Some(name) => Err(format!(
+            "{} sets {name}, which changes the programs that it runs; do not set it, and name each program by its path",
+            Shown::new(text).quoted()
+        )),
+        None => Ok(()),
+    }
 }

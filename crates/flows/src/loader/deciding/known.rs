@@ -1,9 +1,12 @@
 //! What a word becomes, as far as the flow says it.
 
+use super::scope::is_identifier;
 use super::words::Shown;
-use super::{BYTES_MIN, CHOICE, Check, DEPTH_MAX, INSTEAD, VALUES_MAX};
-use crate::INHERITED;
+use super::{BYTES_MIN, CHOICE, Check, INSTEAD, VALUES_MAX};
 use crate::command::pieces::{Piece, expands};
+
+/// Why the value of a variable is not known.
+const UNKNOWN: &str = "a variable whose value is not known (known are $x and ${x} of env:, or assigned exactly once, literally, earlier, and not within another command)";
 
 impl Check<'_> {
     /// The values of a word that decides what runs.
@@ -17,52 +20,61 @@ impl Check<'_> {
 
     /// What a word becomes; an error says why that is not known.
     pub(super) fn values_of(&self, word: &Shown) -> Result<Vec<String>, &'static str> {
-        match self.all_values_of(word) {
+        let values = match expands(&word.pieces) {
+            Some(what) => Err(what),
+            None => self.assigned_values(word),
+        };
+        match values {
             Err(_) if self.is_first => Ok(vec![word.text()]),
             values => values,
         }
     }
 
-    fn all_values_of(&self, word: &Shown) -> Result<Vec<String>, &'static str> {
-        if let Some(what) = expands(&word.pieces) {
-            return Err(what);
-        }
+    /// What a word becomes as the value of an assignment: in it, a shell expands no patterns.
+    pub(super) fn assigned_values(&self, word: &Shown) -> Result<Vec<String>, &'static str> {
         let mut values = vec![String::new()];
-        let mut literal = String::new();
-        let mut budget = BYTES_MIN;
-        for piece in &word.pieces {
+        for (idx, piece) in word.pieces.iter().enumerate() {
             let next = match piece {
-                Piece::Char(it, _) => self.choices_of(*it).map(<[String]>::to_vec),
+                Piece::Char('~', false) if idx == 0 => self.home(word)?,
+                Piece::Char(it, _) => {
+                    let Some(all) = self.choices_of(*it) else {
+                        for value in &mut values {
+                            value.push(*it);
+                        }
+                        continue;
+                    };
+                    all.to_vec()
+                }
                 Piece::Computed(what) => return Err(what),
                 Piece::Variable(text, is_quoted) => {
-                    let next = self.referred(text, &mut budget)?;
+                    let next = plain_name(text).and_then(|it| self.value(it)).ok_or(UNKNOWN)?;
                     if !is_quoted && next.iter().any(|it| it.contains(['*', '?', '['])) {
                         return Err("a pattern");
                     }
-                    Some(next)
+                    next
                 }
             };
-            if let (None, Piece::Char(it, _)) = (&next, piece) {
-                literal.push(*it);
-                continue;
+            match next.as_slice() {
+                [one] => {
+                    for value in &mut values {
+                        value.push_str(one);
+                    }
+                }
+                all => {
+                    let pairs = values.iter().flat_map(|it| all.iter().map(move |end| (it, end)));
+                    let joined = pairs.map(|(it, end)| format!("{it}{end}"));
+                    values = joined.take(VALUES_MAX + 1).collect();
+                }
             }
-            let next = next.unwrap_or_default();
-            let pairs = values.iter().flat_map(|it| next.iter().map(move |end| (it, end)));
-            let joined = pairs.map(|(it, end)| format!("{it}{literal}{end}"));
-            values = joined.take(VALUES_MAX + 1).collect();
-            literal.clear();
             if values.len() > VALUES_MAX
                 || values.iter().map(String::len).sum::<usize>() > BYTES_MIN
             {
                 return Err("a word with too many values");
             }
         }
-        for value in &mut values {
-            value.push_str(&literal);
-        }
+        let hole = self.hole.as_ref();
         let is_in_hole = |it: &String| {
-            let hole = self.hole.as_ref().filter(|_| !it.starts_with('-'));
-            hole.is_some_and(|hole| it.contains(hole))
+            hole.filter(|_| !it.starts_with('-')).is_some_and(|hole| it.contains(hole))
         };
         if values.iter().any(is_in_hole) {
             return Err("a name that is inserted when the command runs");
@@ -70,42 +82,31 @@ impl Check<'_> {
         Ok(values)
     }
 
+    /// What stands for `~` at the beginning of a word.
+    fn home(&self, word: &Shown) -> Result<Vec<String>, &'static str> {
+        match word.pieces.get(1) {
+            None | Some(Piece::Char('/', _)) => {
+                self.value("HOME").ok_or("below a home that is not known (HOME)")
+            }
+            Some(_) => Err("another user's home"),
+        }
+    }
+
     /// The values of a placeholder.
     fn choices_of(&self, mark: char) -> Option<&[String]> {
         let number = (mark as u32).checked_sub(CHOICE)?;
         self.choices.get(number as usize).copied()
     }
+}
 
-    /// The values of a variable, if the flow gives them literally.
-    fn referred(&self, text: &str, budget: &mut usize) -> Result<Vec<String>, &'static str> {
-        const UNKNOWN: &str = "a variable whose value the flow does not give literally";
-
-        let name = name_of(text);
-        if INHERITED.contains(&name) && text.len() <= name.len() + 3 {
-            let known = self.values.expanded(text, VALUES_MAX, budget);
-            return Ok(known.unwrap_or_default().into_iter().collect());
-        }
-        if !is_plain_reference(text) || self.is_computed(text, 0) {
-            return Err(UNKNOWN);
-        }
-        let mut known = self.values.expanded(text, VALUES_MAX, budget).ok_or(UNKNOWN)?;
-        known.remove(text);
-        let is_known = !known.is_empty() && known.iter().all(|it| !it.contains(['$', '`']));
-        if is_known { Ok(known.into_iter().collect()) } else { Err(UNKNOWN) }
-    }
-
-    /// Whether a reference, or a value of its variable, refers to a computed one.
-    fn is_computed(&self, text: &str, depth: usize) -> bool {
-        let mut names = text.match_indices('$').map(|(at, _)| name_of(&text[at..]));
-        names.any(|name| {
-            self.computed.contains(name)
-                || (depth < DEPTH_MAX
-                    && self
-                        .values
-                        .of(name)
-                        .any(|it| it.contains('$') && self.is_computed(it, depth + 1)))
-        })
-    }
+/// The name in `$x` and `${x}`.
+fn plain_name(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix('$')?;
+    let name = match rest.strip_prefix('{') {
+        Some(inside) => inside.strip_suffix('}')?,
+        None => rest,
+    };
+    is_identifier(name).then_some(name)
 }
 
 /// The name of the variable at the beginning of a reference.
@@ -113,15 +114,4 @@ pub(super) fn name_of(text: &str) -> &str {
     let name = text.trim_start_matches(['$', '{']);
     let end = name.find(|it: char| !it.is_ascii_alphanumeric() && it != '_');
     &name[..end.unwrap_or(name.len())]
-}
-
-/// Whether a reference stands for a value, or for what it says itself: `$x`, `${x:-a}`.
-pub(super) fn is_plain_reference(text: &str) -> bool {
-    let name = name_of(text);
-    let Some(rest) = text.strip_prefix("${") else { return true };
-    let Some(rest) = rest.strip_prefix(name) else { return false };
-    let operator = rest.strip_prefix(':').unwrap_or(rest);
-    operator.starts_with(['}', '-', '=', '+'])
-        && !rest.contains(['\'', '"', '\\', '`', '*', '?', '['])
-        && !rest.contains("$(")
 }

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::known::is_plain_reference;
 use crate::command::pieces::{Piece, expands, pieces};
 use crate::command::tree::children;
 
@@ -37,6 +36,10 @@ impl Shown {
         let all: Vec<&[Piece]> = words.iter().map(|it| it.pieces.as_slice()).collect();
         let written: Vec<&str> = words.iter().map(|it| it.written.as_str()).collect();
         Self { pieces: all.join(&space[..]), written: written.join(" ") }
+    }
+
+    pub(super) fn written(&self) -> &str {
+        &self.written
     }
 
     pub(super) fn len(&self) -> usize {
@@ -106,21 +109,11 @@ impl Shown {
         let at = self.pieces.iter().position(|it| matches!(it, Piece::Char('=', _)))?;
         Some(Self { pieces: self.pieces[at + 1..].to_vec(), written: self.written.clone() })
     }
-
-    /// The text, with variables as they are written; nothing if a part of it is computed.
-    pub(super) fn value(&self) -> Option<String> {
-        let parts = self.pieces.iter().map(|it| match it {
-            Piece::Char(it, _) => Some(it.to_string()),
-            Piece::Variable(text, _) if is_plain_reference(text) => Some(text.clone()),
-            Piece::Variable(..) | Piece::Computed(_) => None,
-        });
-        parts.collect()
-    }
 }
 
 /// The words of a command, in the order of the text: its name, its arguments, also those after a
 /// redirection, without assignments before the name.
-pub(super) fn words_of(command: Node<'_>, text: &str) -> Vec<Shown> {
+pub(super) fn words_of(command: Node<'_>, redirects: &[Node<'_>], text: &str) -> Vec<Shown> {
     let is_declaration = command.kind() == "declaration_command";
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for child in children(command) {
@@ -132,9 +125,9 @@ pub(super) fn words_of(command: Node<'_>, text: &str) -> Vec<Shown> {
             _ => ranges.push(child.byte_range()),
         }
     }
-    let above = command.parent().filter(|it| it.kind() == "redirected_statement");
-    let redirects = above.into_iter().flat_map(children);
-    redirects.for_each(|it| after_target(it, &mut ranges));
+    for it in redirects {
+        after_target(*it, &mut ranges);
+    }
     ranges.sort_unstable_by_key(|it| it.start);
     let mut words: Vec<Range<usize>> = Vec::new();
     for range in ranges {

@@ -1,0 +1,171 @@
+//! Builtins that set variables.
+
+use super::Check;
+use super::arithmetic::evaluated;
+use super::options::{MARKERS, Options, is_option};
+use super::scope::is_identifier;
+use super::words::Shown;
+use crate::command::literals::is_resolving;
+use crate::command::pieces::Piece;
+
+impl Check<'_> {
+    /// Checks a word that sets a variable, or names one.
+    pub(super) fn set(&mut self, program: &str, word: &Shown) -> Result<(), String> {
+        let Some(name) = word.name() else {
+            if self.is_first {
+                return Ok(());
+            }
+            return Err(format!(
+                "{} is the name of a variable that {program} sets, and has to be computed; write the name literally",
+                word.quoted()
+            ));
+        };
+        let name = name.strip_suffix('+').unwrap_or(&name);
+        let is_marker = MARKERS.contains(&program);
+        if is_resolving(name) && (word.sets() || !is_marker) {
+            return Err(format!(
+                "{} sets {name}, which changes the programs that it runs; do not set it, and name each program by its path",
+                word.quoted()
+            ));
+        }
+        if is_marker {
+            check_identifier(program, name, word)?;
+        }
+        // Marking a variable for programs does not change it.
+        let is_assigned = program == "export" && self.exported.iter().any(|it| it == name);
+        if (word.sets() || program != "export") && !is_assigned {
+            self.unknown(name);
+        }
+        word.setting().map_or(Ok(()), |it| self.check_value(&it))
+    }
+
+    /// Checks a word that names a variable.
+    pub(super) fn variable_name(&mut self, program: &str, word: &Shown) -> Result<(), String> {
+        let Some(name) = word.name() else { return self.set(program, word) };
+        check_identifier(program, &name, word)
+    }
+
+    /// Checks `export`, `declare` and the like.
+    pub(super) fn mark(&mut self, program: &str, rest: &[Shown]) -> Result<(), String> {
+        for word in rest {
+            let text = word.text();
+            if text.starts_with(['-', '+']) {
+                self.decided(word)?;
+                if text.contains('n') && !["export", "readonly"].contains(&program) {
+                    return Err(format!(
+                        "{program} {} makes a variable stand for another one; name the variable itself",
+                        word.quoted()
+                    ));
+                }
+                self.found.calculates |= text.contains('i');
+            } else {
+                self.set(program, word)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks `read`, `mapfile` and `getopts`.
+    pub(super) fn read(&mut self, program: &str, rest: &[Shown]) -> Result<(), String> {
+        let options = Options::of_reader(program);
+        let mut words = rest;
+        if program == "getopts" {
+            words = rest.get(1..).unwrap_or_default();
+            return words.first().map_or(Ok(()), |it| self.read_into(program, it));
+        }
+        while let Some((word, after)) = words.split_first() {
+            let text = word.text();
+            words = after;
+            if text == "--" || !is_option(&text) {
+                if text != "--" {
+                    self.read_into(program, word)?;
+                }
+                continue;
+            }
+            let seen = options.read(&text).ok_or_else(|| {
+                format!(
+                    "{} is no known option of {program}; known are {}",
+                    word.quoted(),
+                    options.listed()
+                )
+            })?;
+            if (program, seen.name) == ("read", "a") {
+                let value = seen.value.map(Shown::exact);
+                let array = value.or_else(|| after.first().cloned());
+                array.map_or(Ok(()), |it| self.read_into(program, &it))?;
+            }
+            words = &after[usize::from(seen.takes_next).min(after.len())..];
+        }
+        Ok(())
+    }
+
+    fn read_into(&mut self, program: &str, word: &Shown) -> Result<(), String> {
+        if word.name().is_some() {
+            self.variable_name(program, word)?;
+        }
+        self.set(program, word)
+    }
+
+    pub(super) fn unset(&mut self, rest: &[Shown]) -> Result<(), String> {
+        for word in rest.iter().filter(|it| !is_option(&it.text())) {
+            self.variable_name("unset", word)?;
+            word.name().iter().for_each(|it| self.unknown(it));
+        }
+        Ok(())
+    }
+
+    pub(super) fn printf(&mut self, rest: &[Shown]) -> Result<(), String> {
+        let Some(first) = rest.first() else { return Ok(()) };
+        if first.begins_unknown() {
+            let values = self.values_of(first).map_err(|what| {
+                format!(
+                    "{} is {what}, and printf would take an option from it, which can set a variable; write printf '%s' before it",
+                    first.quoted()
+                )
+            })?;
+            for it in values.iter().filter(|_| !self.is_first).collect::<Vec<_>>() {
+                self.printf(&[&[Shown::exact(it)], &rest[1..]].concat())?;
+            }
+            return Ok(());
+        }
+        let text = first.text();
+        match text.strip_prefix("-v") {
+            Some("") => rest.get(1).map_or(Ok(()), |it| self.read_into("printf", it)),
+            Some(name) => self.read_into("printf", &Shown::exact(name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks `test -v NAME`.
+    pub(super) fn test(&mut self, rest: &[Shown]) -> Result<(), String> {
+        for pair in rest.windows(2).filter(|it| ["-v", "-R"].contains(&it[0].text().as_str())) {
+            self.variable_name("test -v", &pair[1])?;
+        }
+        Ok(())
+    }
+
+    /// Checks `let`.
+    pub(super) fn calculate(&mut self, rest: &[Shown]) -> Result<(), String> {
+        for word in rest {
+            let is_computed = word.pieces.iter().any(|it| matches!(it, Piece::Computed(_)));
+            if is_computed || evaluated(word.written()) {
+                return Err(format!(
+                    "{} is arithmetic that let would have to expand first; write $(( ))",
+                    word.quoted()
+                ));
+            }
+            self.arithmetic(word.written())?;
+        }
+        Ok(())
+    }
+}
+
+fn check_identifier(program: &str, name: &str, word: &Shown) -> Result<(), String> {
+    if is_identifier(name) {
+        return Ok(());
+    }
+    Err(format!(
+        "{} is no plain name of a variable, and {program} may evaluate it; write a name of letters, digits and _",
+        word.quoted()
+    ))
+}

@@ -1,0 +1,174 @@
+//! Programs that run the program after their own arguments.
+
+use super::options::{Options, is_option, own_arguments};
+use super::words::Shown;
+use super::{Check, INSTEAD};
+
+impl Check<'_> {
+    /// Checks the arguments of a program that runs the program after its own arguments.
+    pub(super) fn runner(
+        &mut self,
+        program: &str,
+        options: Options,
+        rest: &[Shown],
+    ) -> Result<(), String> {
+        if ["sudo", "doas", "pkexec", "gosu", "su-exec"].contains(&program) {
+            self.found.clears = true;
+        }
+        self.runner_from(program, options, rest, (own_arguments(program), true))
+    }
+
+    /// `own` are the arguments of its own to come, and whether options may.
+    fn runner_from(
+        &mut self,
+        program: &str,
+        options: Options,
+        mut rest: &[Shown],
+        (mut own, mut has_options): (usize, bool),
+    ) -> Result<(), String> {
+        let is_env = ["env", "genv", "sudo", "doas"].contains(&program);
+        while let Some((word, after)) = rest.split_first() {
+            let text = word.text();
+            if is_env && word.sets() && !is_option(&text) {
+                // The options of sudo may be between them.
+                has_options &= program == "sudo";
+                self.set(program, word)?;
+            } else if own > 0
+                && !word.is_split()
+                && !(has_options && (is_option(&text) || word.begins_unknown()))
+            {
+                // A word in quotes is one argument, whatever it is.
+                (own, has_options) = (own - 1, false);
+            } else if own > 0
+                && has_options
+                && word.begins_unknown()
+                && self.values_of(word).is_err()
+            {
+                return Err(format!(
+                    "{} may be an option of {program}; write -- before it, and put it in double quotes",
+                    word.quoted()
+                ));
+            } else if let Some(all) = self.unfolded(rest)? {
+                return self.nested(rest, &all, |check, it| {
+                    check.runner_from(program, options, it, (own, has_options))
+                });
+            } else if program == "flock" && own == 0 && ["-c", "--command"].contains(&&*text) {
+                return after.first().map_or(Ok(()), |it| self.run_code(it));
+            } else if text == "--" && has_options {
+                has_options = false;
+            } else if text == "-" && program == "env" && has_options {
+                self.found.clears = true;
+            } else if is_option(&text) && has_options {
+                rest = self.option(program, options, word, after)?;
+                continue;
+            } else {
+                return self.simple(rest);
+            }
+            rest = after;
+        }
+        if self.is_appended && !["xargs", "gxargs"].contains(&program) {
+            return Err(format!(
+                "{program} runs the names that xargs adds as programs; {INSTEAD}, which gets them as arguments"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks an option of a program that runs another one, and returns the words after it.
+    fn option<'a>(
+        &mut self,
+        program: &str,
+        options: Options,
+        word: &Shown,
+        after: &'a [Shown],
+    ) -> Result<&'a [Shown], String> {
+        let text = word.text();
+        let is_split = text.starts_with("--s") || (!text.starts_with("--") && text.contains('S'));
+        if program == "env" && is_split {
+            return Err(format!(
+                "{} of env splits a text into words by rules of its own; write the program and its arguments as words",
+                word.quoted()
+            ));
+        }
+        let seen = options.read(&text).ok_or_else(|| {
+            format!(
+                "{} is no known option of {program}, so which program it runs is not known; known are, written in full: {}",
+                word.quoted(),
+                options.listed()
+            )
+        })?;
+        let argument = match seen.value {
+            Some(it) => Some(Shown::exact(it)),
+            None if seen.takes_next => after.first().cloned(),
+            None => None,
+        };
+        let is_env = ["env", "genv"].contains(&program);
+        let clears = (is_env && (seen.flags.contains('i') || seen.name == "ignore-environment"))
+            || (program == "exec" && seen.flags.contains('c'));
+        self.found.clears |= clears;
+        match (seen.name, argument) {
+            ("C" | "D" | "w" | "wd" | "chdir", Some(it)) if program != "flock" => self.go(&it),
+            ("u" | "unset", Some(it)) if is_env => match it.name() {
+                Some(name) => self.unknown(&name),
+                None if self.is_first => {}
+                None => {
+                    return Err(format!(
+                        "{} is the name of a variable that env unsets, and has to be computed; write the name literally",
+                        it.quoted()
+                    ));
+                }
+            },
+            ("I", Some(it)) => match it.plain() {
+                Some(hole) => self.hole = Some(hole),
+                None => return Err(format!("{} of xargs must be literal", it.quoted())),
+            },
+            ("c" | "command", Some(it)) if program == "flock" => self.run_code(&it)?,
+            _ => {}
+        }
+        Ok(&after[usize::from(seen.takes_next).min(after.len())..])
+    }
+
+    pub(super) fn xargs(&mut self, rest: &[Shown]) -> Result<(), String> {
+        let hole = self.hole.replace("{}".to_owned());
+        let is_appended = std::mem::replace(&mut self.is_appended, true);
+        let input = std::mem::take(&mut self.input);
+        let options = Options::of_runner("xargs").unwrap_or(Options::NONE);
+        let checked = if is_appended {
+            Err(format!("xargs runs xargs; {INSTEAD}"))
+        } else {
+            self.runner("xargs", options, rest)
+        };
+        (self.hole, self.is_appended, self.input) = (hole, is_appended, input);
+        checked
+    }
+
+    pub(super) fn find(&mut self, rest: &[Shown]) -> Result<(), String> {
+        const EXEC: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
+
+        let is = |it: &Shown, wanted: &[&str]| {
+            it.plain().is_some_and(|it| wanted.contains(&it.as_str()))
+        };
+        let computes = |it: &&Shown| it.is_split() && it.plain().is_none() && !it.is_literal();
+        if let Some(word) = rest.iter().find(computes).filter(|it| self.values_of(it).is_err()) {
+            return Err(format!(
+                "{} may become several words, and find runs the program after -exec; put it in double quotes",
+                word.quoted()
+            ));
+        }
+        let before = self.hole.replace("{}".to_owned());
+        for (idx, exec) in rest.iter().enumerate().filter(|(_, it)| is(it, &EXEC)) {
+            let words = &rest[idx + 1..];
+            let end = words.iter().position(|it| is(it, &[";", "+"])).unwrap_or(words.len());
+            let relative = self.relative.take();
+            self.simple(&words[..end])?;
+            if let Some(program) = self.relative.as_ref().filter(|_| exec.text().ends_with("dir")) {
+                return Err(format!(
+                    "{program:.80?} is looked for in each folder that find finds; write -exec, or name the program by its whole path"
+                ));
+            }
+            self.relative = self.relative.take().or(relative);
+        }
+        self.hole = before;
+        Ok(())
+    }
+}
