@@ -25,6 +25,7 @@ mod rules;
 mod secret;
 mod walk;
 
+pub(crate) use classify::is_work;
 pub use language::Language;
 pub use root::Root;
 pub(crate) use root::{skip, state};

@@ -9,7 +9,9 @@
 mod codec;
 mod diff;
 mod head;
+mod moved;
 mod objects;
+
 mod place;
 mod record;
 mod refs;
@@ -17,6 +19,7 @@ mod status;
 mod walk;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -32,21 +35,19 @@ use waypost_time::Timestamp;
 /// Removes the secrets from a text before it is stored.
 pub type Redact<'a> = &'a dyn Fn(&str) -> Cow<'_, str>;
 
-/// The most commits used, merges excluded. More were measured to add nothing.
-const COMMITS_MAX: usize = 600;
+/// The most commits read, merges excluded.
+const COMMITS_MAX: usize = 2_000;
+/// The most commits used that change code or documents, and not only the settings of tools.
+const USED_MAX: usize = 1_000;
 /// The most commits that are items.
 const ITEMS_MAX: usize = 500;
-/// The most subjects by which a file is found.
-const SUBJECTS_MAX: usize = 60;
 /// A commit with more files does not show which of them belong together or are being worked on.
 const FRECENCY_FILES_MAX: usize = 30;
-/// The subject of a commit with more files does not describe any one of them.
-const SUBJECT_FILES_MAX: usize = 20;
-/// The weight of the newest commit for current work, and the factor for each newer commit: half
+/// The weight of the newest commit as current work, and the factor for each newer commit: half
 /// after 14.
 const LATELY: (f32, f32) = (0.8, 0.95);
-/// The same for work in general: half after 346.
-const OFTEN: (f32, f32) = (0.2, 0.998);
+/// The weight of every commit.
+const OFTEN: f32 = 0.2;
 
 /// The newest commits of a repository, as seen from a folder in it. Paths are relative to that
 /// folder, and paths outside it are omitted.
@@ -58,8 +59,10 @@ pub struct History {
     prefix: String,
     head: String,
     truncated: bool,
-    /// Every path that a record names, sorted.
+    /// Every path that a record names, and where it is now, sorted.
     paths: Vec<Box<str>>,
+    /// For each path that HEAD does not have: which one it has become.
+    moved: BTreeMap<u32, u32>,
     /// One for each path.
     files: Vec<File>,
     /// Newest first.
@@ -67,9 +70,10 @@ pub struct History {
 }
 
 impl History {
-    /// Reads the repository that contains `root`: its last 600 commits by time that are not merges
-    /// (and, if `root` is below the repository's top folder, that change something in it). Returns
-    /// nothing if there is no repository, or no commit in it yet.
+    /// Reads the repository that contains `root`: its last commits by time that are not merges
+    /// (and, if `root` is below the repository's top folder, that change something in it), until
+    /// 1,000 of them change code or documents, at most 2,000. Returns nothing if there is
+    /// no repository, or no commit in it yet.
     ///
     /// Commits that `known` contains are not compared with their parents again, whichever branch
     /// they were read from, so a new commit costs little. Every other commit costs as many trees as
@@ -89,11 +93,12 @@ impl History {
         let Some(place) = Place::find(root)? else { return Ok(None) };
         let Some(head) = refs::head(&place)?.id else { return Ok(None) };
         let known = known.filter(|it| it.prefix == place.prefix);
-        let walk = guarded(&place, || {
+        guarded(&place, || {
             let objects = Objects::open(&place, cancel)?;
-            walk::walk(&objects, head, &place.prefix, known, redact)
-        })?;
-        Ok(Some(Self::build(place.prefix, head.to_string(), walk.drafts, walk.truncated)))
+            let walk = walk::walk(&objects, head, &place.prefix, known, redact)?;
+            let present = moved::Present::read(&objects, head, &place.prefix, &walk.drafts)?;
+            Ok(Some(Self::build(place.prefix.clone(), head.to_string(), walk, &present)))
+        })
     }
 
     /// The checked out commit, in hexadecimal.
@@ -101,16 +106,16 @@ impl History {
         &self.head
     }
 
-    /// Whether some of the last 600 commits, or the paths of one, could not be read: a shallow or
-    /// partial clone, damage, or a repository beyond the limits.
+    /// Whether some of these commits, or the paths of one, could not be read: a shallow or partial
+    /// clone, damage, or a repository beyond the limits.
     pub fn truncated(&self) -> bool {
         self.truncated
     }
 
-    /// How often and recently a file was changed: `Σ (0.8·0.95^age + 0.2·0.998^age) / √files` over
-    /// the commits of at most 30 files that changed it. `age` is the number of newer commits, not
-    /// days (so a project at rest keeps its values), and `files` the number of files of the commit.
-    /// 0 if it was not changed.
+    /// How often and recently a file was changed: `Σ (0.8·0.95^age + 0.2) / √files` over the commits of
+    /// at most 30 files that changed it, also under an earlier path. `age` is the number of newer
+    /// commits that change code or documents, not days (so a project at rest keeps its values), and
+    /// `files` the number of files of the commit. 0 if it was not changed.
     ///
     /// The word and the idea are Mozilla's, for visited pages. Its value here was measured by how
     /// well it predicts the files of the next commit: `docs/context.md`.
@@ -124,13 +129,6 @@ impl History {
             self.paths.iter().zip(&self.files).filter(|(_, it)| it.frecency > 0.0).collect();
         order.sort_by(|a, b| b.1.frecency.total_cmp(&a.1.frecency));
         order.into_iter().map(|(path, it)| (&**path, it.frecency))
-    }
-
-    /// The subjects of the newest commits of at most 20 files that changed a file, at most 60,
-    /// newest first.
-    pub fn subjects(&self, path: &str) -> impl Iterator<Item = &str> {
-        let commits = self.file(path).map_or(&[][..], |it| &it.subjects);
-        commits.iter().map(|&it| &*self.records[usize::from(it)].subject)
     }
 
     /// When a commit in this history last changed a file.
@@ -163,6 +161,11 @@ impl History {
     /// version.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         codec::decode(bytes)
+    }
+
+    /// The path that a path has become: itself, if it has not moved.
+    fn now(&self, path: u32) -> u32 {
+        self.moved.get(&path).copied().unwrap_or(path)
     }
 
     fn file(&self, path: &str) -> Option<&File> {
@@ -209,12 +212,16 @@ impl<'a> Commit<'a> {
     /// The files below the folder that it added, changed or removed, sorted; a renamed file counts
     /// as two.
     pub fn paths(&self) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
-        self.places().map(|it| it.1)
+        let paths = &self.history.paths;
+        self.record.paths.iter().map(|&it| &*paths[it as usize])
     }
 
-    /// The same, each with its position among the paths that all commits name.
+    /// Where these files are now, each with its position among the paths that all commits name.
     pub(crate) fn places(&self) -> impl ExactSizeIterator<Item = (u32, &'a str)> + use<'a> {
-        let paths = &self.history.paths;
-        self.record.paths.iter().map(|&it| (it, &*paths[it as usize]))
+        let history = self.history;
+        self.record.paths.iter().map(|&it| {
+            let now = history.now(it);
+            (now, &*history.paths[now as usize])
+        })
     }
 }

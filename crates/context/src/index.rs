@@ -20,7 +20,6 @@ pub(crate) struct Ready {
     pub(crate) chunks: Vec<ChunkFact>,
     pub(crate) body: Document,
     pub(crate) path: Document,
-    pub(crate) subjects: Document,
     pub(crate) chunk_words: Vec<Document>,
     /// For each chunk of code, the words inside its definition.
     pub(crate) inside: Vec<Document>,
@@ -31,14 +30,12 @@ pub(crate) struct Ready {
 pub(crate) enum Words {
     Body,
     Path,
-    Subjects,
     Chunks,
     Inside,
 }
 
 impl Words {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Body, Self::Path, Self::Subjects, Self::Chunks, Self::Inside];
+    pub(crate) const ALL: [Self; 4] = [Self::Body, Self::Path, Self::Chunks, Self::Inside];
 }
 
 /// Everything that queries read.
@@ -51,7 +48,7 @@ pub(crate) struct Index {
     by_path: BTreeMap<Arc<str>, Slot>,
     next_file: u64,
     next_chunk: u64,
-    words: [TextIndex; 5],
+    words: [TextIndex; 4],
     pub(crate) vectors: Option<VectorIndex>,
     /// How often each name is linked to, and how often stated to be replaced.
     linked: HashMap<u64, u32>,
@@ -112,7 +109,7 @@ impl Index {
     /// Inserts a file in place of the previous one at its path. Returns the old words: freeing them
     /// takes time, which the holder of the lock need not spend.
     pub(crate) fn insert(&mut self, ready: Ready) -> Vec<Document> {
-        let Ready { mut file, chunks, body, path, subjects, chunk_words, inside } = ready;
+        let Ready { mut file, chunks, body, path, chunk_words, inside } = ready;
         let number = self.slot(&file.path).and_then(|slot| self.files.id(slot));
         let number = number.unwrap_or_else(|| {
             self.next_file += 1;
@@ -130,9 +127,7 @@ impl Index {
             set(&mut self.chunk_facts, chunk, ChunkFact { file: slot, ..fact });
             file.chunks.push(chunk);
         }
-        for (which, document) in
-            [(Words::Body, &body), (Words::Path, &path), (Words::Subjects, &subjects)]
-        {
+        for (which, document) in [(Words::Body, &body), (Words::Path, &path)] {
             self.set_words(which, slot, document);
         }
         self.count_names(&file);
@@ -140,7 +135,7 @@ impl Index {
         set(&mut self.file_facts, slot, file);
         let mut words = chunk_words;
         words.extend(inside);
-        words.extend([body, path, subjects]);
+        words.extend([body, path]);
         words
     }
 
@@ -160,7 +155,7 @@ impl Index {
         files: Slots,
         chunks: Slots,
         (next_file, next_chunk): (u64, u64),
-        words: [TextIndex; 5],
+        words: [TextIndex; 4],
     ) {
         (self.files, self.chunks, self.words) = (files, chunks, words);
         (self.next_file, self.next_chunk) = (next_file, next_chunk);
@@ -209,7 +204,7 @@ impl Index {
                 *fact = None;
             }
         }
-        for which in [Words::Body, Words::Path, Words::Subjects] {
+        for which in [Words::Body, Words::Path] {
             self.words[which as usize].remove(slot);
         }
         for (keys, counts) in

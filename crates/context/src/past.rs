@@ -67,10 +67,6 @@ mod none {
             match *self {}
         }
 
-        pub(crate) fn subjects(&self, _path: &str) -> impl Iterator<Item = &str> {
-            std::iter::empty()
-        }
-
         pub(crate) fn last_change(&self, _path: &str) -> Option<Timestamp> {
             match *self {}
         }

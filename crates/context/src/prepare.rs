@@ -10,9 +10,9 @@ use crate::index::{
     ChunkFact, FileFact, Flags, Holds, Ready, link_key, name_key, own_keys, replaced_keys,
 };
 use crate::past::History;
-use crate::text::{hash, short_hash};
+use crate::text::hash;
 use crate::texts::{Hash, TextAt};
-use crate::{Chunk, Extract, Found, Parser, Source};
+use crate::{Chunk, Extract, Found, Kind, Parser, Source};
 
 /// A file that was read.
 #[derive(Debug)]
@@ -47,7 +47,6 @@ pub(crate) fn prepare(
         date: extract.date,
         changed_at: None,
         frecency: 0.0,
-        subjects: 0,
         keys: own_keys(&found.path, &extract),
         links,
         replaces,
@@ -55,13 +54,15 @@ pub(crate) fn prepare(
         chunks: Vec::new(),
         path: found.path.into(),
     };
-    let subjects = history.map_or_else(Document::default, |it| remember(analyzer, &mut file, it));
+    if let Some(history) = history {
+        remember(&mut file, history);
+    }
     let chunk_words: Vec<Document> =
         extract.chunks.iter().map(|it| analyzer.document(own_title(it), &it.content)).collect();
     let chunks = extract.chunks.iter().map(chunk_fact).collect();
     let (body, inside) = inside(analyzer, &words_of(extract.body, extract.parser), &extract.spans);
     let path = analyzer.document("", &file.path.replace(['/', '-'], " "));
-    let ready = Ready { file, chunks, body, path, subjects, chunk_words, inside };
+    let ready = Ready { file, chunks, body, path, chunk_words, inside };
     Prepared { ready, chunks: extract.chunks }
 }
 
@@ -102,20 +103,10 @@ fn inside(analyzer: &Analyzer, text: &str, spans: &[Range<u32>]) -> (Document, V
     (Document::union(inside.iter().chain([&rest])), inside)
 }
 
-/// Adds a file's history to its facts and returns the words of its commit subjects. Insert them
-/// into the index only if the facts' `subjects` was different before.
-pub(crate) fn remember(analyzer: &Analyzer, file: &mut FileFact, history: &History) -> Document {
+/// Adds a file's history to its facts.
+pub(crate) fn remember(file: &mut FileFact, history: &History) {
     (file.frecency, file.changed_at) =
         (history.frecency(&file.path), history.last_change(&file.path));
-    let (known, text) = subjects(&file.path, history);
-    file.subjects = known;
-    if text.is_empty() { Document::default() } else { analyzer.document("", &text) }
-}
-
-/// The subjects of a file's commits, and their hash.
-pub(crate) fn subjects(path: &str, history: &History) -> (u64, String) {
-    let text = history.subjects(path).collect::<Vec<_>>().join("\n");
-    (if text.is_empty() { 0 } else { short_hash(text.as_bytes()) }, text)
 }
 
 /// The part of a chunk's title that is not its path.
@@ -146,6 +137,27 @@ fn chunk_fact(chunk: &Chunk) -> ChunkFact {
         name: last_name(&chunk.name),
         meaning: hash(meant(chunk).as_bytes()),
         date: chunk.date,
+        is_bare: is_bare(chunk),
+    }
+}
+
+/// Whether a piece of a document says nothing by itself: a heading without a text, or the part of a
+/// change log that has neither a version nor a list, such as a reference to where it has moved.
+fn is_bare(chunk: &Chunk) -> bool {
+    let is_mark = |it: char| it.is_whitespace() || it.is_ascii_punctuation();
+    let is_text = |it: &&str| {
+        let plain = it.trim_matches(is_mark);
+        !plain.is_empty() && plain != chunk.name && !it.starts_with(['#', '='])
+    };
+    let mut lines = chunk.content.lines().filter(is_text).peekable();
+    match chunk.kind.source() {
+        Source::Code => false,
+        _ if lines.peek().is_none() => true,
+        _ if chunk.kind == Kind::Changelog && chunk.date.is_none() => {
+            let is_item = |it: &str| it.trim_start().starts_with(['-', '*', '+', '•']);
+            !chunk.name.contains(|it: char| it.is_ascii_digit()) && !lines.any(is_item)
+        }
+        _ => false,
     }
 }
 

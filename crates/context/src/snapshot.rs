@@ -16,7 +16,7 @@ use crate::texts::{Mark, TextAt, kind};
 use crate::{Kind, Stat};
 
 const MAGIC: &[u8] = b"waypost-context\n";
-const VERSION: u64 = 3 + Analyzer::VERSION as u64;
+const VERSION: u64 = 4 + Analyzer::VERSION as u64;
 
 /// What is stored besides the index.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -116,7 +116,7 @@ fn decode(bytes: &[u8]) -> Result<(Index, Notes), Malformed> {
     let unusable = |_| Malformed("a part of it is damaged");
     let files = Slots::decode(input.bytes()?).map_err(unusable)?;
     let chunks = Slots::decode(input.bytes()?).map_err(unusable)?;
-    let mut words: [TextIndex; 5] = Default::default();
+    let mut words: [TextIndex; 4] = Default::default();
     for index in &mut words {
         *index = TextIndex::decode(input.bytes()?).map_err(unusable)?;
     }
@@ -155,7 +155,6 @@ fn encode_file(out: &mut Writer, file: &FileFact) {
     out.optional_time(file.date);
     out.optional_time(file.changed_at);
     out.number(file.frecency.to_bits().into());
-    out.raw(&file.subjects.to_le_bytes());
     for keys in [&file.keys, &file.links, &file.replaces] {
         out.number(keys.len() as u64);
         for key in keys {
@@ -179,7 +178,6 @@ fn decode_file(input: &mut Reader<'_>) -> Result<FileFact, Malformed> {
     let holds = holds.ok_or(Malformed("a standing is unknown"))?;
     let (date, changed_at) = (input.optional_time()?, input.optional_time()?);
     let frecency = f32::from_bits(input.small()?);
-    let subjects = u64::from_le_bytes(input.array()?);
     let (keys, links, replaces) = (keys(input)?, keys(input)?, keys(input)?);
     let redactions = (0..input.count()?)
         .map(|_| Ok((input.text()?.into(), input.small()?)))
@@ -196,7 +194,6 @@ fn decode_file(input: &mut Reader<'_>) -> Result<FileFact, Malformed> {
         date,
         changed_at,
         frecency,
-        subjects,
         keys,
         links,
         replaces,
@@ -220,6 +217,7 @@ fn encode_chunk(out: &mut Writer, chunk: &ChunkFact, expected: &mut u64) {
     out.raw(&chunk.name.to_le_bytes());
     out.raw(&chunk.meaning);
     out.optional_time(chunk.date);
+    out.flag(chunk.is_bare);
 }
 
 fn decode_chunk(input: &mut Reader<'_>, expected: &mut u64) -> Result<ChunkFact, Malformed> {
@@ -228,6 +226,6 @@ fn decode_chunk(input: &mut Reader<'_>, expected: &mut u64) -> Result<ChunkFact,
     *expected = offset.wrapping_add(text.bytes.into());
     let kind: Kind = kind(input)?;
     let (line, name) = (input.small()?, u64::from_le_bytes(input.array()?));
-    let (meaning, date) = (input.array()?, input.optional_time()?);
-    Ok(ChunkFact { file: 0, text, kind, line, name, meaning, date })
+    let (meaning, date, is_bare) = (input.array()?, input.optional_time()?, input.flag()?);
+    Ok(ChunkFact { file: 0, text, kind, line, name, meaning, date, is_bare })
 }

@@ -7,14 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use waypost_ranking::Document;
-
 use super::{Cancel, Context};
 use crate::discover::Places;
 use crate::files;
-use crate::index::Words;
 use crate::past::{History, Present, changed};
-use crate::prepare::{remember, subjects};
+use crate::prepare::remember;
 use crate::rank::Commits;
 use crate::{Error, Result, Stat, read};
 
@@ -117,33 +114,16 @@ impl Context {
     /// Updates what the index stores of each file's history.
     fn apply_history(&self, history: Option<&History>) {
         let slots: Vec<_> = self.index.read().files().map(|it| it.0).collect();
+        let mut index = self.index.write();
         for slot in slots {
-            let Some(mut file) = self.index.read().file(slot).cloned() else { continue };
-            let known = file.subjects;
-            let Some(history) = history else {
-                let mut index = self.index.write();
-                if let Some(file) = index.file_mut(slot) {
-                    (file.frecency, file.changed_at, file.subjects) = (0.0, None, 0);
-                }
-                index.set_words(Words::Subjects, slot, &Document::default());
-                continue;
-            };
-            let words = if subjects(&file.path, history).0 == known {
-                (file.frecency, file.changed_at) =
-                    (history.frecency(&file.path), history.last_change(&file.path));
-                None
+            let Some(file) = index.file_mut(slot) else { continue };
+            if let Some(history) = history {
+                remember(file, history);
             } else {
-                Some(remember(&self.analyzer, &mut file, history))
-            };
-            let mut index = self.index.write();
-            if let Some(fact) = index.file_mut(slot) {
-                (fact.frecency, fact.changed_at) = (file.frecency, file.changed_at);
-                fact.subjects = file.subjects;
-            }
-            if let Some(words) = words {
-                index.set_words(Words::Subjects, slot, &words);
+                (file.frecency, file.changed_at) = (0.0, None);
             }
         }
+        drop(index);
         self.keep_up();
         self.changes.fetch_add(1, Ordering::Relaxed);
     }

@@ -87,6 +87,11 @@ pub(super) fn classify(path: &str, own: Option<Kind>) -> Result<Class, Skip> {
     document(kind)
 }
 
+/// Whether a path is that of a document or of code, and not of settings of tools.
+pub(crate) fn is_work(path: &str) -> bool {
+    classify(path, None).is_ok_and(|it| !it.prior.settings)
+}
+
 /// The kind that the name of a document implies.
 fn by_name(stem: &str, extension: &str) -> Option<Kind> {
     let plain: String = stem

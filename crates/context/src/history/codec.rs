@@ -3,14 +3,16 @@
 //! `magic version crc` and then, as variable-length numbers (seven bits a byte, lowest first) and
 //! length-prefixed texts: the prefix, HEAD, whether it is truncated; the sorted paths, each with
 //! the length of the prefix that it shares with the one before; the records, each with its paths as
-//! deltas. What derives from the records is recomputed.
+//! deltas; the pairs of paths that moved. What derives from these is recomputed.
+
+use std::collections::BTreeMap;
 
 use super::COMMITS_MAX;
 use super::History;
 use super::record::Record;
 
 const MAGIC: &[u8; 4] = b"WPgh";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 const HEADER_BYTES: usize = MAGIC.len() + 2 + 4;
 
 pub(super) fn encode(history: &History) -> Vec<u8> {
@@ -39,6 +41,11 @@ pub(super) fn encode(history: &History) -> Vec<u8> {
             out.number(u64::from(path - next));
             next = path + 1;
         }
+    }
+    out.number(history.moved.len() as u64);
+    for (&from, &to) in &history.moved {
+        out.number(u64::from(from));
+        out.number(u64::from(to));
     }
     let mut bytes = Vec::with_capacity(HEADER_BYTES + out.0.len());
     bytes.extend(MAGIC);
@@ -71,8 +78,17 @@ pub(super) fn decode(bytes: &[u8]) -> Option<History> {
     for _ in 0..bytes.number()? {
         records.push(record(&mut bytes, paths.len())?);
     }
+    let mut moved = BTreeMap::new();
+    for _ in 0..bytes.number()? {
+        moved.insert(place(&mut bytes, paths.len())?, place(&mut bytes, paths.len())?);
+    }
     let whole = bytes.0.is_empty() && records.len() <= COMMITS_MAX;
-    whole.then(|| History::derive(prefix, head, paths, records, truncated))
+    whole.then(|| History::derive(prefix, head, (paths, moved), records, truncated))
+}
+
+/// A position among the paths.
+fn place(bytes: &mut Reader<'_>, paths: usize) -> Option<u32> {
+    u32::try_from(bytes.length()?).ok().filter(|&it| (it as usize) < paths)
 }
 
 fn record(bytes: &mut Reader<'_>, paths: usize) -> Option<Record> {

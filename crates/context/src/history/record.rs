@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    COMMITS_MAX, FRECENCY_FILES_MAX, History, LATELY, OFTEN, SUBJECT_FILES_MAX, SUBJECTS_MAX,
-};
+use super::moved::Present;
+use super::walk::Walk;
+use super::{FRECENCY_FILES_MAX, History, LATELY, OFTEN};
+use crate::discover::is_work;
 
 /// The most paths in all commits together, so that no repository fills the memory; commits that are
 /// too large for frecency anyway lose theirs first.
@@ -39,22 +40,18 @@ pub(super) struct Draft {
 pub(super) struct File {
     pub(super) frecency: f32,
     pub(super) last_change: i64,
-    /// Indices of the records with its subjects, newest first.
-    pub(super) subjects: Vec<u16>,
 }
 
 impl History {
     /// Builds a history from drafts, newest first.
-    pub(super) fn build(
-        prefix: String,
-        head: String,
-        mut drafts: Vec<Draft>,
-        truncated: bool,
-    ) -> Self {
-        drafts.truncate(COMMITS_MAX);
+    pub(super) fn build(prefix: String, head: String, walk: Walk, present: &Present) -> Self {
+        let Walk { mut drafts, truncated } = walk;
         bound_mentions(&mut drafts);
-        let mut places: BTreeMap<Box<str>, u32> =
-            drafts.iter().flat_map(|it| &it.paths).map(|it| (it.clone(), 0)).collect();
+        let named = drafts.iter().flat_map(|it| &it.paths);
+        let mut places: BTreeMap<Box<str>, u32> = named.clone().map(|it| (it.clone(), 0)).collect();
+        let moved: Vec<(Box<str>, Box<str>)> =
+            places.keys().filter_map(|it| Some((it.clone(), present.heir(it)?.into()))).collect();
+        places.extend(moved.iter().map(|it| (it.1.clone(), 0)));
         for (place, (_, it)) in places.iter_mut().enumerate() {
             *it = place as u32;
         }
@@ -74,35 +71,36 @@ impl History {
                 }
             })
             .collect();
-        Self::derive(prefix, head, places.into_keys().collect(), records, truncated)
+        let moved = moved.iter().map(|(from, to)| (places[from], places[to])).collect();
+        let paths = places.into_keys().collect();
+        Self::derive(prefix, head, (paths, moved), records, truncated)
     }
 
-    /// Derives the rest from sorted paths and at most 600 records whose indices are valid.
+    /// Derives the rest from sorted paths, those of them that moved, and at most 2,000 records;
+    /// all indices are valid.
     pub(super) fn derive(
         prefix: String,
         head: String,
-        paths: Vec<Box<str>>,
+        (paths, moved): (Vec<Box<str>>, BTreeMap<u32, u32>),
         records: Vec<Record>,
         truncated: bool,
     ) -> Self {
         let mut files = vec![File::default(); paths.len()];
-        let (mut lately, mut often) = (LATELY.0, OFTEN.0);
-        for (place, record) in records.iter().enumerate() {
+        let mut lately = LATELY.0;
+        for record in &records {
             let count = record.paths.len();
-            for &path in &record.paths {
-                let file = &mut files[path as usize];
+            for path in &record.paths {
+                let file = &mut files[*moved.get(path).unwrap_or(path) as usize];
                 file.last_change = file.last_change.max(record.time);
                 if count <= FRECENCY_FILES_MAX {
-                    file.frecency += (lately + often) / (count as f32).sqrt();
-                }
-                if count <= SUBJECT_FILES_MAX && file.subjects.len() < SUBJECTS_MAX {
-                    file.subjects.push(place as u16);
+                    file.frecency += (lately + OFTEN) / (count as f32).sqrt();
                 }
             }
-            lately *= LATELY.1;
-            often *= OFTEN.1;
+            if record.paths.iter().any(|&it| is_work(&paths[it as usize])) {
+                lately *= LATELY.1;
+            }
         }
-        Self { prefix, head, truncated, paths, files, records }
+        Self { prefix, head, truncated, paths, moved, files, records }
     }
 
     /// The record of a commit as a draft, if nothing of it was missing.

@@ -10,8 +10,9 @@ use gix_object::commit::MessageRef;
 use super::diff::{Difference, Missing, below, differing};
 use super::objects::{Commit, Objects};
 use super::record::{Draft, Record};
-use super::{COMMITS_MAX, History, Redact};
+use super::{COMMITS_MAX, History, Redact, USED_MAX};
 use crate::Result;
+use crate::discover::is_work;
 
 /// The most commits visited, including merges and those that change nothing below the folder.
 const VISITED_MAX: usize = 10_000;
@@ -47,7 +48,7 @@ pub(super) fn walk(
         Some(it) => queue.push((it.time, head)),
         None => walk.truncated = true,
     }
-    let mut visited = 0;
+    let (mut visited, mut used) = (0, 0);
     while let Some((_, id)) = queue.pop() {
         objects.check()?;
         visited += 1;
@@ -84,9 +85,10 @@ pub(super) fn walk(
         };
         if let Some(draft) = draft {
             walk.truncated |= !draft.whole;
+            used += usize::from(draft.paths.iter().any(|it| is_work(it)));
             walk.drafts.push(draft);
         }
-        if walk.drafts.len() == COMMITS_MAX {
+        if used == USED_MAX || walk.drafts.len() == COMMITS_MAX {
             break;
         }
     }

@@ -25,8 +25,6 @@ pub(crate) struct FileFact {
     /// When a commit last changed it.
     pub(crate) changed_at: Option<Timestamp>,
     pub(crate) frecency: f32,
-    /// The hash of its subjects, so that equal ones are not analysed again.
-    pub(crate) subjects: u64,
     /// The keys by which links find it.
     pub(crate) keys: Box<[u64]>,
     /// The keys of what it links to, and of what it states to replace.
@@ -106,6 +104,8 @@ pub(crate) struct ChunkFact {
     pub(crate) meaning: Hash,
     /// The date of an entry.
     pub(crate) date: Option<Timestamp>,
+    /// Whether it is a heading without a text, or the part of a change log that has no entry.
+    pub(crate) is_bare: bool,
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use waypost_ranking::Analyzer;
 use super::commits::Commits;
 use crate::index::{ChunkFact, FileFact, name_key};
 use crate::query::ITEMS_MAX;
-use crate::{Error, Kind, Query, Result, Source, TaskType, Weights};
+use crate::{Error, Kind, Query, Result, Source, TaskType};
 
 /// Longer queries are cut: the rest would change nothing.
 const TEXT_BYTES_MAX: usize = 16 << 10;
@@ -22,18 +22,14 @@ pub(crate) struct Ask<'a> {
     pub(crate) plain: waypost_ranking::Query,
     /// Keys of the identifiers that it names.
     names: Vec<u64>,
-    /// The same identifiers as whole terms.
-    pub(crate) identifiers: waypost_ranking::Query,
     /// Keys of plain words that may also be names.
     perhaps: Vec<u64>,
     /// Paths, or ends of paths, that it names, in lower case.
     paths: Vec<String>,
     /// Stems of files that it may name, in lower case.
     stems: Vec<String>,
-    /// Whether it is about tests or examples.
-    about_tests: bool,
-    /// Whether it is about documentation.
-    about_documents: bool,
+    /// Which parts besides the product it is about, as in [`ASIDES`].
+    about: [bool; ASIDES.len()],
     globs: Option<GlobSet>,
 }
 
@@ -59,22 +55,16 @@ impl<'a> Ask<'a> {
             words: waypost_ranking::Query::default(),
             plain: analyzer.query(text),
             names: Vec::new(),
-            identifiers: waypost_ranking::Query::default(),
             perhaps: Vec::new(),
             paths: Vec::new(),
             stems: Vec::new(),
-            about_tests: false,
-            about_documents: false,
+            about: about(text),
             globs: globs(&query.paths)?,
         };
         ask.words = ask.plain.clone();
-        let mut whole = Vec::new();
         for token in text.split(|it: char| it.is_whitespace() || ",;\"'`<>(){}[]".contains(it)) {
-            ask.read(token.trim_matches(|it: char| ".:!?*#@=&|-".contains(it)), &mut whole);
+            ask.read(token.trim_matches(|it: char| ".:!?*#@=&|-".contains(it)));
         }
-        // The first term of an identifier is the whole of it.
-        let first = |it: &&str| analyzer.query(it).terms().first().map(|it| (it.term.clone(), 1.0));
-        ask.identifiers = waypost_ranking::Query::new(whole.iter().filter_map(first));
         Ok(ask)
     }
 
@@ -86,17 +76,11 @@ impl<'a> Ask<'a> {
         self.words = waypost_ranking::Query::new(weighed);
     }
 
-    fn read<'t>(&mut self, token: &'t str, whole: &mut Vec<&'t str>) {
+    fn read(&mut self, token: &str) {
         if token.len() < 2 || token.len() > 256 {
             return;
         }
         let lower = token.to_lowercase();
-        if ["test", "fixture", "example", "bench", "mock"].iter().any(|it| lower.starts_with(it)) {
-            self.about_tests = true;
-        }
-        if DOCUMENTATION.contains(&lower.as_str()) {
-            self.about_documents = true;
-        }
         let is_path = token.contains('/') || has_extension(token);
         if is_path {
             self.paths.push(lower.trim_start_matches("./").to_owned());
@@ -104,7 +88,6 @@ impl<'a> Ask<'a> {
         for part in token.split("::").flat_map(|it| it.split(['.', '#', '/'])) {
             if is_identifier(part) {
                 self.names.push(name_key(part));
-                whole.push(part);
             }
         }
         if !is_path && lower.len() >= 3 && lower.chars().all(|it| it.is_alphanumeric() || it == '_')
@@ -161,19 +144,12 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Whether it is about tests, or names something that only tests contain.
-    pub(crate) fn is_about_tests(&self) -> bool {
-        self.about_tests
-    }
-
-    /// The factor for items of a kind. If no task is named, a query about documentation raises
-    /// documents, and any other query lowers them.
-    pub(crate) fn weight(&self, kind: Kind, weights: &Weights) -> f32 {
-        let weight = self.task.weight(kind);
-        let is_code = kind.source() == Source::Code;
-        let is_other = self.task == TaskType::General && is_code == self.about_documents;
-        let is_plain = is_code || matches!(kind, Kind::Guide | Kind::Readme | Kind::Note);
-        if is_other && is_plain { weight * weights.other } else { weight }
+    /// Whether it is about the sort of file that the path of a test, example or benchmark implies.
+    pub(crate) fn is_about(&self, path: &str) -> bool {
+        let has = |words: &[&str]| path.split('/').any(|it| words.contains(&it));
+        // What is neither an example nor a benchmark is a test.
+        let sort = ASIDES[1..].iter().position(|it| has(it)).map_or(0, |it| it + 1);
+        self.about[sort]
     }
 
     /// Whether the filters admit a file's path.
@@ -200,19 +176,30 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// Words that indicate documentation.
-const DOCUMENTATION: &[&str] = &[
-    "doc",
-    "docs",
-    "document",
-    "documents",
-    "documentation",
-    "documented",
-    "documenting",
-    "readme",
-    "guide",
-    "tutorial",
+/// The words of queries about tests, examples and benchmarks, which are also names of their folders.
+const ASIDES: [&[&str]; 3] = [
+    &["test", "tests", "testing", "tested", "fixture", "fixtures", "mock", "mocks"],
+    &["example", "examples", "sample", "samples", "demo", "demos"],
+    &["bench", "benches", "benchmark", "benchmarks", "benchmarking"],
 ];
+
+/// Which of [`ASIDES`] a query is about. A command in backticks, such as `cargo test`, says what is
+/// run, and not what the query is about.
+fn about(text: &str) -> [bool; ASIDES.len()] {
+    let pieces = text.split('`').enumerate();
+    let prose = pieces.filter(|(at, it)| at % 2 == 0 || !it.contains(char::is_whitespace));
+    let words = prose.flat_map(|it| it.1.split(|it: char| !it.is_alphanumeric() && it != '_'));
+    let mut about = [false; ASIDES.len()];
+    for word in words {
+        let lower = word.to_lowercase();
+        for (about, known) in about.iter_mut().zip(ASIDES) {
+            *about |= known.contains(&lower.as_str());
+        }
+        // `test_login` and `TestLogin` are names of tests.
+        about[0] |= is_identifier(word) && lower.starts_with("test");
+    }
+    about
+}
 
 fn has_extension(token: &str) -> bool {
     token.rsplit_once('.').is_some_and(|(stem, extension)| {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use waypost_ranking::{NumberMap, Slot, TextSearch, TitleMatch};
+use waypost_ranking::{NumberMap, Slot, TitleMatch};
 use waypost_time::Timestamp;
 
 use super::ask::{Ask, Named};
@@ -24,10 +24,13 @@ const CHUNKS_OF_FILE: usize = 32;
 /// have.
 const WHOLE_FILES: usize = 10;
 const PIECES: usize = 128;
-/// Up to this many terms, frecency keeps its full weight; in longer queries the words count more.
-const PRIOR_TERMS: f32 = 7.0;
 /// The weight of a chunk's words as its inside score, if the chunk has nothing inside.
 const ONCE: f32 = 0.75;
+/// The factor for what serves the product without being part of it: tests, settings of tools,
+/// generated code.
+const ASIDE: f32 = 0.25;
+/// The factor for what is no longer in force.
+const PAST: f32 = 0.5;
 const SECONDS_PER_DAY: f32 = 86_400.0;
 
 /// A chunk that may become an item.
@@ -82,22 +85,18 @@ impl Candidate {
 struct Signals {
     body: f32,
     path: f32,
-    subjects: f32,
     commits: f32,
     frecency: f32,
     named: f32,
-    mentioned: f32,
 }
 
 impl Signals {
     fn sum(&self, weights: &Weights) -> f32 {
         weights.body * self.body
             + weights.path * self.path
-            + weights.subjects * self.subjects
             + weights.commits * self.commits
             + weights.frecency * self.frecency
             + weights.named * self.named
-            + weights.mentioned * self.mentioned
     }
 }
 
@@ -136,10 +135,9 @@ pub(crate) fn candidates(
     };
     let of_files =
         |which| part(&index.files, index.words(which), if all { None } else { Some(&wants_file) });
-    let parts = [Words::Body, Words::Path, Words::Subjects].map(of_files);
+    let parts = [Words::Body, Words::Path].map(of_files);
     let (body, a) = Search::new(&parts[0], &ask.words, weights.bm25_body, FILES);
     let (path, b) = Search::new(&parts[1], &ask.words, weights.bm25, FILES);
-    let (subjects, c) = Search::new(&parts[2], &ask.plain, weights.bm25, FILES);
     let near_commits = commits.map(|it| it.files(index, ask, weights)).unwrap_or_default();
     let filter: Option<waypost_ranking::Filter<'_>> = if all { None } else { Some(&wants_chunk) };
     let chunk_parts = part(&index.chunks, index.words(Words::Chunks), filter);
@@ -151,7 +149,7 @@ pub(crate) fn candidates(
     // Which files, and which of their chunks.
     let mut of_file: NumberMap<Slot, Vec<Slot>> = NumberMap::default();
     let near = near_commits.keys().copied().filter(|it| all || wants_file(*it));
-    for slot in a.iter().chain(&b).chain(&c).map(|it| it.slot).chain(near) {
+    for slot in a.iter().chain(&b).map(|it| it.slot).chain(near) {
         of_file.entry(slot).or_default();
     }
     let by_words = chunk_hits.iter().chain(&inside_hits).map(|it| it.slot);
@@ -162,22 +160,16 @@ pub(crate) fn candidates(
         of_file.into_iter().filter_map(file).collect();
     files.sort_unstable_by_key(|it| it.0);
     let slots: Vec<Slot> = files.iter().map(|it| it.0).collect();
-    let [body, path, subjects] = [body, path, subjects].map(|it| it.shares(&slots));
-    let identifiers = TextSearch::new(&parts[0], &ask.identifiers, weights.bm25).scores(0, &slots);
-    // Frecency is a prior that needs no query; each further word is stronger evidence.
-    let before = (PRIOR_TERMS / ask.words.terms().len().max(1) as f32).min(1.0);
+    let [body, path] = [body, path].map(|it| it.shares(&slots));
     let frecency: Vec<f32> = files.iter().map(|it| it.1.frecency.ln_1p()).collect();
     let frecency_high = frecency.iter().copied().fold(0.0, f32::max);
     let nominees = files.into_iter().enumerate().map(|(at, (slot, file, chunks))| {
         let signals = Signals {
             body: body[at],
             path: path[at],
-            subjects: subjects[at],
             commits: near_commits.get(&slot).copied().unwrap_or(0.0),
-            frecency: if frecency_high > 0.0 { before * frecency[at] / frecency_high } else { 0.0 },
+            frecency: if frecency_high > 0.0 { frecency[at] / frecency_high } else { 0.0 },
             named: sureness(ask.names_file(&file.path), weights),
-            // The file contains an identifier of the query, whole.
-            mentioned: if identifiers[at] > 0.0 { 1.0 } else { 0.0 },
         };
         Nominee { file, chunks, signals, sum: signals.sum(weights) }
     });
@@ -217,7 +209,7 @@ pub(crate) fn candidates(
         let own = Own { name, ..own };
         let why = why(weights, signals, &own);
         let lowering = lowering(index, ask, file, chunk, signals.named >= 1.0, now);
-        let factor = ask.weight(chunk.kind, weights) * lowering;
+        let factor = ask.task.weight(chunk.kind) * lowering;
         let own = own.sum(weights);
         Candidate::of_chunk(index, slot, ((sum + own) * factor, own * factor), why)
     };
@@ -311,15 +303,13 @@ fn leading(index: &Index, ask: &Ask<'_>, file: &FileFact, known: &[Slot]) -> Vec
 
 /// The reasons for a chunk.
 fn why(weights: &Weights, file: &Signals, own: &Own) -> Reasons {
-    let named = weights.named * file.named
-        + weights.defined * own.defined
-        + weights.mentioned * file.mentioned;
+    let named = weights.named * file.named + weights.defined * own.defined;
     Reasons::Shares([
         named,
         weights.body * file.body + weights.inside * own.within,
         weights.chunk * own.words + weights.name * own.name,
         weights.path * file.path,
-        weights.subjects * file.subjects + weights.commits * file.commits,
+        weights.commits * file.commits,
         weights.frecency * file.frecency,
         weights.meaning * own.near,
     ])
@@ -336,21 +326,19 @@ pub(super) fn lowering(
 ) -> f32 {
     let prior = file.flags.prior;
     let mut lowering = 1.0;
-    if prior.test && !ask.is_about_tests() && !named {
-        lowering *= 0.4;
+    let is_aside = prior.test && !ask.is_about(&file.path) || prior.settings;
+    if is_aside && !named || prior.generated {
+        lowering *= ASIDE;
     }
-    if prior.generated {
-        lowering *= 0.3;
-    }
-    if (prior.archived || prior.settings) && !named {
-        lowering *= 0.5;
+    if prior.archived && !named {
+        lowering *= PAST;
     }
     if !named {
         lowering *= match file.holds {
-            _ if index.is_replaced(file) => 0.5,
+            _ if index.is_replaced(file) => PAST,
             Holds::Yes | Holds::Accepted => 1.0,
             Holds::Draft => 0.9,
-            Holds::No => 0.5,
+            Holds::No => PAST,
         };
     }
     lowering * freshness(ask, file, chunk, now)

@@ -12,7 +12,7 @@ use super::ask::Ask;
 use super::candidates::{Candidate, What, date, lowering};
 use super::commits::Commits;
 use super::reasons::Reasons;
-use crate::index::{FileFact, Holds, Index};
+use crate::index::{ChunkFact, FileFact, Holds, Index};
 use crate::{Kind, Reason, Source, TaskType};
 
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -98,11 +98,15 @@ pub(crate) fn lanes(index: &Index, ask: &Ask<'_>, now: Now<'_>) -> Vec<Candidate
     order
 }
 
-/// The first chunk of a file that may be in the answer.
+/// The first chunk of a file that may be in the answer: one with a text, if there is any. A change
+/// log without an entry has none.
 fn first(index: &Index, ask: &Ask<'_>, file: &FileFact, why: Reason) -> Option<Candidate> {
-    let wanted = |slot: &&Slot| index.chunk(**slot).is_some_and(|it| ask.wants_kind(it.kind));
-    let slot = file.chunks.iter().find(wanted)?;
-    Candidate::of_chunk(index, *slot, (0.0, 0.0), Reasons::One(why))
+    let chunks = file.chunks.iter().filter_map(|&slot| Some((slot, index.chunk(slot)?)));
+    let mut chunks = chunks.filter(|(_, it)| ask.wants_kind(it.kind)).peekable();
+    let (any, is_log) = chunks.peek().map(|it| (it.0, it.1.kind == Kind::Changelog))?;
+    let says = chunks.find(|(_, it)| !it.is_bare).map(|it| it.0);
+    let slot = says.or((!is_log).then_some(any))?;
+    Candidate::of_chunk(index, slot, (0.0, 0.0), Reasons::One(why))
 }
 
 /// The instructions for the uncommitted file that changed last: those of its folders, nearest
@@ -152,9 +156,8 @@ fn entries(
     let mut entries: Vec<(Timestamp, Candidate)> = Vec::new();
     for (_, file) in files.iter().filter(|it| it.1.kind.source() == Source::Journal) {
         for slot in &file.chunks {
-            let Some(chunk) = index.chunk(*slot).filter(|it| ask.wants_kind(it.kind)) else {
-                continue;
-            };
+            let wanted = |it: &&ChunkFact| ask.wants_kind(it.kind) && !it.is_bare;
+            let Some(chunk) = index.chunk(*slot).filter(wanted) else { continue };
             let why = Reasons::One(Reason::Recent);
             let candidate = Candidate::of_chunk(index, *slot, (0.0, 0.0), why);
             entries.extend(candidate.map(|it| (date(file, chunk), it)));

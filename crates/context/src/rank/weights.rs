@@ -4,6 +4,11 @@ use waypost_ranking::Bm25;
 
 use crate::{Kind, Source, TaskType};
 
+/// The factor for items that inform a task without being its subject.
+const NEAR: f32 = 0.85;
+/// The factor for all others.
+const AWAY: f32 = 0.65;
+
 /// The weights of a score. Each signal is between 0 and 1 for the best file of a query.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -20,8 +25,6 @@ pub struct Weights {
     pub path: f32,
     /// How often and how recently the file was changed.
     pub frecency: f32,
-    /// The words of the subjects of its commits.
-    pub subjects: f32,
     /// The commits whose messages are nearest to the query.
     pub commits: f32,
     /// The similarity of the chunk's vector.
@@ -30,13 +33,8 @@ pub struct Weights {
     pub named: f32,
     /// Added if the query names the definition.
     pub defined: f32,
-    /// Added if the file contains an identifier of the query.
-    pub mentioned: f32,
     /// The share of that which is added for a plain word that is the name of a file or definition.
     pub perhaps: f32,
-    /// If no task is named: the factor for documents if the query is not about documentation, and
-    /// for code if it is.
-    pub other: f32,
     /// The parameters of BM25 for whole files, in which words are repeated most.
     pub bm25_body: Bm25,
     /// The parameters of BM25 for everything else.
@@ -58,15 +56,12 @@ impl Default for Weights {
             inside: 0.9,
             name: 0.4,
             path: 0.5,
-            frecency: 0.6,
-            subjects: 0.5,
-            commits: 0.6,
+            frecency: 0.4,
+            commits: 0.9,
             meaning: 0.6,
             named: 1.5,
             defined: 0.8,
-            mentioned: 0.4,
             perhaps: 0.2,
-            other: 0.85,
             bm25_body: Bm25 { k1: 1.2, ..Bm25::default() },
             bm25: Bm25::default(),
             same_file: 0.85,
@@ -77,28 +72,42 @@ impl Default for Weights {
 }
 
 impl TaskType {
-    /// The factor for items of a kind. Nothing is excluded: a wrong task costs little.
+    /// The factor for items of a kind: [`NEAR`] for what informs the task, [`AWAY`] for the rest.
+    /// Nothing is excluded: a wrong task costs little.
     pub(crate) fn weight(self, kind: Kind) -> f32 {
         use Kind as K;
-        let of = |code: f32, spec: f32, content: f32, strategy: f32, general: f32| match self {
-            Self::Code => code,
-            Self::Spec => spec,
-            Self::Content => content,
-            Self::Strategy => strategy,
-            Self::General => general,
+        let (home, near): (&[Kind], &[Kind]) = match self {
+            Self::General => return 1.0,
+            Self::Code if kind.source() == Source::Code => return 1.0,
+            Self::Code => (&[K::Instructions], &[K::Decision, K::Spec]),
+            Self::Spec => (
+                &[K::Decision, K::Spec, K::Guide, K::Readme, K::Note],
+                &[K::Instructions, K::Strategy, K::Daily, K::Worklog],
+            ),
+            Self::Content => (
+                &[K::Content, K::Guide, K::Readme, K::Note],
+                &[K::Instructions, K::Strategy, K::Daily, K::Worklog, K::Changelog, K::Commit],
+            ),
+            Self::Strategy => (
+                &[K::Strategy, K::Decision, K::Daily, K::Worklog],
+                &[
+                    K::Instructions,
+                    K::Spec,
+                    K::Content,
+                    K::Guide,
+                    K::Readme,
+                    K::Note,
+                    K::Changelog,
+                    K::Commit,
+                ],
+            ),
         };
-        match kind {
-            K::Module => of(1.0, 0.9, 0.7, 0.7, 1.0),
-            K::Type => of(1.0, 0.9, 0.65, 0.6, 1.0),
-            K::Function | K::Value | K::Macro => of(1.0, 0.7, 0.6, 0.6, 0.9),
-            K::Instructions => of(1.0, 0.9, 0.9, 0.8, 1.0),
-            K::Decision => of(0.9, 1.0, 0.7, 1.0, 1.0),
-            K::Spec => of(0.9, 1.0, 0.75, 0.85, 1.0),
-            K::Guide | K::Readme | K::Note => of(0.8, 0.85, 1.0, 0.85, 1.0),
-            K::Content => of(0.6, 0.65, 1.0, 0.8, 1.0),
-            K::Strategy => of(0.6, 0.85, 0.9, 1.0, 1.0),
-            K::Daily | K::Worklog => of(0.8, 0.8, 0.85, 1.0, 1.0),
-            K::Changelog | K::Commit => of(0.75, 0.7, 0.85, 0.9, 1.0),
+        if home.contains(&kind) {
+            1.0
+        } else if near.contains(&kind) {
+            NEAR
+        } else {
+            AWAY
         }
     }
 

@@ -15,16 +15,16 @@ fn close(one: f32, other: f32) -> bool {
 
 /// The weight of a commit with this many newer ones.
 fn share(age: i32) -> f32 {
-    0.8 * 0.95_f32.powi(age) + 0.2 * 0.998_f32.powi(age)
+    0.8 * 0.95_f32.powi(age) + 0.2
 }
 
 #[test]
-fn frecency_subjects_and_times_follow_from_the_commits() {
+fn frecency_and_times_follow_from_the_commits() {
     let mut repository = Repository::new();
-    repository.commit("first", &["a", "b/c", "d"]);
-    repository.commit("second", &["a"]);
+    repository.commit("first", &["a.md", "b/c.md", "d.md"]);
+    repository.commit("second", &["a.md"]);
     let last = repository
-        .commit("third\n\nbecause\nof it\n\nSigned-off-by: A <a@example.org>", &["a", "b/c"]);
+        .commit("third\n\nbecause\nof it\n\nSigned-off-by: A <a@example.org>", &["a.md", "b/c.md"]);
     let history = repository.history();
 
     assert_eq!(history.head(), last);
@@ -33,20 +33,19 @@ fn frecency_subjects_and_times_follow_from_the_commits() {
     assert_eq!(
         shown(&history),
         [
-            ("third".to_owned(), paths(&["a", "b/c"])),
-            ("second".to_owned(), paths(&["a"])),
-            ("first".to_owned(), paths(&["a", "b/c", "d"])),
+            ("third".to_owned(), paths(&["a.md", "b/c.md"])),
+            ("second".to_owned(), paths(&["a.md"])),
+            ("first".to_owned(), paths(&["a.md", "b/c.md", "d.md"])),
         ]
     );
     let (half, third) = (0.5_f32.sqrt(), (1.0_f32 / 3.0).sqrt());
-    assert!(close(history.frecency("a"), half + share(1) + share(2) * third));
-    assert!(close(history.frecency("d"), share(2) * third));
-    assert_eq!(history.frecency("e"), 0.0);
-    assert_eq!(history.frecent().map(|it| it.0).collect::<Vec<_>>(), ["a", "b/c", "d"]);
-    assert_eq!(history.subjects("b/c").collect::<Vec<_>>(), ["third", "first"]);
-    assert_eq!(history.last_change("b/c"), Some(Timestamp::from_secs(BEGIN + 120)));
-    assert_eq!(history.last_change("d"), Some(Timestamp::from_secs(BEGIN)));
-    assert_eq!(history.last_change("e"), None);
+    assert!(close(history.frecency("a.md"), half + share(1) + share(2) * third));
+    assert!(close(history.frecency("d.md"), share(2) * third));
+    assert_eq!(history.frecency("e.md"), 0.0);
+    assert_eq!(history.frecent().map(|it| it.0).collect::<Vec<_>>(), ["a.md", "b/c.md", "d.md"]);
+    assert_eq!(history.last_change("b/c.md"), Some(Timestamp::from_secs(BEGIN + 120)));
+    assert_eq!(history.last_change("d.md"), Some(Timestamp::from_secs(BEGIN)));
+    assert_eq!(history.last_change("e.md"), None);
     let newest = history.commits().next().unwrap();
     assert_eq!(
         (newest.id(), newest.time(), newest.body()),
@@ -57,19 +56,44 @@ fn frecency_subjects_and_times_follow_from_the_commits() {
 #[test]
 fn large_commits_count_for_the_time_alone() {
     let mut repository = Repository::new();
-    let names: Vec<String> = (0..31).map(|it| format!("f{it:02}")).collect();
+    let names: Vec<String> = (0..31).map(|it| format!("f{it:02}.md")).collect();
     let files: Vec<&str> = names.iter().map(String::as_str).collect();
     repository.commit("20", &files[..20]);
     repository.commit("21", &files[..21]);
     repository.commit("30", &files[..30]);
     repository.commit("31", &files);
     let history = repository.history();
-    assert_eq!(history.subjects("f00").collect::<Vec<_>>(), ["20"]);
     let expected = share(1) / 30_f32.sqrt() + share(2) / 21_f32.sqrt() + share(3) / 20_f32.sqrt();
-    assert!(close(history.frecency("f00"), expected));
-    assert_eq!(history.frecency("f30"), 0.0);
-    assert_eq!(history.last_change("f30"), Some(Timestamp::from_secs(BEGIN + 180)));
+    assert!(close(history.frecency("f00.md"), expected));
+    assert_eq!(history.frecency("f30.md"), 0.0);
+    assert_eq!(history.last_change("f30.md"), Some(Timestamp::from_secs(BEGIN + 180)));
     assert_eq!(history.frecent().count(), 30);
+}
+
+#[test]
+fn a_file_keeps_the_history_of_its_earlier_path() {
+    let mut repository = Repository::new();
+    repository.commit("first", &["part/a.md", "part/b.md"]);
+    repository.git(&["mv", "part", "moved"]);
+    repository.git(&["mv", "moved", "part"]);
+    fs::create_dir(repository.top.join("new")).unwrap();
+    repository.git(&["mv", "part", "new/part"]);
+    repository.commit("move", &[]);
+    let history = repository.history();
+    let expected = share(0) / 4_f32.sqrt() * 2.0 + share(1) / 2_f32.sqrt();
+    assert!(close(history.frecency("new/part/a.md"), expected));
+    assert_eq!(history.frecency("part/a.md"), 0.0);
+    assert_eq!(History::decode(&history.encode()), Some(history));
+}
+
+#[test]
+fn settings_of_tools_do_not_age_other_changes() {
+    let mut repository = Repository::new();
+    repository.commit("work", &["a.md"]);
+    for _ in 0..30 {
+        repository.commit("Upgrade", &["build.gradle"]);
+    }
+    assert!(close(repository.history().frecency("a.md"), share(0)));
 }
 
 #[test]
@@ -119,7 +143,7 @@ fn of_a_folder_below_the_top_only_what_is_in_it_counts() {
             ("both".to_owned(), vec!["a".to_owned(), "deep/b".to_owned()]),
         ]
     );
-    assert!(close(history.frecency("deep/b"), 1.0 + share(1) / 2_f32.sqrt()));
+    assert!(close(history.frecency("deep/b"), 1.0 + share(0) / 2_f32.sqrt()));
     fs::create_dir(repository.top.join("new")).unwrap();
     assert_eq!(read(&repository.top.join("new")).unwrap().commits().len(), 0);
 }
@@ -274,7 +298,7 @@ fn shallow_and_partial_clones_tell_what_they_have() {
     assert_eq!(subjects(&history), ["commit 4", "commit 3", "commit 2"]);
     // The oldest commit would appear to add every file if its missing parent counted as none.
     assert_eq!(history.commits().last().unwrap().paths().len(), 0);
-    assert!(close(history.frecency("a"), 1.0 + share(1)));
+    assert!(close(history.frecency("a"), 1.0 + share(0)));
 
     let treeless = repository.beside("treeless");
     let path = treeless.to_str().unwrap();
@@ -299,11 +323,11 @@ fn it_ends_when_it_is_asked_to() {
 }
 
 #[test]
-fn no_more_than_600_commits_are_read_and_500_shown() {
+fn no_more_than_1000_commits_are_read_and_500_shown() {
     let mut repository = Repository::new();
-    repository.commit("oldest", &["a"]);
+    repository.commit("oldest", &["a.md"]);
     let mut stream = String::new();
-    for it in 0..600 {
+    for it in 0..1_000 {
         let time = BEGIN + 60 + it;
         let message = format!("commit {it}");
         let (message_bytes, content_bytes) = (message.len(), it.to_string().len());
@@ -311,15 +335,14 @@ fn no_more_than_600_commits_are_read_and_500_shown() {
         write!(
             stream,
             "commit refs/heads/main\ncommitter C <c@example.org> {time} +0000\n\
-             data {message_bytes}\n{message}\n{from}M 100644 inline b\ndata {content_bytes}\n{it}\n"
+             data {message_bytes}\n{message}\n{from}M 100644 inline b.md\ndata {content_bytes}\n{it}\n"
         )
         .unwrap();
     }
     repository.import(&stream);
     let history = repository.history();
     assert_eq!(history.commits().len(), 500);
-    assert_eq!(history.subjects("b").count(), 60);
-    assert_eq!(history.frecency("a"), 0.0);
-    let sum: f32 = (0..600).map(share).sum();
-    assert!((history.frecency("b") - sum).abs() < 1e-2);
+    assert_eq!(history.frecency("a.md"), 0.0);
+    let sum: f32 = (0..1_000).map(share).sum();
+    assert!((history.frecency("b.md") - sum).abs() < 1e-2);
 }
