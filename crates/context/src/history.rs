@@ -11,7 +11,6 @@ mod diff;
 mod head;
 mod moved;
 mod objects;
-
 mod place;
 mod record;
 mod refs;
@@ -96,7 +95,8 @@ impl History {
         guarded(&place, || {
             let objects = Objects::open(&place, cancel)?;
             let walk = walk::walk(&objects, head, &place.prefix, known, redact)?;
-            let present = moved::Present::read(&objects, head, &place.prefix, &walk.drafts)?;
+            let moves = known.into_iter().flat_map(Self::moves);
+            let present = moved::Present::read(&objects, head, &place.prefix, &walk.drafts, moves)?;
             Ok(Some(Self::build(place.prefix.clone(), head.to_string(), walk, &present)))
         })
     }
@@ -163,11 +163,6 @@ impl History {
         codec::decode(bytes)
     }
 
-    /// The path that a path has become: itself, if it has not moved.
-    fn now(&self, path: u32) -> u32 {
-        self.moved.get(&path).copied().unwrap_or(path)
-    }
-
     fn file(&self, path: &str) -> Option<&File> {
         let at = self.paths.binary_search_by(|it| (**it).cmp(path)).ok()?;
         Some(&self.files[at])
@@ -219,9 +214,7 @@ impl<'a> Commit<'a> {
     /// Where these files are now, each with its position among the paths that all commits name.
     pub(crate) fn places(&self) -> impl ExactSizeIterator<Item = (u32, &'a str)> + use<'a> {
         let history = self.history;
-        self.record.paths.iter().map(|&it| {
-            let now = history.now(it);
-            (now, &*history.paths[now as usize])
-        })
+        let present = record::present(self.record, &history.moved);
+        present.into_iter().map(|it| (it, &*history.paths[it as usize]))
     }
 }

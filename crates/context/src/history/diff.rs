@@ -5,6 +5,7 @@ use gix_hash::{Kind, ObjectId};
 use gix_object::bstr::BStr;
 use gix_object::{FindExt, TreeRefIter};
 
+use super::moved::{Move, Side, pairs};
 use super::objects::Objects;
 
 /// A commit with more changes is an import or a reformat, and its files are not listed.
@@ -13,8 +14,8 @@ const CHANGES_MAX: usize = 2_000;
 /// What differs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Difference {
-    /// These files, unordered.
-    Files(Vec<Box<str>>),
+    /// These files, unordered, and those of them that were moved.
+    Files(Vec<Box<str>>, Vec<Move>),
     /// More files than are listed.
     Many,
     /// Part of it is not available.
@@ -48,7 +49,7 @@ pub(super) fn below(
 #[derive(Debug)]
 pub(super) struct Missing;
 
-/// Compares two trees; nothing means an empty one. Renames are not detected.
+/// Compares two trees; nothing means an empty one.
 pub(super) fn differing(
     objects: &Objects<'_>,
     state: &mut State,
@@ -56,14 +57,14 @@ pub(super) fn differing(
     new: Option<ObjectId>,
 ) -> Difference {
     if old == new {
-        return Difference::Files(Vec::new());
+        return Difference::Files(Vec::new(), Vec::new());
     }
     let (mut old_buffer, mut new_buffer) = (Vec::new(), Vec::new());
     let sides = (entries(objects, old, &mut old_buffer), entries(objects, new, &mut new_buffer));
     let (Ok(old), Ok(new)) = sides else { return Difference::Unknown };
     let mut found = Found { recorder: Recorder::default(), changes: 0 };
     match gix_diff::tree(old, new, state, objects, &mut found) {
-        Ok(()) => Difference::Files(found.files()),
+        Ok(()) => found.files(),
         Err(gix_diff::tree::Error::Cancelled) => Difference::Many,
         Err(gix_diff::tree::Error::Failure(_)) => Difference::Unknown,
     }
@@ -88,15 +89,23 @@ struct Found {
 
 impl Found {
     /// A path that is not text cannot be queried.
-    fn files(self) -> Vec<Box<str>> {
-        let paths = self.recorder.records.into_iter().map(|it| match it {
-            recorder::Change::Addition { path, .. }
-            | recorder::Change::Deletion { path, .. }
-            | recorder::Change::Modification { path, .. } => path,
-        });
-        paths
-            .filter_map(|it| String::from_utf8(it.into()).ok().map(String::into_boxed_str))
-            .collect()
+    fn files(self) -> Difference {
+        let (mut files, mut removed, mut added) = (Vec::new(), Vec::new(), Vec::new());
+        for change in self.recorder.records {
+            let (path, oid, side) = match change {
+                recorder::Change::Addition { path, oid, .. } => (path, oid, Some(&mut added)),
+                recorder::Change::Deletion { path, oid, .. } => (path, oid, Some(&mut removed)),
+                recorder::Change::Modification { path, oid, .. } => (path, oid, None),
+            };
+            let Ok(path) = String::from_utf8(path.into()).map(String::into_boxed_str) else {
+                continue;
+            };
+            if let Some(side) = side {
+                side.push(Side { path: path.clone(), content: oid });
+            }
+            files.push(path);
+        }
+        Difference::Files(files, pairs(&removed, &added))
     }
 }
 

@@ -1,10 +1,9 @@
 //! Where the files of earlier commits are now.
 //!
-//! A path that HEAD does not have has become the path of HEAD that ends like it: the one with the
-//! most last parts in common, at least two. If several are equally near, none has.
-//!
-//! Git compares contents instead. That costs more, and does not help where a branch that still has
-//! the old folders is merged.
+//! A commit that removes a file and adds one of the same content, or of the same name with the
+//! longest common end, has moved it. Where that commit is not known (it is too large, or lies beyond
+//! the limits), a path that HEAD lacks has become the path of HEAD with the same last
+//! [`END_PARTS`] parts, if there is only one.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,26 +15,80 @@ use super::objects::Objects;
 use super::record::Draft;
 use crate::Result;
 
-/// More files that end alike say nothing about where one of them came from.
-const ALIKE_MAX: usize = 100;
+/// Two files in different folders often have the same name, and often the same folder's name:
+/// `src/lib.rs`. They have not as many parts in common as this by accident.
+const END_PARTS: usize = 5;
+/// A file is moved no more often than this in the commits that are read.
+const STEPS_MAX: usize = 16;
 
-/// The files of HEAD.
+/// A file's path before and after a commit.
+pub(super) type Move = (Box<str>, Box<str>);
+
+/// A file that a commit removed or added.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) path: Box<str>,
+    pub(super) content: ObjectId,
+}
+
+/// Pairs the files that a commit removed with those that it added.
+pub(super) fn pairs(removed: &[Side], added: &[Side]) -> Vec<Move> {
+    let mut by_content: HashMap<ObjectId, Vec<&Side>> = HashMap::new();
+    let mut by_name: HashMap<&str, Vec<&Side>> = HashMap::new();
+    for side in added {
+        by_content.entry(side.content).or_default().push(side);
+        by_name.entry(name(&side.path)).or_default().push(side);
+    }
+    let heir = |side: &Side| {
+        let same = by_content.get(&side.content).and_then(|it| nearest(&side.path, it));
+        same.or_else(|| nearest(&side.path, by_name.get(name(&side.path))?))
+    };
+    removed.iter().filter_map(|it| Some((it.path.clone(), heir(it)?.into()))).collect()
+}
+
+/// The side whose path ends most like a path; nothing if several do.
+fn nearest<'a>(path: &str, sides: &[&'a Side]) -> Option<&'a str> {
+    let most = sides.iter().map(|it| common(path, &it.path)).max()?;
+    let mut nearest = sides.iter().filter(|it| common(path, &it.path) == most);
+    let first = nearest.next()?;
+    nearest.next().is_none().then_some(&first.path)
+}
+
+/// How many last parts two paths have in common.
+fn common(one: &str, other: &str) -> usize {
+    one.rsplit('/').zip(other.rsplit('/')).take_while(|it| it.0 == it.1).count()
+}
+
+fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The last parts of a path that has as many.
+fn end(path: &str) -> Option<&str> {
+    let (at, _) = path.rmatch_indices('/').nth(END_PARTS - 1)?;
+    Some(&path[at..])
+}
+
+/// The files of HEAD that earlier ones may have become.
 #[derive(Debug, Default)]
 pub(super) struct Present {
-    /// By their last two parts; only those that end like a path of a draft.
-    by_end: HashMap<Box<str>, Vec<Box<str>>>,
+    paths: HashSet<Box<str>>,
+    /// By their last parts; nothing if several end so.
+    by_end: HashMap<Box<str>, Option<Box<str>>>,
+    moves: HashMap<Box<str>, Box<str>>,
 }
 
 impl Present {
-    /// Reads the trees of a commit. If one is missing, no file is known to have moved.
+    /// Reads the trees of HEAD. If one is missing, no file is known to have moved.
+    ///
+    /// `known` are the moves that were found when some of the commits were read before.
     pub(super) fn read(
         objects: &Objects<'_>,
         head: ObjectId,
         prefix: &str,
         drafts: &[Draft],
+        known: impl Iterator<Item = Move>,
     ) -> Result<Self> {
-        let ends: HashSet<&str> =
-            drafts.iter().flat_map(|it| &it.paths).filter_map(|it| end(it)).collect();
         let mut present = Self::default();
         let mut buffer = Vec::new();
         let tree = objects.commit(&head, &mut buffer).map(|it| it.tree);
@@ -51,29 +104,84 @@ impl Present {
                 let path = format!("{folder}{name}");
                 if entry.mode.is_tree() {
                     folders.push((path + "/", entry.oid.to_owned()));
-                } else if let Some(end) = end(&path).filter(|it| ends.contains(it)) {
-                    present.by_end.entry(end.into()).or_default().push(path.into());
+                } else {
+                    present.add(path.into());
                 }
             }
+        }
+        // The newest move of a path counts.
+        for (from, to) in drafts.iter().flat_map(|it| it.moves.iter().cloned()).chain(known) {
+            present.moves.entry(from).or_insert(to);
         }
         Ok(present)
     }
 
+    fn add(&mut self, path: Box<str>) {
+        if let Some(end) = end(&path) {
+            let only = self.by_end.entry(end.into()).or_insert_with(|| Some(path.clone()));
+            if only.as_ref() != Some(&path) {
+                *only = None;
+            }
+        }
+        self.paths.insert(path);
+    }
+
     /// What a path has become, if HEAD does not have it.
-    pub(super) fn heir(&self, path: &str) -> Option<&str> {
-        let alike = self.by_end.get(end(path)?).filter(|it| it.len() <= ALIKE_MAX)?;
-        let common =
-            |it: &str| it.rsplit('/').zip(path.rsplit('/')).take_while(|it| it.0 == it.1).count();
-        let most = alike.iter().map(|it| common(it)).max()?;
-        let mut nearest = alike.iter().filter(|it| common(it) == most);
-        let heir = nearest.next().filter(|it| ***it != *path)?;
-        nearest.next().is_none().then_some(heir)
+    pub(super) fn heir<'a>(&'a self, path: &'a str) -> Option<&'a str> {
+        let mut heir = path;
+        for _ in 0..STEPS_MAX {
+            if self.paths.contains(heir) {
+                return Some(heir).filter(|it| *it != path);
+            }
+            let next = self.moves.get(heir).or_else(|| self.by_end.get(end(heir)?)?.as_ref());
+            heir = next?;
+        }
+        None
     }
 }
 
-/// The last two parts of a path that has as many.
-fn end(path: &str) -> Option<&str> {
-    let name = path.rfind('/')?;
-    let folder = path[..name].rfind('/').map_or(0, |it| it + 1);
-    Some(&path[folder..])
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(path: &str, content: u8) -> Side {
+        Side { path: path.into(), content: ObjectId::from_bytes_or_panic(&[content; 20]) }
+    }
+
+    fn check(removed: &[Side], added: &[Side], expected: &[(&str, &str)]) {
+        let found = pairs(removed, added);
+        let found: Vec<_> = found.iter().map(|it| (&*it.0, &*it.1)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_same_content_or_name_makes_a_pair_unless_several_are_as_near() {
+        check(&[side("a.rs", 1)], &[side("b.rs", 1)], &[("a.rs", "b.rs")]);
+        check(&[side("a.rs", 1)], &[side("b.rs", 2)], &[]);
+        check(&[side("x/a.rs", 1)], &[side("y/a.rs", 2)], &[("x/a.rs", "y/a.rs")]);
+        check(&[side("a.rs", 1)], &[side("x/a.rs", 2), side("y/a.rs", 3)], &[]);
+        check(
+            &[side("x/p/a.rs", 1)],
+            &[side("y/p/a.rs", 2), side("y/q/a.rs", 3)],
+            &[("x/p/a.rs", "y/p/a.rs")],
+        );
+    }
+
+    #[test]
+    fn a_path_follows_moves_and_long_ends_to_what_is_there() {
+        let mut present = Present::default();
+        for path in ["c.rs", "b/src/lib.rs", "new/p/q/r/s/t.rs"] {
+            present.add(path.into());
+        }
+        for (from, to) in [("a.rs", "b.rs"), ("b.rs", "c.rs"), ("c.rs", "d.rs"), ("x", "x")] {
+            present.moves.insert(from.into(), to.into());
+        }
+        assert_eq!(present.heir("a.rs"), Some("c.rs"));
+        assert_eq!(present.heir("c.rs"), None);
+        assert_eq!(present.heir("x"), None);
+        assert_eq!(present.heir("a/src/lib.rs"), None);
+        assert_eq!(present.heir("old/p/q/r/s/t.rs"), Some("new/p/q/r/s/t.rs"));
+        present.add("other/p/q/r/s/t.rs".into());
+        assert_eq!(present.heir("old/p/q/r/s/t.rs"), None);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::moved::Present;
+use super::moved::{Move, Present};
 use super::walk::Walk;
 use super::{FRECENCY_FILES_MAX, History, LATELY, OFTEN};
 use crate::discover::is_work;
@@ -32,6 +32,8 @@ pub(super) struct Draft {
     pub(super) subject: Box<str>,
     pub(super) body: Box<str>,
     pub(super) paths: Vec<Box<str>>,
+    /// The files that it moved; nothing if it was read before.
+    pub(super) moves: Vec<Move>,
     pub(super) whole: bool,
 }
 
@@ -49,7 +51,7 @@ impl History {
         bound_mentions(&mut drafts);
         let named = drafts.iter().flat_map(|it| &it.paths);
         let mut places: BTreeMap<Box<str>, u32> = named.clone().map(|it| (it.clone(), 0)).collect();
-        let moved: Vec<(Box<str>, Box<str>)> =
+        let moved: Vec<Move> =
             places.keys().filter_map(|it| Some((it.clone(), present.heir(it)?.into()))).collect();
         places.extend(moved.iter().map(|it| (it.1.clone(), 0)));
         for (place, (_, it)) in places.iter_mut().enumerate() {
@@ -88,9 +90,10 @@ impl History {
         let mut files = vec![File::default(); paths.len()];
         let mut lately = LATELY.0;
         for record in &records {
-            let count = record.paths.len();
-            for path in &record.paths {
-                let file = &mut files[*moved.get(path).unwrap_or(path) as usize];
+            let present = present(record, &moved);
+            let count = present.len();
+            for path in present {
+                let file = &mut files[path as usize];
                 file.last_change = file.last_change.max(record.time);
                 if count <= FRECENCY_FILES_MAX {
                     file.frecency += (lately + OFTEN) / (count as f32).sqrt();
@@ -111,13 +114,33 @@ impl History {
             subject: record.subject.clone(),
             body: record.body.clone(),
             paths: record.paths.iter().map(|&it| self.paths[it as usize].clone()).collect(),
+            moves: Vec::new(),
             whole: true,
         })
+    }
+
+    /// The files that have moved, and where they were when this was read.
+    pub(super) fn moves(&self) -> impl Iterator<Item = Move> {
+        let path = |it: u32| self.paths[it as usize].clone();
+        self.moved.iter().map(move |(&from, &to)| (path(from), path(to)))
     }
 
     pub(super) fn records(&self) -> &[Record] {
         &self.records
     }
+}
+
+/// The files of a commit where they are now, each once: one that it moved has two paths.
+pub(super) fn present(record: &Record, moved: &BTreeMap<u32, u32>) -> Vec<u32> {
+    let mut paths = record.paths.clone();
+    if !moved.is_empty() {
+        for path in &mut paths {
+            *path = moved.get(path).copied().unwrap_or(*path);
+        }
+        paths.sort_unstable();
+        paths.dedup();
+    }
+    paths
 }
 
 fn bound_mentions(drafts: &mut [Draft]) {

@@ -115,16 +115,16 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// The stored form of a commit; nothing if it changes nothing below the folder.
     fn draft(&mut self, id: String, commit: &Commit<'_>, before: Before) -> Option<Draft> {
-        let (paths, whole) = match self.difference(before, commit.tree) {
-            Ok(Difference::Files(paths)) if paths.is_empty() && !self.prefix.is_empty() => {
+        let (paths, moves, whole) = match self.difference(before, commit.tree) {
+            Ok(Difference::Files(paths, _)) if paths.is_empty() && !self.prefix.is_empty() => {
                 return None;
             }
-            Ok(Difference::Files(paths)) => (paths, true),
-            Ok(Difference::Many) => (Vec::new(), true),
-            Ok(Difference::Unknown) | Err(Missing) => (Vec::new(), false),
+            Ok(Difference::Files(paths, moves)) => (paths, moves, true),
+            Ok(Difference::Many) => (Vec::new(), Vec::new(), true),
+            Ok(Difference::Unknown) | Err(Missing) => (Vec::new(), Vec::new(), false),
         };
         let (subject, body) = self.texts(commit.message);
-        Some(Draft { id: id.into(), time: commit.time, subject, body, paths, whole })
+        Some(Draft { id: id.into(), time: commit.time, subject, body, paths, moves, whole })
     }
 
     fn difference(&mut self, before: Before, new: ObjectId) -> Result<Difference, Missing> {

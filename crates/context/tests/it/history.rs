@@ -80,10 +80,35 @@ fn a_file_keeps_the_history_of_its_earlier_path() {
     repository.git(&["mv", "part", "new/part"]);
     repository.commit("move", &[]);
     let history = repository.history();
-    let expected = share(0) / 4_f32.sqrt() * 2.0 + share(1) / 2_f32.sqrt();
+    let expected = (share(0) + share(1)) / 2_f32.sqrt();
     assert!(close(history.frecency("new/part/a.md"), expected));
     assert_eq!(history.frecency("part/a.md"), 0.0);
     assert_eq!(History::decode(&history.encode()), Some(history));
+}
+
+#[test]
+fn a_removed_file_leaves_nothing_to_another_of_the_same_name() {
+    let mut repository = Repository::new();
+    repository.commit("both", &["a/src/lib.md", "b/src/lib.md"]);
+    repository.git(&["rm", "--quiet", "-r", "a"]);
+    repository.commit("remove", &[]);
+    let history = repository.history();
+    assert!(close(history.frecency("b/src/lib.md"), share(1) / 2_f32.sqrt()));
+}
+
+#[test]
+fn a_file_that_is_renamed_and_changed_keeps_its_history_also_when_it_is_read_again() {
+    let mut repository = Repository::new();
+    repository.commit("first", &["one/a.md"]);
+    fs::create_dir(repository.top.join("two")).unwrap();
+    repository.git(&["mv", "one/a.md", "two/a.md"]);
+    repository.commit("move", &["two/a.md"]);
+    let before = repository.history();
+    assert!(close(before.frecency("two/a.md"), share(0) + share(1)));
+    let last = repository.commit("again", &["two/a.md"]);
+    let after = History::read(&repository.top, Some(&before), &|it| it.into(), &|| false);
+    let after = after.unwrap().unwrap();
+    assert_eq!((after.head(), &after), (last.as_str(), &repository.history()));
 }
 
 #[test]
