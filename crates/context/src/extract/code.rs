@@ -4,6 +4,7 @@
 //! ([`tree`]), else from line patterns ([`lines`]). Both return [`Item`]s, which become chunks
 //! here.
 
+mod cfg;
 mod comments;
 mod grammars;
 mod headers;

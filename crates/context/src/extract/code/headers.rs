@@ -59,27 +59,15 @@ pub(super) fn rust(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> 
             Header::new(None, name.trim_start_matches(['&', '*']), node.start_byte())
         }
         // Tests in a file add nothing to what the file says.
-        "mod_item" => plain(node, text, None).filter(|it| {
-            field(node, "body").is_some() && it.name != "tests" && !is_for_tests(node, text)
-        }),
-        "function_item" if is_for_tests(node, text) => None,
+        "mod_item" => {
+            plain(node, text, None).filter(|it| field(node, "body").is_some() && it.name != "tests")
+        }
         "macro_definition" => {
             let name = field(node, "name")?;
             Header::new(kind, text_of(name, text), name.end_byte())
         }
         _ => plain(node, text, kind),
     }
-}
-
-/// Whether an item has `#[cfg(test)]` or the like.
-fn is_for_tests(node: Node<'_>, text: &str) -> bool {
-    let is_lead =
-        |it: &Node<'_>| matches!(it.kind(), "attribute_item" | "line_comment" | "block_comment");
-    std::iter::successors(node.prev_named_sibling(), Node::prev_named_sibling)
-        .take_while(is_lead)
-        .filter(|it| it.kind() == "attribute_item")
-        .map(|it| text_of(it, text))
-        .any(|it| it.starts_with("#[cfg(") && it.contains("test)") && !it.contains("not(test"))
 }
 
 pub(super) fn python(

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tree_sitter::{Node, ParseOptions, Tree, TreeCursor};
 
+use super::cfg;
 use super::grammars::{self, Grammar, Role};
 use super::{ITEMS_MAX, Item};
 use crate::{Kind, Language};
@@ -109,6 +110,8 @@ impl Ready {
 struct Lead {
     start: usize,
     end_row: usize,
+    /// Whether an attribute says that the definition exists in tests alone.
+    is_for_tests: bool,
 }
 
 /// The type of a scope.
@@ -188,6 +191,9 @@ impl Walk<'_> {
         if node.is_named() {
             level.last_row = Some(end_row(node));
         }
+        if lead.is_some_and(|it| it.is_for_tests) {
+            return false;
+        }
         let below = Level { scopes: scopes.len(), ..Level::default() };
         let (kind, enters) = match role {
             Role::Skip | Role::Lead => return false,
@@ -246,8 +252,13 @@ impl Walk<'_> {
             level.lead = None;
             return;
         }
-        let start = level.lead.filter(|it| row <= it.end_row + 1).map_or(start, |it| it.start);
-        level.lead = Some(Lead { start, end_row: end_row(node) });
+        let before = level.lead.filter(|it| row <= it.end_row + 1);
+        level.lead = Some(Lead {
+            start: before.map_or(start, |it| it.start),
+            end_row: end_row(node),
+            is_for_tests: before.is_some_and(|it| it.is_for_tests)
+                || node.kind() == "attribute_item" && cfg::is_for_tests(text),
+        });
     }
 
     #[expect(clippy::too_many_arguments, reason = "what was found of one definition")]

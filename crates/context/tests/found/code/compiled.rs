@@ -7,12 +7,12 @@ use super::headers;
 #[test]
 fn rust() {
     expect![[r#"
-        [1-52] module src/log.rs
+        [1-64] module src/log.rs
             Append-only records.
 
             Never rewritten.
 
-            defines BYTES_MAX, Log, State, Sink, inner.deep, say
+            defines BYTES_MAX, Log, State, Sink, inner.deep, say, outside_of_tests
         [7-8] value src/log.rs::BYTES_MAX
             /// How many bytes at most.
             pub const BYTES_MAX: usize = 64 << 10;
@@ -43,6 +43,9 @@ fn rust() {
             /// Says it.
             #[macro_export]
             macro_rules! say
+        [63-64] function src/log.rs::outside_of_tests
+            #[cfg(not(any(test)))]
+            fn outside_of_tests()
     "#]]
     .assert_eq(&headers(
         "src/log.rs",
@@ -98,6 +101,18 @@ mod tests {
     #[test]
     fn works() {}
 }
+
+#[cfg(all(test, unix))]
+/// A helper of tests.
+struct Helper;
+
+#[cfg(test)]
+impl Log {
+    fn broken() {}
+}
+
+#[cfg(not(any(test)))]
+fn outside_of_tests() {}
 "#,
     ));
 }
