@@ -21,12 +21,7 @@ pub(crate) fn measure(
             checkout::go_to(context.root(), &format!("{}^", pair.sha))?;
             context.scan(pair.time(), &|| false)?;
         }
-        // A commit that changed both is of neither kind.
-        let (right, wrong) = match pair.kind.as_str() {
-            "code" => (TaskType::Code, TaskType::Content),
-            "docs" => (TaskType::Spec, TaskType::Code),
-            _ => (TaskType::General, TaskType::General),
-        };
+        let (right, wrong) = tasks(pair);
         let asked = [
             ("general", &pair.query, TaskType::General),
             ("right task", &pair.query, right),
@@ -56,4 +51,14 @@ pub(crate) fn measure(
         }
     }
     Ok(())
+}
+
+/// The right task of a question, and a wrong one. A commit that changed code and documents is of
+/// neither kind.
+pub(crate) fn tasks(pair: &Pair) -> (TaskType, TaskType) {
+    match pair.kind.as_str() {
+        "code" => (TaskType::Code, TaskType::Content),
+        "docs" => (TaskType::Spec, TaskType::Code),
+        _ => (TaskType::General, TaskType::General),
+    }
 }

@@ -1,12 +1,15 @@
 //! Prints how well a project's context is found, as Markdown.
 //!
-//! `quality-context --data DIR --repos DIR [--only NAME] [--set KEY=NUMBER]… [--each] [--docs]
-//! [--model] [--verbose]`, or `quality-context --speed FOLDER`
+//! `quality-context --data DIR --repos DIR [--only NAME] [--work DIR] [--index DIR]
+//! [--set KEY=NUMBER]… [--each] [--docs] [--loo] [--model] [--verbose]`, or `quality-context --speed FOLDER`
 //!
 //! `DIR/context-dev/pairs.NAME.jsonl` hold subjects of commits with the files that they changed;
 //! below the second `DIR` lie bare repositories, `OWNER+NAME/repo`. Each repository's base commit is
 //! checked out, with its history and nothing after it, indexed, and asked. `--each` asks of the project
-//! as it was right before each question's commit instead. `--set` changes a weight.
+//! as it was right before each question's commit instead. `--set` changes a weight. `--work` and
+//! `--index` keep the projects and their indexes for the next run. `--loo` measures each weight's half
+//! and one and a half, and whether the best of them on all other repositories is better on the one left
+//! out.
 //! `--docs` asks for functions by their doc comments instead. `--model` (a feature of this package)
 //! adds vectors of the default model, which is brought into the user's cache folder. `--speed` says what
 //! indexing and asking a project's folder costs.
@@ -14,6 +17,7 @@
 mod ask;
 mod checkout;
 mod docs;
+mod loo;
 mod measure;
 mod model;
 mod plain;
@@ -60,6 +64,8 @@ enum What {
     Each,
     /// Doc comments.
     Docs,
+    /// The first, with each weight changed.
+    Loo,
 }
 
 /// How a repository is asked.
@@ -81,6 +87,9 @@ struct Arguments {
     what: What,
     model: bool,
     verbose: bool,
+    /// Where the checked-out projects are kept for the next run, and their indexes.
+    work: Option<PathBuf>,
+    index: Option<PathBuf>,
     /// The folder whose indexing and asking is measured instead.
     speed: Option<PathBuf>,
 }
@@ -91,6 +100,7 @@ fn main() -> Result<()> {
         return speed::measure(folder, &mut io::stdout().lock());
     }
     let mut table = Table::default();
+    let mut folds = Vec::new();
     let mut names = repositories(&arguments.data.join("context-dev"))?;
     names.retain(|it| arguments.only.as_ref().is_none_or(|only| only == it));
     for name in &names {
@@ -100,32 +110,48 @@ fn main() -> Result<()> {
         let Some(first) = pairs.first() else { continue };
         let bare = bare(&arguments.repos, name)?;
         let temporary = tempfile::tempdir()?;
-        let root = temporary.path().join("project");
-        checkout::checkout(&bare, &first.base, &root)?;
+        let kept = |folder: &Option<PathBuf>, own: &str| match folder {
+            Some(it) => it.join(name),
+            None => temporary.path().join(own),
+        };
+        let root = kept(&arguments.work, "project");
+        if !root.exists() {
+            checkout::checkout(&bare, &first.base, &root)?;
+        }
         let is_docs = arguments.what == What::Docs;
         let questions = if is_docs { docs::prepare(&root, first.time())? } else { Vec::new() };
-        let index = temporary.path().join("index");
+        let index = kept(&arguments.index, "index");
         let embedder = if arguments.model { model::embedder()? } else { None };
         let vector = |text: &str| {
             let made = (embedder.as_ref()?.embed)(&[text]).ok()?;
             made.into_iter().next()
         };
-        let weights = arguments.weights.clone();
-        let mut options = Options::default();
-        (options.weights, options.embedder) = (weights, embedder.clone());
-        let context = Context::open(&root, &index, options)?;
+        let open = |weights: Weights| -> Result<Context> {
+            let mut options = Options::default();
+            (options.weights, options.embedder) = (weights, embedder.clone());
+            Ok(Context::open(&root, &index, options)?)
+        };
+        let context = open(arguments.weights.clone())?;
         let report = context.scan(first.time(), &|| false)?;
         writeln!(io::stderr(), "{name}: {report:?}")?;
+        context.save()?;
         while embedder.is_some() && context.embed_pending(256)?.pending > 0 {}
         let asking = Asking { name, vector: &vector, verbose: arguments.verbose };
         match arguments.what {
             What::Docs => docs::measure(&context, &asking, &questions, first.time(), &mut table)?,
+            What::Loo => {
+                context.close()?;
+                folds.push(loo::measure(name, &pairs, &arguments.weights, &open)?);
+            }
             What::Each => ask::measure(&context, &asking, &pairs, true, &mut table)?,
             What::Base => {
                 ask::measure(&context, &asking, &pairs, false, &mut table)?;
                 plain::measure(&root, name, &pairs, &mut table)?;
             }
         }
+    }
+    if arguments.what == What::Loo {
+        return loo::print(&folds, &mut io::stdout().lock());
     }
     Ok(table.print(&mut io::stdout().lock())?)
 }
@@ -139,12 +165,15 @@ fn arguments() -> Result<Arguments> {
         what: What::Base,
         model: false,
         verbose: false,
+        work: None,
+        index: None,
         speed: None,
     };
     let mut given = std::env::args().skip(1);
     while let Some(name) = given.next() {
         match name.as_str() {
             "--docs" => arguments.what = What::Docs,
+            "--loo" => arguments.what = What::Loo,
             "--each" => arguments.what = What::Each,
             "--model" => arguments.model = true,
             "--verbose" => arguments.verbose = true,
@@ -153,17 +182,22 @@ fn arguments() -> Result<Arguments> {
                 match name.as_str() {
                     "--data" => arguments.data = value.into(),
                     "--repos" => arguments.repos = value.into(),
+                    "--work" => arguments.work = Some(value.into()),
+                    "--index" => arguments.index = Some(value.into()),
                     "--speed" => arguments.speed = Some(value.into()),
                     "--only" => arguments.only = Some(value),
                     "--set" => set(&mut arguments.weights, &value)?,
                     _ => {
                         bail!(
-                            "{name} is unknown; there are --data, --repos, --only, --set, --each, --docs, --model, --verbose, --speed"
+                            "{name} is unknown; there are --data, --repos, --only, --work, --index, --set, --each, --docs, --loo, --model, --verbose, --speed"
                         )
                     }
                 }
             }
         }
+    }
+    if arguments.work.is_some() && matches!(arguments.what, What::Each | What::Docs) {
+        bail!("--each and --docs change the projects, which --work would keep");
     }
     Ok(arguments)
 }
@@ -176,7 +210,12 @@ fn set(weights: &mut Weights, setting: &str) -> Result<()> {
         weights.per_file_max = number as usize;
         return Ok(());
     }
-    *match key {
+    *weight(weights, key)? = number;
+    Ok(())
+}
+
+pub(crate) fn weight<'w>(weights: &'w mut Weights, key: &str) -> Result<&'w mut f32> {
+    Ok(match key {
         "body" => &mut weights.body,
         "chunk" => &mut weights.chunk,
         "inside" => &mut weights.inside,
@@ -189,14 +228,10 @@ fn set(weights: &mut Weights, setting: &str) -> Result<()> {
         "defined" => &mut weights.defined,
         "perhaps" => &mut weights.perhaps,
         "same_file" => &mut weights.same_file,
-        "alike" => &mut weights.alike,
-        "k1_body" => &mut weights.bm25_body.k1,
-        "b_body" => &mut weights.bm25_body.b,
         "k1" => &mut weights.bm25.k1,
         "b" => &mut weights.bm25.b,
         _ => bail!("no weight is called {key}"),
-    } = number;
-    Ok(())
+    })
 }
 
 /// The names of the repositories that there are pairs of.

@@ -4,10 +4,12 @@ mod ask;
 mod candidates;
 mod commits;
 mod lanes;
+mod phrases;
 mod reasons;
 mod search;
 mod select;
 mod share;
+mod tested;
 mod weights;
 
 pub(crate) use self::ask::Ask;

@@ -292,10 +292,21 @@ mod tests {
             "src/test/java/A.java",
             "ATest.java",
             "web/a.spec.ts",
+            "src/intTest/java/A.java",
+            "smoke-tests/A.java",
+            "crates/cargo-test-support/src/lib.rs",
+            "app/testFixtures/a.kt",
+            "src/testutil.rs",
+            "src/test_helpers.py",
+            "src/log/tests.rs",
         ] {
             assert!(prior(path).test, "{path}");
         }
-        assert!(!prior("src/latest.rs").test && !prior("src/Latest.java").test);
+        let products =
+            ["src/latest.rs", "src/Latest.java", "tokio-test/src/io.rs", "src/contest/lib.rs"];
+        for path in products {
+            assert!(!prior(path).test, "{path}");
+        }
         assert!(!prior("docs/test-plan.md").test);
         assert!(prior("docs/archive/x.md").archived);
         assert!(prior("api/a.pb.go").generated);

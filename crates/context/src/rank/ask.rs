@@ -4,6 +4,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use waypost_ranking::Analyzer;
 
 use super::commits::Commits;
+use super::phrases::{About, commands, is_identifier, topics};
 use crate::index::{ChunkFact, FileFact, name_key};
 use crate::query::ITEMS_MAX;
 use crate::{Error, Kind, Query, Result, Source, TaskType};
@@ -28,8 +29,12 @@ pub(crate) struct Ask<'a> {
     paths: Vec<String>,
     /// Stems of files that it may name, in lower case.
     stems: Vec<String>,
-    /// Which parts besides the product it is about, as in [`ASIDES`].
-    about: [bool; ASIDES.len()],
+    /// Stems that the commands in it imply: `cargo-test` of `cargo test`.
+    commands: Vec<String>,
+    /// Folders and stems of files that its beginning may name, in lower case.
+    topics: Vec<String>,
+    /// Which parts besides the product it is about.
+    about: About,
     globs: Option<GlobSet>,
 }
 
@@ -37,7 +42,7 @@ pub(crate) struct Ask<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Named {
     No,
-    /// A plain word is the name of a file.
+    /// A plain word is the name of a file, or the topic that of a folder.
     Perhaps,
     Yes,
 }
@@ -58,7 +63,9 @@ impl<'a> Ask<'a> {
             perhaps: Vec::new(),
             paths: Vec::new(),
             stems: Vec::new(),
-            about: about(text),
+            commands: commands(text),
+            topics: topics(text),
+            about: About::new(text),
             globs: globs(&query.paths)?,
         };
         ask.words = ask.plain.clone();
@@ -103,7 +110,7 @@ impl<'a> Ask<'a> {
     }
 
     pub(crate) fn names_file(&self, path: &str) -> Named {
-        if self.paths.is_empty() && self.stems.is_empty() {
+        if [&self.paths, &self.stems, &self.commands, &self.topics].iter().all(|it| it.is_empty()) {
             return Named::No;
         }
         let lower = if path.is_ascii() { None } else { Some(path.to_lowercase()) };
@@ -120,8 +127,14 @@ impl<'a> Ask<'a> {
         }
         let name = lower.rsplit('/').next().unwrap_or_default();
         let stem = name.rsplit_once('.').map_or(name, |it| it.0);
+        if self.commands.iter().any(|it| it.eq_ignore_ascii_case(stem)) {
+            return Named::Yes;
+        }
         if !self.stems.iter().any(|it| it.eq_ignore_ascii_case(stem)) {
-            return Named::No;
+            let is_topic = |part: &str| self.topics.iter().any(|it| it.eq_ignore_ascii_case(part));
+            let is_below = !self.topics.is_empty()
+                && (is_topic(stem) || lower.split('/').rev().skip(1).any(is_topic));
+            return if is_below { Named::Perhaps } else { Named::No };
         }
         // `ChangelogReader` can only be a name, `server` is also a word.
         let own = path.rsplit('/').next().unwrap_or_default();
@@ -146,10 +159,7 @@ impl<'a> Ask<'a> {
 
     /// Whether it is about the sort of file that the path of a test, example or benchmark implies.
     pub(crate) fn is_about(&self, path: &str) -> bool {
-        let has = |words: &[&str]| path.split('/').any(|it| words.contains(&it));
-        // What is neither an example nor a benchmark is a test.
-        let sort = ASIDES[1..].iter().position(|it| has(it)).map_or(0, |it| it + 1);
-        self.about[sort]
+        self.about.includes(path)
     }
 
     /// Whether the filters admit a file's path.
@@ -176,31 +186,6 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// The words of queries about tests, examples and benchmarks, which are also names of their folders.
-const ASIDES: [&[&str]; 3] = [
-    &["test", "tests", "testing", "tested", "fixture", "fixtures", "mock", "mocks"],
-    &["example", "examples", "sample", "samples", "demo", "demos"],
-    &["bench", "benches", "benchmark", "benchmarks", "benchmarking"],
-];
-
-/// Which of [`ASIDES`] a query is about. A command in backticks, such as `cargo test`, says what is
-/// run, and not what the query is about.
-fn about(text: &str) -> [bool; ASIDES.len()] {
-    let pieces = text.split('`').enumerate();
-    let prose = pieces.filter(|(at, it)| at % 2 == 0 || !it.contains(char::is_whitespace));
-    let words = prose.flat_map(|it| it.1.split(|it: char| !it.is_alphanumeric() && it != '_'));
-    let mut about = [false; ASIDES.len()];
-    for word in words {
-        let lower = word.to_lowercase();
-        for (about, known) in about.iter_mut().zip(ASIDES) {
-            *about |= known.contains(&lower.as_str());
-        }
-        // `test_login` and `TestLogin` are names of tests.
-        about[0] |= is_identifier(word) && lower.starts_with("test");
-    }
-    about
-}
-
 fn has_extension(token: &str) -> bool {
     token.rsplit_once('.').is_some_and(|(stem, extension)| {
         !stem.is_empty()
@@ -208,13 +193,6 @@ fn has_extension(token: &str) -> bool {
             && extension.chars().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
             && extension.starts_with(|it: char| it.is_ascii_lowercase())
     })
-}
-
-/// Whether a word has the form of a name: `snake_case`, `camelCase`, `HTTPServer`.
-fn is_identifier(word: &str) -> bool {
-    let joined = word.trim_matches('_').contains('_');
-    let mut humps = word.chars().zip(word.chars().skip(1));
-    joined || humps.any(|(a, b)| a.is_lowercase() && b.is_uppercase())
 }
 
 fn globs(patterns: &[String]) -> Result<Option<GlobSet>> {
@@ -267,6 +245,15 @@ mod tests {
         assert_eq!(named("ChangelogReader is slow", "a/ChangelogReader.java"), Named::Yes);
         assert_eq!(named("the server stops", "src/server.c"), Named::Perhaps);
         assert_eq!(named("it stops", "src/server.c"), Named::No);
+    }
+
+    #[test]
+    fn a_topic_may_be_a_folder_and_a_command_is_a_page() {
+        assert_eq!(named("memory: refuse a link", "crates/memory/src/links.rs"), Named::Perhaps);
+        assert_eq!(named("the memory: refuse", "crates/memory.rs"), Named::Perhaps);
+        assert_eq!(named("refuse a link of memory", "crates/memory/src/links.rs"), Named::No);
+        assert_eq!(named("why does `cargo test` fail", "doc/man/cargo-test.md"), Named::Yes);
+        assert_eq!(named("why does cargo test fail", "doc/man/cargo-test.md"), Named::No);
     }
 
     #[test]

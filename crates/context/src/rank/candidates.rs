@@ -10,6 +10,7 @@ use super::ask::{Ask, Named};
 use super::commits::Commits;
 use super::reasons::Reasons;
 use super::search::{Search, nearest, part};
+use super::tested::below_tested;
 use super::weights::Weights;
 use crate::index::{ChunkFact, FileFact, Holds, Index, Words};
 use crate::{Kind, Source};
@@ -136,7 +137,7 @@ pub(crate) fn candidates(
     let of_files =
         |which| part(&index.files, index.words(which), if all { None } else { Some(&wants_file) });
     let parts = [Words::Body, Words::Path].map(of_files);
-    let (body, a) = Search::new(&parts[0], &ask.words, weights.bm25_body, FILES);
+    let (body, a) = Search::new(&parts[0], &ask.words, weights.bm25, FILES);
     let (path, b) = Search::new(&parts[1], &ask.words, weights.bm25, FILES);
     let near_commits = commits.map(|it| it.files(index, ask, weights)).unwrap_or_default();
     let filter: Option<waypost_ranking::Filter<'_>> = if all { None } else { Some(&wants_chunk) };
@@ -202,18 +203,17 @@ pub(crate) fn candidates(
         Some((&files[file], chunk, slot, own))
     };
     let pieces: Vec<Piece<'_>> = pieces.iter().enumerate().filter_map(piece).collect();
-    let name_high = pieces.iter().map(|it| it.3.name).fold(0.0, f32::max);
     let candidate = |(nominee, chunk, slot, own): Piece<'_>| {
         let Nominee { file, signals, sum, .. } = nominee;
-        let name = if name_high > 0.0 { own.name / name_high } else { 0.0 };
-        let own = Own { name, ..own };
         let why = why(weights, signals, &own);
         let lowering = lowering(index, ask, file, chunk, signals.named >= 1.0, now);
         let factor = ask.task.weight(chunk.kind) * lowering;
         let own = own.sum(weights);
         Candidate::of_chunk(index, slot, ((sum + own) * factor, own * factor), why)
     };
-    pieces.into_iter().filter_map(candidate).collect()
+    let mut candidates: Vec<Candidate> = pieces.into_iter().filter_map(candidate).collect();
+    below_tested(index, ask, &mut candidates);
+    candidates
 }
 
 /// A file that may be relevant.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use waypost_ranking::{NumberMap, Slot};
+
 use super::candidates::{Candidate, What};
 use super::weights::Weights;
 use crate::{Source, TaskType};
@@ -22,7 +24,7 @@ pub(crate) struct Selection<'a> {
     top: f32,
     items_max: usize,
     chosen: Vec<Chosen>,
-    of_file: HashMap<u32, usize>,
+    of_file: NumberMap<Slot, usize>,
     of_source: HashMap<Source, usize>,
 }
 
@@ -79,7 +81,7 @@ impl<'a> Selection<'a> {
             top,
             items_max,
             chosen: Vec::new(),
-            of_file: HashMap::new(),
+            of_file: NumberMap::default(),
             of_source: HashMap::new(),
         }
     }
@@ -104,7 +106,7 @@ impl<'a> Selection<'a> {
             What::Chunk(file, _) => self.of_file.get(&file).copied().unwrap_or(0),
             What::Commit(_) => 0,
         };
-        let unlike = if entry.alike >= SAME { 0.5 } else { 1.0 - self.weights.alike * entry.alike };
+        let unlike = if entry.alike >= SAME { 0.5 } else { 1.0 };
         // The file's part of the score counts once, with its first item; the chunk's own part still
         // counts.
         let Candidate { score, own, .. } = entry.candidate;

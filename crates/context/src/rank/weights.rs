@@ -5,9 +5,11 @@ use waypost_ranking::Bm25;
 use crate::{Kind, Source, TaskType};
 
 /// The factor for items that inform a task without being its subject.
-const NEAR: f32 = 0.85;
+const NEAR: f32 = 0.9;
 /// The factor for all others.
-const AWAY: f32 = 0.65;
+const AWAY: f32 = 0.75;
+/// The factor for code in planning, which is about what to do, and not how it is done.
+const FAR: f32 = 0.6;
 
 /// The weights of a score. Each signal is between 0 and 1 for the best file of a query.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,15 +37,11 @@ pub struct Weights {
     pub defined: f32,
     /// The share of that which is added for a plain word that is the name of a file or definition.
     pub perhaps: f32,
-    /// The parameters of BM25 for whole files, in which words are repeated most.
-    pub bm25_body: Bm25,
-    /// The parameters of BM25 for everything else.
+    /// The parameters of BM25.
     pub bm25: Bm25,
     /// The factor for the file's part of the score from its second item on, once more for each
     /// item.
     pub same_file: f32,
-    /// The most that an item loses for being similar to an earlier one.
-    pub alike: f32,
     /// The most items of one file.
     pub per_file_max: usize,
 }
@@ -53,19 +51,17 @@ impl Default for Weights {
         Self {
             body: 1.0,
             chunk: 0.5,
-            inside: 0.9,
-            name: 0.4,
+            inside: 0.75,
+            name: 0.5,
             path: 0.5,
-            frecency: 0.4,
-            commits: 0.9,
+            frecency: 0.5,
+            commits: 1.0,
             meaning: 0.6,
             named: 1.5,
-            defined: 0.8,
-            perhaps: 0.2,
-            bm25_body: Bm25 { k1: 1.2, ..Bm25::default() },
+            defined: 0.75,
+            perhaps: 0.25,
             bm25: Bm25::default(),
-            same_file: 0.85,
-            alike: 0.25,
+            same_file: 0.75,
             per_file_max: 6,
         }
     }
@@ -79,6 +75,7 @@ impl TaskType {
         let (home, near): (&[Kind], &[Kind]) = match self {
             Self::General => return 1.0,
             Self::Code if kind.source() == Source::Code => return 1.0,
+            Self::Strategy if kind.source() == Source::Code => return FAR,
             Self::Code => (&[K::Instructions], &[K::Decision, K::Spec]),
             Self::Spec => (
                 &[K::Decision, K::Spec, K::Guide, K::Readme, K::Note],

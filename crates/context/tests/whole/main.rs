@@ -1,5 +1,6 @@
 //! A context over projects that the tests create.
 
+mod aside;
 mod cases;
 mod faults;
 mod fixture;
