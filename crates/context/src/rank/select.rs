@@ -10,6 +10,8 @@ use crate::{Source, TaskType};
 
 /// Consecutive words that are compared.
 const SHINGLE: usize = 5;
+/// Shorter texts, such as `fn new() -> Self`, are the same by accident.
+const SHINGLES_MIN: usize = 12;
 /// From this similarity on, two texts count as the same.
 const SAME: f32 = 0.8;
 /// Candidates with at least this share of the best score count for the share of their source.
@@ -213,9 +215,11 @@ fn alike(a: &Text, b: &Text) -> f32 {
     if !a.mirror.is_empty() && a.mirror == b.mirror {
         return 0.9;
     }
+    if a.shingles.len().min(b.shingles.len()) < SHINGLES_MIN {
+        return 0.0;
+    }
     let both = common(&a.shingles, &b.shingles);
-    let all = a.shingles.len() + b.shingles.len() - both;
-    if all == 0 { 0.0 } else { both as f32 / all as f32 }
+    both as f32 / (a.shingles.len() + b.shingles.len() - both) as f32
 }
 
 /// How many numbers two sorted lists have in common.
@@ -348,6 +352,8 @@ mod tests {
             candidate(1, 3, Kind::Guide, 0.6),
         ];
         assert_eq!(chosen(candidates.clone(), TaskType::General, 3, &same), [2, 1, 3]);
+        let short = |_: u32| "fn new() -> Self".to_owned();
+        assert_eq!(chosen(candidates.clone(), TaskType::General, 3, &short), [2, 3, 1]);
         assert_eq!(chosen(candidates, TaskType::General, 3, &own), [2, 3, 1]);
     }
 

@@ -54,7 +54,7 @@ impl Default for Weights {
             inside: 0.75,
             name: 0.5,
             path: 0.5,
-            frecency: 0.5,
+            frecency: 0.25,
             commits: 1.0,
             meaning: 0.6,
             named: 1.5,
