@@ -77,9 +77,16 @@ pub(crate) fn misread_comment(root: Node<'_>, text: &str) -> Option<usize> {
             "comment" => node.start_byte() == *at && !begins_comment(&text[..*at]),
             "string_content" | "string" | "raw_string" | "ansi_c_string" | "translated_string"
             | "heredoc_body" | "heredoc_content" | "heredoc_redirect" => false,
-            _ => begins_comment(&text[..*at]),
+            // In `${x%% #*}`, it is none.
+            _ => begins_comment(&text[..*at]) && !is_in_expansion(node),
         }
     })
+}
+
+fn is_in_expansion(node: Node<'_>) -> bool {
+    let above = std::iter::successors(Some(node), |it| it.parent());
+    let mut kinds = above.map(|it| it.kind()).take_while(|it| *it != "command_substitution");
+    kinds.any(|it| it == "expansion")
 }
 
 /// Whether a shell reads a `#` after this text, outside quotes, as a comment.

@@ -83,11 +83,11 @@ fn check(
             checked.map_err(|it| format!("the value of {name} in env: {it}"))?;
         }
         let result = read(&mut check).and_then(|()| check.folders());
-        let found = std::mem::take(&mut check.found);
-        if round > 0 && (result.is_err() || found == setters) {
+        let before = setters.clone();
+        setters.add(std::mem::take(&mut check.found));
+        if round > 0 && (result.is_err() || setters == before) {
             return result;
         }
-        setters.add(found);
     }
     Err(format!("which variables the command sets is not known; {INSTEAD}"))
 }
@@ -271,6 +271,10 @@ impl<'a> Check<'a> {
         });
         let inserted = hole.as_ref().filter(|it| word.written().contains(it.as_str()));
         let checked = match inserted {
+            _ if self.mixes(word) && !self.is_first => Err(format!(
+                "{} is a command in a text, and a variable in it has a value of several words; write the text literally, in single quotes",
+                word.quoted()
+            )),
             Some(hole) => Err(format!(
                 "{} is a command in a text, and {hole} in it becomes a name, which the shell would read as code; give the name to the text as an argument: sh -c 'echo \"$1\"' _ {hole}",
                 word.quoted()

@@ -21,6 +21,9 @@ impl Check<'_> {
             ));
         };
         let name = name.strip_suffix('+').unwrap_or(&name);
+        if ["env", "genv", "sudo", "doas"].contains(&program) {
+            self.single(program, word)?;
+        }
         let is_marker = MARKERS.contains(&program);
         if is_resolving(name) && (word.sets() || !is_marker) {
             return Err(format!(
@@ -94,7 +97,9 @@ impl Check<'_> {
                 let array = value.or_else(|| after.first().cloned());
                 array.map_or(Ok(()), |it| self.read_into(program, &it))?;
             }
-            words = &after[usize::from(seen.takes_next).min(after.len())..];
+            let (argument, left) = after.split_at(usize::from(seen.takes_next).min(after.len()));
+            argument.iter().try_for_each(|it| self.single(program, it))?;
+            words = left;
         }
         Ok(())
     }

@@ -18,10 +18,12 @@ impl Check<'_> {
             words = after;
             if text == "-c" {
                 if let Some(setting) = after.first() {
+                    self.single("git", setting)?;
                     self.git_setting(setting, setting.setting().as_ref())?;
                 }
                 words = after.get(1..).unwrap_or_default();
             } else if WITH_ARGUMENT.contains(&text.as_str()) {
+                after.first().map_or(Ok(()), |it| self.single("git", it))?;
                 words = after.get(1..).unwrap_or_default();
             } else if text.starts_with("--config-env") {
                 return Err(format!(
@@ -42,7 +44,7 @@ impl Check<'_> {
                 self.decided(word)?;
             }
         }
-        Ok(())
+        self.not_appended("git")
     }
 
     /// `git clone -c NAME=!code`.

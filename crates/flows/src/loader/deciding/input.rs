@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
+use super::Check;
 use super::words::Shown;
-use super::{Check, INSTEAD};
 use crate::command::tree::children;
 
 /// A redirection of the input.
@@ -21,11 +21,7 @@ pub(super) enum Input {
 impl Check<'_> {
     /// Checks the commands that a shell reads from its input.
     pub(super) fn read_commands(&mut self, shell: &str) -> Result<(), String> {
-        if self.is_appended {
-            return Err(format!(
-                "{shell} runs the names that xargs adds as scripts; {INSTEAD}, which gets them as arguments"
-            ));
-        }
+        self.not_appended(shell)?;
         if self.is_first && self.input.is_empty() {
             return Ok(());
         }

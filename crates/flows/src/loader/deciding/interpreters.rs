@@ -56,13 +56,11 @@ impl Check<'_> {
                 ("C", Some(folder)) if program == "ruby" => self.go(&folder),
                 _ => {}
             }
-            words = &after[usize::from(seen.takes_next).min(after.len())..];
+            let (argument, left) = after.split_at(usize::from(seen.takes_next).min(after.len()));
+            argument.iter().try_for_each(|it| self.single(program, it))?;
+            words = left;
         }
-        if self.is_appended && !self.is_first {
-            return Err(format!(
-                "{program} runs the names that xargs adds as scripts; name a script of the project"
-            ));
-        }
+        self.not_appended(program)?;
         // Code in another language, but its file decides.
         let files = std::mem::take(&mut self.input);
         files.iter().try_for_each(|it| match it {
@@ -74,6 +72,7 @@ impl Check<'_> {
     /// Checks the files of `awk -f` and `sed -f`; their code is in another language.
     pub(super) fn script_by_option(&mut self, program: &str, rest: &[Shown]) -> Result<(), String> {
         let options = Options::of_interpreter(program);
+        rest.iter().try_for_each(|it| self.single(program, it))?;
         let mut words = rest;
         while let Some((word, after)) = words.split_first() {
             let text = word.text();
@@ -99,10 +98,13 @@ impl Check<'_> {
                     self.decided(word)?;
                 }
             } else if seen.takes_next {
-                after.first().map_or(Ok(()), |it| self.script(it))?;
+                match after.first() {
+                    Some(it) => self.script(it)?,
+                    None => self.not_appended(program)?,
+                }
             } else {
                 self.decided(word)?;
-                self.look(seen.value.unwrap_or_default());
+                self.script(&Shown::exact(seen.value.unwrap_or_default()))?;
             }
             words = &after[usize::from(seen.takes_next).min(after.len())..];
         }

@@ -8,6 +8,8 @@ use crate::command::pieces::{Piece, expands};
 /// Why the value of a variable is not known.
 const UNKNOWN: &str = "a variable whose value is not known (known are $x and ${x} of env:, or assigned exactly once, literally, earlier, and not within another command)";
 
+const COLON: Piece = Piece::Char(':', false);
+
 impl Check<'_> {
     /// The values of a word that decides what runs.
     pub(super) fn decided(&mut self, word: &Shown) -> Result<Vec<String>, String> {
@@ -35,6 +37,9 @@ impl Check<'_> {
         let mut values = vec![String::new()];
         for (idx, piece) in word.pieces.iter().enumerate() {
             let next = match piece {
+                Piece::Char('~', false) if idx > 0 && word.pieces[idx - 1] == COLON => {
+                    return Err("a home after a colon");
+                }
                 Piece::Char('~', false) if idx == 0 => self.home(word)?,
                 Piece::Char(it, _) => {
                     let Some(all) = self.choices_of(*it) else {
@@ -50,6 +55,10 @@ impl Check<'_> {
                     let next = plain_name(text).and_then(|it| self.value(it)).ok_or(UNKNOWN)?;
                     if !is_quoted && next.iter().any(|it| it.contains(['*', '?', '['])) {
                         return Err("a pattern");
+                    }
+                    let splits = |it: &String| it.contains(char::is_whitespace);
+                    if !is_quoted && word.pieces.len() > 1 && next.iter().any(splits) {
+                        return Err("a value with a space, without quotes, within a word");
                     }
                     next
                 }
@@ -72,14 +81,26 @@ impl Check<'_> {
                 return Err("a word with too many values");
             }
         }
-        let hole = self.hole.as_ref();
-        let is_in_hole = |it: &String| {
-            hole.filter(|_| !it.starts_with('-')).is_some_and(|hole| it.contains(hole))
-        };
+        let is_in_hole =
+            |it: &String| self.hole.as_ref().is_some_and(|hole| it.contains(hole.as_str()));
         if values.iter().any(is_in_hole) {
             return Err("a name that is inserted when the command runs");
         }
         Ok(values)
+    }
+
+    /// Checks that a word that decides nothing stays one word: the next ones would have another
+    /// meaning.
+    pub(super) fn single(&self, program: &str, word: &Shown) -> Result<(), String> {
+        let values = if word.may_split() { self.values_of(word) } else { return Ok(()) };
+        let is_one = |it: &String| !it.is_empty() && !it.contains(char::is_whitespace);
+        if self.is_first || values.is_ok_and(|all| all.iter().all(is_one)) {
+            return Ok(());
+        }
+        Err(format!(
+            "{} may become several words, and {program} would take one of them for an option or a program; put it in double quotes",
+            word.quoted()
+        ))
     }
 
     /// What stands for `~` at the beginning of a word.
@@ -90,6 +111,19 @@ impl Check<'_> {
             }
             Some(_) => Err("another user's home"),
         }
+    }
+
+    /// Whether a text gets a value of which only a part is a word: that word is in no other text.
+    pub(super) fn mixes(&self, text: &Shown) -> bool {
+        let is_end = |it: char| it.is_whitespace() || ";|&()<>'\"\\`$".contains(it);
+        text.pieces.len() > 1
+            && text.pieces.iter().any(|it| match it {
+                Piece::Variable(text, _) => {
+                    let values = plain_name(text).and_then(|it| self.value(it));
+                    values.is_some_and(|all| all.iter().any(|it| it.contains(is_end)))
+                }
+                Piece::Char(..) | Piece::Computed(_) => false,
+            })
     }
 
     /// The values of a placeholder.

@@ -99,6 +99,10 @@ impl Check<'_> {
                 checked
             }
             "variable_assignment" => self.assignment(node, place, text),
+            "number" | "word" if is_descriptor(node, text) => Err(format!(
+                "{:?} before a redirection is read as a word; write the redirection of the input without a number",
+                of(node)
+            )),
             "for_statement" => self.loop_variable(node, text),
             "test_command" => self.test_command(node, text),
             "expansion" if of(node).starts_with("${!") && of(node).contains('=') => Err(format!(
@@ -230,6 +234,15 @@ fn exported(command: Node<'_>, text: &str) -> Vec<String> {
     let set = children(command).filter(|it| it.kind() == "variable_assignment");
     let names = set.filter_map(|it| it.child_by_field_name("name"));
     names.map(|it| of(it).to_owned()).collect()
+}
+
+/// Whether a number belongs to a redirection, and the grammar takes it for a word: `sh 0<file`.
+fn is_descriptor(node: Node<'_>, text: &str) -> bool {
+    let written = text.get(node.byte_range()).unwrap_or_default();
+    let after = text.get(node.end_byte()..).unwrap_or_default();
+    written.chars().all(|it| it.is_ascii_digit())
+        && after.starts_with(['<', '>'])
+        && node.parent().is_some_and(|it| !it.kind().ends_with("_expression"))
 }
 
 /// Whether it is `${NAME=VALUE}` or `${NAME:=VALUE}`.

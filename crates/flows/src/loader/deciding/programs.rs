@@ -32,7 +32,7 @@ impl Check<'_> {
                 let code = rest.iter().find(|it| !is_option(&it.text()));
                 return code.map_or(Ok(()), |it| self.run_code(it));
             }
-            "alias" | "bind" | "fc" => {
+            "alias" | "bind" | "enable" | "fc" => {
                 return Err(format!(
                     "{name} can make other words of what the command says; write each command where it runs"
                 ));
@@ -40,7 +40,7 @@ impl Check<'_> {
             "jobs" if rest.iter().any(|it| it.text().contains('x') || it.begins_unknown()) => {
                 return Err(format!("jobs -x runs a program in a way of its own; {INSTEAD}"));
             }
-            "hash" | "enable" => return self.each(rest.iter()),
+            "hash" => return self.each(rest.iter()),
             "complete" | "compgen" => return rest.iter().try_for_each(|it| self.run_code(it)),
             "let" => return self.calculate(rest),
             "set" => return self.set_options(rest),

@@ -38,6 +38,7 @@ impl Check<'_> {
                 && !(has_options && (is_option(&text) || word.begins_unknown()))
             {
                 // A word in quotes is one argument, whatever it is.
+                self.single(program, word)?;
                 (own, has_options) = (own - 1, false);
             } else if own > 0
                 && has_options
@@ -53,7 +54,10 @@ impl Check<'_> {
                     check.runner_from(program, options, it, (own, has_options))
                 });
             } else if program == "flock" && own == 0 && ["-c", "--command"].contains(&&*text) {
-                return after.first().map_or(Ok(()), |it| self.run_code(it));
+                return match after.first() {
+                    Some(code) => self.run_code(code),
+                    None => self.not_appended(program),
+                };
             } else if text == "--" && has_options {
                 has_options = false;
             } else if text == "-" && program == "env" && has_options {
@@ -66,12 +70,7 @@ impl Check<'_> {
             }
             rest = after;
         }
-        if self.is_appended && !["xargs", "gxargs"].contains(&program) {
-            return Err(format!(
-                "{program} runs the names that xargs adds as programs; {INSTEAD}, which gets them as arguments"
-            ));
-        }
-        Ok(())
+        if ["xargs", "gxargs"].contains(&program) { Ok(()) } else { self.not_appended(program) }
     }
 
     /// Checks an option of a program that runs another one, and returns the words after it.
@@ -119,17 +118,20 @@ impl Check<'_> {
                 }
             },
             ("I", Some(it)) => match it.plain() {
-                Some(hole) => self.hole = Some(hole),
+                // Then, no name is added at the end.
+                Some(hole) => (self.hole, self.is_appended) = (Some(hole), false),
                 None => return Err(format!("{} of xargs must be literal", it.quoted())),
             },
             ("c" | "command", Some(it)) if program == "flock" => self.run_code(&it)?,
             _ => {}
         }
-        Ok(&after[usize::from(seen.takes_next).min(after.len())..])
+        let (argument, left) = after.split_at(usize::from(seen.takes_next).min(after.len()));
+        argument.iter().try_for_each(|it| self.single(program, it))?;
+        Ok(left)
     }
 
     pub(super) fn xargs(&mut self, rest: &[Shown]) -> Result<(), String> {
-        let hole = self.hole.replace("{}".to_owned());
+        let hole = self.hole.clone();
         let is_appended = std::mem::replace(&mut self.is_appended, true);
         let input = std::mem::take(&mut self.input);
         let options = Options::of_runner("xargs").unwrap_or(Options::NONE);
@@ -142,19 +144,24 @@ impl Check<'_> {
         checked
     }
 
+    /// Rejects a program whose last words decide, if `xargs` adds words.
+    pub(super) fn not_appended(&self, program: &str) -> Result<(), String> {
+        if !self.is_appended || self.is_first {
+            return Ok(());
+        }
+        Err(format!(
+            "{program} may run the names that xargs adds; write xargs -I{{}} with {{}} where a name is an argument, or put the command into a script of the project"
+        ))
+    }
+
     pub(super) fn find(&mut self, rest: &[Shown]) -> Result<(), String> {
         const EXEC: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
         let is = |it: &Shown, wanted: &[&str]| {
             it.plain().is_some_and(|it| wanted.contains(&it.as_str()))
         };
-        let computes = |it: &&Shown| it.is_split() && it.plain().is_none() && !it.is_literal();
-        if let Some(word) = rest.iter().find(computes).filter(|it| self.values_of(it).is_err()) {
-            return Err(format!(
-                "{} may become several words, and find runs the program after -exec; put it in double quotes",
-                word.quoted()
-            ));
-        }
+        rest.iter().try_for_each(|it| self.single("find", it))?;
+        self.not_appended("find")?;
         let before = self.hole.replace("{}".to_owned());
         for (idx, exec) in rest.iter().enumerate().filter(|(_, it)| is(it, &EXEC)) {
             let words = &rest[idx + 1..];

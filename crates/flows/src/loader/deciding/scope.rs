@@ -11,10 +11,10 @@ const OWN_PREFIX: &str = "WAYPOST_";
 
 /// The variables that a command gets, with the values that are the same for every event.
 #[derive(Debug, Clone, Default)]
-pub(in super::super) struct Given {
-    pub(in super::super) env: BTreeMap<String, String>,
+pub(crate) struct Given {
+    pub(crate) env: BTreeMap<String, String>,
     /// The inherited home.
-    pub(in super::super) home: Option<String>,
+    pub(crate) home: Option<String>,
 }
 
 /// Everything in a command that sets variables.

@@ -67,7 +67,7 @@ impl Check<'_> {
                 }
             }
         }
-        if is_code { Ok(()) } else { self.read_commands(name) }
+        if is_code { self.not_appended(name) } else { self.read_commands(name) }
     }
 
     /// Whether a word after `-c` could be another option.

@@ -201,7 +201,6 @@ pub(super) const INTERPRETERS: &[Table] = &[
             "preserve-symlinks",
             "print=",
             "require=",
-            "test",
             "title=",
             "throw-deprecation",
             "trace-deprecation",

@@ -12,17 +12,19 @@ use crate::command::tree::children;
 pub(super) struct Shown {
     pub(super) pieces: Vec<Piece>,
     written: String,
+    /// Whether a part outside quotes is computed.
+    is_bare: bool,
 }
 
 impl Shown {
     pub(super) fn new(text: &str) -> Self {
-        Self { pieces: pieces(text), written: text.to_owned() }
+        Self { pieces: pieces(text), written: text.to_owned(), is_bare: false }
     }
 
     /// A word that no shell reads.
     pub(super) fn exact(text: &str) -> Self {
         let pieces = text.chars().map(|it| Piece::Char(it, true)).collect();
-        Self { pieces, written: text.to_owned() }
+        Self { pieces, written: text.to_owned(), is_bare: false }
     }
 
     /// The words that the value of a variable without quotes becomes.
@@ -35,7 +37,7 @@ impl Shown {
         let space = [Piece::Char(' ', true)];
         let all: Vec<&[Piece]> = words.iter().map(|it| it.pieces.as_slice()).collect();
         let written: Vec<&str> = words.iter().map(|it| it.written.as_str()).collect();
-        Self { pieces: all.join(&space[..]), written: written.join(" ") }
+        Self { pieces: all.join(&space[..]), written: written.join(" "), is_bare: false }
     }
 
     pub(super) fn written(&self) -> &str {
@@ -82,6 +84,12 @@ impl Shown {
         !is_quoted && (self.pieces.iter().any(splits) || expands(&self.pieces).is_some())
     }
 
+    /// Whether a shell can make no word of it, or several, when it computes it.
+    pub(super) fn may_split(&self) -> bool {
+        let lists = ["$@", "${@", "[@]", "@}"];
+        self.is_bare || (!self.is_literal() && lists.iter().any(|it| self.written.contains(it)))
+    }
+
     /// Whether a variable can be at its beginning.
     pub(super) fn begins_unknown(&self) -> bool {
         !matches!(self.pieces.first(), None | Some(Piece::Char(..)))
@@ -93,6 +101,7 @@ impl Shown {
         let name = Self {
             pieces: self.pieces[..end.unwrap_or(self.pieces.len())].to_vec(),
             written: String::new(),
+            is_bare: false,
         };
         // Braces in the value make several words of it, too.
         let is_one = end.is_none() || name.pieces.iter().all(|it| *it != Piece::Char('{', false));
@@ -107,7 +116,7 @@ impl Shown {
     /// The part after the first `=`.
     pub(super) fn setting(&self) -> Option<Self> {
         let at = self.pieces.iter().position(|it| matches!(it, Piece::Char('=', _)))?;
-        Some(Self { pieces: self.pieces[at + 1..].to_vec(), written: self.written.clone() })
+        Some(Self { pieces: self.pieces[at + 1..].to_vec(), ..self.clone() })
     }
 }
 
@@ -115,32 +124,48 @@ impl Shown {
 /// redirection, without assignments before the name.
 pub(super) fn words_of(command: Node<'_>, redirects: &[Node<'_>], text: &str) -> Vec<Shown> {
     let is_declaration = command.kind() == "declaration_command";
-    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut ranges: Vec<(Range<usize>, bool)> = Vec::new();
     for child in children(command) {
         match child.kind() {
             "variable_assignment" if !is_declaration => {}
             "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
                 after_target(child, &mut ranges);
             }
-            _ => ranges.push(child.byte_range()),
+            _ => ranges.push((child.byte_range(), is_bare(child))),
         }
     }
     for it in redirects {
         after_target(*it, &mut ranges);
     }
-    ranges.sort_unstable_by_key(|it| it.start);
-    let mut words: Vec<Range<usize>> = Vec::new();
-    for range in ranges {
+    ranges.sort_unstable_by_key(|(it, _)| it.start);
+    let mut words: Vec<(Range<usize>, bool)> = Vec::new();
+    for (range, is_bare) in ranges {
         match words.last_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => words.push(range),
+            Some((last, was_bare)) if last.end == range.start => {
+                last.end = range.end;
+                *was_bare |= is_bare;
+            }
+            _ => words.push((range, is_bare)),
         }
     }
-    words.into_iter().map(|it| Shown::new(text.get(it).unwrap_or_default())).collect()
+    let shown = words.into_iter().map(|(range, is_bare)| {
+        let word = Shown::new(text.get(range).unwrap_or_default());
+        Shown { is_bare, ..word }
+    });
+    shown.collect()
+}
+
+/// Whether a part of a word outside quotes is computed.
+fn is_bare(node: Node<'_>) -> bool {
+    match node.kind() {
+        "arithmetic_expansion" | "command_substitution" | "expansion" | "simple_expansion" => true,
+        "command_name" | "concatenation" | "variable_assignment" => children(node).any(is_bare),
+        _ => false,
+    }
 }
 
 /// The grammar has the arguments after a redirection in it.
-fn after_target(redirect: Node<'_>, ranges: &mut Vec<Range<usize>>) {
+fn after_target(redirect: Node<'_>, ranges: &mut Vec<(Range<usize>, bool)>) {
     let is_word = |it: &Node<'_>| {
         !matches!(
             it.kind(),
@@ -157,13 +182,15 @@ fn after_target(redirect: Node<'_>, ranges: &mut Vec<Range<usize>>) {
     match redirect.kind() {
         "file_redirect" | "herestring_redirect" => {
             let words = children(redirect).filter(|it| it.is_named() && is_word(it));
-            ranges.extend(words.skip(1).map(|it| it.byte_range()));
+            ranges.extend(words.skip(1).map(|it| (it.byte_range(), is_bare(it))));
         }
         "heredoc_redirect" => {
             for child in children(redirect) {
                 match child.kind() {
                     "file_redirect" | "herestring_redirect" => after_target(child, ranges),
-                    _ if redirect_has_argument(redirect, child) => ranges.push(child.byte_range()),
+                    _ if redirect_has_argument(redirect, child) => {
+                        ranges.push((child.byte_range(), is_bare(child)));
+                    }
                     _ => {}
                 }
             }
