@@ -19,4 +19,5 @@ pub(crate) use self::commits::Commits;
 pub(crate) use self::lanes::{Now, lanes};
 pub(crate) use self::select::{Next, Selection};
 pub(crate) use self::share::fit;
+pub(crate) use self::tested::below_tested;
 pub use self::weights::Weights;

@@ -7,7 +7,7 @@ use waypost_time::Timestamp;
 
 use super::Context;
 use super::serve::Server;
-use crate::rank::{Ask, Candidate, Commits, Now, Selection, candidates, fit, lanes};
+use crate::rank::{Ask, Candidate, Commits, Now, Selection, below_tested, candidates, fit, lanes};
 use crate::{Answer, Query, Result};
 
 impl Context {
@@ -47,7 +47,10 @@ impl Context {
         if let Some(commits) = &commits {
             ask.weigh(commits);
         }
-        let mut found = candidates(&self.index.read(), ask, commits.as_deref(), weights, now);
+        let index = self.index.read();
+        let mut found = candidates(&index, ask, commits.as_deref(), weights, now);
+        below_tested(&index, ask, &mut found);
+        drop(index);
         if let Some(commits) = commits.filter(|_| Commits::are_wanted(ask)) {
             let most = found.iter().map(|it| it.score).fold(0.0, f32::max);
             let most = if most > 0.0 { most } else { 1.0 };

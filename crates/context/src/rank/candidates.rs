@@ -10,7 +10,6 @@ use super::ask::{Ask, Named};
 use super::commits::Commits;
 use super::reasons::Reasons;
 use super::search::{Search, nearest, part};
-use super::tested::below_tested;
 use super::weights::Weights;
 use crate::index::{ChunkFact, FileFact, Holds, Index, Words};
 use crate::{Kind, Source};
@@ -211,9 +210,7 @@ pub(crate) fn candidates(
         let own = own.sum(weights);
         Candidate::of_chunk(index, slot, ((sum + own) * factor, own * factor), why)
     };
-    let mut candidates: Vec<Candidate> = pieces.into_iter().filter_map(candidate).collect();
-    below_tested(index, ask, &mut candidates);
-    candidates
+    pieces.into_iter().filter_map(candidate).collect()
 }
 
 /// A file that may be relevant.

@@ -13,7 +13,7 @@ const BELOW: f32 = 0.99;
 const GENERAL: &[&str] = &["test", "tests", "spec", "mod", "main", "index", "__init__", "it"];
 
 /// Lowers each test below the best file that it tests, unless the query asks for it.
-pub(super) fn below_tested(index: &Index, ask: &Ask<'_>, candidates: &mut [Candidate]) {
+pub(crate) fn below_tested(index: &Index, ask: &Ask<'_>, candidates: &mut [Candidate]) {
     let mut tests: Vec<usize> = Vec::new();
     let mut best: NumberMap<Slot, (&str, f32)> = NumberMap::default();
     for (at, it) in candidates.iter().enumerate() {
