@@ -24,9 +24,6 @@ use crate::effect::{Notice, notice_data, notice_kind};
 use crate::set::{FlowFile, FlowSet};
 use crate::{Action, ContentHash, FILE_BYTES_MAX, Flow, FlowName, INHERITED, InvalidFile, Lineage};
 
-/// The name of the folder itself, where it cannot be read.
-const FOLDER: &str = ".";
-
 /// The most flow files in a folder.
 pub const FILES_MAX: usize = 256;
 
@@ -105,7 +102,7 @@ pub struct Loaded {
 /// The status of a flow file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileStatus {
-    /// Its name in the folder; `.` if the folder itself cannot be read.
+    /// Its name in the folder; the folder's path in the project if the folder itself cannot be read.
     pub name: String,
     /// The hash of the content in force, if any.
     pub in_force: Option<ContentHash>,
@@ -364,9 +361,8 @@ impl Loader {
 
     /// A flow file's name relative to the project.
     fn named(&self, name: &str) -> String {
-        let folder = self.folder.strip_prefix(&self.project).unwrap_or(&self.folder);
-        let path = if name == FOLDER { folder.to_owned() } else { folder.join(name) };
-        path.to_string_lossy().into_owned()
+        let folder = self.shown();
+        if name == folder { folder } else { format!("{folder}/{name}") }
     }
 
     /// Checks that a file and the programs that it names are approved as they are.
@@ -461,10 +457,12 @@ impl Loader {
                 return Vec::new();
             }
             Err(error) => {
-                let why = self.unreadable(&error);
-                return vec![(FOLDER.to_owned(), Found::Problem(why, None))];
+                return vec![(self.shown(), Found::Problem(self.unreadable(&error), None))];
             }
         };
+        if let Some(why) = self.leads_out() {
+            return vec![(self.shown(), Found::Problem(Problem::Untrusted(why), None))];
+        }
         let names = folder.filter_map(|it| Some(it.ok()?.file_name()));
         let names =
             names.map(|it| it.into_string().map_err(|it| it.to_string_lossy().into_owned()));
@@ -486,9 +484,15 @@ impl Loader {
         files.collect()
     }
 
+    /// The folder's path in the project.
+    fn shown(&self) -> String {
+        let folder = self.folder.strip_prefix(&self.project).unwrap_or(&self.folder);
+        folder.to_string_lossy().into_owned()
+    }
+
     /// Why no file of the folder is in force.
     fn unreadable(&self, error: &io::Error) -> Problem {
-        let folder = self.folder.strip_prefix(&self.project).unwrap_or(&self.folder).display();
+        let folder = self.shown();
         Problem::Unreadable(match error.kind() {
             io::ErrorKind::PermissionDenied => {
                 format!("{folder} cannot be read; run `chmod u+rwx {folder}` in the project")

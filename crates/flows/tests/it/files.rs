@@ -273,13 +273,13 @@ fn a_folder_of_flows_that_cannot_be_read_is_reported() {
     assert!(loader.load().notices.is_empty() && loader.status().is_empty(), "there need be none");
     let mut problem = || {
         let notices = loader.load().notices;
-        assert_eq!(said(&Loaded { notices, ..Loaded::default() }), ["flow:invalid ."]);
+        assert_eq!(said(&Loaded { notices, ..Loaded::default() }), ["flow:invalid .waypost/flows"]);
         let status = &loader.status()[0];
         (status.name.clone(), status.problem.as_ref().unwrap().to_string())
     };
     fs::write(project.flows(), "").unwrap();
     let (name, why) = problem();
-    assert_eq!(name, ".");
+    assert_eq!(name, ".waypost/flows");
     assert_eq!(why, ".waypost/flows is not a folder; replace it with a folder");
     fs::remove_file(project.flows()).unwrap();
     symlink("nowhere", project.flows()).unwrap();

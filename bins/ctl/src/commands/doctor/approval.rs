@@ -97,10 +97,12 @@ fn inactive(program: &Program, settings: &Settings) -> Vec<Finding> {
     loader.load();
     let finding = |it: &FileStatus| {
         let problem = exact(it.problem.as_ref()?.to_string().as_bytes());
-        let path = folder.join(&it.name);
+        // The folder itself has its path in the project.
+        let is_folder = it.name.contains('/');
+        let path = if is_folder { project.root().join(&it.name) } else { folder.join(&it.name) };
         let file = path.strip_prefix(project.root()).unwrap_or(&path);
         let file = exact(file.as_os_str().as_bytes());
-        let allow = if settings.trust_project {
+        let allow = if settings.trust_project || is_folder {
             String::new()
         } else {
             format!(", then `ctl allow {file}`")
