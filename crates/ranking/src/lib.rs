@@ -18,6 +18,9 @@
 //! 5. [`Range`] maps each signal to 0–1, [`fuse`] adds them up, [`Neighbours`] raises the
 //!    neighbours of a hit, and [`Explanation`] shows where each score comes from.
 //!
+//! Beside searches, [`SimilarIndex`] finds documents with nearly the same terms, and
+//! [`Analyzer::compare`] says in what two texts differ.
+//!
 //! # Exactness
 //!
 //! A text score is a sum of whole units (a power of two, chosen per query), so the order of
@@ -91,6 +94,7 @@ mod explanation;
 mod feedback;
 mod fuse;
 mod neighbours;
+mod similar;
 
 pub use bm25::Bm25;
 pub use cues::{Cues, asks_for_latest, names, substance};
@@ -103,6 +107,7 @@ pub use hit::{Filter, Hit};
 pub use index::{Merge, Merged, Stats, TextIndex, TextPart, TextSearch, TitleMatch, Titled};
 pub use neighbours::Neighbours;
 pub use numbers::{NumberHasher, NumberMap};
+pub use similar::{Comparison, Difference, Signature, Similar, SimilarIndex, Verdict};
 pub use slots::{Slot, Slots};
 pub use text::{Analyzer, Document, Query, QueryTerm};
 pub use vector::{Nearest, VectorIndex, VectorPart, VectorSearch, Work};

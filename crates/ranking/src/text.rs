@@ -9,6 +9,7 @@ use bm25::{DefaultTokenizer, Language, Tokenizer};
 
 use self::memo::Memos;
 use self::scan::Purpose;
+pub(crate) use self::scan::is_spaceless;
 use self::stems::Stems;
 
 /// Longer terms are cut, so that a megabyte without a space does not become a term.

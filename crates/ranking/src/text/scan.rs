@@ -91,6 +91,11 @@ impl Kind {
     }
 }
 
+/// Whether a character belongs to a script without spaces.
+pub(crate) fn is_spaceless(c: char) -> bool {
+    Kind::of(c) == Kind::Spaceless
+}
+
 fn push_grams(run: &str, purpose: Purpose, grams: &mut Vec<String>) {
     let single = run.chars().nth(1).is_none();
     let mut last: Option<char> = None;

@@ -5,6 +5,7 @@ mod extremes;
 mod fusion;
 mod languages;
 mod model;
+mod similar;
 mod snapshots;
 mod terms;
 mod text_search;
