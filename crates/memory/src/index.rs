@@ -1,6 +1,7 @@
 //! The projection in memory: the text index and the links. It is updated after every write, or
 //! built in the background while searches continue.
 
+pub(crate) mod alike;
 pub(crate) mod backlog;
 pub(crate) mod changes;
 pub(crate) mod embed;
@@ -127,6 +128,14 @@ impl Index {
         }
         drop(view);
         self.changes.note(count);
+    }
+
+    /// Notes for memories with a new vector which other one is nearest. Searches read none of it.
+    pub(crate) fn note_nearest(&self, ids: impl Iterator<Item = MemoryId>) {
+        for id in ids {
+            let near = self.view.read().nearest_to(id);
+            self.view.write_uncounted().alike.set(id, near);
+        }
     }
 
     /// Adds what only the index knows.

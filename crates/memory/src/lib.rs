@@ -54,6 +54,7 @@ mod params;
 mod query;
 mod reranker;
 mod status;
+mod suggestion;
 mod transfer;
 
 mod check;
@@ -71,6 +72,7 @@ mod index;
 mod writer;
 
 mod search;
+mod suggest;
 
 mod store;
 
@@ -99,6 +101,7 @@ pub use status::{
 };
 pub use store::Store;
 pub use store::add::Ready;
+pub use suggestion::{Suggestion, SuggestionKind, SuggestionOptions, Suggestions};
 pub use transfer::{Exported, ImportIds, ImportOptions, ImportProblem, Imported, MappedId};
 pub use verify::verify_export;
 pub use waypost_time::Timestamp;

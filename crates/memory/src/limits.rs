@@ -30,6 +30,8 @@ pub const QUERY_CHARS_MAX: usize = 8192;
 pub const SEARCH_LIMIT_MAX: usize = 1000;
 /// Maximum number of memories in a page of a list.
 pub const LIST_LIMIT_MAX: usize = 1000;
+/// Maximum number of suggestions.
+pub const SUGGESTIONS_LIMIT_MAX: usize = 1000;
 /// Maximum number of expired memories that one call of [`Store::expire`](crate::Store::expire)
 /// deletes.
 pub const EXPIRED_AT_ONCE_MAX: usize = 1000;

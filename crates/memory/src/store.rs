@@ -9,6 +9,7 @@ mod list;
 mod open;
 mod reindex;
 mod status;
+mod suggestions;
 #[cfg(test)]
 mod tests;
 mod upkeep;

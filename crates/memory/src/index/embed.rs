@@ -213,6 +213,7 @@ impl Embedding {
             progress.failed += 1;
         }
         drop(view);
+        self.index.note_nearest(vectors.iter().map(|it| it.id));
         self.index.changes.since_snapshot.fetch_add(progress.embedded, Ordering::Relaxed);
         Ok(self.embed_progress(progress))
     }
@@ -288,7 +289,7 @@ impl Model {
 }
 
 /// The text from which a memory's vector is computed.
-fn text_to_embed(body: &Body) -> Option<String> {
+pub(crate) fn text_to_embed(body: &Body) -> Option<String> {
     let text = body.text.as_ref()?;
     let title = own_title(&text.title, &text.content);
     Some(if title.is_empty() { text.content.clone() } else { format!("{title}\n{}", text.content) })

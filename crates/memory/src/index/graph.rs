@@ -116,6 +116,15 @@ impl Graph {
         !self.outgoing.is_empty() && (starts() || ends())
     }
 
+    /// Whether two memories are linked, by any kind, in either direction.
+    pub(crate) fn are_linked(&self, one: MemoryId, other: MemoryId) -> bool {
+        let is_link = |kind: LinkKind| {
+            self.outgoing.contains_key(&(one, kind, other))
+                || self.outgoing.contains_key(&(other, kind, one))
+        };
+        !self.outgoing.is_empty() && LinkKind::ALL.into_iter().any(is_link)
+    }
+
     /// The memories at the other end of links of this kind, in either direction, each once, in
     /// order of their ids.
     pub(crate) fn linked_by(&self, id: MemoryId, kind: LinkKind) -> impl Iterator<Item = MemoryId> {

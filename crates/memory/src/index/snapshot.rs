@@ -1,8 +1,8 @@
 //! The text index on disk, so that opening need not read every memory.
 //!
 //! One file `index/snapshot`: magic, version, the position in the journal, the names, and for each
-//! space its name, its slots, its text index and its facts; at the end a CRC-32C over the whole
-//! file. If the file is incomplete or damaged, the index is built from the state.
+//! space its name, its slots, its text index, its signatures and its facts; then the memories whose nearest
+//! other one is known; at the end a CRC-32C over the whole file. If the file is incomplete or damaged, the index is built from the state.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,14 +11,15 @@ use std::path::Path;
 
 use waypost_projection::Unusable;
 use waypost_projection::files::{sync_dir, write_synced};
-use waypost_ranking::{Analyzer, Cues, Period, Slots, TextIndex};
+use waypost_ranking::{Analyzer, Cues, Period, Signature, SimilarIndex, Slots, TextIndex};
 
 use crate::codec::{Malformed, Reader, Writer};
+use crate::index::alike::Near;
 use crate::index::view::{Fact, View, boxed};
 use crate::{Error, Lifespan, MemoryId, Result};
 
 const MAGIC: &[u8] = b"waypost-index\n";
-const VERSION: u32 = 2 + Cues::VERSION + Analyzer::VERSION;
+const VERSION: u32 = 2 + Cues::VERSION + Analyzer::VERSION + Signature::VERSION;
 /// The first version of this format. A snapshot of an older version than [`VERSION`] is sound, but
 /// its texts have to be analysed again.
 const VERSION_OLDEST: u32 = 2;
@@ -60,11 +61,18 @@ pub(crate) fn encode(view: &View, position: u64) -> Vec<u8> {
         out.text(name);
         out.long_bytes(&space.slots.encode());
         out.long_bytes(&space.text.encode());
+        out.long_bytes(&space.similar.encode());
         for (slot, _) in space.slots.iter() {
             if let Some(fact) = space.fact(slot) {
                 encode_fact(&mut out, fact, &names);
             }
         }
+    }
+    out.u64(view.alike.iter().len() as u64);
+    for (id, Near { id: near, cosine_min }) in view.alike.iter() {
+        out.u64(id.get());
+        out.u64(near.get());
+        out.u32(cosine_min.to_bits());
     }
     let mut bytes = out.into_bytes();
     let sum = crc32c::crc32c(&bytes);
@@ -172,15 +180,26 @@ fn decode(bytes: &[u8]) -> std::result::Result<Snapshot, Malformed> {
         let unusable = |_| Malformed("damaged index");
         let slots = Slots::decode(input.long_bytes()?).map_err(unusable)?;
         let text = TextIndex::decode(input.long_bytes()?).map_err(unusable)?;
+        let signatures = input.long_bytes()?;
+        let similar = SimilarIndex::decode(signatures, slots.bound()).map_err(unusable)?;
         let mut facts = Vec::with_capacity(slots.len());
         for (slot, id) in slots.iter() {
             let id = MemoryId::new(id).ok_or(Malformed("an id is out of range"))?;
             facts.push((slot, id, decode_fact(&mut input, &known)?));
         }
-        view.restore_space(&name, slots, text, facts);
+        view.restore_space(&name, slots, (text, similar), facts);
+    }
+    for _ in 0..input.u64()? {
+        let (id, near) = (memory_id(&mut input)?, memory_id(&mut input)?);
+        let cosine_min = f32::from_bits(input.u32()?);
+        view.alike.set(id, Some(Near { id: near, cosine_min }));
     }
     input.end()?;
     Ok(Snapshot { view, position, is_current: true })
+}
+
+fn memory_id(input: &mut Reader<'_>) -> std::result::Result<MemoryId, Malformed> {
+    MemoryId::new(input.u64()?).ok_or(Malformed("an id is out of range"))
 }
 
 fn decode_fact(

@@ -5,8 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use waypost_ranking::{Cues, Document, Period, Slot, Slots, TextIndex, VectorIndex, periods};
+use waypost_ranking::{
+    Cues, Document, Period, Signature, SimilarIndex, Slot, Slots, TextIndex, VectorIndex, periods,
+};
 
+use crate::index::alike::Alike;
 use crate::index::graph::Graph;
 use crate::index::pending::Pending;
 use crate::record::Body;
@@ -18,6 +21,7 @@ pub(crate) struct View {
     pub(crate) spaces: BTreeMap<String, Space>,
     pub(crate) names: Names,
     pub(crate) graph: Graph,
+    pub(crate) alike: Alike,
     /// Memories without a vector of the current model.
     pub(crate) pending: Pending,
     /// Memories whose text the current model rejected.
@@ -37,6 +41,7 @@ pub(crate) struct View {
 pub(crate) struct Space {
     pub(crate) slots: Slots,
     pub(crate) text: TextIndex,
+    pub(crate) similar: SimilarIndex,
     pub(crate) vectors: Option<VectorIndex>,
     pub(crate) facts: Vec<Option<Fact>>,
     /// The number of facts of each kind, and of memories with a vector.
@@ -85,6 +90,7 @@ pub(crate) struct Prepared {
     pub(crate) cues: Cues,
     pub(crate) periods: Box<[Period]>,
     pub(crate) lifespan: Lifespan,
+    pub(crate) signature: Option<Signature>,
     pub(crate) document: Document,
 }
 
@@ -108,6 +114,7 @@ impl Prepared {
             cues: Cues::of(&text.content),
             periods: periods(&text.content, Some(day_of(body.created_at))).into(),
             lifespan: text.lifespan,
+            signature: Signature::of(&document),
             document,
         })
     }
@@ -157,6 +164,7 @@ impl Space {
         Self {
             slots: Slots::default(),
             text: TextIndex::default(),
+            similar: SimilarIndex::default(),
             vectors: dimensions.and_then(|it| VectorIndex::new(it).ok()),
             facts: Vec::new(),
             kinds: BTreeMap::new(),
@@ -225,7 +233,16 @@ impl View {
         range.into_iter().flatten().map(|(id, _)| *id)
     }
 
-    /// The same for pinned memories only.
+    /// Existing memories ordered by id, the last one first, from the last before `before`.
+    pub(crate) fn ids_before(
+        &self,
+        before: Option<MemoryId>,
+    ) -> impl Iterator<Item = MemoryId> + '_ {
+        let end = before.map_or(Bound::Unbounded, Bound::Excluded);
+        self.homes.range((Bound::Unbounded, end)).rev().map(|(id, _)| *id)
+    }
+
+    /// Existing pinned memories ordered by id, from the first after `after`.
     pub(crate) fn pinned_after(
         &self,
         after: Option<MemoryId>,
@@ -273,6 +290,7 @@ impl View {
         let slot = self.set_fact(id, &prepared.space, fact);
         if let Some(space) = self.spaces.get_mut(&prepared.space) {
             space.text.insert(slot, &prepared.document);
+            space.similar.insert(slot, prepared.signature);
         }
     }
 
@@ -281,10 +299,10 @@ impl View {
         &mut self,
         name: &str,
         slots: Slots,
-        text: TextIndex,
+        (text, similar): (TextIndex, SimilarIndex),
         facts: Vec<(Slot, MemoryId, Fact)>,
     ) {
-        let mut space = Space { slots, text, ..Space::new(self.dimensions) };
+        let mut space = Space { slots, text, similar, ..Space::new(self.dimensions) };
         space.facts.resize(space.slots.bound(), None);
         let home = self.names.number(name);
         // Collected and appended at once, which is much faster than one by one.
@@ -322,6 +340,7 @@ impl View {
         }
         fact.embedded = same_text && old.is_some_and(|it| it.embedded);
         if !fact.embedded {
+            self.alike.set(id, None);
             if let Some(vectors) = &mut space.vectors {
                 vectors.remove(slot);
             }
@@ -341,6 +360,7 @@ impl View {
             leave_session(space, fact, id);
         }
         space.text.remove(slot);
+        space.similar.remove(slot);
         if let Some(vectors) = &mut space.vectors {
             vectors.remove(slot);
         }
@@ -349,6 +369,7 @@ impl View {
         if let Some(fact) = &fact {
             self.unlist_lifespan(id, fact);
         }
+        self.alike.set(id, None);
         self.pending.remove(id);
         self.refused.remove(&id);
     }

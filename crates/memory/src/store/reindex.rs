@@ -92,6 +92,7 @@ impl Store {
         }
         let mut view = self.index.view.write();
         std::mem::swap(&mut fresh.graph, &mut view.graph);
+        std::mem::swap(&mut fresh.alike, &mut view.alike);
         let indexed = fresh.len();
         *view = fresh;
         drop(view);

@@ -61,7 +61,7 @@ impl Store {
             status.embedded += space.embedded;
             let stats = space.text.stats();
             status.index.terms += stats.terms;
-            status.index.bytes += stats.bytes;
+            status.index.bytes += stats.bytes + space.similar.bytes();
             status.index.bytes += space.vectors.as_ref().map_or(0, |it| it.bytes());
         }
         let named =

@@ -20,6 +20,7 @@ mod rebuild;
 mod repair;
 mod rerank;
 mod search;
+mod suggestions;
 mod time;
 mod transfer;
 mod vectors;

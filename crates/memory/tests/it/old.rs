@@ -109,7 +109,8 @@ fn every_earlier_store_opens_as_it_was() {
         ("v0", "export.ndjson", 4, true),
         ("v1", "export.ndjson", 4, true),
         ("v2", "export.ndjson", 4, true),
-        ("v3", "v3.ndjson", 5, false),
+        ("v3", "v3.ndjson", 5, true),
+        ("v4", "v3.ndjson", 5, false),
     ] {
         let wanted = fs::read_to_string(data(export)).expect("the export");
         let dir = TempDir::new().expect("a temporary folder");

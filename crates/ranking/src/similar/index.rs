@@ -57,7 +57,7 @@ impl SimilarIndex {
     }
 
     /// The documents with an estimated similarity of at least `least` to that in a slot, the most
-    /// similar first, and whether there may be more. It considers at most 384: of each band, the 16
+    /// similar first, and whether there may be more. It considers at most 512: of each band, the 16
     /// documents with the next lower slots and the 16 with the next higher ones.
     pub fn similar(&self, slot: Slot, least: f32) -> (Vec<Similar>, bool) {
         let Some(own) = self.signature(slot) else { return (Vec::new(), false) };

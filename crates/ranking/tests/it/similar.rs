@@ -27,7 +27,7 @@ proptest! {
         let (Some(first), Some(second)) = signatures else { panic!("both have terms") };
         let estimate = first.similarity(&second);
         // Five standard errors.
-        prop_assert!((estimate - jaccard(&one, &other)).abs() < 0.42);
+        prop_assert!((estimate - jaccard(&one, &other)).abs() < 0.37);
         prop_assert_eq!(estimate, second.similarity(&first));
         prop_assert_eq!(first.similarity(&first), 1.0);
     }
@@ -74,7 +74,7 @@ fn pair(number: u16, similarity: f32) -> (BTreeSet<u16>, BTreeSet<u16>) {
 #[test]
 fn estimates_have_no_bias_and_bands_find_what_is_similar() {
     for (similarity, found_min, found_max) in
-        [(0.1, 0.0, 0.05), (0.5, 0.7, 0.9), (0.6, 0.87, 1.0), (0.8, 0.99, 1.0)]
+        [(0.1, 0.0, 0.06), (0.5, 0.8, 0.96), (0.6, 0.94, 1.0), (0.8, 0.99, 1.0)]
     {
         let (mut sum, mut exact, mut found) = (0.0, 0.0, 0);
         for number in 0..200 {

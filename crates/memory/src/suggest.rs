@@ -1,0 +1,248 @@
+//! Compares the texts of memories that the index has found to be similar, and says what may be done
+//! about them. Nothing here changes a memory or a link.
+
+mod candidates;
+
+use waypost_ranking::{Comparison, Difference, Verdict};
+
+use self::candidates::{Candidate, Extent, Scope};
+use crate::index::Index;
+use crate::index::embed::text_to_embed;
+use crate::limits::SUGGESTIONS_LIMIT_MAX;
+use crate::records::Records;
+use crate::{
+    Error, Lifespan, MemoryId, Result, Suggestion, SuggestionKind, SuggestionOptions, Suggestions,
+    Timestamp,
+};
+
+/// How many others a memory is compared with, the most similar first, if the caller names it …
+const COMPARED_WITH_ONE_MAX: usize = 16;
+/// … and if all memories are compared: of a hundred thousand copies, each is then reported beside
+/// some of those before it.
+const COMPARED_WITH_EACH_MAX: usize = 3;
+/// How many memories are looked up in one call, the newest first.
+const MEMORIES_MAX: usize = 100_000;
+/// How many memories are looked up while writes wait.
+const MEMORIES_AT_ONCE: usize = 256;
+/// How many pairs of texts are compared in one call.
+const PAIRS_MAX: usize = 1_000;
+/// How many bytes of text are read in one call.
+const BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Texts that are too long to be compared are duplicates from this similarity of their terms on.
+const LONG_SIMILARITY_MIN: f32 = 0.9;
+
+/// A memory as it is now.
+struct Read {
+    id: MemoryId,
+    created_at: Timestamp,
+    title: String,
+    text: String,
+    lifespan: Lifespan,
+}
+
+/// Compares memories, up to the limits of one call.
+struct Comparing<'a> {
+    records: &'a Records,
+    index: &'a Index,
+    pairs_left: usize,
+    bytes_left: usize,
+    found: Suggestions,
+}
+
+/// The suggestions that the options select.
+pub(crate) fn suggestions(
+    records: &Records,
+    index: &Index,
+    options: &SuggestionOptions,
+) -> Result<Suggestions> {
+    let limit = options.limit;
+    if !(1..=SUGGESTIONS_LIMIT_MAX).contains(&limit) {
+        let reason = format!("is {limit}; expected 1 to {SUGGESTIONS_LIMIT_MAX}");
+        return Err(Error::invalid("limit", reason));
+    }
+    let found =
+        Suggestions { is_truncated: !index.backlog.is_complete(), ..Suggestions::default() };
+    let mut comparing =
+        Comparing { records, index, pairs_left: PAIRS_MAX, bytes_left: BYTES_MAX, found };
+    match options.id {
+        Some(id) => comparing.one(id, options)?,
+        None => comparing.all(options)?,
+    }
+    let mut found = comparing.found;
+    found.suggestions.sort_by(|one, other| {
+        let ids = |it: &Suggestion| (it.from, it.to);
+        other.score.total_cmp(&one.score).then_with(|| ids(other).cmp(&ids(one)))
+    });
+    found.is_truncated |= found.suggestions.len() > limit;
+    found.suggestions.truncate(limit);
+    Ok(found)
+}
+
+/// Whether the index knows memories whose words are similar to those of a memory. Reads no texts.
+pub(crate) fn has_similar(index: &Index, id: MemoryId, now: Option<Timestamp>) -> bool {
+    let view = index.view.read();
+    Scope { view: &view, now }.has_similar(id)
+}
+
+impl Comparing<'_> {
+    /// Compares one memory with all others.
+    fn one(&mut self, id: MemoryId, options: &SuggestionOptions) -> Result<()> {
+        let head = self.records.live_head(id)?.ok_or(Error::NotFound(id))?;
+        let stored = self.records.stored_version(id, head.version)?;
+        let in_space = |name: &str| stored.as_ref().is_some_and(|it| it.space == name);
+        if !options.space.as_deref().is_none_or(in_space) {
+            return Err(Error::NotFound(id));
+        }
+        let found = {
+            let view = self.index.view.read();
+            let scope = Scope { view: &view, now: options.now };
+            scope.candidates(id, Extent::Around, COMPARED_WITH_ONE_MAX)
+        };
+        self.found.is_truncated |= found.is_cut;
+        self.compare(id, &found.candidates)
+    }
+
+    /// Compares all memories with older ones, the newest first.
+    fn all(&mut self, options: &SuggestionOptions) -> Result<()> {
+        let (mut before, mut looked_up) = (None, 0);
+        loop {
+            let mut similar: Vec<(MemoryId, Vec<Candidate>)> = Vec::new();
+            {
+                let view = self.index.view.read();
+                let scope = Scope { view: &view, now: options.now };
+                let ids: Vec<MemoryId> = view.ids_before(before).take(MEMORIES_AT_ONCE).collect();
+                let Some(last) = ids.last() else { return Ok(()) };
+                before = Some(*last);
+                for id in ids {
+                    if !view.is_in(id, options.space.as_deref()) {
+                        continue;
+                    }
+                    looked_up += 1;
+                    let found = scope.candidates(id, Extent::Older, COMPARED_WITH_EACH_MAX);
+                    self.found.is_truncated |= found.is_cut;
+                    if !found.candidates.is_empty() {
+                        similar.push((id, found.candidates));
+                    }
+                }
+            }
+            for (id, candidates) in similar {
+                self.compare(id, &candidates)?;
+            }
+            if self.is_spent() || looked_up >= MEMORIES_MAX {
+                self.found.is_truncated = true;
+                return Ok(());
+            }
+        }
+    }
+
+    fn is_spent(&self) -> bool {
+        self.pairs_left == 0 || self.bytes_left == 0
+    }
+
+    fn compare(&mut self, id: MemoryId, candidates: &[Candidate]) -> Result<()> {
+        if candidates.is_empty() || self.is_spent() {
+            return Ok(());
+        }
+        let Some(one) = self.read(id)? else { return Ok(()) };
+        for candidate in candidates {
+            if self.is_spent() {
+                self.found.is_truncated = true;
+                return Ok(());
+            }
+            self.pairs_left -= 1;
+            let Some(other) = self.read(candidate.id)? else { continue };
+            let is_newer = (one.created_at, one.id) > (other.created_at, other.id);
+            let (newer, older) = if is_newer { (&one, &other) } else { (&other, &one) };
+            self.found.suggestions.extend(self.judge(newer, older, *candidate));
+        }
+        Ok(())
+    }
+
+    /// A memory as it is now, which may have changed since the index was read; `None` if it was
+    /// deleted.
+    fn read(&mut self, id: MemoryId) -> Result<Option<Read>> {
+        let Some(head) = self.records.live_head(id)? else { return Ok(None) };
+        let Some(body) = self.records.body(id, head.version)? else { return Ok(None) };
+        let Some(text) = text_to_embed(&body) else { return Ok(None) };
+        self.bytes_left = self.bytes_left.saturating_sub(text.len());
+        let created_at = body.created_at;
+        let (title, lifespan) = body.text.map(|it| (it.title, it.lifespan)).unwrap_or_default();
+        Ok(Some(Read { id, created_at, title, text, lifespan }))
+    }
+
+    fn judge(&self, newer: &Read, older: &Read, candidate: Candidate) -> Option<Suggestion> {
+        let (kind, score, reason) = match self.index.analyzer.compare(&older.text, &newer.text) {
+            Some(compared) => judged(&compared, candidate.cosine)?,
+            None if candidate.similarity >= LONG_SIMILARITY_MIN => {
+                let reason =
+                    format!("about {} of their terms are the same", percent(candidate.similarity));
+                (SuggestionKind::Duplicate, candidate.similarity, reason)
+            }
+            None => return None,
+        };
+        let kind = match kind {
+            SuggestionKind::Updates if newer.created_at == older.created_at => {
+                SuggestionKind::Contradicts
+            }
+            kind => kind,
+        };
+        let holds_later = |one: &Read, other: &Read| {
+            let (from, until) = (one.lifespan.valid_from, other.lifespan.valid_until);
+            from.zip(until).is_some_and(|(from, until)| from >= until)
+        };
+        // Different values at different times are both true.
+        let are_apart = holds_later(newer, older) || holds_later(older, newer);
+        if kind != SuggestionKind::Duplicate && are_apart {
+            return None;
+        }
+        Some(Suggestion {
+            kind,
+            from: newer.id,
+            to: older.id,
+            from_title: newer.title.clone(),
+            to_title: older.title.clone(),
+            score: f64::from(score.clamp(0.0, 1.0)),
+            reason,
+        })
+    }
+}
+
+/// The kind, the score and the reason for two texts; `None` if they are not similar enough.
+fn judged(compared: &Comparison<'_>, cosine: Option<f32>) -> Option<(SuggestionKind, f32, String)> {
+    let verdict = match cosine {
+        Some(_) => compared.verdict_by_meaning(),
+        None => compared.verdict(),
+    };
+    let share = compared.similarity();
+    let score = cosine.map_or(share, |it| it.max(share));
+    let (kind, reason) = match verdict {
+        Verdict::Unlike => return None,
+        Verdict::Same if compared.is_equal() => {
+            (SuggestionKind::Duplicate, "the texts are equal".to_owned())
+        }
+        Verdict::Same => {
+            let reason = match cosine.filter(|it| *it > share) {
+                Some(cosine) => format!("they mean nearly the same (cosine {cosine:.2})"),
+                None => format!("{} of their words are the same", percent(share)),
+            };
+            (SuggestionKind::Duplicate, reason)
+        }
+        Verdict::Differ(Difference::Values(values)) => {
+            let pairs = values.iter().map(|(old, new)| format!("\"{old}\" → \"{new}\""));
+            let pairs: Vec<String> = pairs.collect();
+            (SuggestionKind::Updates, format!("differs in {}", pairs.join(", ")))
+        }
+        Verdict::Differ(Difference::Ended(word)) => {
+            (SuggestionKind::Updates, format!("the newer one says \"{word}\""))
+        }
+        Verdict::Differ(Difference::Negation(word)) => {
+            (SuggestionKind::Contradicts, format!("only one of them says \"{word}\""))
+        }
+    };
+    Some((kind, score, reason))
+}
+
+fn percent(share: f32) -> String {
+    // Rounded down: only equal texts have all words in common.
+    format!("{:.0}%", (share * 100.0).floor())
+}
