@@ -19,7 +19,7 @@ pub(crate) use flows::{
 };
 pub(crate) use memory::{
     AddArgs, BatchArgs, CompactArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, LifespanArgs,
-    LinkArgs, LinksArgs, ListArgs, ReindexArgs, SearchArgs, UpdateArgs,
+    LinkArgs, LinksArgs, ListArgs, ReindexArgs, SearchArgs, SuggestionsArgs, UpdateArgs,
 };
 pub(crate) use mesh::{MeshBroadcastArgs, MeshCallArgs, MeshCommand, MeshListenArgs, MeshPairArgs};
 pub(crate) use other::{
@@ -94,6 +94,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  ctl unlink 14 12 --type updates")]
     Unlink(LinkArgs),
     Links(LinksArgs),
+    Suggestions(SuggestionsArgs),
     Reindex(ReindexArgs),
     /// Show the state of the service and its stores
     #[command(after_help = "Example:\n  ctl status")]

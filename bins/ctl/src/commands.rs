@@ -15,6 +15,7 @@ mod model;
 mod operate;
 mod search;
 mod show;
+mod suggestions;
 mod token;
 mod transfer;
 
@@ -38,6 +39,7 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Link(args) => link::link(program, &args, output),
         Command::Unlink(args) => link::unlink(program, &args, output),
         Command::Links(args) => link::links(program, &args, output),
+        Command::Suggestions(args) => suggestions::list(program, args, output),
         Command::Reindex(args) => operate::reindex(program, &args, output),
         Command::Status => operate::status(program, output),
         Command::Compact(args) => operate::compact(program, &args, output),

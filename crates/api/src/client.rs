@@ -43,11 +43,11 @@ pub use self::bus::{EventsPage, Told};
 pub use self::error::Error;
 use self::way::{Near, NoResolver};
 use crate::{
-    ANSWERABLE_HEADER, AddRequest, BatchResult, CompactRequest, CompactResult, EVENT_STREAM,
-    FORGOTTEN_HEADER, Hit, ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult,
-    Link, LinkRequest, ListRequest, Memory, NDJSON, NewTokenRequest, PatchRequest, Problem,
-    SEARCH_MODE_HEADER, SearchMode, SearchRequest, Status, TokenCreated, TokenInfo, Version,
-    Vocabulary,
+    ANSWERABLE_HEADER, AddRequest, AddedMemory, BatchResult, CompactRequest, CompactResult,
+    EVENT_STREAM, FORGOTTEN_HEADER, Hit, ImportRequest, ImportResult, IndexProgress, IndexRequest,
+    IndexResult, Link, LinkRequest, ListRequest, Memory, NDJSON, NewTokenRequest, PatchRequest,
+    Problem, SEARCH_MODE_HEADER, SearchMode, SearchRequest, Status, Suggestions,
+    SuggestionsRequest, TokenCreated, TokenInfo, Version, Vocabulary,
 };
 
 /// The time limit for establishing a connection.
@@ -173,7 +173,7 @@ impl Client {
     }
 
     /// `POST /api/memory/add`.
-    pub fn add(&self, request: &AddRequest) -> Result<Stored<Memory>> {
+    pub fn add(&self, request: &AddRequest) -> Result<Stored<AddedMemory>> {
         self.stored(self.send_json("POST", "/api/memory/add", request)?)
     }
 
@@ -228,6 +228,11 @@ impl Client {
     /// `GET /api/memory/{id}/links`.
     pub fn links(&self, id: u64, depth: u64) -> Result<Vec<Link>> {
         self.read(self.send("GET", &format!("/api/memory/{id}/links?depth={depth}"))?)
+    }
+
+    /// `GET /api/memory/suggestions`.
+    pub fn suggestions(&self, request: &SuggestionsRequest) -> Result<Suggestions> {
+        self.read(self.send("GET", &with_query("/api/memory/suggestions", request))?)
     }
 
     /// `POST /api/memory/link`.

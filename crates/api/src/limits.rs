@@ -20,6 +20,8 @@ pub const LIMIT_MAX: u64 = 1000;
 pub const SEARCH_LIMIT_DEFAULT: u64 = 10;
 /// Memories of a page if the request does not specify a number.
 pub const LIST_LIMIT_DEFAULT: u64 = 100;
+/// Default number of suggestions.
+pub const SUGGESTIONS_LIMIT_DEFAULT: u64 = 20;
 /// Bytes of a memory's content.
 pub const CONTENT_BYTES_MAX: usize = 1 << 20;
 /// Characters of a title.

@@ -3,6 +3,7 @@
 mod bulk;
 mod link;
 mod search;
+mod suggestion;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use waypost_time::Timestamp;
 pub use self::bulk::*;
 pub use self::link::*;
 pub use self::search::*;
+pub use self::suggestion::*;
 use crate::limits::{Check, Faults, ID_MAX, LIMIT_MAX, TITLE_CHARS_MAX};
 use crate::wire;
 

@@ -8,13 +8,13 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    AddRequest, AllowRequest, BatchResult, CompactRequest, CompactResult, ContextAnswer,
-    ContextRequest, ContextScan, ContextStatus, Event, EventsRequest, FlowFileInfo, FlowFileTexts,
-    FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit, ImportRequest, ImportResult,
-    IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory,
-    NewTokenRequest, PatchRequest, PauseRequest, PublishRequest, Published, Readiness, Replay,
-    ReplayRequest, Run, RunsRequest, Scope, SearchRequest, Status, StreamRequest, TokenCreated,
-    TokenInfo, Version, WhyRequest,
+    AddRequest, AddedMemory, AllowRequest, BatchResult, CompactRequest, CompactResult,
+    ContextAnswer, ContextRequest, ContextScan, ContextStatus, Event, EventsRequest, FlowFileInfo,
+    FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit, ImportRequest,
+    ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest,
+    ListRequest, Memory, NewTokenRequest, PatchRequest, PauseRequest, PublishRequest, Published,
+    Readiness, Replay, ReplayRequest, Run, RunsRequest, Scope, SearchRequest, Status,
+    StreamRequest, Suggestions, SuggestionsRequest, TokenCreated, TokenInfo, Version, WhyRequest,
 };
 
 /// One method on one path.
@@ -149,11 +149,11 @@ pub const ROUTES: &[Route] = &[
         access: WRITE,
         body: Payload::Json(shape::<AddRequest>()),
         answers: &[
-            answer(201, "The new memory, which is on disk", Payload::Json(shape::<Memory>())),
+            answer(201, "The new memory, which is on disk", Payload::Json(shape::<AddedMemory>())),
             answer(
                 200,
                 "The existing memory: the same one was already stored",
-                Payload::Json(shape::<Memory>()),
+                Payload::Json(shape::<AddedMemory>()),
             ),
         ],
         problems: &[507],
@@ -183,6 +183,19 @@ pub const ROUTES: &[Route] = &[
             "A page; `Link: <...>; rel=\"next\"` is the next one",
             Payload::Array(shape::<Memory>()),
         )],
+        ..BASE
+    },
+    Route {
+        path: "/api/memory/suggestions",
+        operation: "listSuggestions",
+        summary: "List memories that say nearly the same, or different things about the same subject",
+        query: Some(parameters::<SuggestionsRequest>),
+        answers: &[answer(
+            200,
+            "The suggestions, the most similar pair first",
+            Payload::Json(shape::<Suggestions>()),
+        )],
+        problems: &[404],
         ..BASE
     },
     Route {

@@ -262,6 +262,24 @@ pub(crate) struct LinksArgs {
     pub(crate) depth: u64,
 }
 
+/// List memories that say nearly the same, or different things about the same subject
+///
+/// Each line shows the score, what may be done, the newer and the older memory, the reason, and the command to run.
+/// Nothing is done unless you run it. To keep both memories as they are, link them as `related_to`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ctl suggestions\n  ctl suggestions 12 --json")]
+pub(crate) struct SuggestionsArgs {
+    /// Only suggestions about this memory [default: about all]
+    #[arg(value_name = "ID", value_parser = id)]
+    pub(crate) id: Option<u64>,
+    /// Only memories in this space
+    #[arg(long)]
+    pub(crate) space: Option<String>,
+    /// Maximum number of suggestions [default: 20]
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=LIMIT_MAX))]
+    pub(crate) limit: Option<u64>,
+}
+
 /// Rebuild the search index, while searches continue
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl reindex --backfill")]

@@ -9,7 +9,7 @@ use waypost_api::{
 };
 use waypost_time::Timestamp;
 
-use super::{show, text_or_stdin};
+use super::{show, suggestions, text_or_stdin};
 use crate::cli::{
     AddArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, LifespanArgs, ListArgs, UpdateArgs,
 };
@@ -43,18 +43,20 @@ pub(super) fn add(program: &Program, args: AddArgs, output: &mut Output) -> Resu
         Stored::New(_) => "added",
         Stored::Existing(_) => "already exists:",
     };
-    let memory = stored.into_inner();
+    let added = stored.into_inner();
     if output.is_json() {
-        output.document(&memory)?;
-    } else {
-        let id = format!(" #{}", memory.id);
-        output.styled(&[
-            (Look::Plain, did),
-            (Look::Name, &id),
-            (Look::Plain, "  "),
-            (Look::Bold, &memory.title),
-        ])?;
+        output.document(&added)?;
+        return Ok(());
     }
+    let memory = &added.memory;
+    let id = format!(" #{}", memory.id);
+    output.styled(&[
+        (Look::Plain, did),
+        (Look::Name, &id),
+        (Look::Plain, "  "),
+        (Look::Bold, &memory.title),
+    ])?;
+    suggestions::note(&added, output);
     Ok(())
 }
 

@@ -340,7 +340,7 @@ fn a_backup_has_every_write_acknowledged_before_it_began() {
                     }
                     let content = format!("writer {writer} number {number}");
                     let add = waypost_api::AddRequest { content, ..Default::default() };
-                    let memory = client.add(&add).expect("an add").into_inner();
+                    let memory = client.add(&add).expect("an add").into_inner().memory;
                     let link = waypost_api::LinkRequest {
                         from: memory.id,
                         to: first,

@@ -20,6 +20,7 @@ mod refused;
 mod replaced;
 mod service;
 mod state;
+mod suggestions;
 mod together;
 mod trust;
 #[path = "../../../../tests/unshare.rs"]

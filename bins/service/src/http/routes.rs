@@ -9,6 +9,7 @@ mod memory;
 mod operation;
 mod search;
 pub(crate) mod stream;
+mod suggestions;
 mod token;
 mod transfer;
 
@@ -68,6 +69,7 @@ fn answers(route: &Route) -> Option<MethodRouter<Arc<App>>> {
         "addMemory" => on(by, memory::add),
         "addMemories" => on(by, batch::batch),
         "listMemories" => on(by, memory::list),
+        "listSuggestions" => on(by, suggestions::list),
         "memoryStatus" => on(by, operation::status),
         "reindexMemories" => on(by, index::index),
         "compactMemories" => on(by, index::compact),

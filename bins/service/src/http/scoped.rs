@@ -12,7 +12,7 @@ use waypost_auth::Scope;
 use waypost_events::{Bus, Event, Page, Pattern, Published, Query, Tail};
 use waypost_memory::{
     Draft, Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, SearchOptions,
-    SearchResult, Status, Store, Version,
+    SearchResult, Status, Store, SuggestionOptions, Suggestions, Version,
 };
 use waypost_time::Timestamp;
 
@@ -236,6 +236,27 @@ impl Scoped {
             walked.extend(next);
         }
         Ok(walked)
+    }
+
+    /// Suggestions about memories that the caller may see; both memories of each are of one space.
+    pub(crate) fn suggestions(
+        &self,
+        mut options: SuggestionOptions,
+    ) -> Result<Suggestions, Failure> {
+        if let Some(id) = options.id {
+            self.visible(id)?;
+        }
+        options.now = Some(now());
+        if let Some(own) = self.space() {
+            options.space = Some(own.to_owned());
+        }
+        Ok(self.store.suggestions(&options)?)
+    }
+
+    /// Whether there may be suggestions about a memory that the caller has added. A caller that may
+    /// not read memories learns of no others.
+    pub(crate) fn has_similar(&self, id: MemoryId) -> bool {
+        self.caller.may(Scope::MemoryRead) && self.store.has_similar(id, Some(now()))
     }
 
     pub(crate) fn status(&self) -> Result<Status, Failure> {

@@ -25,6 +25,7 @@ const _: () = {
     assert!(wire::QUERY_CHARS_MAX == store::QUERY_CHARS_MAX);
     assert!(wire::LIMIT_MAX == store::SEARCH_LIMIT_MAX as u64);
     assert!(wire::LIMIT_MAX == store::LIST_LIMIT_MAX as u64);
+    assert!(wire::LIMIT_MAX == store::SUGGESTIONS_LIMIT_MAX as u64);
     assert!(wire::DEPTH_MAX == store::LINK_DEPTH_MAX as u64);
     assert!(wire::CONTENT_BYTES_MAX == store::CONTENT_BYTES_MAX);
     assert!(wire::TITLE_CHARS_MAX == store::TITLE_CHARS_MAX);
@@ -278,6 +279,26 @@ pub(crate) fn link(it: memory::Link) -> api::Link {
         },
         created_at: it.created_at,
         depth: None,
+    }
+}
+
+pub(crate) fn suggestions(it: memory::Suggestions) -> api::Suggestions {
+    let suggestion = |it: memory::Suggestion| api::Suggestion {
+        kind: match it.kind {
+            memory::SuggestionKind::Duplicate => api::SuggestionKind::Duplicate,
+            memory::SuggestionKind::Updates => api::SuggestionKind::Updates,
+            memory::SuggestionKind::Contradicts => api::SuggestionKind::Contradicts,
+        },
+        from: it.from.get(),
+        to: it.to.get(),
+        from_title: it.from_title,
+        to_title: it.to_title,
+        score: it.score,
+        reason: it.reason,
+    };
+    api::Suggestions {
+        suggestions: it.suggestions.into_iter().map(suggestion).collect(),
+        truncated: it.is_truncated,
     }
 }
 

@@ -17,6 +17,7 @@ const ROUTES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/api/memory/1/history", "", "memory:read"),
     ("GET", "/api/memory/1/links", "", "memory:read"),
     ("GET", "/api/memory", "", "memory:read"),
+    ("GET", "/api/memory/suggestions", "", "memory:read"),
     ("GET", "/api/memory/status", "", "memory:read"),
     ("POST", "/api/memory/index", "{}", "memory:write"),
     ("POST", "/api/memory/link", r#"{"from":1,"to":2,"type":"updates"}"#, "memory:write"),

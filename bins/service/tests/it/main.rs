@@ -42,6 +42,7 @@ mod sessions;
 mod space;
 mod status;
 mod stop;
+mod suggestions;
 mod time;
 #[path = "../../../../crates/embedding/tests/it/tiny.rs"]
 #[expect(dead_code, clippy::unwrap_used, reason = "embedding's own tests use more of it")]

@@ -2,7 +2,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use utoipa::PartialSchema;
 use waypost_api::{
-    ContextSource, ContextTask, ImportIds, LinkKind, RunState, Scope, SearchMode, Vocabulary,
+    ContextSource, ContextTask, ImportIds, LinkKind, RunState, Scope, SearchMode, SuggestionKind,
+    Vocabulary,
 };
 
 /// serde and the OpenAPI document have the names of a vocabulary, and no others.
@@ -28,4 +29,5 @@ fn a_vocabulary_has_the_names_of_the_wire() {
     check::<RunState>();
     check::<Scope>();
     check::<SearchMode>();
+    check::<SuggestionKind>();
 }

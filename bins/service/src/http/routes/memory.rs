@@ -16,6 +16,7 @@ use crate::http::guard::Caller;
 use crate::http::pool::Promise;
 use crate::http::reply::json;
 use crate::http::request::{parse, whole};
+use crate::http::routes::suggestions;
 use crate::http::wire;
 
 /// Bodies up to this size are parsed and analysed on the connection's thread, which takes about
@@ -47,12 +48,16 @@ pub(super) async fn add(
         let store = Arc::clone(scoped.adding());
         app.writes.run(move || Ok::<_, Failure>(store.add(draft()?, now()))).await??
     };
-    let (status, memory) = match added? {
-        Added::New(memory) => (StatusCode::CREATED, memory),
-        Added::Existing(memory) => (StatusCode::OK, scoped.added(memory)),
-    };
+    let added = added?;
     app.model.embed_soon();
-    Ok(json(status, &wire::memory(memory)))
+    let (status, memory, suggestions) = match added {
+        Added::New(memory) => {
+            let suggestions = suggestions::of_new(&app, &scoped, memory.id).await;
+            (StatusCode::CREATED, memory, suggestions)
+        }
+        Added::Existing(memory) => (StatusCode::OK, scoped.added(memory), Vec::new()),
+    };
+    Ok(json(status, &api::AddedMemory { memory: wire::memory(memory), suggestions }))
 }
 
 pub(super) async fn get(

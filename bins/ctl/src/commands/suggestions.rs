@@ -1,0 +1,65 @@
+//! `suggestions`, and the note about them after an add.
+
+use waypost_api::{AddedMemory, Suggestion, SuggestionKind, SuggestionsRequest, Vocabulary};
+
+use crate::cli::SuggestionsArgs;
+use crate::failure::Result;
+use crate::output::{Look, Output};
+use crate::program::Program;
+
+/// Titles are cut to this many characters.
+const TITLE_CHARS_MAX: usize = 40;
+
+pub(super) fn list(program: &Program, args: SuggestionsArgs, output: &mut Output) -> Result<()> {
+    let SuggestionsArgs { id, space, limit } = args;
+    let found = program.client()?.suggestions(&SuggestionsRequest { id, space, limit })?;
+    if output.is_json() {
+        output.document(&found)?;
+        return Ok(());
+    }
+    if found.suggestions.is_empty() {
+        output.note("no suggestions");
+    }
+    for it in &found.suggestions {
+        let end = |id: u64, title: &str| format!("#{id} \"{}\"  ", cut(title));
+        output.styled(&[
+            (Look::Good, &format!("{:.3}  ", it.score)),
+            (Look::Plain, &format!("{:<11}  ", it.kind.as_str())),
+            (Look::Name, &end(it.from, &it.from_title)),
+            (Look::Name, &end(it.to, &it.to_title)),
+            (Look::Plain, &it.reason),
+            (Look::Dim, &format!("  `{}`", remedy(it))),
+        ])?;
+    }
+    if found.truncated {
+        output.note("there may be more suggestions: raise `--limit`, or name a memory");
+    }
+    Ok(())
+}
+
+/// Notes after an add what may be done about the memory.
+pub(super) fn note(added: &AddedMemory, output: &mut Output) {
+    for it in &added.suggestions {
+        let other = if it.from == added.memory.id { it.to } else { it.from };
+        let reason = &it.reason;
+        output.note(&format!("similar to #{other}: {reason}; to act on it: `{}`", remedy(it)));
+    }
+}
+
+/// The command that does what is suggested.
+fn remedy(it: &Suggestion) -> String {
+    let (from, to, kind) = (it.from, it.to, it.kind.as_str());
+    match it.kind {
+        SuggestionKind::Duplicate => format!("ctl delete {from}"),
+        SuggestionKind::Updates | SuggestionKind::Contradicts => {
+            format!("ctl link {from} {to} --type {kind}")
+        }
+    }
+}
+
+fn cut(title: &str) -> String {
+    match title.char_indices().nth(TITLE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", title.get(..end).unwrap_or_default()),
+        None => title.to_owned(),
+    }
+}
