@@ -3,12 +3,12 @@
 
 mod candidates;
 
-use waypost_ranking::{Comparison, Difference, Verdict};
+use waypost_ranking::{Comparison, Difference, Verdict, periods};
 
 use self::candidates::{Candidate, Extent, Scope};
-use crate::index::Index;
-use crate::index::embed::text_to_embed;
+use crate::index::{Index, own_title};
 use crate::limits::SUGGESTIONS_LIMIT_MAX;
+use crate::record::BodyText;
 use crate::records::Records;
 use crate::{
     Error, Lifespan, MemoryId, Result, Suggestion, SuggestionKind, SuggestionOptions, Suggestions,
@@ -30,14 +30,42 @@ const PAIRS_MAX: usize = 1_000;
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Texts that are too long to be compared are duplicates from this similarity of their terms on.
 const LONG_SIMILARITY_MIN: f32 = 0.9;
+/// Memories with different titles need this share of common words in their contents to be about the
+/// same subject.
+const UNTITLED_SIMILARITY_MIN: f32 = 0.75;
 
 /// A memory as it is now.
 struct Read {
     id: MemoryId,
     created_at: Timestamp,
     title: String,
-    text: String,
+    content: String,
     lifespan: Lifespan,
+}
+
+/// What the titles of two memories say about their subjects.
+#[derive(Debug, Clone, Copy)]
+enum Labels {
+    /// The titles are the same, or the beginnings of the contents: they belong to the texts.
+    Same,
+    /// They differ: only the contents are compared.
+    Other,
+    /// One names a date that the other does not: the memories say what held then.
+    Dated,
+}
+
+impl Labels {
+    fn of(newer: &Read, older: &Read) -> Self {
+        let title = |it: &Read| own_title(&it.title, &it.content).to_owned();
+        let (newer, older) = (title(newer), title(older));
+        if newer == older {
+            Self::Same
+        } else if periods(&newer, Some(0)) == periods(&older, Some(0)) {
+            Self::Other
+        } else {
+            Self::Dated
+        }
+    }
 }
 
 /// Compares memories, up to the limits of one call.
@@ -163,22 +191,32 @@ impl Comparing<'_> {
     fn read(&mut self, id: MemoryId) -> Result<Option<Read>> {
         let Some(head) = self.records.live_head(id)? else { return Ok(None) };
         let Some(body) = self.records.body(id, head.version)? else { return Ok(None) };
-        let Some(text) = text_to_embed(&body) else { return Ok(None) };
-        self.bytes_left = self.bytes_left.saturating_sub(text.len());
         let created_at = body.created_at;
-        let (title, lifespan) = body.text.map(|it| (it.title, it.lifespan)).unwrap_or_default();
-        Ok(Some(Read { id, created_at, title, text, lifespan }))
+        let Some(BodyText { title, content, lifespan, .. }) = body.text else { return Ok(None) };
+        self.bytes_left = self.bytes_left.saturating_sub(content.len());
+        Ok(Some(Read { id, created_at, title, content, lifespan }))
     }
 
     fn judge(&self, newer: &Read, older: &Read, candidate: Candidate) -> Option<Suggestion> {
-        let (kind, score, reason) = match self.index.analyzer.compare(&older.text, &newer.text) {
+        let labels = Labels::of(newer, older);
+        let text = |it: &Read| match labels {
+            Labels::Same => format!("{}\n{}", own_title(&it.title, &it.content), it.content),
+            Labels::Other | Labels::Dated => it.content.clone(),
+        };
+        let (old, new) = (text(older), text(newer));
+        let (kind, score, reason) = match self.index.analyzer.compare(&old, &new) {
             Some(compared) => judged(&compared, candidate.cosine)?,
             None if candidate.similarity >= LONG_SIMILARITY_MIN => {
-                let reason =
-                    format!("about {} of their terms are the same", percent(candidate.similarity));
+                let share = percent(candidate.similarity);
+                let reason = format!("about {share} of their terms are the same");
                 (SuggestionKind::Duplicate, candidate.similarity, reason)
             }
             None => return None,
+        };
+        let is_same_subject = match labels {
+            Labels::Same => true,
+            Labels::Other => score >= UNTITLED_SIMILARITY_MIN,
+            Labels::Dated => false,
         };
         let kind = match kind {
             SuggestionKind::Updates if newer.created_at == older.created_at => {
@@ -192,7 +230,7 @@ impl Comparing<'_> {
         };
         // Different values at different times are both true.
         let are_apart = holds_later(newer, older) || holds_later(older, newer);
-        if kind != SuggestionKind::Duplicate && are_apart {
+        if kind != SuggestionKind::Duplicate && (are_apart || !is_same_subject) {
             return None;
         }
         Some(Suggestion {

@@ -289,7 +289,7 @@ impl Model {
 }
 
 /// The text from which a memory's vector is computed.
-pub(crate) fn text_to_embed(body: &Body) -> Option<String> {
+fn text_to_embed(body: &Body) -> Option<String> {
     let text = body.text.as_ref()?;
     let title = own_title(&text.title, &text.content);
     Some(if title.is_empty() { text.content.clone() } else { format!("{title}\n{}", text.content) })

@@ -299,6 +299,29 @@ fn other_scripts_are_compared_too() {
 }
 
 #[test]
+fn titles_say_whether_texts_are_about_the_same_subject() {
+    let found = |titles: [&str; 2], contents: [&str; 2]| {
+        let mut world = World::new();
+        for (title, content) in titles.into_iter().zip(contents) {
+            world.add_draft(Draft::new(content).with_title(title));
+        }
+        pairs(&world, &all())
+    };
+    let ports = ["The service listens on port 4000", "The service listens on port 4747"];
+    let update = [(Updates, 2, 1)];
+    assert_eq!(found(["Port", "Port"], ports), update);
+    assert_eq!(found(["Port of the service", "The service has moved"], ports), update);
+    // The title names the subject of a short text.
+    let short = ["It is 4000", "It is 4747"];
+    assert_eq!(found(["Port of the service", "Port of the service"], short), update);
+    assert_eq!(found(["Port of the service", "Price of the service"], short), []);
+    // What was said on two days is no update, but may be the same.
+    let days = ["Caroline 8 May 2023", "Caroline 9 May 2023"];
+    assert_eq!(found(days, ports), []);
+    assert_eq!(found(days, [ports[0], ports[0]]), [(Duplicate, 2, 1)]);
+}
+
+#[test]
 fn a_limit_out_of_range_is_invalid() {
     let world = World::new();
     for limit in [0, SUGGESTIONS_LIMIT_MAX + 1] {

@@ -15,9 +15,10 @@ const VALUES_MAX: usize = 3;
 const SAME_MIN: f32 = 0.85;
 /// Texts with this share of common words may say different things about the same subject.
 const SUBJECT_MIN: f32 = 0.5;
-/// How many common words, other than function words, make up the same subject, if a value differs …
+/// How many common words, other than function words, make up the same subject.
 const SUBJECT_WORDS_MIN: usize = 2;
-/// … and if a plain word does, which may be part of the subject.
+/// The same two for texts that differ in a plain word, which may be part of the subject.
+const SUBJECT_OF_PLAIN_MIN: f32 = 0.75;
 const SUBJECT_WORDS_OF_PLAIN_MIN: usize = 3;
 /// Quoted values are cut to this many characters.
 const QUOTE_CHARS_MAX: usize = 40;
@@ -129,9 +130,10 @@ impl Comparison<'_> {
             }
         }
         let subject_words = self.subject_words(sites);
-        let is_subject = |words_min| self.similarity >= SUBJECT_MIN && subject_words >= words_min;
+        let is_subject =
+            |least: f32, words_min| self.similarity >= least && subject_words >= words_min;
         if let Some(negated) = negated.filter(|_| values.is_empty()) {
-            let is_about_same = is_subject(SUBJECT_WORDS_MIN);
+            let is_about_same = is_subject(SUBJECT_MIN, SUBJECT_WORDS_MIN);
             return if is_about_same { Verdict::Differ(negated.clone()) } else { Verdict::Unlike };
         }
         if values.is_empty() || values.len() > VALUES_MAX {
@@ -140,13 +142,13 @@ impl Comparison<'_> {
         if plain > 0 {
             // A name in place of another is the subject at the start of a text, a value later.
             let is_value = values.len() == 1
-                && is_subject(SUBJECT_WORDS_OF_PLAIN_MIN)
+                && is_subject(SUBJECT_OF_PLAIN_MIN, SUBJECT_WORDS_OF_PLAIN_MIN)
                 && self.begins_with_subject(sites, &changes);
             return if is_value { Verdict::Differ(Difference::Values(values)) } else { by_share };
         }
         // Texts of another date with other values are a series.
         let is_series = dates > 0 && dates < values.len();
-        if is_series || !is_subject(SUBJECT_WORDS_MIN) {
+        if is_series || !is_subject(SUBJECT_MIN, SUBJECT_WORDS_MIN) {
             return Verdict::Unlike;
         }
         Verdict::Differ(Difference::Values(values))

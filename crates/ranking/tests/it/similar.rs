@@ -213,6 +213,7 @@ fn texts_about_something_else_are_unlike() {
     for (old, new) in [
         ("Anna likes tea", "Bob likes tea"),
         ("Invoice 4711", "Invoice 4712"),
+        ("Does Max enjoy swimming?", "Max loves to fetch! Does he also enjoy long walks?"),
         ("On 2026-11-21 the tests took 5 minutes", "On 2026-11-22 the tests took 7 minutes"),
         ("The cat sleeps on the keyboard", "The service listens on port 4747"),
     ] {
