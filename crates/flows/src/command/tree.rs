@@ -23,6 +23,10 @@ pub(crate) const TOO_NESTED: &str =
 /// number, to a tenth of a second for this one.
 pub(crate) const OPENING_MAX: usize = 500;
 
+/// The deepest tree. Each `&&` of a list adds a level, and the parent of a node is found from the
+/// root.
+const TREE_DEPTH_MAX: u32 = 1000;
+
 /// The tree of a text; nothing if its nesting makes the parser try too many readings of it.
 pub(crate) fn parsed(text: &str) -> Option<Tree> {
     if ["(", "[", "<<"].iter().any(|it| text.matches(it).count() > OPENING_MAX) {
@@ -38,7 +42,25 @@ pub(crate) fn parsed(text: &str) -> Option<Tree> {
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
     let mut rest = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
-    parser.parse_with_options(&mut rest, None, Some(options))
+    let tree = parser.parse_with_options(&mut rest, None, Some(options))?;
+    is_shallow(&tree).then_some(tree)
+}
+
+fn is_shallow(tree: &Tree) -> bool {
+    let mut cursor = tree.walk();
+    loop {
+        if cursor.depth() > TREE_DEPTH_MAX {
+            return false;
+        }
+        if cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return true;
+            }
+        }
+    }
 }
 
 /// The tree of a text, if all of it is understood.

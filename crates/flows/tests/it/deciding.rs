@@ -285,6 +285,13 @@ fn long_commands_are_checked_quickly_or_rejected() {
         ("a=b;".repeat(10_000), true),
         (format!("{}a", "eval ".repeat(10_000)), false),
         (format!("let {}", "a=b+".repeat(10_000)), true),
+        (format!("T={}", "+".repeat(60_000)), true),
+        (format!("env A={} true", "-".repeat(60_000)), true),
+        (format!("A={}", "a[".repeat(400)), true),
+        (format!("{}b", "a=1&&".repeat(12_000)), false),
+        (format!("{}b", "a=1||".repeat(12_000)), false),
+        (format!("{}b", "a=1 &&\n".repeat(7_000)), false),
+        (format!("{}b", "a=1 && ".repeat(400)), true),
     ] {
         let problem = problem_of(&command(&text));
         assert_eq!(
@@ -293,5 +300,15 @@ fn long_commands_are_checked_quickly_or_rejected() {
             "{text:.40}: {:.200}",
             problem.unwrap_or_default()
         );
+    }
+    for value in ["+", "-", "+=", "=", "a[]=", "++ ", "PATH "] {
+        let action = serde_json::json!({
+            "type": "command",
+            "command": "true",
+            "env": { "A": value.repeat(60_000 / value.len()) },
+        });
+        let problem = problem_of(&action).unwrap_or_default();
+        let is_fine = problem.is_empty() || problem.contains("nested too deeply");
+        assert!(is_fine, "{value}: {problem:.200}");
     }
 }

@@ -1,5 +1,7 @@
 //! Arithmetic can set variables, too.
 
+use std::collections::BTreeSet;
+
 use super::words::Shown;
 use super::{ANY, CHOICE, Check};
 use crate::EVENT_PREFIX;
@@ -75,32 +77,45 @@ fn assignments(text: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The variables that a value sets when it is evaluated as arithmetic.
+/// The variables that a value sets when it is evaluated as arithmetic. Reads the text once.
 pub(super) fn targets(text: &str) -> Vec<String> {
-    let name_before = |end: usize| {
-        let before = text[..end].trim_end_matches(|it: char| "+-*/%&|^<> ".contains(it));
-        let before = if before.ends_with(']') {
-            before.rfind('[').map_or(before, |at| &before[..at])
-        } else {
-            before
+    let mut found = Vec::new();
+    let mut assigned = assignments(text).peekable();
+    let steps = text.match_indices("++").chain(text.match_indices("--"));
+    let steps: BTreeSet<usize> = steps.map(|(at, _)| at).collect();
+    // The name before this place, with only operators and a subscript in between, and the name
+    // directly before the last bracket.
+    let (mut name, mut indexed) = (0..0, 0..0);
+    for (at, it) in text.char_indices() {
+        let is_assigned = assigned.next_if_eq(&at).is_some();
+        let is_step = steps.contains(&at);
+        if (is_assigned || is_step) && !name.is_empty() {
+            found.push(&text[name.clone()]);
+        }
+        if is_step {
+            let after = text[at + 2..].trim_start();
+            found.push(after.split(|it| !is_part(it)).next().unwrap_or_default());
+        }
+        name = match it {
+            it if is_part(it) && name.end == at => name.start..at + 1,
+            it if is_part(it) => at..at + 1,
+            '[' => {
+                indexed = if name.end == at { name } else { 0..0 };
+                0..0
+            }
+            ']' => indexed.clone(),
+            it if "+-*/%&|^<> ".contains(it) => name,
+            _ => 0..0,
         };
-        before.rsplit(|it| !is_part(it)).next().unwrap_or_default()
-    };
-    let mut found: Vec<&str> = assignments(text).map(name_before).collect();
-    for (at, _) in text.match_indices("++").chain(text.match_indices("--")) {
-        let after = text[at + 2..].trim_start();
-        found.push(after.split(|it| !is_part(it)).next().unwrap_or_default());
-        found.push(name_before(at));
     }
     found.into_iter().filter(|it| !it.is_empty()).map(str::to_owned).collect()
 }
 
 /// Whether a value runs a command when it is evaluated as arithmetic: `a[$(command)]`.
 pub(super) fn evaluated(text: &str) -> bool {
-    text.match_indices('[').any(|(at, _)| {
-        text[..at].ends_with(is_part)
-            && (text[at..].contains("$(") || text[at..].contains('`') || text[at..].contains("${ "))
-    })
+    let commands = ["$(", "`", "${ "].iter().filter_map(|it| text.rfind(it));
+    let Some(last) = commands.max() else { return false };
+    text[..last].match_indices('[').any(|(at, _)| text[..at].ends_with(is_part))
 }
 
 /// Rejects a text that sets a variable when it is evaluated as arithmetic, if that could change which
@@ -118,7 +133,7 @@ pub(super) fn calculated(text: &str, is_arithmetic: bool) -> Result<(), String> 
         }
     }
     let resolving = if is_arithmetic {
-        names(text).find(|it| is_resolving(it) && sets(text)).map(str::to_owned)
+        names(text).find(|it| is_resolving(it)).filter(|_| sets(text)).map(str::to_owned)
     } else {
         targets(text).into_iter().find(|it| is_resolving(it))
     };
@@ -128,5 +143,35 @@ pub(super) fn calculated(text: &str, is_arithmetic: bool) -> Result<(), String> 
             Shown::new(text).quoted()
         )),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::targets;
+
+    #[test]
+    fn arithmetic_sets_the_names_before_and_after_its_operators() {
+        for (text, wanted) in [
+            ("a=1", &["a"][..]),
+            ("a == 1", &[]),
+            ("a <<= 1", &["a"]),
+            ("a <= 1", &[]),
+            ("a++ + --b", &["a", "b", "b"]),
+            ("a[1] = 2", &["a"]),
+            ("a[b[1]] += 2", &["b"]),
+            ("x = y = 1, z++", &["x", "y", "z"]),
+            ("PATH += .", &["PATH"]),
+            ("+++=", &[]),
+            ("ä=1", &[]),
+        ] {
+            let mut found = targets(text);
+            found.sort_unstable();
+            let mut wanted: Vec<String> = wanted.iter().map(|it| (*it).to_owned()).collect();
+            wanted.sort_unstable();
+            found.dedup();
+            wanted.dedup();
+            assert_eq!(found, wanted, "{text}");
+        }
     }
 }
