@@ -10,6 +10,7 @@ pub(crate) mod pieces;
 pub(crate) mod programs;
 mod quotes;
 pub(crate) mod rules;
+pub(crate) mod subset;
 pub(crate) mod tree;
 pub(crate) mod word;
 
@@ -32,6 +33,8 @@ use crate::{DataTypes, Unready};
 pub const COMMAND_BYTES_MAX: usize = 16 << 10;
 /// The longest command, and the longest list of `exec`, in bytes.
 pub const SCRIPT_BYTES_MAX: usize = 64 << 10;
+/// Represents a value while a text is checked.
+const VALUE_MARK: char = '\u{f8ff}';
 /// The prefix of the variables for values; a number follows.
 pub(crate) const VALUE_PREFIX: &str = "WAYPOST_VALUE_";
 
@@ -220,10 +223,7 @@ impl<'a> Reading<'a> {
         if let Some(at) = source.find(VALUE_PREFIX) {
             return Err((at, format!("names that start with {VALUE_PREFIX} are reserved")));
         }
-        let is_odd = |it: char| it.is_control() && !matches!(it, '\n' | '\t');
-        if let Some((at, it)) = source.char_indices().find(|(_, it)| is_odd(*it)) {
-            return Err((at, format!("a command with {{{{data.key}}}} cannot contain {it:?}")));
-        }
+        check_forms(source, placeholders)?;
         let mut marked = source.to_owned();
         for (number, it) in placeholders.iter().enumerate() {
             // At least ten bytes: {{data.x}}.
@@ -366,6 +366,18 @@ impl<'a> Reading<'a> {
             }
         }
     }
+}
+
+/// Checks that all shells read the text in the same way, whatever the values are.
+fn check_forms(source: &str, placeholders: &[Placeholder]) -> Result<(), Refused> {
+    let mut text = source.to_owned();
+    for it in placeholders {
+        // Of the same length, and allowed in arithmetic, where the types of values are checked.
+        let mut mark = VALUE_MARK.to_string();
+        mark.extend(std::iter::repeat_n('0', it.span.len().saturating_sub(mark.len())));
+        text.replace_range(it.span.clone(), &mark);
+    }
+    subset::check(&text).map_err(|(at, what)| (at, format!("the text here {what}")))
 }
 
 /// A default replaces the value, so it must be of the same type.

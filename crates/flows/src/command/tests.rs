@@ -41,12 +41,13 @@ fn what_is_refused_is_refused_at_its_place() {
     for (text, line, column, said) in [
         ("", 1, 1, "empty"),
         ("echo \0", 1, 6, "NUL"),
-        ("echo 'open {{data.t}}", 1, 5, "invalid shell syntax"),
+        ("echo 'open {{data.t}}", 1, 6, "not closed"),
+        ("if {{data.t}}", 1, 1, "invalid shell syntax"),
         ("{{data.t}} --help", 1, 1, "choose the program"),
         ("{{data.s}} --help", 1, 1, "choose the program"),
         ("true && {{data.n}}", 1, 9, "choose the program"),
         ("A=1 {{data.m}}", 1, 5, "choose the program"),
-        ("echo\r{{data.t}}", 1, 5, "cannot contain"),
+        ("echo\r{{data.t}}", 1, 5, "control character"),
         ("echo \"${WAYPOST_VALUE_0}\" {{data.t}}", 1, 9, "reserved"),
         ("echo a\nsh -c {{data.t}}", 2, 7, "the name of a script file"),
         (
@@ -59,14 +60,14 @@ fn what_is_refused_is_refused_at_its_place() {
         ("{{data.s}}=1", 1, 1, "name of a variable"),
         ("export {{data.s}}", 1, 8, "name of a variable"),
         ("echo $(( {{data.s}} ))", 1, 10, "arithmetic"),
-        ("echo ${{{data.s}}}", 1, 8, "name of a variable"),
+        ("echo ${{{data.s}}}", 1, 6, "an expansion other"),
         ("eval {{data.s}}", 1, 6, "choose the program"),
         (". {{data.s}}", 1, 3, "choose the program"),
         ("xargs {{data.s}}", 1, 7, "choose the program"),
         ("flock f {{data.s}}", 1, 9, "choose the program"),
         ("sh {{data.s}}", 1, 4, "choose the program"),
         ("find . -exec {{data.s}} ';'", 1, 14, "choose the program"),
-        ("[[ {{data.s}} -eq 1 ]]", 1, 4, "arithmetic"),
+        ("[[ {{data.s}} -eq 1 ]]", 1, 1, "keyword"),
     ] {
         let error = match Command::new(text, &types()) {
             Ok(command) => panic!("{text} became {}", command.script()),

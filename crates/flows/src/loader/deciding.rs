@@ -26,6 +26,7 @@ use self::scope::{Scope, Setters};
 use self::words::Shown;
 use super::split::with_folder;
 use crate::command::programs::base;
+use crate::command::subset;
 use crate::command::tree::{TOO_NESTED, misread_comment, parsed};
 
 /// Represents a value that is not from a list.
@@ -149,6 +150,9 @@ impl<'a> Check<'a> {
     /// Checks a text that a shell reads.
     fn code(&mut self, text: &str) -> Result<(), String> {
         self.spend(text.len())?;
+        subset::check(text).map_err(|(at, what)| {
+            format!("{} {what}", Shown::new(text.get(at..).unwrap_or_default()).quoted())
+        })?;
         let text = with_numbers(&with_folder(text));
         let tree = parsed(&text).ok_or_else(|| format!("the command {TOO_NESTED}"))?;
         let root = tree.root_node();

@@ -281,6 +281,22 @@ pub(super) fn check_action(
     let types = &flow.trigger.data;
     Found::of(flow, action, inherited).map_err(|it| it.to_string())?;
     let given = given(flow, action, inherited);
+    let written = match &action.kind {
+        Kind::Command(it) => vec![it.as_str()],
+        Kind::Exec(it) => {
+            once(it.program.as_str()).chain(it.arguments.iter().map(Template::as_str)).collect()
+        }
+        _ => Vec::new(),
+    };
+    let values = given.env.values().map(String::as_str);
+    let is_mark = |it: char| (CHOICE..=ANY as u32).contains(&(it as u32));
+    if let Some(it) =
+        written.into_iter().chain(values).find_map(|it| it.chars().find(|it| is_mark(*it)))
+    {
+        return Err(format!(
+            "{it:?} is a character for private use, which stands for a value of the event here; use another one"
+        ));
+    }
     let mut choices = Vec::new();
     match &action.kind {
         Kind::Command(it) => {

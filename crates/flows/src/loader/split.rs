@@ -25,7 +25,7 @@ pub(super) struct Split {
 
 /// The text with one way to write the current folder.
 pub(super) fn with_folder(text: &str) -> String {
-    text.replace("$(pwd)", "$PWD").replace("`pwd`", "$PWD")
+    text.replace("$(pwd)", "$PWD")
 }
 
 impl Split {
