@@ -84,16 +84,15 @@ pub(super) fn multiply<S: Simd, W: Weight>(
     first: &Line<f32>,
     out: &mut Out<'_>,
 ) {
-    let (rows_max, halves) = S::TILE;
     // Tiles of nearly equal numbers of rows.
-    let tiles = left.count.div_ceil(rows_max);
+    let tiles = left.count.div_ceil(S::TILE.0);
     let mut from = 0;
     for tile in 0..tiles {
         let count = (left.count - from).div_ceil(tiles - tile);
         let left = Rows { numbers: &left.numbers[from * left.stride..], count, ..left };
         let numbers = &mut out.numbers[from * out.stride..];
         let mut out = Out { numbers, stride: out.stride };
-        if halves == 2 {
+        if const { S::TILE.1 == 2 } {
             tile_of::<S, W, 2>(simd, left, panel, first, &mut out, 0);
         } else {
             tile_of::<S, W, 1>(simd, left, panel, first, &mut out, 0);
@@ -103,7 +102,8 @@ pub(super) fn multiply<S: Simd, W: Weight>(
     }
 }
 
-/// One tile, in code specialised for its number of rows.
+/// One tile, in code specialised for its number of rows. The conditions are `const`, so that tiles
+/// that are too large for the registers are never compiled.
 #[inline(always)]
 fn tile_of<S: Simd, W: Weight, const HALVES: usize>(
     simd: S,
@@ -116,7 +116,7 @@ fn tile_of<S: Simd, W: Weight, const HALVES: usize>(
     macro_rules! by_rows {
         ($($rows:literal)*) => {
             match left.count {
-                $($rows if $rows <= S::TILE.0 => {
+                $($rows if const { $rows <= S::TILE.0 } => {
                     tile::<S, W, $rows, HALVES>(simd, left, panel, first, out, half);
                 })*
                 _ => {}
