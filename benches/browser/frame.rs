@@ -42,8 +42,8 @@ pub(crate) async fn measure(runs: usize) -> Result<Vec<Row>> {
         let count = 2 * runs * FRAMES;
         let figure = format!(
             "{}; after a scroll {}; {grown} KiB more after {count} frames",
-            Times::new(still).told(),
-            Times::new(scrolled).told()
+            Times::new(still).percentiles(),
+            Times::new(scrolled).percentiles()
         );
         rows.push(Row::new(format!("a frame of 120 × 40 cells of {what}"), reach, figure));
     }

@@ -37,11 +37,11 @@ pub(crate) fn measure() -> Result<Vec<Row>> {
     let clicks = clicks.map_err(|_| anyhow::anyhow!("clicking failed"))??;
     let figure = format!(
         "{}; {clicks} clicks, of which the listener lost {}",
-        beside?.told(),
+        beside?.percentiles(),
         unheard.dropped()
     );
     Ok(vec![
-        Row::new("a small call of the mesh", "p50 ≤ 200 µs, p99 ≤ 1 ms", alone.told()),
+        Row::new("a small call of the mesh", "p50 ≤ 200 µs, p99 ≤ 1 ms", alone.percentiles()),
         Row::new(
             "the same beside 100 clicks a second and a listener that never listens",
             "none delayed by more than 5 ms",

@@ -44,7 +44,7 @@ pub(crate) async fn measure(runs: usize) -> Result<Vec<Row>> {
             times.push(begun.elapsed());
         }
         let first = times[0];
-        let told = told(&Times::new(times), &summary)?;
+        let told = described(&Times::new(times), &summary)?;
         rows.push(Row::new(*what, reach, format!("first {first:.3?}, {told}")));
     }
     world.end().await?;
@@ -52,13 +52,13 @@ pub(crate) async fn measure(runs: usize) -> Result<Vec<Row>> {
 }
 
 /// The times, and how much of the page there is.
-fn told(times: &Times, summary: &Value) -> Result<String> {
+fn described(times: &Times, summary: &Value) -> Result<String> {
     let dom = &summary["dom_summary"];
     let count = |list: &str| dom[list].as_array().map_or(0, Vec::len);
     let tokens = summary["tokens"].as_u64().ok_or_else(|| anyhow!("no tokens: {summary}"))?;
     Ok(format!(
         "{}; {tokens} tokens, {} headings, {} links, {} controls, {} tables",
-        times.told(),
+        times.percentiles(),
         count("headings"),
         count("links"),
         count("interactive"),

@@ -37,7 +37,7 @@ impl Times {
     }
 
     /// Median, slowest hundredth, slowest.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn percentiles(&self) -> String {
         let shown = |share| format!("{:.3?}", self.at(share));
         format!("p50 {}, p99 {}, most {}", shown(0.5), shown(0.99), shown(1.0))
     }

@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use waypost_api::Gate;
 use waypost_browser::{
-    Arrival, Deadline, Engine, Policy, Problem, Relay, RelaySettings, Who, clean_line,
+    Actor, Arrival, Deadline, Engine, Policy, Problem, Relay, RelaySettings, clean_line,
 };
 
 use crate::cli::Options;
@@ -58,7 +58,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         .with_own_clients(http::is_own_client);
     policy.add_own_port(address.port());
     let policy = Arc::new(policy);
-    policy.url(&options.url, None, Who::Human).context("cannot begin there")?;
+    policy.url(&options.url, None, Actor::Human).context("cannot begin there")?;
     let (engine, remark) = runtime.block_on(engine::start(&options.engine, policy.clone()))?;
     let (news, shown) = News::new();
     if let Some(remark) = remark {

@@ -227,6 +227,7 @@ fn hint_for(kind: ProblemKind) -> Option<&'static str> {
         ProblemKind::ReindexRunning => "try again when it has finished",
         ProblemKind::MemoryChanged => "read it again with `ctl get ID`",
         ProblemKind::KeyReused => "use another --idempotency-key for a different event",
+        ProblemKind::FlowPending => "review and approve it: `ctl allow`",
         ProblemKind::RunNotFailed | ProblemKind::RunEnded => "see `ctl flows show RUN`",
         ProblemKind::FileChanged => "review it again: `ctl flows allow FILE`",
         ProblemKind::NoModel => {

@@ -61,6 +61,8 @@ pub enum ProblemKind {
     MemoryChanged,
     /// 409: the idempotency key belongs to another event.
     KeyReused,
+    /// 409: the flow is pending approval.
+    FlowPending,
     /// 409: the run did not fail.
     RunNotFailed,
     /// 409: the run has ended.
@@ -78,7 +80,7 @@ pub enum ProblemKind {
 impl ProblemKind {
     const PREFIX: &str = "urn:waypost:problem:";
     /// All kinds.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::TokenMissing,
         Self::TokenRefused,
         Self::ScopeMissing,
@@ -87,6 +89,7 @@ impl ProblemKind {
         Self::ReindexRunning,
         Self::MemoryChanged,
         Self::KeyReused,
+        Self::FlowPending,
         Self::RunNotFailed,
         Self::RunEnded,
         Self::FileChanged,
@@ -106,6 +109,7 @@ impl ProblemKind {
             Self::ReindexRunning => "reindex-running",
             Self::MemoryChanged => "memory-changed",
             Self::KeyReused => "key-reused",
+            Self::FlowPending => "flow-pending",
             Self::RunNotFailed => "run-not-failed",
             Self::RunEnded => "run-ended",
             Self::FileChanged => "file-changed",

@@ -30,8 +30,8 @@ use self::launch::{Process, start};
 use self::pipe::{Lost, Pipe, Post};
 use self::state::State;
 use crate::engine::{
-    Action, Answer, Arrival, Capabilities, Condition, Done, Engine, Evidence, Hit, Journey, Reach,
-    TabId, TabInfo, Target,
+    Action, Answer, Arrival, Capabilities, Condition, Done, Engine, Evidence, Hit, Navigation,
+    ReadScope, TabId, TabInfo, Target,
 };
 use crate::proxy::{Proxy, Ways};
 use crate::secret::Secrets;
@@ -331,11 +331,11 @@ impl Engine for Chromium {
         Box::pin(self.close_tab(tab, by))
     }
 
-    fn go(&self, tab: TabId, journey: Journey, by: Deadline) -> Answer<'_, Arrival> {
+    fn go(&self, tab: TabId, journey: Navigation, by: Deadline) -> Answer<'_, Arrival> {
         Box::pin(self.travel(tab, journey, by))
     }
 
-    fn read(&self, tab: TabId, reach: Reach, by: Deadline) -> Answer<'_, Extract> {
+    fn read(&self, tab: TabId, reach: ReadScope, by: Deadline) -> Answer<'_, Extract> {
         Box::pin(self.read_page(tab, reach, by))
     }
 

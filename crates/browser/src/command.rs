@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::Problem;
-use crate::engine::{Action, Arrival, Condition, Done, Journey, TabId, TabInfo, Target};
+use crate::engine::{Action, Arrival, Condition, Done, Navigation, TabId, TabInfo, Target};
 use crate::scrub::Scrub;
 use crate::summary::{Mode, Summary, TOKENS_DEFAULT, TOKENS_MAX, TOKENS_MIN};
 
@@ -25,7 +25,7 @@ pub enum Command {
     /// Go to an address, which may be relative to the current one.
     Navigate(String),
     /// Go back or forward, or reload.
-    Go(Journey),
+    Go(Navigation),
     /// Read the page.
     Read(Reading),
     /// Perform an action on an element, or on the page.
@@ -76,10 +76,10 @@ impl fmt::Display for Command {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Navigate(url) => write!(formatter, "navigate {url}"),
-            Self::Go(Journey::To(url)) => write!(formatter, "navigate {url}"),
-            Self::Go(Journey::Back) => formatter.write_str("back"),
-            Self::Go(Journey::Forward) => formatter.write_str("forward"),
-            Self::Go(Journey::Reload) => formatter.write_str("reload"),
+            Self::Go(Navigation::To(url)) => write!(formatter, "navigate {url}"),
+            Self::Go(Navigation::Back) => formatter.write_str("back"),
+            Self::Go(Navigation::Forward) => formatter.write_str("forward"),
+            Self::Go(Navigation::Reload) => formatter.write_str("reload"),
             Self::Read(_) => formatter.write_str("read"),
             Self::Act(Some(target), action) => write!(formatter, "{} {target}", action.name()),
             Self::Act(None, Action::Press(key)) => write!(formatter, "press {key}"),

@@ -52,7 +52,7 @@ pub struct TabInfo {
 
 /// Where to go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Journey {
+pub enum Navigation {
     /// To an address that the policy let pass.
     To(Url),
     /// Back in the tab's history.
@@ -314,7 +314,7 @@ impl ElementState {
 
 /// Which parts of a page to read, and how much at most.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reach {
+pub struct ReadScope {
     /// Only what is inside this element.
     pub scope: Option<Target>,
     /// Only what is in view.
@@ -386,9 +386,9 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// Closes a tab.
     fn close(&self, tab: TabId, by: Deadline) -> Answer<'_, ()>;
     /// Navigates, and returns once the page is there.
-    fn go(&self, tab: TabId, journey: Journey, by: Deadline) -> Answer<'_, Arrival>;
+    fn go(&self, tab: TabId, journey: Navigation, by: Deadline) -> Answer<'_, Arrival>;
     /// The content of the page.
-    fn read(&self, tab: TabId, reach: Reach, by: Deadline) -> Answer<'_, Extract>;
+    fn read(&self, tab: TabId, reach: ReadScope, by: Deadline) -> Answer<'_, Extract>;
     /// Performs an action on an element or at the focus.
     fn act(
         &self,

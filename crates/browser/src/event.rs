@@ -3,7 +3,7 @@
 use url::Url;
 
 use crate::engine::{Dialog, Download, Element, TabId};
-use crate::{AuthChange, Holder, Who};
+use crate::{Actor, AuthChange, Holder};
 
 /// Something that happened. `human_*` events report only actions of a person at the terminal: they
 /// are created where the person's input arrives, so neither a page nor a program can cause one.
@@ -50,11 +50,11 @@ pub enum Event {
     },
 }
 
-impl From<Who> for Holder {
-    fn from(who: Who) -> Self {
+impl From<Actor> for Holder {
+    fn from(who: Actor) -> Self {
         match who {
-            Who::Human => Self::Human,
-            Who::Agent => Self::Agent,
+            Actor::Human => Self::Human,
+            Actor::Agent => Self::Agent,
         }
     }
 }

@@ -63,8 +63,8 @@ pub use command::{
 pub use deadline::Deadline;
 pub use engine::{
     Action, Answer, Arrival, Capabilities, Condition, Dialog, DialogAnswer, Direction, Done,
-    Download, Element, ElementState, Engine, Evidence, Hit, Journey, Reach, Reference, TabId,
-    TabInfo, Target,
+    Download, Element, ElementState, Engine, Evidence, Hit, Navigation, ReadScope, Reference,
+    TabId, TabInfo, Target,
 };
 pub use event::Event;
 pub use frame::{
@@ -74,7 +74,7 @@ pub use frame::{
 pub use key::Key;
 pub use lease::Holder;
 pub use plain::Plain;
-pub use policy::{Allow, InvalidAllow, Policy, URL_BYTES_MAX, Who, is_public};
+pub use policy::{Actor, Allow, InvalidAllow, Policy, URL_BYTES_MAX, is_public};
 pub use problem::{Problem, ProblemKind};
 pub use relay::{Relay, RelaySettings};
 pub use selector::{SELECTOR_BYTES_MAX, STEPS_MAX, Selector};

@@ -23,7 +23,7 @@ use self::frame::Look;
 use self::page::{Page, is_shown, text_of};
 use crate::engine::{
     Action, Answer, Arrival, Capabilities, Condition, Done, Download, ElementState, Engine,
-    Evidence, Hit, Journey, Reach, TabId, TabInfo, Target,
+    Evidence, Hit, Navigation, ReadScope, TabId, TabInfo, Target,
 };
 use crate::proxy::Proxy;
 use crate::secret::Secrets;
@@ -164,19 +164,24 @@ impl Plain {
         Ok(Arrival { url, title, status: page.status, loading: false })
     }
 
-    async fn travel(&self, tab: TabId, journey: Journey, by: Deadline) -> Result<Arrival, Problem> {
+    async fn travel(
+        &self,
+        tab: TabId,
+        journey: Navigation,
+        by: Deadline,
+    ) -> Result<Arrival, Problem> {
         match journey {
-            Journey::To(url) => self.load(tab, Asked { url, form: None }, false, by).await,
-            Journey::Reload => {
+            Navigation::To(url) => self.load(tab, Asked { url, form: None }, false, by).await,
+            Navigation::Reload => {
                 let url: Url = self.with_page(tab, |page| Ok(page.url.clone()))?;
                 self.load(tab, Asked { url, form: None }, true, by).await
             }
-            Journey::Back | Journey::Forward => {
+            Navigation::Back | Navigation::Forward => {
                 {
                     let mut state = self.state.lock();
                     let known = state.tabs.get_mut(&tab).ok_or_else(|| no_tab(tab))?;
                     let to = match journey {
-                        Journey::Back => known.at.checked_sub(1),
+                        Navigation::Back => known.at.checked_sub(1),
                         _ => Some(known.at + 1).filter(|it| *it < known.history.len()),
                     };
                     known.at = to.ok_or_else(|| {
@@ -245,7 +250,7 @@ impl Plain {
         })
     }
 
-    fn read_page(&self, tab: TabId, reach: &Reach) -> Result<Extract, Problem> {
+    fn read_page(&self, tab: TabId, reach: &ReadScope) -> Result<Extract, Problem> {
         let downloads = self.state.lock().tabs.get(&tab).map(|it| it.downloads.clone());
         self.with_page(tab, |page| {
             let open = page.open();
@@ -293,11 +298,11 @@ impl Engine for Plain {
         )
     }
 
-    fn go(&self, tab: TabId, journey: Journey, by: Deadline) -> Answer<'_, Arrival> {
+    fn go(&self, tab: TabId, journey: Navigation, by: Deadline) -> Answer<'_, Arrival> {
         Box::pin(self.travel(tab, journey, by))
     }
 
-    fn read(&self, tab: TabId, reach: Reach, _: Deadline) -> Answer<'_, Extract> {
+    fn read(&self, tab: TabId, reach: ReadScope, _: Deadline) -> Answer<'_, Extract> {
         Box::pin(async move { self.read_page(tab, &reach) })
     }
 

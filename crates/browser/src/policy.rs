@@ -22,7 +22,7 @@ pub const URL_BYTES_MAX: usize = 8 << 10;
 
 /// Who wants to navigate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
+pub enum Actor {
     /// A person: typed the address, or started the program with it.
     Human,
     /// A program.
@@ -138,7 +138,7 @@ impl Policy {
     /// [`ProblemKind::Invalid`] if it is not a valid address, [`ProblemKind::Forbidden`] for a
     /// scheme other than http and https, and for an agent's address whose form shows that it is not
     /// public.
-    pub fn url(&self, text: &str, base: Option<&Url>, who: Who) -> Result<Url, Problem> {
+    pub fn url(&self, text: &str, base: Option<&Url>, who: Actor) -> Result<Url, Problem> {
         if text.len() > URL_BYTES_MAX {
             return Err(Problem::invalid(format!("url: longer than {URL_BYTES_MAX} bytes")));
         }
@@ -157,7 +157,7 @@ impl Policy {
             return Err(scheme_refused(&url));
         }
         let name = host.to_string();
-        if who == Who::Human {
+        if who == Actor::Human {
             self.granted.lock().insert((plain(&name), port));
         }
         let literal = match host {
@@ -232,7 +232,7 @@ fn scheme_refused(url: &Url) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use super::{Allow, Policy, Who};
+    use super::{Actor, Allow, Policy};
     use crate::ProblemKind;
 
     #[test]
@@ -251,18 +251,18 @@ mod tests {
             "http://10.0.0.7/",
             "http://192.168.1.1",
         ] {
-            let problem = policy.url(text, None, Who::Agent).expect_err(text);
+            let problem = policy.url(text, None, Actor::Agent).expect_err(text);
             assert_eq!(problem.kind, ProblemKind::Forbidden, "{text}");
         }
         for text in
             ["http://10.0.0.7:8080/a", "https://example.org/", "http://1.1.1.1/", "about:blank"]
         {
-            policy.url(text, None, Who::Agent).expect(text);
+            policy.url(text, None, Actor::Agent).expect(text);
         }
-        policy.url("http://192.168.1.1/", None, Who::Human).expect("a person may");
-        policy.url("http://192.168.1.1/more", None, Who::Agent).expect("where the person is");
-        policy.url("http://192.168.1.1:81/", None, Who::Agent).expect_err("another port");
-        policy.url("http://127.0.0.1:4747/", None, Who::Human).expect_err("our own port");
+        policy.url("http://192.168.1.1/", None, Actor::Human).expect("a person may");
+        policy.url("http://192.168.1.1/more", None, Actor::Agent).expect("where the person is");
+        policy.url("http://192.168.1.1:81/", None, Actor::Agent).expect_err("another port");
+        policy.url("http://127.0.0.1:4747/", None, Actor::Human).expect_err("our own port");
     }
 
     const PUBLIC: &str = "93.184.216.34";
@@ -290,14 +290,14 @@ mod tests {
         for allow in [vec![], vec![Allow::Private], vec!["evil.example".parse().expect("a host")]] {
             for address in inner {
                 let policy = Policy::new(allow.clone(), []);
-                policy.url("http://evil.example/", None, Who::Human).expect("a person may");
+                policy.url("http://evil.example/", None, Actor::Human).expect("a person may");
                 assert!(admit(&policy, "evil.example", &[PUBLIC]));
                 for name in ["evil.example", "EVIL.example", "evil.example."] {
                     assert!(!admit(&policy, name, &[address]), "{name} {address} {allow:?}");
                     assert!(!admit(&policy, name, &[PUBLIC, address]), "{name} {address}");
                 }
                 // Going there again as a person changes nothing.
-                policy.url("http://evil.example/", None, Who::Human).expect("a person may");
+                policy.url("http://evil.example/", None, Actor::Human).expect("a person may");
                 assert!(!admit(&policy, "evil.example", &[address]), "{address}");
                 assert!(admit(&policy, "evil.example", &[PUBLIC]));
             }
@@ -307,8 +307,8 @@ mod tests {
     #[test]
     fn a_permission_of_a_name_covers_its_class_of_addresses() {
         let policy = Policy::new(vec![], []);
-        policy.url("http://printer.example/", None, Who::Human).expect("a person may");
-        policy.url("http://both.example/", None, Who::Human).expect("a person may");
+        policy.url("http://printer.example/", None, Actor::Human).expect("a person may");
+        policy.url("http://both.example/", None, Actor::Human).expect("a person may");
         assert!(!admit(&policy, "both.example", &["10.0.0.7", PUBLIC]), "both at once");
         assert!(!admit(&policy, "both.example", &["10.0.0.7"]), "it was public, too");
         assert!(admit(&policy, "printer.example", &["10.0.0.7", "fd00::7"]));
@@ -320,8 +320,8 @@ mod tests {
         assert!(admit(&policy, "printer.example", &[PUBLIC]));
         assert!(!admit(&policy, "printer.example", &["10.0.0.7"]));
         // A literal address denotes itself.
-        policy.url("http://10.0.0.9/", None, Who::Human).expect("a person may");
-        policy.url("http://[fd00::9]/", None, Who::Human).expect("a person may");
+        policy.url("http://10.0.0.9/", None, Actor::Human).expect("a person may");
+        policy.url("http://[fd00::9]/", None, Actor::Human).expect("a person may");
         for _ in 0..2 {
             assert!(admit(&policy, "10.0.0.9", &["10.0.0.9"]));
             assert!(admit(&policy, "[fd00::9]", &["fd00::9"]));
@@ -346,14 +346,14 @@ mod tests {
             "ftp://a.example",
             "about:version",
         ] {
-            let problem = policy.url(text, None, Who::Human).expect_err(text);
+            let problem = policy.url(text, None, Actor::Human).expect_err(text);
             assert_eq!(problem.kind, ProblemKind::Forbidden, "{text}");
         }
         // The host is shown as it is requested, so lookalike letters are recognizable.
-        let lookalike = policy.url("https://\u{430}pple.example/", None, Who::Human);
+        let lookalike = policy.url("https://\u{430}pple.example/", None, Actor::Human);
         assert_eq!(lookalike.expect("a host").as_str(), "https://xn--pple-43d.example/");
         for text in ["", "nowhere", "http://", "http://a b/"] {
-            let problem = policy.url(text, None, Who::Human).expect_err(text);
+            let problem = policy.url(text, None, Actor::Human).expect_err(text);
             assert_eq!(problem.kind, ProblemKind::Invalid, "{text}");
         }
     }

@@ -19,11 +19,11 @@ use url::Url;
 use crate::command::{
     COMMAND_MS_DEFAULT, Command, JOURNEY_MS_DEFAULT, Outcome, Reading, Request, TabsAction,
 };
-use crate::engine::{Action, Condition, Done, Engine, Journey, TabId, Target};
+use crate::engine::{Action, Condition, Done, Engine, Navigation, TabId, Target};
 use crate::lease::Lease;
 use crate::scrub::Scrub as _;
 use crate::summary::{Around, Known, Mode, Summary, reach, show};
-use crate::{AuthWatch, Deadline, Event, Holder, Policy, Problem, ProblemKind, Who, clean};
+use crate::{Actor, AuthWatch, Deadline, Event, Holder, Policy, Problem, ProblemKind, clean};
 
 /// How many events are queued for a slow listener; beyond this the oldest are dropped.
 const EVENTS_MAX: usize = 256;
@@ -179,12 +179,12 @@ impl Relay {
             Command::Navigate(url) => {
                 let here = self.engine.url(tab).and_then(|it| Url::parse(&it).ok());
                 let base = here.filter(|it| !it.cannot_be_a_base());
-                let url = self.policy.url(&url, base.as_ref(), Who::Agent)?;
-                self.go(tab, Journey::To(url), by).await
+                let url = self.policy.url(&url, base.as_ref(), Actor::Agent)?;
+                self.go(tab, Navigation::To(url), by).await
             }
-            Command::Go(Journey::To(url)) => {
-                let url = self.policy.url(url.as_str(), None, Who::Agent)?;
-                self.go(tab, Journey::To(url), by).await
+            Command::Go(Navigation::To(url)) => {
+                let url = self.policy.url(url.as_str(), None, Actor::Agent)?;
+                self.go(tab, Navigation::To(url), by).await
             }
             Command::Go(journey) => self.go(tab, journey, by).await,
             Command::Read(reading) => {
@@ -254,7 +254,7 @@ impl Relay {
         done
     }
 
-    async fn go(&self, tab: TabId, journey: Journey, by: Deadline) -> Result<Outcome, Problem> {
+    async fn go(&self, tab: TabId, journey: Navigation, by: Deadline) -> Result<Outcome, Problem> {
         let arrival = self.write(by, self.engine.go(tab, journey, by)).await?;
         self.note_addresses(Holder::Agent);
         Ok(Outcome::Arrived { tab, arrival })

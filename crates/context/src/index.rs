@@ -15,7 +15,7 @@ use waypost_ranking::{Document, Merge, Slot, Slots, TextIndex, VectorIndex};
 
 /// A file ready to be inserted.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub(crate) struct PreparedFile {
     pub(crate) file: FileFact,
     pub(crate) chunks: Vec<ChunkFact>,
     pub(crate) body: Document,
@@ -108,8 +108,8 @@ impl Index {
 
     /// Inserts a file in place of the previous one at its path. Returns the old words: freeing them
     /// takes time, which the holder of the lock need not spend.
-    pub(crate) fn insert(&mut self, ready: Ready) -> Vec<Document> {
-        let Ready { mut file, chunks, body, path, chunk_words, inside } = ready;
+    pub(crate) fn insert(&mut self, ready: PreparedFile) -> Vec<Document> {
+        let PreparedFile { mut file, chunks, body, path, chunk_words, inside } = ready;
         let number = self.slot(&file.path).and_then(|slot| self.files.id(slot));
         let number = number.unwrap_or_else(|| {
             self.next_file += 1;

@@ -7,7 +7,7 @@ use waypost_ranking::{Analyzer, Document};
 use waypost_time::Timestamp;
 
 use crate::index::{
-    ChunkFact, FileFact, Flags, Holds, Ready, link_key, name_key, own_keys, replaced_keys,
+    ChunkFact, FileFact, Flags, Holds, PreparedFile, link_key, name_key, own_keys, replaced_keys,
 };
 use crate::past::History;
 use crate::text::hash;
@@ -17,7 +17,7 @@ use crate::{Chunk, Extract, Found, Kind, Parser, Source};
 /// A file that was read.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    pub(crate) ready: Ready,
+    pub(crate) ready: PreparedFile,
     /// Its texts, to be stored.
     pub(crate) chunks: Vec<Chunk>,
 }
@@ -62,7 +62,7 @@ pub(crate) fn prepare(
     let chunks = extract.chunks.iter().map(chunk_fact).collect();
     let (body, inside) = inside(analyzer, &words_of(extract.body, extract.parser), &extract.spans);
     let path = analyzer.document("", &file.path.replace(['/', '-'], " "));
-    let ready = Ready { file, chunks, body, path, chunk_words, inside };
+    let ready = PreparedFile { file, chunks, body, path, chunk_words, inside };
     Prepared { ready, chunks: extract.chunks }
 }
 

@@ -18,7 +18,7 @@ use crate::floor;
 use crate::index::{BlockStore, Found, Index, Kept};
 use crate::keys::{Keyed, Window};
 use crate::live::{Live, Subscription};
-use crate::publish::{Answers, Ready};
+use crate::publish::{Answers, EncodedDraft};
 use crate::repairing::Repairing;
 use crate::{Error, Event, Opened, Options, Result};
 
@@ -31,7 +31,7 @@ pub struct Bus {
     pub(crate) index: RwLock<Index>,
     pub(crate) block_store: BlockStore,
     pub(crate) writer: Mutex<Writer>,
-    pub(crate) queue: Queue<Vec<Ready>, Answers>,
+    pub(crate) queue: Queue<Vec<EncodedDraft>, Answers>,
     pub(crate) live: Arc<Live>,
     /// The first retained event.
     pub(crate) first: AtomicU64,

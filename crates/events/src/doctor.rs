@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use waypost_log::{Damage, DamageKind, FolderLock, Log, Mended, OnDamage, Verify};
+use waypost_log::{Damage, DamageKind, FolderLock, Log, OnDamage, RepairedDamage, Verify};
 use waypost_projection::files::remove_dir;
 
 use crate::bus::decode;
@@ -34,7 +34,7 @@ pub struct Repaired {
     /// The next event gets the id after this one.
     pub last: u64,
     /// What was damaged, and whether events were lost.
-    pub set_aside: Vec<Mended>,
+    pub set_aside: Vec<RepairedDamage>,
 }
 
 /// Checks that no newer release wrote a part of the bus in the folder `dir`, and changes nothing.
@@ -166,7 +166,7 @@ pub fn repair_watched(dir: &Path, known: u64, on_change: Option<fn()>) -> Result
             "{why}; it was moved to {}, and events that retention had dropped may have returned",
             aside.display()
         );
-        mark.mended(Mended { what, is_loss: false, is_kept: false });
+        mark.mended(RepairedDamage { what, is_loss: false, is_kept: false });
     }
     let found = Found::look(&dir.join("state"))?;
     mark.reached = mark.reached.max(known).max(found.reached()).max(noted_first - 1);

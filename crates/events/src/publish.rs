@@ -23,7 +23,7 @@ const GROUP_BYTES_MAX: usize = 8 << 20;
 
 /// A checked draft, encoded as far as that needs no id.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub(crate) struct EncodedDraft {
     /// Its id is not known yet.
     event: Event,
     payload: Vec<u8>,
@@ -78,7 +78,9 @@ impl Bus {
         let mut all_ready = Vec::with_capacity(checked.len());
         let refusals: Vec<Option<Refused>> =
             checked.into_iter().map(|it| it.map(|it| all_ready.push(it)).err()).collect();
-        if all_ready.iter().map(|it: &Ready| it.payload.len()).sum::<usize>() > BATCH_BYTES_MAX {
+        if all_ready.iter().map(|it: &EncodedDraft| it.payload.len()).sum::<usize>()
+            > BATCH_BYTES_MAX
+        {
             let reason = format!("must have at most {BATCH_BYTES_MAX} bytes");
             return Err(Error::invalid("batch", reason));
         }
@@ -118,7 +120,7 @@ impl Bus {
         drop(self.submit(Vec::new()));
     }
 
-    fn submit(&self, drafts: Vec<Ready>) -> Answers {
+    fn submit(&self, drafts: Vec<EncodedDraft>) -> Answers {
         let answers = self.queue.submit(drafts, &|lead| self.lead(lead));
         if self.to_settle.load(Ordering::Acquire) {
             // Other threads can publish meanwhile.
@@ -128,7 +130,7 @@ impl Bus {
     }
 
     /// Publishes a group of batches.
-    fn lead(&self, lead: &Lead<'_, Vec<Ready>, Answers>) {
+    fn lead(&self, lead: &Lead<'_, Vec<EncodedDraft>, Answers>) {
         let (mut drafts, mut bytes) = (0, 0);
         let group = lead.take(|next| {
             drafts += next.len();
@@ -137,7 +139,7 @@ impl Bus {
         });
         let mut writer = self.writer.lock();
         let mut verdicts = Vec::new();
-        let mut records: Vec<(&Ready, Option<Keyed>)> = Vec::new();
+        let mut records: Vec<(&EncodedDraft, Option<Keyed>)> = Vec::new();
         let mut keys_here: HashMap<u128, (usize, u64)> = HashMap::new();
         for ready in group.iter().flat_map(|it| &it.request) {
             let verdict = match ready.keyed {
@@ -183,7 +185,7 @@ impl Bus {
     }
 
     /// Appends new events and returns the id of the first one; without any, the next id.
-    fn append(&self, records: &[(&Ready, Option<Keyed>)]) -> Result<u64> {
+    fn append(&self, records: &[(&EncodedDraft, Option<Keyed>)]) -> Result<u64> {
         if records.is_empty() {
             return Ok(self.live.last() + 1);
         }
@@ -199,7 +201,12 @@ impl Bus {
         Ok(range.start)
     }
 
-    fn index_new(&self, first: u64, records: &[(&Ready, Option<Keyed>)], writer: &mut Writer) {
+    fn index_new(
+        &self,
+        first: u64,
+        records: &[(&EncodedDraft, Option<Keyed>)],
+        writer: &mut Writer,
+    ) {
         let mut index = self.index.write();
         for (id, (ready, keyed)) in (first..).zip(records) {
             if index.push(id, ready.event.kind.as_str(), ready.event.time) {
@@ -211,7 +218,7 @@ impl Bus {
 
     fn answer(
         &self,
-        (ready, verdict): (Ready, Verdict),
+        (ready, verdict): (EncodedDraft, Verdict),
         first: u64,
     ) -> std::result::Result<Published, Refused> {
         let new = |at: usize| first + at as u64;
@@ -229,7 +236,7 @@ impl Bus {
 
     /// The event that a draft is once more. Where retention has dropped it, its type and data are
     /// the draft's.
-    fn duplicate(&self, ready: Ready, id: u64, time: Option<Timestamp>) -> Published {
+    fn duplicate(&self, ready: EncodedDraft, id: u64, time: Option<Timestamp>) -> Published {
         let event = if let Ok(Some(event)) = self.get(id) {
             event
         } else {
@@ -241,7 +248,12 @@ impl Bus {
 }
 
 /// The answers to a batch if nothing could be written: an error, unless the batch needed no write.
-fn refusals(drafts: Vec<Ready>, verdicts: Vec<Verdict>, bus: &Bus, error: &Error) -> Answers {
+fn refusals(
+    drafts: Vec<EncodedDraft>,
+    verdicts: Vec<Verdict>,
+    bus: &Bus,
+    error: &Error,
+) -> Answers {
     let needs_none = |it: &Verdict| matches!(it, Verdict::Known { .. } | Verdict::Reused(_));
     if !verdicts.iter().all(needs_none) {
         return Err(error.clone());
@@ -250,14 +262,14 @@ fn refusals(drafts: Vec<Ready>, verdicts: Vec<Verdict>, bus: &Bus, error: &Error
 }
 
 /// Checks a draft and does what can be done before its place is known.
-fn ready(draft: Draft, now: Timestamp) -> std::result::Result<Ready, Refused> {
+fn ready(draft: Draft, now: Timestamp) -> std::result::Result<EncodedDraft, Refused> {
     draft.check()?;
     let Draft { kind, data, source, lineage, space, key } = draft;
     let keyed = key.as_ref().map(|key| Keyed::new(key, space.as_deref(), &kind, &data));
     let time = now.max(Timestamp::EPOCH);
     let event = Event { id: 0, kind, data, time, source, lineage, space };
     let payload = encode(&event, key.as_ref());
-    Ok(Ready { event, payload, keyed })
+    Ok(EncodedDraft { event, payload, keyed })
 }
 
 /// The answer to a batch of one draft.

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use waypost_log::{Damage, Marked, Marker, Mended};
+use waypost_log::{Damage, Marked, Marker, RepairedDamage};
 
 use crate::doctor::describe;
 use crate::{Error, Result};
@@ -19,7 +19,7 @@ pub(crate) struct Repairing {
     /// The last event that is known.
     pub(crate) reached: u64,
     /// What was damaged.
-    pub(crate) set_aside: Vec<Mended>,
+    pub(crate) set_aside: Vec<RepairedDamage>,
 }
 
 impl Repairing {
@@ -34,7 +34,7 @@ impl Repairing {
         };
         Ok(Some(parsed.unwrap_or_else(|| {
             let what = "events/repairing is damaged: what an interrupted repair found is unknown";
-            let what = Mended { what: what.to_owned(), is_loss: true, is_kept: false };
+            let what = RepairedDamage { what: what.to_owned(), is_loss: true, is_kept: false };
             Self { reached: 0, set_aside: vec![what] }
         })))
     }
@@ -55,7 +55,7 @@ impl Repairing {
     }
 
     /// Adds a damaged item.
-    pub(crate) fn mended(&mut self, mended: Mended) {
+    pub(crate) fn mended(&mut self, mended: RepairedDamage) {
         if !self.set_aside.contains(&mended) {
             self.set_aside.push(mended);
         }
@@ -69,7 +69,7 @@ impl Repairing {
         let mut text = String::new();
         writeln!(text, "reached {}", self.reached)
             .map_err(|it| Error::io(dir, std::io::Error::other(it)))?;
-        text.extend(self.set_aside.iter().map(Mended::line));
+        text.extend(self.set_aside.iter().map(RepairedDamage::line));
         MARKER.write(&path(dir), &text).map_err(|it| Error::of_log(&it, dir))
     }
 
@@ -82,7 +82,7 @@ impl Repairing {
 fn parse(text: &str) -> Option<Repairing> {
     let (first, rest) = text.split_once('\n')?;
     let reached = first.strip_prefix("reached ")?.parse().ok()?;
-    let set_aside = rest.lines().map(Mended::of_line).collect::<Option<_>>()?;
+    let set_aside = rest.lines().map(RepairedDamage::of_line).collect::<Option<_>>()?;
     Some(Repairing { reached, set_aside })
 }
 

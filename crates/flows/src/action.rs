@@ -17,7 +17,7 @@ pub use self::http::Http;
 pub use self::memory_add::{MemoryAdd, NewMemory};
 pub use self::values::{EmitValue, Values};
 use crate::command::Draft;
-use crate::task::{Call, SHELL, Surroundings, Unready};
+use crate::task::{ActionContext, Call, SHELL, Unready};
 use crate::{
     Action, Attempt, Command, Condition, DataTypes, Folder, OnInterrupt, Post, Program, Retry,
     Span, Template, Variables,
@@ -116,7 +116,7 @@ impl Attempt {
     ///
     /// # Errors
     /// If it cannot start. Nothing was done then.
-    pub fn task(&self, around: &Surroundings<'_>) -> Result<Task, Unready> {
+    pub fn task(&self, around: &ActionContext<'_>) -> Result<Task, Unready> {
         let call = Call {
             flow: self.flow(),
             action: self.action(),
@@ -130,7 +130,7 @@ impl Attempt {
 }
 
 impl Call<'_> {
-    pub(crate) fn task(&self, around: &Surroundings<'_>) -> Result<Task, Unready> {
+    pub(crate) fn task(&self, around: &ActionContext<'_>) -> Result<Task, Unready> {
         let data = &self.event.data;
         if let Some(mismatch) = self.flow.trigger.data.mismatches(data).next() {
             return Err(Unready::Type(mismatch));

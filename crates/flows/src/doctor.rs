@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use waypost_log::{Log, Mended, OnDamage, Verify};
+use waypost_log::{Log, OnDamage, RepairedDamage, Verify};
 use waypost_time::Timestamp;
 
 use crate::engine::{Error, decoded};
@@ -32,7 +32,7 @@ pub struct Repaired {
     /// Records that are kept.
     pub kept: u64,
     /// What was damaged, and whether records are lost by it.
-    pub set_aside: Vec<Mended>,
+    pub set_aside: Vec<RepairedDamage>,
     /// Runs that were ended because it is not known what they have done.
     pub dead: Vec<RunId>,
     /// The first and the last event of each range of events whose runs may be lost: all events that
@@ -134,7 +134,7 @@ pub fn repair(
     let _lock = folder.lock()?;
     let mut found = folder.repairing()?.unwrap_or_default();
     if let Some(missing) = folder.missing()? {
-        found.mended(Mended { what: missing, is_loss: true, is_kept: false });
+        found.mended(RepairedDamage { what: missing, is_loss: true, is_kept: false });
         found.gaps.push(Gap { from: 1, to: u64::MAX });
     }
     let options = log_options(reached);

@@ -6,7 +6,9 @@ mod error;
 mod files;
 mod view;
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use waypost_log::Log;
@@ -22,7 +24,7 @@ use crate::effect::{Backfill, Effect, RunEnd};
 use crate::journal::JournalDir;
 use crate::machine::{Decided, Machine};
 use crate::record::log_options;
-use crate::set::FlowSet;
+use crate::set::{FlowEntry, FlowSet};
 use crate::{AttemptId, End, Event, FlowName, Leader, Options, Phase, Report, RunId};
 
 /// Runs flows: takes events and the results of actions, and returns effects.
@@ -40,6 +42,8 @@ pub struct Engine {
     machine: Machine,
     files: Files,
     pending: Decided,
+    /// Flows whose definition is pending approval.
+    withheld: BTreeSet<FlowName>,
     clock: Clock,
     /// When runs were last checked for their age; at first, the time of the last record.
     skips: SkipDetector,
@@ -87,8 +91,8 @@ impl Engine {
         machine.recover(&identity, clock.read(now));
         let compacted_at = log.last_sequence();
         let files = Files::new(log, dir.to_path_buf(), lock);
-        let pending = Decided::default();
-        Ok(Self { machine, files, pending, clock, skips, kept, compacted_at })
+        let (pending, withheld) = (Decided::default(), BTreeSet::new());
+        Ok(Self { machine, files, pending, withheld, clock, skips, kept, compacted_at })
     }
 
     /// Replaces the flows in force. Existing runs keep the definition with which they were created;
@@ -99,9 +103,22 @@ impl Engine {
 
     /// Notes that no approved definition of these flows exists: those that are not in force never
     /// evaluate the events until they are, as opposed to flows whose file was removed for a while. Call
-    /// it after [`install`](Self::install).
-    pub fn withhold<'a>(&mut self, flows: impl IntoIterator<Item = &'a FlowName>) {
-        flows.into_iter().for_each(|it| self.machine.withhold(it));
+    /// it after [`install`](Self::install), with all of these flows.
+    pub fn withhold(&mut self, flows: BTreeSet<FlowName>) {
+        for flow in &flows {
+            self.machine.withhold(flow);
+        }
+        self.withheld = flows;
+    }
+
+    /// A flow in force.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFlow`] and [`Error::PendingApproval`].
+    pub fn flow(&self, name: &FlowName) -> Result<&Arc<FlowEntry>, Error> {
+        let missing =
+            if self.withheld.contains(name) { Error::PendingApproval } else { Error::UnknownFlow };
+        self.machine.set.get(name).ok_or_else(|| missing(name.clone()))
     }
 
     /// The flows in force.
@@ -169,7 +186,7 @@ impl Engine {
     /// Reports that a run's end was published. If the run was retried meanwhile, its new end is
     /// still to be published.
     pub fn announced(&mut self, end: &RunEnd) {
-        self.machine.told(end);
+        self.machine.end_published(end);
     }
 
     /// Ends a run, whatever it does or waits for. Returns whether there was anything to end.
@@ -189,9 +206,9 @@ impl Engine {
     /// Pauses a flow until it is resumed; new runs are created and wait.
     ///
     /// # Errors
-    /// [`Error::UnknownFlow`].
+    /// [`Error::UnknownFlow`] and [`Error::PendingApproval`].
     pub fn pause(&mut self, flow: &FlowName, why: &str) -> Result<(), Error> {
-        self.known(flow)?;
+        self.flow(flow)?;
         self.machine.pause(flow, why);
         Ok(())
     }
@@ -199,9 +216,9 @@ impl Engine {
     /// Resumes a paused flow.
     ///
     /// # Errors
-    /// [`Error::UnknownFlow`].
+    /// [`Error::UnknownFlow`] and [`Error::PendingApproval`].
     pub fn resume(&mut self, flow: &FlowName, now: Timestamp) -> Result<(), Error> {
-        self.known(flow)?;
+        self.flow(flow)?;
         self.machine.resume(flow, self.clock.read(now));
         Ok(())
     }
@@ -226,9 +243,9 @@ impl Engine {
     /// requests the events.
     ///
     /// # Errors
-    /// [`Error::UnknownFlow`].
+    /// [`Error::UnknownFlow`] and [`Error::PendingApproval`].
     pub fn replay(&mut self, flow: &FlowName, after: u64, until: u64) -> Result<u32, Error> {
-        self.known(flow)?;
+        self.flow(flow)?;
         Ok(self.machine.replay(flow, after, until))
     }
 
@@ -337,13 +354,6 @@ impl Engine {
     /// The engine's files, for use without a lock on the engine.
     pub fn files(&self) -> Files {
         self.files.clone()
-    }
-
-    fn known(&self, flow: &FlowName) -> Result<(), Error> {
-        match self.machine.set.get(flow) {
-            Some(_) => Ok(()),
-            None => Err(Error::UnknownFlow(flow.clone())),
-        }
     }
 }
 

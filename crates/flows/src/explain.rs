@@ -3,7 +3,7 @@
 use waypost_events::Event;
 
 use crate::machine::guarded;
-use crate::task::{Call, Surroundings, Unready};
+use crate::task::{ActionContext, Call, Unready};
 use crate::{Engine, Facts, Finding, Flow, FlowName, RunId, Task, Truth};
 
 /// How a flow evaluates an event.
@@ -89,7 +89,7 @@ pub struct PlannedStep {
 }
 
 /// What a flow would do for an event. Nothing is executed: pass `***` as the secrets.
-pub fn plan(flow: &Flow, event: &Event, around: &Surroundings<'_>) -> Plan {
+pub fn plan(flow: &Flow, event: &Event, around: &ActionContext<'_>) -> Plan {
     let why = Why::of(flow, event);
     let run = RunId { flow: flow.name.clone(), event: event.id, replay: 0 }.to_string();
     let steps = flow.actions.iter().enumerate().map(|(step, action)| {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use waypost_log::{Damage, DamageKind, FolderLock, Marked, Marker, Mended};
+use waypost_log::{Damage, DamageKind, FolderLock, Marked, Marker, RepairedDamage};
 
 use crate::machine::Gap;
 use crate::{Error, RunId};
@@ -24,14 +24,14 @@ pub(crate) const INTERRUPTED: &str = "flows/repairing: a repair was interrupted;
 #[derive(Debug, Default)]
 pub(crate) struct Repairing {
     pub(crate) gaps: Vec<Gap>,
-    pub(crate) set_aside: Vec<Mended>,
+    pub(crate) set_aside: Vec<RepairedDamage>,
     pub(crate) dead: BTreeSet<RunId>,
     pub(crate) undecided: BTreeSet<(u64, u64)>,
 }
 
 impl Repairing {
     /// Adds a damage, unless an interrupted repair had found it.
-    pub(crate) fn mended(&mut self, mended: Mended) {
+    pub(crate) fn mended(&mut self, mended: RepairedDamage) {
         if !self.set_aside.contains(&mended) {
             self.set_aside.push(mended);
         }
@@ -44,7 +44,7 @@ impl Repairing {
                 let (from, to) = text.split_once(' ')?;
                 Some((from.parse().ok()?, to.parse().ok()?))
             };
-            if let Some(mended) = Mended::of_line(line) {
+            if let Some(mended) = RepairedDamage::of_line(line) {
                 found.set_aside.push(mended);
             } else if let Some(run) = line.strip_prefix("dead ") {
                 found.dead.insert(run.parse().ok()?);
@@ -61,7 +61,7 @@ impl Repairing {
     /// If the mark cannot be read, everything is one gap.
     fn unknown() -> Self {
         let what = "flows/repairing is damaged: what an interrupted repair found is unknown";
-        let what = Mended { what: what.to_owned(), is_loss: true, is_kept: false };
+        let what = RepairedDamage { what: what.to_owned(), is_loss: true, is_kept: false };
         Self { gaps: vec![Gap { from: 1, to: u64::MAX }], set_aside: vec![what], ..Self::default() }
     }
 }
@@ -156,7 +156,7 @@ impl JournalDir {
         let gaps = found.gaps.iter().map(|it| format!("{} {}\n", it.from, it.to));
         let dead = found.dead.iter().map(|it| format!("dead {it}\n"));
         let undecided = found.undecided.iter().map(|(from, to)| format!("undecided {from} {to}\n"));
-        let damage = found.set_aside.iter().map(Mended::line);
+        let damage = found.set_aside.iter().map(RepairedDamage::line);
         let text: String = gaps.chain(damage).chain(dead).chain(undecided).collect();
         Ok(REPAIRING.write(&self.dir.join("repairing"), &text)?)
     }

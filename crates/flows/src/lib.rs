@@ -39,7 +39,7 @@
 //! ```
 //! use waypost_events::{Event, Lineage};
 //! use waypost_flows::{
-//!     Effect, End, Engine, FlowFile, FlowSet, GRACE, Options, Phase, Stop, Surroundings, Task,
+//!     Effect, End, Engine, FlowFile, FlowSet, GRACE, Options, Phase, Stop, ActionContext, Task,
 //!     Timestamp, run_program,
 //! };
 //!
@@ -65,7 +65,7 @@
 //!     space: None,
 //! };
 //! engine.offer(&event, Timestamp::EPOCH);
-//! let around = Surroundings {
+//! let around = ActionContext {
 //!     project: folder,
 //!     programs: folder,
 //!     inherited: &[("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
@@ -157,7 +157,7 @@ pub use run::{AttemptId, End, Outcome, Phase, Report, Run, RunId, Stage, Try};
 pub use set::{ContentHash, FlowEntry, FlowFile, FlowSet};
 pub use span::{InvalidSpan, Span};
 pub use task::{
-    EVENT_PREFIX, INHERITED, RUN_PREFIXES, RUN_VARIABLES, Surroundings, Unready, WORD_BYTES_MAX,
+    ActionContext, EVENT_PREFIX, INHERITED, RUN_PREFIXES, RUN_VARIABLES, Unready, WORD_BYTES_MAX,
     WORDS_BYTES_MAX,
 };
 pub use template::{InvalidTemplate, MissingKey, Reference, Template};

@@ -225,7 +225,7 @@ impl Machine {
     fn announce(&mut self, id: &RunId) {
         let Some(run) = self.runs.get(id) else { return };
         let Phase::Ended { end, why, .. } = &run.phase else { return };
-        let Some(kind) = Self::announcement(*end).filter(|_| !run.told) else { return };
+        let Some(kind) = Self::announcement(*end).filter(|_| !run.is_end_published) else { return };
         let event = id.event.to_string();
         let run_text = id.to_string();
         let values =

@@ -104,8 +104,9 @@ pub(crate) enum Record {
     Retried {
         run: RunId,
     },
-    /// Its end was announced.
-    Told {
+    /// Its end was published.
+    #[serde(rename = "told")]
+    EndPublished {
         run: RunId,
     },
     Opened {
@@ -261,7 +262,10 @@ impl Record {
     pub(crate) fn can_wait(&self) -> bool {
         matches!(
             self,
-            Self::Cursor { .. } | Self::Filled { .. } | Self::Spawned { .. } | Self::Told { .. }
+            Self::Cursor { .. }
+                | Self::Filled { .. }
+                | Self::Spawned { .. }
+                | Self::EndPublished { .. }
         )
     }
 

@@ -103,7 +103,7 @@ pub struct Run {
     pub(crate) failures: u32,
     pub(crate) interruptions: u32,
     /// Whether its end was announced.
-    pub(crate) told: bool,
+    pub(crate) is_end_published: bool,
     /// The position of its event's record in the journal.
     pub(crate) place: u64,
 }
@@ -132,7 +132,7 @@ impl Run {
             attempt: 0,
             failures: 0,
             interruptions: 0,
-            told: false,
+            is_end_published: false,
             place: 0,
         }
     }

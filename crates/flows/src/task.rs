@@ -41,7 +41,7 @@ pub(crate) const SHELL: &str = "/bin/sh";
 
 /// The parts of the service and the machine that actions see.
 #[derive(Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct ActionContext<'a> {
     /// The project's folder.
     pub project: &'a Path,
     /// The folder of the running program: commands are looked up there first, so that `ctl` in a
@@ -59,16 +59,16 @@ pub struct Surroundings<'a> {
     pub grace: Duration,
 }
 
-impl Surroundings<'_> {
+impl ActionContext<'_> {
     /// The secret of this name.
     pub(crate) fn secret(&self, name: &str) -> Result<String, Unready> {
         (self.secret)(name).ok_or_else(|| Unready::Secret(name.to_owned()))
     }
 }
 
-impl std::fmt::Debug for Surroundings<'_> {
+impl std::fmt::Debug for ActionContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Surroundings")
+        f.debug_struct("ActionContext")
             .field("project", &self.project)
             .field("programs", &self.programs)
             .field("url", &self.url)
@@ -144,7 +144,7 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     pub(crate) fn program(
         &self,
-        around: &Surroundings<'_>,
+        around: &ActionContext<'_>,
         program: &Path,
         arguments: Vec<String>,
         values: Vec<(String, String)>,
@@ -172,7 +172,7 @@ impl Call<'_> {
     /// replace all others.
     fn variables(
         &self,
-        around: &Surroundings<'_>,
+        around: &ActionContext<'_>,
         values: Vec<(String, String)>,
         secrets: &mut Vec<String>,
     ) -> Result<Vec<(String, String)>, Unready> {

@@ -180,13 +180,13 @@ impl Damage {
     }
 
     /// The report of a repair; `what` describes what is damaged.
-    pub fn mended(&self, what: String) -> Mended {
+    pub fn mended(&self, what: String) -> RepairedDamage {
         let is_kept = match self.what {
             DamageKind::Missing => false,
             DamageKind::NotAFile => true,
             _ => self.len_bytes > 0,
         };
-        Mended { what, is_loss: self.to >= self.from, is_kept }
+        RepairedDamage { what, is_loss: self.to >= self.from, is_kept }
     }
 
     pub(crate) fn covers(&self, offset: u64) -> bool {
@@ -196,7 +196,7 @@ impl Damage {
 
 /// What a repair did about one damaged place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mended {
+pub struct RepairedDamage {
     /// A description of the damage.
     pub what: String,
     /// Whether records may be lost.
@@ -206,7 +206,7 @@ pub struct Mended {
     pub is_kept: bool,
 }
 
-impl Mended {
+impl RepairedDamage {
     /// Encodes this as a line of the [`Marker`](crate::Marker) of a repair in progress.
     pub fn line(&self) -> String {
         let Self { what, is_loss, is_kept } = self;

@@ -52,7 +52,7 @@ mod writer;
 
 pub use disk::{free_bytes, read_small};
 pub use entries::{Entries, EntryRef};
-pub use error::{Damage, DamageKind, Error, ErrorKind, Mended, Result};
+pub use error::{Damage, DamageKind, Error, ErrorKind, RepairedDamage, Result};
 pub use lock::FolderLock;
 pub use log::Log;
 pub use marker::{Marked, Marker};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use waypost_log::{FolderLock, Log, Mended, OnDamage, Options, Verify};
+use waypost_log::{FolderLock, Log, OnDamage, Options, RepairedDamage, Verify};
 use waypost_projection::files::{copy_dir, remove_dir};
 use waypost_projection::{Unusable, refuse_open};
 
@@ -43,7 +43,7 @@ pub struct Repaired {
     /// Records kept.
     pub kept_records: u64,
     /// What was damaged, and whether records were lost.
-    pub set_aside: Vec<Mended>,
+    pub set_aside: Vec<RepairedDamage>,
     /// Memories whose newest text is lost: they do not exist, or have an earlier text. Their ids
     /// are not reused, so an import can restore them. Known only from an intact state.
     pub lost: Vec<MemoryId>,

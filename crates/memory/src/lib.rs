@@ -100,7 +100,7 @@ pub use status::{
     ReindexProgress, Reindexed, Status,
 };
 pub use store::Store;
-pub use store::add::Ready;
+pub use store::add::PreparedAdds;
 pub use suggestion::{Suggestion, SuggestionKind, SuggestionOptions, Suggestions};
 pub use transfer::{Exported, ImportIds, ImportOptions, ImportProblem, Imported, MappedId};
 pub use verify::verify_export;

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use waypost_log::{Damage, Marked, Marker, Mended};
+use waypost_log::{Damage, Marked, Marker, RepairedDamage};
 
 use crate::doctor::Repaired;
 use crate::layout::Folders;
@@ -23,7 +23,7 @@ pub(crate) struct Repairing {
     /// The last record applied to an intact state before the first change.
     pub(crate) applied: Option<u64>,
     /// What was damaged.
-    pub(crate) set_aside: Vec<Mended>,
+    pub(crate) set_aside: Vec<RepairedDamage>,
     /// The first and the last record of each damaged range of the log, lost or not.
     pub(crate) gaps: Vec<(u64, u64)>,
     /// Where the log ended after the salvage; a completion follows.
@@ -56,7 +56,7 @@ impl Repairing {
         };
         Ok(Some(parsed.unwrap_or_else(|| {
             let what = "memory/repairing is damaged: what an interrupted repair found is unknown";
-            let what = Mended { what: what.to_owned(), is_loss: true, is_kept: false };
+            let what = RepairedDamage { what: what.to_owned(), is_loss: true, is_kept: false };
             Self { set_aside: vec![what], gaps: vec![(1, u64::MAX)], ..Self::default() }
         })))
     }
@@ -79,7 +79,7 @@ impl Repairing {
         match name {
             "known" => self.known = pair().map(|(sequence, id)| Reached { sequence, id })?,
             "applied" => self.applied = Some(number()?),
-            "mended" => self.set_aside.push(Mended::of_line(line)?),
+            "mended" => self.set_aside.push(RepairedDamage::of_line(line)?),
             "gap" => self.gaps.push(pair()?),
             "salvaged" => self.salvaged = Some(number()?),
             "completed" => {
@@ -100,7 +100,7 @@ impl Repairing {
         if let Some(applied) = self.applied {
             writeln!(text, "applied {applied}")?;
         }
-        text.extend(self.set_aside.iter().map(Mended::line));
+        text.extend(self.set_aside.iter().map(RepairedDamage::line));
         for (from, to) in &self.gaps {
             writeln!(text, "gap {from} {to}")?;
         }
@@ -127,7 +127,7 @@ impl Repairing {
 
     /// Adds damage of the `format` file and of the log.
     pub(crate) fn found(&mut self, format: Option<String>, damage: &[Damage]) {
-        let format = format.map(|what| Mended { what, is_loss: false, is_kept: false });
+        let format = format.map(|what| RepairedDamage { what, is_loss: false, is_kept: false });
         let of_log = damage.iter().map(|it| it.mended(it.describe(LOG)));
         for mended in format.into_iter().chain(of_log) {
             if !self.set_aside.contains(&mended) {

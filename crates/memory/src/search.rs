@@ -20,7 +20,7 @@ use waypost_ranking::{
 
 use self::answers::{Answers, Question};
 use self::beside::{
-    Scope, add_beside, demote_superseded, lend_in_sessions, lend_over_links, neighbourhoods,
+    Scope, add_beside, demote_superseded, neighbourhoods, share_in_sessions, share_over_links,
 };
 use self::candidates::{Bonuses, Scoring};
 use self::finish::{Ranked, Ranking, finish};
@@ -244,14 +244,14 @@ impl Searcher {
         add_beside(view, &scope, &scoring, &mut candidates);
         scoring.grant_titles(&mut candidates);
         let neighbours = neighbourhoods(&scope, &candidates);
-        lend_in_sessions(&neighbours, &scoring, &mut candidates);
+        share_in_sessions(&neighbours, &scoring, &mut candidates);
         if scoring.lexical_weight > 0.0 && params.second_documents > 0 {
             let second = second_query(&scoring, &candidates);
             let second = TextSearch::new(&text_parts, &second, bm25);
             score_again(&mut scoring, &second, &mut candidates);
-            lend_in_sessions(&neighbours, &scoring, &mut candidates);
+            share_in_sessions(&neighbours, &scoring, &mut candidates);
         }
-        lend_over_links(view, params, &mut candidates);
+        share_over_links(view, params, &mut candidates);
         prefer_recent(&scope, query, options, params, &mut candidates);
         if !options.include_superseded {
             demote_superseded(view, &mut candidates);

@@ -177,8 +177,8 @@ impl Store {
     }
 
     /// Marks the notes up to this sequence as published.
-    pub fn told(&self, through: u64) {
-        self.writer.outbox.told(through);
+    pub fn mark_published(&self, through: u64) {
+        self.writer.outbox.mark_published(through);
     }
 
     /// Sets the `listener` that is called whenever there are new notes. The writing thread calls

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use waypost_browser::{
-    Direction, Journey, Key, Problem, Reference, Relay, TabId, View, clean_line,
+    Direction, Key, Navigation, Problem, Reference, Relay, TabId, View, clean_line,
 };
 
 use super::Happening;
@@ -24,7 +24,7 @@ pub(crate) enum Act {
     /// Goes to the typed address.
     Go(String),
     /// Goes back or forward, or reloads.
-    Step(Journey),
+    Step(Navigation),
     /// Clicks at a position in the view.
     Click(f64, f64),
     /// Types at the focus.

@@ -1,13 +1,13 @@
 //! The meaning of keys.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use waypost_browser::{Direction, Journey, Key};
+use waypost_browser::{Direction, Key, Navigation};
 
 /// The command of a key while no field takes it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Command {
     Scroll(Direction, Amount),
-    Step(Journey),
+    Step(Navigation),
     /// A key for the page.
     Press(Key),
     Hints,
@@ -78,12 +78,12 @@ pub(crate) fn always(key: KeyEvent) -> Option<Command> {
     Some(match key.code {
         KeyCode::Char('c' | 'q') if control => Command::Quit,
         KeyCode::Char('l') if control => Command::Address { is_empty: false },
-        KeyCode::Char('r') if control => Command::Step(Journey::Reload),
+        KeyCode::Char('r') if control => Command::Step(Navigation::Reload),
         KeyCode::Char('t') if control => Command::NewTab,
-        KeyCode::F(5) => Command::Step(Journey::Reload),
+        KeyCode::F(5) => Command::Step(Navigation::Reload),
         KeyCode::F(1) => Command::Help,
-        KeyCode::Left if alt => Command::Step(Journey::Back),
-        KeyCode::Right if alt => Command::Step(Journey::Forward),
+        KeyCode::Left if alt => Command::Step(Navigation::Back),
+        KeyCode::Right if alt => Command::Step(Navigation::Forward),
         KeyCode::PageUp if control => Command::OtherTab { backwards: true },
         KeyCode::PageDown if control => Command::OtherTab { backwards: false },
         _ => return None,
@@ -116,9 +116,9 @@ pub(crate) fn command(key: KeyEvent) -> Option<Command> {
         KeyCode::Char('N') => Command::Again { backwards: true },
         KeyCode::Char('o') => Command::Address { is_empty: true },
         KeyCode::Char('?') => Command::Help,
-        KeyCode::Char('H') => Command::Step(Journey::Back),
-        KeyCode::Char('L') => Command::Step(Journey::Forward),
-        KeyCode::Char('r') => Command::Step(Journey::Reload),
+        KeyCode::Char('H') => Command::Step(Navigation::Back),
+        KeyCode::Char('L') => Command::Step(Navigation::Forward),
+        KeyCode::Char('r') => Command::Step(Navigation::Reload),
         KeyCode::Char('+' | '=') => Command::Zoom(Zoom::In),
         KeyCode::Char('-') => Command::Zoom(Zoom::Out),
         KeyCode::Char('0') => Command::Zoom(Zoom::Not),

@@ -292,13 +292,13 @@ impl Drop for Part {
 
 /// The files and folders that a restore creates around the restored files, and removes if nothing is
 /// restored. The data folder is locked, so that no service starts in it meanwhile.
-struct Surroundings<'a> {
+struct CreatedFiles<'a> {
     data: &'a Path,
     created: Vec<PathBuf>,
     locks: Vec<FolderLock>,
 }
 
-impl<'a> Surroundings<'a> {
+impl<'a> CreatedFiles<'a> {
     fn create(program: &Program, data: &'a Path) -> Result<Self> {
         let dir = program.project().dir();
         let lock = data.join(LOCK);
@@ -343,7 +343,7 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-impl Drop for Surroundings<'_> {
+impl Drop for CreatedFiles<'_> {
     fn drop(&mut self) {
         for path in &self.created {
             // A folder that has other entries by now stays.
@@ -386,7 +386,7 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
     let data = program.settings()?.data_dir.clone();
     refuse_existing(&data)?;
     let (input, length) = source(&args.file)?;
-    let mut surroundings = Surroundings::create(program, &data)?;
+    let mut created = CreatedFiles::create(program, &data)?;
     draft::remove_leftovers(&data, "restoring");
     let part = Part(draft::name_beside(&data, "restoring")?);
     let bar = output.progress(Unit::Bytes);
@@ -396,7 +396,7 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
     bar.set_message("verifying");
     check_unpacked(&part.0)?;
     bar.finish_and_clear();
-    surroundings.replace_data(&part.0)?;
+    created.replace_data(&part.0)?;
     // The user requested the restore, so the data belong to this project.
     program.adopt_data()?;
     if output.is_json() {

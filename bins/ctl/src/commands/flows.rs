@@ -27,8 +27,10 @@ pub(super) fn run(program: &Program, command: FlowsCommand, output: &mut Output)
         FlowsCommand::Test(args) => plan::test(program, &args, output),
         FlowsCommand::Runs(args) => runs(program, args, output),
         FlowsCommand::Show(args) => show(&program.client()?.flow_run(&args.run)?, output),
-        FlowsCommand::Retry(args) => told(&program.client()?.retry_run(&args.run)?, output),
-        FlowsCommand::Cancel(args) => told(&program.client()?.cancel_run(&args.run)?, output),
+        FlowsCommand::Retry(args) => report_state(&program.client()?.retry_run(&args.run)?, output),
+        FlowsCommand::Cancel(args) => {
+            report_state(&program.client()?.cancel_run(&args.run)?, output)
+        }
         FlowsCommand::Replay(args) => replay(program, &args, output),
         FlowsCommand::Why(args) => {
             let all = program.client()?.why(args.event)?;
@@ -151,7 +153,7 @@ fn look(state: RunState) -> Look {
     }
 }
 
-fn told(run: &Run, output: &mut Output) -> Result<()> {
+fn report_state(run: &Run, output: &mut Output) -> Result<()> {
     answer(run, &format!("{} is {}", run.id, run.state.as_str()), output)
 }
 

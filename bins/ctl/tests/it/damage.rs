@@ -372,7 +372,7 @@ fn check(folder: &Path, before: &Contents) -> Result<bool, String> {
 }
 
 /// The report of a repair for one kind of damage: the findings about the damaged part.
-fn told(folder: &Path, part: &str) -> Vec<(String, String)> {
+fn findings(folder: &Path, part: &str) -> Vec<(String, String)> {
     let arguments = ["--json", "--url", "http://127.0.0.1:9", "doctor", "--repair"];
     let ran = ran(trusting(folder, &arguments).output().expect("the program starts"));
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -407,7 +407,9 @@ fn a_repair_says_what_was_lost_and_only_that() {
         let mut bytes = fs::read(segment(&folder.0)).expect("a segment");
         bytes[16] ^= 1;
         fs::write(segment(&folder.0), bytes).expect("a segment");
-        let [(detail, hint)] = &told(&folder.0, part)[..] else { panic!("{part}: one finding") };
+        let [(detail, hint)] = &findings(&folder.0, part)[..] else {
+            panic!("{part}: one finding")
+        };
         assert!(detail.starts_with("repaired: ") && detail.contains(log), "{detail}");
         assert!(detail.contains(nothing), "{detail}");
         assert!(hint.contains("nothing is lost") && hint.contains("*.damaged"), "{hint}");
@@ -418,7 +420,7 @@ fn a_repair_says_what_was_lost_and_only_that() {
         let used = bytes.iter().rposition(|it| *it != 0).expect("records");
         bytes[used / 2] ^= 1;
         fs::write(segment(&folder.0), bytes).expect("a segment");
-        let said = told(&folder.0, part);
+        let said = findings(&folder.0, part);
         let (detail, hint) = said.first().expect("a finding");
         assert!(detail.starts_with("lost: ") && detail.contains(log), "{detail}");
         assert!(!detail.contains(nothing), "{detail}");
@@ -428,7 +430,7 @@ fn a_repair_says_what_was_lost_and_only_that() {
         // Nothing remains that could be kept.
         let folder = fresh(&format!("{part}-missing"));
         fs::remove_file(segment(&folder.0)).expect("a segment");
-        let said = told(&folder.0, part);
+        let said = findings(&folder.0, part);
         let (detail, hint) = said.first().expect("a finding");
         assert!(detail.starts_with("lost: ") && detail.contains("missing"), "{detail}");
         assert!(!hint.contains("*.damaged"), "{hint}");
@@ -443,7 +445,7 @@ fn a_repair_says_what_was_lost_and_only_that() {
     bytes[at] ^= 1;
     fs::write(&segment, bytes).expect("a segment");
     fs::remove_dir_all(data_of(&folder.0).join("memory/state")).expect("a state");
-    let said = told(&folder.0, "store");
+    let said = findings(&folder.0, "store");
     assert!(said.iter().any(|it| it.0.contains("unknown which memories")), "{said:?}");
 }
 

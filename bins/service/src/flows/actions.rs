@@ -67,7 +67,7 @@ impl Actions {
             return Report::new(Outcome::Refused, problem);
         }
         let secret = |name: &str| self.place.secret(name);
-        let task = match attempt.task(&self.place.surroundings(&given.token, &secret)) {
+        let task = match attempt.task(&self.place.context(&given.token, &secret)) {
             Ok(task) => task,
             Err(unready) => return unready.into(),
         };

@@ -58,12 +58,15 @@ pub(crate) fn load(flows: &Flows) {
         tracing::info!(flows = set.len(), "loaded flows");
         let mut engine = flows.engine.lock();
         engine.install(set);
-        engine.withhold(&loaded.unapproved);
+        engine.withhold(loaded.unapproved);
         drop(engine);
         flows.wake.flowing();
-    } else if !loaded.unapproved.is_empty() {
-        flows.engine.lock().withhold(&loaded.unapproved);
-        flows.wake.flowing();
+    } else {
+        let has_unapproved = !loaded.unapproved.is_empty();
+        flows.engine.lock().withhold(loaded.unapproved);
+        if has_unapproved {
+            flows.wake.flowing();
+        }
     }
     // After the flows are in force, and before an event announces it.
     *flows.file_status.lock() = loader.status().into();

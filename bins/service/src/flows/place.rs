@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use waypost_flows::Surroundings;
+use waypost_flows::ActionContext;
 
 use crate::umask::Umask;
 
@@ -18,12 +18,12 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn surroundings<'a>(
+    pub(super) fn context<'a>(
         &'a self,
         token: &'a str,
         secret: &'a dyn Fn(&str) -> Option<String>,
-    ) -> Surroundings<'a> {
-        Surroundings {
+    ) -> ActionContext<'a> {
+        ActionContext {
             project: &self.project,
             programs: &self.programs,
             inherited: &self.environment,

@@ -58,11 +58,10 @@ impl Flows {
         const HIDDEN: &str = "***";
 
         let engine = self.engine.lock();
-        let entry = engine.flows().get(name).ok_or_else(|| Error::UnknownFlow(name.clone()))?;
-        let flow = Arc::clone(&entry.flow);
+        let flow = Arc::clone(&engine.flow(name)?.flow);
         drop(engine);
         let secret = |name: &str| self.actions.place.secret(name).map(|_| HIDDEN.to_owned());
-        Ok(plan(&flow, event, &self.actions.place.surroundings(HIDDEN, &secret)))
+        Ok(plan(&flow, event, &self.actions.place.context(HIDDEN, &secret)))
     }
 
     /// Approves the content of a file that has this hash, and puts it in force. Returns nothing if

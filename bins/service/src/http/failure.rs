@@ -210,6 +210,10 @@ impl From<waypost_flows::Error> for Failure {
         use waypost_flows::Error;
         let status = match &error {
             Error::UnknownRun(_) | Error::UnknownFlow(_) => StatusCode::NOT_FOUND,
+            Error::PendingApproval(_) => {
+                return Self::new(StatusCode::CONFLICT, error.to_string())
+                    .of(ProblemKind::FlowPending);
+            }
             Error::NotFailed(_) => {
                 return Self::new(StatusCode::CONFLICT, error.to_string())
                     .of(ProblemKind::RunNotFailed);

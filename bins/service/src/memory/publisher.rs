@@ -161,7 +161,7 @@ impl Publisher {
                             );
                         }
                     }
-                    self.store.told(last);
+                    self.store.mark_published(last);
                 }
                 Err(error) => {
                     // Logged once, until publishing works again.

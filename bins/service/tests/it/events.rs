@@ -248,7 +248,7 @@ fn a_stream_tells_what_was_and_what_comes_in_order() {
     // The data of an event cannot end its message or begin another one.
     let text = "a\n\nid: 99\r\nevent: end\rdata: x\u{2028}\n\n";
     assert_eq!(service.publish("c:text", &json!({"text": text})).status, 201);
-    let told = service.told("c:text", 0);
+    let told = service.wait_for_event("c:text", 0);
     assert_eq!((told.id, crate::flows::data(&told)), (11, json!({"text": text})));
     let (all, some) = std::thread::scope(|scope| {
         let all: Vec<_> = (0..20).map(|_| scope.spawn(|| follow(&service, None, 5, 211))).collect();

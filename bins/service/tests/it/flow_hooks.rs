@@ -173,7 +173,7 @@ fn in_a_network_of_its_own() {
 /// Lets a flow post, and waits until its run has ended in that state.
 fn run(service: &Service, flow: &str, state: &str) -> (u64, Value) {
     let event = service.emit(&format!("hook:{flow}"), &json!({"x": "a/b c"}));
-    let told = service.told("flow:*", event);
+    let told = service.wait_for_event("flow:*", event);
     assert_eq!(data(&told)["run"], format!("{flow}.{event}"));
     let run = service.get(&format!("/api/flows/runs/{flow}.{event}")).json();
     assert_eq!(run["state"], state, "{run}");

@@ -27,7 +27,7 @@ fn a_run_is_listed_shown_and_retried() {
     let service = start(TWO);
     service.emit("a:b", &json!({"n": 1}));
     let event = service.emit("a:b", &json!({"n": 2}));
-    let failed = service.told("flow:*", 0);
+    let failed = service.wait_for_event("flow:*", 0);
     assert_eq!(failed.kind, "flow:failed");
     let listed = service.get("/api/flows").json();
     let of = |name: &str| {
@@ -49,7 +49,7 @@ fn a_run_is_listed_shown_and_retried() {
     fs::write(service.folder.path().join("well"), "").expect("a file");
     let retried = service.post(&format!("/api/flows/runs/{id}/retry"), &json!({}));
     assert_eq!(retried.status, 200, "{}", retried.text());
-    let ended = service.told("flow:*", failed.id);
+    let ended = service.wait_for_event("flow:*", failed.id);
     assert_eq!((ended.kind.as_str(), &data(&ended)["run"]), ("flow:succeeded", &json!(id)));
     service.post(&format!("/api/flows/runs/{id}/retry"), &json!({})).problem(409);
     service.post(&format!("/api/flows/runs/{id}/cancel"), &json!({})).problem(409);
@@ -87,7 +87,7 @@ fn an_event_without_the_declared_values_starts_nothing_and_why_says_so() {
     );
     let wrong = service.emit("a:b", &json!({"n": "a[$(touch x)]", "state": "open"}));
     let right = service.emit("a:b", &json!({"n": 41, "state": "open"}));
-    service.told("flow:succeeded", 0);
+    service.wait_for_event("flow:succeeded", 0);
     let why = service.get(&format!("/api/flows/why?event={wrong}")).json();
     assert_eq!((&why[0]["wants"], &why[0]["run"]), (&json!(false), &Value::Null));
     let stopped = why[0]["stopped"].as_str().expect("a reason");
@@ -111,7 +111,7 @@ fn why_says_what_each_flow_makes_of_an_event() {
     assert_eq!(fails["findings"][0]["text"], "data.n > 1");
     assert_eq!((&quiet["selects"], &quiet["run"]), (&json!(false), &Value::Null));
     let event = service.emit("a:b", &json!({"n": 2}));
-    service.told("flow:*", 0);
+    service.wait_for_event("flow:*", 0);
     let why = service.get(&format!("/api/flows/why?event={event}")).json();
     assert_eq!((&why[0]["wants"], &why[0]["run"]["state"]), (&json!(true), &json!("failed")));
     service.get("/api/flows/why?event=999").problem(404);
@@ -149,7 +149,7 @@ fn a_replay_is_tried_dry_and_then_runs_for_past_events() {
     let ids: Vec<u64> = (0..4).map(|it| service.emit("a:b", &json!({"n": it}))).collect();
     let mut last = 0;
     for _ in 2..4 {
-        last = service.told("flow:succeeded", last).id;
+        last = service.wait_for_event("flow:succeeded", last).id;
     }
     let marks = || fs::read_to_string(service.folder.path().join("marks")).expect("a file");
     assert_eq!(marks(), "2\n3\n");
@@ -160,7 +160,7 @@ fn a_replay_is_tried_dry_and_then_runs_for_past_events() {
     let range = json!({"after": ids[2], "until": ids[3]});
     let replayed = service.post("/api/flows/marks/replay", &range).json();
     assert_eq!(replayed["replay"], 1);
-    let ended = service.told("flow:succeeded", last);
+    let ended = service.wait_for_event("flow:succeeded", last);
     assert_eq!(data(&ended)["run"], format!("marks.{}.1", ids[3]));
     assert_eq!(marks(), "2\n3\n3\n");
     service.post("/api/flows/none/replay", &json!({})).problem(404);
@@ -189,7 +189,7 @@ fn a_run_is_cancelled_and_a_flow_paused() {
     fs::write(service.folder.path().join("go"), "").expect("a file");
     let resumed = service.post("/api/flows/holds/resume", &json!({})).json();
     assert_eq!(resumed["paused"], Value::Null);
-    assert_eq!(data(&service.told("flow:succeeded", 0))["run"], second);
+    assert_eq!(data(&service.wait_for_event("flow:succeeded", 0))["run"], second);
 }
 
 #[test]
@@ -204,13 +204,13 @@ fn a_changed_file_is_compared_and_allowed_by_its_hash() {
         options.approval = Approval::In(approvals.path().join("here"));
     };
     let service = Service::start_in(project(&flow("old")), with);
-    let first = service.told("flow:approval-needed", 0);
+    let first = service.wait_for_event("flow:approval-needed", 0);
     let path = "/api/flows/files/self-driving.yaml";
     let allow = |hash: &Value| service.post(&format!("{path}/allow"), &json!({ "hash": hash }));
     let old = service.get(path).json()["hash"].clone();
     assert_eq!(allow(&old).status, 200);
     write_flows(service.folder.path(), &flow("new"));
-    service.told("flow:approval-needed", first.id);
+    service.wait_for_event("flow:approval-needed", first.id);
     let texts = service.get(path).json();
     assert_eq!((&texts["inForce"], &texts["found"]), (&json!(flow("old")), &json!(flow("new"))));
     let files = service.get("/api/flows").json()["files"].clone();
@@ -222,10 +222,10 @@ fn a_changed_file_is_compared_and_allowed_by_its_hash() {
     assert_eq!(allowed.status, 200, "{}", allowed.text());
     assert_eq!(allowed.json()["inForce"], texts["hash"]);
     let event = service.emit("a:b", &json!({}));
-    assert_eq!(service.told("said:*", event).kind, "said:new");
+    assert_eq!(service.wait_for_event("said:*", event).kind, "said:new");
     service.get("/api/flows/files/none.yaml").problem(404);
     service.get("/api/flows/files/..%2Fconfig.yaml").problem(404);
     let service = service.restart_with(with);
     let event = service.emit("a:b", &json!({}));
-    assert_eq!(service.told("said:*", event).kind, "said:new", "also after a start");
+    assert_eq!(service.wait_for_event("said:*", event).kind, "said:new", "also after a start");
 }

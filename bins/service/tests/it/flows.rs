@@ -51,7 +51,7 @@ impl Service {
     }
 
     /// Waits for the first event of this type after `after`, and returns its data.
-    pub(crate) fn told(&self, kind: &str, after: u64) -> waypost_api::Event {
+    pub(crate) fn wait_for_event(&self, kind: &str, after: u64) -> waypost_api::Event {
         let client = Client::new(&format!("http://{}", self.address), Some(&self.token));
         let client = client.expect("a client");
         let asked = StreamRequest { pattern: Some(kind.to_owned()), after: Some(after) };
@@ -91,14 +91,14 @@ flows:
     service.emit("other:thing", &json!({"agent": "other", "improved": true}));
     let hostile = "a'; touch owned; $(touch owned) `touch owned` \"\n%s";
     let event = service.emit("eval:scored", &json!({"agent": hostile, "improved": true}));
-    let ended = service.told("flow:*", 0);
+    let ended = service.wait_for_event("flow:*", 0);
     assert_eq!(ended.kind, "flow:succeeded", "{}", data(&ended));
     let said = json!({"flow": "note", "run": format!("note.{event}"), "event": event.to_string(), "why": data(&ended)["why"]});
     assert_eq!(data(&ended), said);
     assert_eq!((ended.root, ended.cause.as_deref()), (Some(event), Some("note.3")));
     assert_eq!(read(&service, "agents"), format!("{hostile}\n"));
     assert!(!service.folder.path().join("owned").exists());
-    let emitted = service.told("kanban:done", 0);
+    let emitted = service.wait_for_event("kanban:done", 0);
     assert_eq!(data(&emitted), json!({"agent": hostile}));
     assert_eq!((emitted.source.as_str(), emitted.root), ("flow note", Some(event)));
     let memories = service.get("/api/memory").json();
@@ -115,20 +115,20 @@ flows:
 "#;
     let service = start(yaml);
     let first = service.add("the first");
-    let added = service.told("memory:added", 0);
+    let added = service.wait_for_event("memory:added", 0);
     let said = json!({"id": first, "type": "note", "title": "the first", "space": "default"});
     assert_eq!(data(&added), said);
     // The memory that the flow added causes an event, which does not start the flow again.
-    let echoed = service.told("memory:added", added.id);
+    let echoed = service.wait_for_event("memory:added", added.id);
     assert_eq!(data(&echoed)["title"], format!("after {first}"));
     assert_eq!(echoed.root, Some(added.id));
     let second = data(&echoed)["id"].clone();
     service.post("/api/memory/link", &json!({"from": first, "to": second, "type": "part_of"}));
-    let linked = service.told("memory:linked", 0);
+    let linked = service.wait_for_event("memory:linked", 0);
     assert_eq!(data(&linked), json!({"from": first, "to": second, "type": "part_of"}));
-    service.told("flow:succeeded", linked.id);
+    service.wait_for_event("flow:succeeded", linked.id);
     service.post("/api/memory/index", &json!({}));
-    assert_eq!(data(&service.told("memory:reindexed", 0))["indexed"], 3);
+    assert_eq!(data(&service.wait_for_event("memory:reindexed", 0))["indexed"], 3);
     let service = service.restart_with(|options| options.events.memory = false);
     let last = service.emit("a:b", &json!({}));
     service.add("nobody hears of it");
@@ -148,7 +148,7 @@ flows:
 "#,
     );
     service.emit("a:b", &json!({}));
-    let ended = service.told("flow:*", 0);
+    let ended = service.wait_for_event("flow:*", 0);
     assert_eq!(ended.kind, "flow:failed");
     let why = data(&ended)["why"].to_string();
     assert!(why.contains("exit status 3"), "{why}");
@@ -163,7 +163,7 @@ fn nothing_is_posted_to_addresses_that_only_this_machine_reaches() {
             "flows:\n  - {{ name: posts, trigger: {{ pattern: \"a:b\" }}, actions: [{{ type: http, url: \"http://{host}:{port}/\" }}] }}\n"
         ));
         service.emit("a:b", &json!({ "number": number }));
-        let ended = service.told("flow:*", 0);
+        let ended = service.wait_for_event("flow:*", 0);
         assert_eq!(ended.kind, "flow:failed", "{host}");
         let run = service.get("/api/flows/runs/posts.1").json();
         let detail = run["tries"][0]["detail"].as_str().expect("a detail").to_owned();
@@ -183,10 +183,10 @@ flows:
 "#;
     let service = start(yaml);
     service.emit("a:b", &json!({"n": 1}));
-    service.told("flow:succeeded", 0);
+    service.wait_for_event("flow:succeeded", 0);
     let service = service.restart();
     let second = service.emit("a:b", &json!({"n": 2}));
-    service.told("flow:succeeded", second);
+    service.wait_for_event("flow:succeeded", second);
     assert_eq!(read(&service, "numbers"), "1\n2\n");
 }
 
@@ -199,17 +199,21 @@ fn a_file_that_changes_is_in_force_at_once_where_nothing_has_to_be_approved() {
     };
     let service = start(&flow("old"));
     service.emit("a:b", &json!({}));
-    assert_eq!(service.told("said:*", 0).kind, "said:old");
+    assert_eq!(service.wait_for_event("said:*", 0).kind, "said:old");
     write_flows(service.folder.path(), "flows: [{ name: broken }]");
-    let invalid = service.told("flow:invalid", 0);
+    let invalid = service.wait_for_event("flow:invalid", 0);
     assert_eq!(data(&invalid)["file"], "self-driving.yaml");
     let event = service.emit("a:b", &json!({}));
-    assert_eq!(service.told("said:*", event).kind, "said:old", "the last good one is in force");
+    assert_eq!(
+        service.wait_for_event("said:*", event).kind,
+        "said:old",
+        "the last good one is in force"
+    );
     write_flows(service.folder.path(), &flow("new"));
     // Until the change was noticed the old one runs.
     let word = until(|| {
         let event = service.emit("a:b", &json!({}));
-        let word = service.told("said:*", event).kind;
+        let word = service.wait_for_event("said:*", event).kind;
         if word == "said:old" { Err(word) } else { Ok(word) }
     });
     assert_eq!(word, "said:new");
@@ -228,13 +232,16 @@ fn a_file_waits_for_approval_and_so_does_its_next_content() {
         options.approval = Approval::In(state.clone());
     };
     let service = Service::start_in(project(&flow("one")), with);
-    let needed = service.told("flow:approval-needed", 0);
+    let needed = service.wait_for_event("flow:approval-needed", 0);
     assert_eq!(data(&needed)["file"], "self-driving.yaml");
     assert_eq!(service.get("/api/flows").json()["flows"], json!([]));
     assert_eq!(
         service.get("/api/memory/status").json()["pendingApproval"],
         json!(["self-driving.yaml"])
     );
+    let resumed = service.post("/api/flows/says/resume", &json!({}));
+    assert_eq!(resumed.problem(409), "flow says is pending approval");
+    assert_eq!(resumed.json()["type"], "urn:waypost:problem:flow-pending");
     // Events in the meantime trigger nothing.
     service.emit("a:b", &json!({}));
 
@@ -254,7 +261,7 @@ fn a_file_waits_for_approval_and_so_does_its_next_content() {
     allow(&flow("one"));
     in_force(&service, 1);
     let event = service.emit("a:b", &json!({}));
-    assert_eq!(service.told("said:*", event).kind, "said:one");
+    assert_eq!(service.wait_for_event("said:*", event).kind, "said:one");
 
     write_flows(service.folder.path(), &flow("two"));
     in_force(&service, 0);
@@ -265,7 +272,7 @@ fn a_file_waits_for_approval_and_so_does_its_next_content() {
     allow(&flow("two"));
     in_force(&service, 1);
     let last = service.emit("a:b", &json!({}));
-    assert_eq!(service.told("said:*", last).kind, "said:two");
+    assert_eq!(service.wait_for_event("said:*", last).kind, "said:two");
     // Events from before the approval never start runs, not even later.
     let runs = service.get("/api/flows/runs").json();
     let mut runs: Vec<u64> =
@@ -302,7 +309,7 @@ fn a_program_that_changes_after_its_approval_is_not_run() {
     let allowed = allow(json!({ "tools/act.sh": program["hash"] })).json();
     assert_eq!(allowed["inForce"], texts["hash"], "{allowed}");
     let event = service.emit("a:b", &json!({}));
-    assert_eq!(service.told("flow:*", event).kind, "flow:succeeded");
+    assert_eq!(service.wait_for_event("flow:*", event).kind, "flow:succeeded");
 
     fs::write(tools.join("act.sh"), "echo evil > done\n").expect("a file");
     service.emit("a:b", &json!({}));
@@ -351,7 +358,7 @@ fn a_run_has_its_own_token_that_ends_with_it() {
     }
     assert_eq!(service.send("GET", "/api/tokens", &token, b"").status, 403);
     fs::write(service.folder.path().join("go"), "").expect("a file");
-    assert_eq!(data(&service.told("flow:*", 0))["run"], "holds.1");
+    assert_eq!(data(&service.wait_for_event("flow:*", 0))["run"], "holds.1");
     assert_eq!(emit().status, 401, "the run has ended");
     let last = service.emit("c:d", &json!({}));
     let events = service.get("/api/events?pattern=flow:*").json();
@@ -370,7 +377,7 @@ fn what_a_stop_cuts_off_is_done_again() {
     assert!(status.success(), "{log}");
     fs::write(folder.path().join("go"), "").expect("a file");
     let service = Service::start_in(folder, |_| {});
-    assert_eq!(data(&service.told("flow:*", 0))["run"], "holds.1");
+    assert_eq!(data(&service.wait_for_event("flow:*", 0))["run"], "holds.1");
 }
 
 #[test]
@@ -384,6 +391,6 @@ fn a_program_that_does_not_end_is_killed_when_the_service_stops() {
     assert!(process.exists());
     let service = service.restart();
     assert!(!process.exists(), "it is there no more when the service has stopped");
-    let ended = service.told("flow:*", 0);
+    let ended = service.wait_for_event("flow:*", 0);
     assert_eq!((ended.kind.as_str(), &data(&ended)["run"]), ("flow:failed", &json!("deaf.1")));
 }

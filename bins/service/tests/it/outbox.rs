@@ -21,7 +21,7 @@ const ROUNDS: usize = 12;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The number of events of each memory, by its id, and of each link.
-fn told(get: &dyn Fn(&str) -> Answer) -> (BTreeMap<u64, usize>, usize) {
+fn announced(get: &dyn Fn(&str) -> Answer) -> (BTreeMap<u64, usize>, usize) {
     let (mut added, mut linked, mut after) = (BTreeMap::new(), 0, 0);
     loop {
         let page = get(&format!("/api/events?after={after}&limit=1000"));
@@ -48,7 +48,7 @@ fn told(get: &dyn Fn(&str) -> Answer) -> (BTreeMap<u64, usize>, usize) {
 fn settle(get: &dyn Fn(&str) -> Answer) -> (BTreeMap<u64, usize>, usize) {
     until(|| {
         let memories = get("/api/memory/status").json()["memories"].as_u64().expect("a number");
-        let found = told(get);
+        let found = announced(get);
         if found.0.len() as u64 >= memories {
             return Ok(found);
         }
@@ -173,14 +173,14 @@ fn an_import_a_change_a_duplicate_and_a_deletion_publish_nothing() {
     let two = service.add("two");
     assert_eq!(service.delete(&path).status, 204);
     let until = Instant::now() + PATIENCE;
-    while told(&|path| service.get(path)).0.len() < 2 {
+    while announced(&|path| service.get(path)).0.len() < 2 {
         assert!(Instant::now() < until, "both were told of");
     }
-    assert_eq!(told(&|path| service.get(path)).0, BTreeMap::from([(one, 1), (two, 1)]));
+    assert_eq!(announced(&|path| service.get(path)).0, BTreeMap::from([(one, 1), (two, 1)]));
     // A later event of the other service shows that the import publishes nothing.
     let own = other.add("own");
     loop {
-        let (added, _) = told(&|path| other.get(path));
+        let (added, _) = announced(&|path| other.get(path));
         if added == BTreeMap::from([(own, 1)]) {
             return;
         }
@@ -196,7 +196,7 @@ fn without_events_of_memory_nothing_is_noted_and_turning_them_on_is_no_flood() {
     let heard = service.add("heard");
     let until = Instant::now() + PATIENCE;
     loop {
-        let (added, _) = told(&|path| service.get(path));
+        let (added, _) = announced(&|path| service.get(path));
         if added == BTreeMap::from([(heard, 1)]) {
             return;
         }

@@ -28,7 +28,7 @@ fn fill(service: &Service) {
 }
 
 /// Waits for this value of the header.
-fn told(service: &Service, expected: &str) {
+fn wait_for_rerank(service: &Service, expected: &str) {
     until(|| match search(service, &json!({})).header("waypost-rerank") {
         Some(told) if told == expected => Ok(()),
         told => Err(format!("Waypost-Rerank is {told:?}")),
@@ -53,7 +53,7 @@ fn a_cross_encoder_orders_the_hits_and_their_scores_stay_at_their_places() {
 
     let service = Service::start_with(with(&reference("bert"), Duration::from_secs(60)));
     fill(&service);
-    told(&service, "applied");
+    wait_for_rerank(&service, "applied");
     let reranked = search(&service, &json!({"explain": true}));
     assert_eq!(reranked.header("waypost-rerank"), Some("applied"));
     assert_eq!(column(&reranked, "score"), column(&ranked, "score"));
@@ -89,7 +89,7 @@ fn a_reranker_that_exceeds_its_budget_or_does_not_load_leaves_the_order() {
     for (folder, budget) in [(reference("bert"), 0), (folder.path().to_owned(), 60)] {
         let service = Service::start_with(with(&folder, Duration::from_secs(budget)));
         fill(&service);
-        told(&service, "skipped");
+        wait_for_rerank(&service, "skipped");
         assert_eq!(column(&search(&service, &json!({})), "id"), ranked);
         assert_eq!(column(&search(&service, &json!({"limit": 2})), "id"), ranked[..2]);
     }

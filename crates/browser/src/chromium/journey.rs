@@ -8,7 +8,7 @@ use url::Url;
 use super::pipe::{Lost, Post};
 use super::state::Tab;
 use super::{Chromium, late, world};
-use crate::engine::{Arrival, Done, Journey, TabId};
+use crate::engine::{Arrival, Done, Navigation, TabId};
 use crate::{Deadline, Problem, ProblemKind};
 
 /// How long to wait for an arrived page to load completely.
@@ -46,7 +46,7 @@ impl Chromium {
     pub(super) async fn travel(
         &self,
         tab: TabId,
-        journey: Journey,
+        journey: Navigation,
         by: Deadline,
     ) -> Result<Arrival, Problem> {
         match self.travel_once(tab, journey.clone(), by).await {
@@ -62,7 +62,7 @@ impl Chromium {
     async fn travel_once(
         &self,
         tab: TabId,
-        journey: Journey,
+        journey: Navigation,
         by: Deadline,
     ) -> Result<Arrival, Problem> {
         self.ensure().await?;
@@ -73,7 +73,7 @@ impl Chromium {
         let from = self.shared.state.lock().tabs.get(&tab).map(|it| it.url.clone());
         let from = from.unwrap_or_default();
         match &journey {
-            Journey::To(url) => {
+            Navigation::To(url) => {
                 let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
                     return self.go_blank(tab, &session, before, by).await;
                 };
@@ -98,11 +98,11 @@ impl Chromium {
                     }
                 }
             }
-            Journey::Reload => {
+            Navigation::Reload => {
                 self.command(&session, "Page.reload", json!({}), by).await?;
                 self.arrive(tab, &session, |it| it.commits > before.commits, by).await?;
             }
-            Journey::Back | Journey::Forward => {
+            Navigation::Back | Navigation::Forward => {
                 self.step(&session, &journey, by).await?;
                 let come = |it: &Tab| it.commits > before.commits || it.hops > before.hops;
                 self.arrive(tab, &session, come, by).await?;
@@ -146,11 +146,11 @@ impl Chromium {
         self.arrival(tab, by).await
     }
 
-    async fn step(&self, session: &str, journey: &Journey, by: Deadline) -> Result<(), Problem> {
+    async fn step(&self, session: &str, journey: &Navigation, by: Deadline) -> Result<(), Problem> {
         let history = self.command(session, "Page.getNavigationHistory", json!({}), by).await?;
         let at = history["currentIndex"].as_u64().unwrap_or_default();
         let (to, where_to) = match journey {
-            Journey::Back => (at.checked_sub(1), "before"),
+            Navigation::Back => (at.checked_sub(1), "before"),
             _ => (at.checked_add(1), "after"),
         };
         let to = to.and_then(|it| usize::try_from(it).ok());
@@ -187,7 +187,12 @@ impl Chromium {
     }
 
     /// Gives a tab whose process ended a new process. A reload then goes to the previous address.
-    async fn revive(&self, tab: TabId, journey: Journey, by: Deadline) -> Result<Journey, Problem> {
+    async fn revive(
+        &self,
+        tab: TabId,
+        journey: Navigation,
+        by: Deadline,
+    ) -> Result<Navigation, Problem> {
         self.leave_silent(tab, by).await;
         let url = {
             let state = self.shared.state.lock();
@@ -200,8 +205,8 @@ impl Chromium {
         let opened = self.open_tab(by).await?;
         self.shared.state.lock().replace(tab, opened);
         match journey {
-            Journey::To(_) => Ok(journey),
-            _ => Url::parse(&url).map(Journey::To).map_err(|_| super::crashed()),
+            Navigation::To(_) => Ok(journey),
+            _ => Url::parse(&url).map(Navigation::To).map_err(|_| super::crashed()),
         }
     }
 

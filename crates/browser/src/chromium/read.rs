@@ -12,7 +12,7 @@ use super::report::{
 };
 use super::world::World;
 use super::{Chromium, world};
-use crate::engine::{Reach, Reference, TabId};
+use crate::engine::{ReadScope, Reference, TabId};
 use crate::summary::{Extract, FrameInfo, Listing, Message, PageError, Room};
 use crate::{Deadline, Problem};
 
@@ -131,7 +131,7 @@ impl Chromium {
     pub(super) async fn read_page(
         &self,
         tab: TabId,
-        reach: Reach,
+        reach: ReadScope,
         by: Deadline,
     ) -> Result<Extract, Problem> {
         let session = self.session(tab)?;
@@ -173,7 +173,7 @@ impl Chromium {
         tab: TabId,
         first: Next,
         mut scope: Option<Scope>,
-        reach: &Reach,
+        reach: &ReadScope,
         by: Deadline,
     ) -> Result<Found, Problem> {
         let mut found = Found::default();
@@ -228,7 +228,7 @@ impl Chromium {
         tab: TabId,
         next: &Next,
         scope: Option<Scope>,
-        reach: &Reach,
+        reach: &ReadScope,
         by: Deadline,
     ) -> Result<(Survey, World), Problem> {
         // An unresponsive page is handled where it is queried.
@@ -263,7 +263,7 @@ impl Chromium {
         tab: TabId,
         found: &Found,
         room: &Room,
-        reach: &Reach,
+        reach: &ReadScope,
         by: Deadline,
     ) -> Result<Extract, Problem> {
         let mut extract = Extract::default();
@@ -329,7 +329,7 @@ impl Chromium {
 }
 
 /// The limits of a reading.
-fn limits(scope: Option<Scope>, reach: &Reach) -> Value {
+fn limits(scope: Option<Scope>, reach: &ReadScope) -> Value {
     json!({
         "scope": scope.map(|it| it.element),
         "viewport": reach.viewport,

@@ -6,7 +6,7 @@ use scraper::ElementRef;
 use scraper::node::Node;
 
 use super::page::{Open, hides, is_shown, name_of, option_value, options_of, text_of};
-use crate::engine::{Reach, Reference};
+use crate::engine::{ReadScope, Reference};
 use crate::secret::says_secret;
 use crate::summary::{
     Control, ControlState, Extract, Field, Form, Heading, Link, Listing, Message, PageError, Place,
@@ -51,7 +51,7 @@ const FILLED_IN: &str = "input, select, textarea";
 
 impl Open<'_> {
     /// Everything in `scope`, within the limits.
-    pub(super) fn extract(&self, scope: Option<ElementRef<'_>>, reach: &Reach) -> Extract {
+    pub(super) fn extract(&self, scope: Option<ElementRef<'_>>, reach: &ReadScope) -> Extract {
         let root = scope.unwrap_or_else(|| self.html.root_element());
         let all = |css: &str| -> Vec<ElementRef<'_>> {
             let found = self.select(css).into_iter();

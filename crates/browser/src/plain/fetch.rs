@@ -9,7 +9,7 @@ use ureq::http::{Method, Request, Response};
 use url::Url;
 
 use crate::proxy::{Proxy, Ways};
-use crate::{Deadline, Policy, Problem, ProblemKind, Who};
+use crate::{Actor, Deadline, Policy, Problem, ProblemKind};
 
 /// The maximum number of redirects that are followed.
 const REDIRECTS_MAX: usize = 10;
@@ -55,7 +55,7 @@ impl Fetcher {
             let status = response.status().as_u16();
             let header = |name: &str| response.headers().get(name).and_then(|it| it.to_str().ok());
             if let (301 | 302 | 303 | 307 | 308, Some(to)) = (status, header("location")) {
-                let url = self.policy.url(to, Some(&asked.url), Who::Agent)?;
+                let url = self.policy.url(to, Some(&asked.url), Actor::Agent)?;
                 let form = asked.form.filter(|_| matches!(status, 307 | 308));
                 asked = Asked { url, form };
                 continue;
@@ -125,7 +125,7 @@ impl Fetcher {
 
     /// An address from a page, if it may be followed.
     pub(super) fn check(&self, url: &Url) -> Result<Url, Problem> {
-        self.policy.url(url.as_str(), None, Who::Agent)
+        self.policy.url(url.as_str(), None, Actor::Agent)
     }
 
     pub(super) fn forget_refusals(&self) {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{JOURNEY_TIME, Relay};
-use crate::engine::{Arrival, Journey};
-use crate::{Deadline, Problem, ProblemKind, Who};
+use crate::engine::{Arrival, Navigation};
+use crate::{Actor, Deadline, Problem, ProblemKind};
 
 /// Admits commands when it is dropped, however the navigation ended.
 struct Beginning(Arc<Relay>);
@@ -32,12 +32,12 @@ impl Relay {
         let (beginning, url) = (Beginning(Arc::clone(self)), url.to_owned());
         async move {
             let relay = &beginning.0;
-            let url = relay.policy.url(&url, None, Who::Human)?;
+            let url = relay.policy.url(&url, None, Actor::Human)?;
             let by = Deadline::after(JOURNEY_TIME);
             let tab = relay.tab(None, by).await?;
             let late = |_| Problem::new(ProblemKind::Timeout, "a person controls the page");
             let turn = by.of(relay.writer.lock()).await.map_err(late)?;
-            let arrival = relay.engine.go(tab, Journey::To(url), by).await;
+            let arrival = relay.engine.go(tab, Navigation::To(url), by).await;
             drop(turn);
             relay.note_addresses(relay.holder());
             arrival

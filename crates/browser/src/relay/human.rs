@@ -2,10 +2,10 @@
 
 use super::{COMMAND_TIME, JOURNEY_TIME, Relay, human_in_control};
 use crate::engine::{
-    Action, Arrival, Direction, Done, Element, Hit, Journey, Reference, TabId, Target,
+    Action, Arrival, Direction, Done, Element, Hit, Navigation, Reference, TabId, Target,
 };
 use crate::scrub::Scrub as _;
-use crate::{Deadline, Event, Holder, Key, Problem, Who, clean, clean_line};
+use crate::{Actor, Deadline, Event, Holder, Key, Problem, clean, clean_line};
 
 impl Relay {
     /// Navigates for the person, even where agents may not go.
@@ -16,15 +16,15 @@ impl Relay {
         self.take(false);
         let by = Deadline::after(JOURNEY_TIME);
         let tab = self.tab(None, by).await?;
-        let url = self.policy.url(url, None, Who::Human)?;
-        self.human_go(tab, Journey::To(url), by).await
+        let url = self.policy.url(url, None, Actor::Human)?;
+        self.human_go(tab, Navigation::To(url), by).await
     }
 
     /// Goes back or forward, or reloads.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
-    pub async fn human_step(&self, journey: Journey) -> Result<Arrival, Problem> {
+    pub async fn human_step(&self, journey: Navigation) -> Result<Arrival, Problem> {
         self.take(false);
         let by = Deadline::after(JOURNEY_TIME);
         let tab = self.tab(None, by).await?;
@@ -34,7 +34,7 @@ impl Relay {
     async fn human_go(
         &self,
         tab: TabId,
-        journey: Journey,
+        journey: Navigation,
         by: Deadline,
     ) -> Result<Arrival, Problem> {
         let turn = by.of(self.writer.lock()).await.map_err(|_| human_in_control())?;

@@ -5,7 +5,7 @@
 
 use super::budget::{grants, tokens_in};
 use super::extract::{ControlState, Extract, Place};
-use crate::engine::Reach;
+use crate::engine::ReadScope;
 
 /// The approximate cost of an entry of each list, in tokens.
 const EACH: [usize; 6] = [8, 24, 20, 16, 20, 16];
@@ -30,14 +30,14 @@ struct Known {
 
 impl Room {
     /// The room for a page of which only the totals are known.
-    pub(crate) fn first(reach: &Reach, counted: &Extract) -> Self {
+    pub(crate) fn first(reach: &ReadScope, counted: &Extract) -> Self {
         let known = known(counted);
         let wants = std::array::from_fn(|at| known[at].total * EACH[at]);
         Self::of(reach, &wants, &EACH)
     }
 
     /// More room, if less was read than fits because entries were hidden or short.
-    pub(crate) fn more(&self, reach: &Reach, read: &Extract) -> Option<Self> {
+    pub(crate) fn more(&self, reach: &ReadScope, read: &Extract) -> Option<Self> {
         let known = known(read);
         let is_cut =
             |at: usize| known[at].kept >= self.items[at] && known[at].total > known[at].kept;
@@ -57,7 +57,7 @@ impl Room {
         has_more.then_some(more)
     }
 
-    fn of(reach: &Reach, wants: &[usize; 6], each: &[usize; 6]) -> Self {
+    fn of(reach: &ReadScope, wants: &[usize; 6], each: &[usize; 6]) -> Self {
         let Some(tokens) = reach.tokens_max else {
             return Self { items: [reach.items_max; 6], characters: reach.characters_max };
         };

@@ -8,7 +8,7 @@ use super::extract::{Extract, Place};
 use super::page::{Content, Cut, Flag, Login, Mode, Part, Summary};
 use super::wire;
 use crate::clean::unseen;
-use crate::engine::{Capabilities, Reach, TabId, Target};
+use crate::engine::{Capabilities, ReadScope, TabId, Target};
 use crate::scrub::Scrub as _;
 use crate::{clean, clean_line};
 
@@ -42,7 +42,7 @@ pub(crate) struct Around<'a> {
 }
 
 /// Which part of a page is worth reading for this mode and budget.
-pub(crate) fn reach(mode: Mode, tokens: usize, scope: Option<Target>, viewport: bool) -> Reach {
+pub(crate) fn reach(mode: Mode, tokens: usize, scope: Option<Target>, viewport: bool) -> ReadScope {
     // An entry costs some 20 tokens, a token is some four letters; a diff compares more than it
     // shows.
     let characters_max = match mode {
@@ -52,7 +52,7 @@ pub(crate) fn reach(mode: Mode, tokens: usize, scope: Option<Target>, viewport: 
     };
     let tokens_max = (mode != Mode::Diff).then_some(tokens);
     let items_max = (tokens / 20).clamp(40, 5_000);
-    Reach { scope, viewport, items_max, characters_max, tokens_max }
+    ReadScope { scope, viewport, items_max, characters_max, tokens_max }
 }
 
 /// The content of a page before it is truncated.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::command::{Command, Reading, Request, TabsAction};
 use crate::engine::{
-    Action, Condition, DialogAnswer, Direction, ElementState, Journey, Reference, TabId, Target,
+    Action, Condition, DialogAnswer, Direction, ElementState, Navigation, Reference, TabId, Target,
 };
 use crate::summary::{Mode, TOKENS_DEFAULT};
 use crate::{Problem, ProblemKind, Selector};
@@ -57,9 +57,9 @@ fn command(name: &str, tab: Option<TabId>, arguments: Value) -> Result<Command, 
             let given: NavigateArguments = read(name, arguments)?;
             Ok(Command::Navigate(given.url))
         }
-        "back" => nothing(arguments).map(|()| Command::Go(Journey::Back)),
-        "forward" => nothing(arguments).map(|()| Command::Go(Journey::Forward)),
-        "reload" => nothing(arguments).map(|()| Command::Go(Journey::Reload)),
+        "back" => nothing(arguments).map(|()| Command::Go(Navigation::Back)),
+        "forward" => nothing(arguments).map(|()| Command::Go(Navigation::Forward)),
+        "reload" => nothing(arguments).map(|()| Command::Go(Navigation::Reload)),
         "screenshot" => nothing(arguments).map(|()| Command::Screenshot),
         "read" => read_command(read(name, arguments)?),
         "click" => {

@@ -33,7 +33,7 @@ const PAGE: &str = r"<style>#password { position: fixed; left: 20px; top: 150px;
   </script>";
 
 /// Everything that a program can read.
-async fn told(world: &World) -> String {
+async fn everything_read(world: &World) -> String {
     let read = world.read().await;
     let tabs = world.ask("tabs", json!({})).await;
     format!("{read}\n{tabs}\n{:?}", world.relay.shown_tabs())
@@ -53,7 +53,7 @@ async fn a_secret_repeated_letter_by_letter_is_masked_from_the_second_letter() {
     for letter in SECRET.chars() {
         world.relay.human_press(Key::of(letter)).await.expect("pressed");
         typed.push(letter);
-        let now = told(&world).await;
+        let now = everything_read(&world).await;
         assert!(typed.len() == 1 || now.contains("You typed: ••••!"), "{typed}: {now}");
         all.push_str(&now);
     }
@@ -67,7 +67,7 @@ async fn a_secret_repeated_letter_by_letter_is_masked_from_the_second_letter() {
     }
     world.ask("wait", json!({ "text": "You typed", "timeout": 0 })).await;
     world.refused("click", json!({ "selector": "#none" }), ProblemKind::NotFound).await;
-    all.push_str(&told(&world).await);
+    all.push_str(&everything_read(&world).await);
     while let Ok(event) = events.try_recv() {
         all.push_str(&wire::event(&event).to_string());
     }

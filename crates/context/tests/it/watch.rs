@@ -32,7 +32,7 @@ fn next(watch: &Watch) -> Changes {
 
 /// Collects reported paths until a marker file, written last, is reported: everything before it is
 /// reported first.
-fn told(watch: &Watch, root: &Path) -> Vec<String> {
+fn changed(watch: &Watch, root: &Path) -> Vec<String> {
     static LAST: AtomicUsize = AtomicUsize::new(0);
     let last = format!("last-{}", LAST.fetch_add(1, Relaxed));
     fs::write(root.join(&last), "").unwrap();
@@ -63,16 +63,16 @@ fn writes_renames_and_removals_are_told_with_all_names() {
     fs::rename(at("a/old"), at("b/moved")).unwrap();
     fs::remove_file(at("b/gone")).unwrap();
     fs::write(at("ignored/file"), "x").unwrap();
-    assert_eq!(told(&watch, root.path()), ["a/old", "b/c/new", "b/gone", "b/moved"]);
+    assert_eq!(changed(&watch, root.path()), ["a/old", "b/c/new", "b/gone", "b/moved"]);
 
     // As editors save: to a temporary file, then renamed over the original.
     fs::write(at("b/.new.swp"), "y").unwrap();
     fs::rename(at("b/.new.swp"), at("b/c/new")).unwrap();
-    assert_eq!(told(&watch, root.path()), ["b/.new.swp", "b/c/new"]);
+    assert_eq!(changed(&watch, root.path()), ["b/.new.swp", "b/c/new"]);
 
     // Reading is not a change.
     fs::read(at("b/c/new")).unwrap();
-    assert_eq!(told(&watch, root.path()), Vec::<String>::new());
+    assert_eq!(changed(&watch, root.path()), Vec::<String>::new());
 }
 
 #[test]
@@ -82,16 +82,16 @@ fn a_new_folder_is_told_and_watched_once_it_is_added() {
     let watch = Watch::start(root.path(), &names(&[""]), &[], Mode::Native);
     for round in 0..3 {
         fs::create_dir(at("d")).unwrap();
-        assert_eq!(told(&watch, root.path()), ["d"], "round {round}");
+        assert_eq!(changed(&watch, root.path()), ["d"], "round {round}");
         watch.add(&names(&["d"]));
         fs::create_dir(at("d/e")).unwrap();
-        assert_eq!(told(&watch, root.path()), ["d/e"], "round {round}");
+        assert_eq!(changed(&watch, root.path()), ["d/e"], "round {round}");
         watch.add(&names(&["d/e"]));
         fs::write(at("d/e/file"), "x").unwrap();
-        assert_eq!(told(&watch, root.path()), ["d/e/file"], "round {round}");
+        assert_eq!(changed(&watch, root.path()), ["d/e/file"], "round {round}");
         assert_eq!(watch.how(), How::Native { watches: 3 });
         fs::remove_dir_all(at("d")).unwrap();
-        assert!(told(&watch, root.path()).contains(&"d".to_owned()), "round {round}");
+        assert!(changed(&watch, root.path()).contains(&"d".to_owned()), "round {round}");
         assert_eq!(watch.how(), How::Native { watches: 1 });
     }
 }
@@ -102,10 +102,10 @@ fn a_renamed_folder_is_told_by_both_names_and_watched_by_the_new_one() {
     let at = |path: &str| root.path().join(path);
     let watch = Watch::start(root.path(), &names(&["", "a", "a/in"]), &[], Mode::Native);
     fs::rename(at("a"), at("b")).unwrap();
-    assert_eq!(told(&watch, root.path()), ["a", "b"]);
+    assert_eq!(changed(&watch, root.path()), ["a", "b"]);
     watch.add(&names(&["b", "b/in"]));
     fs::write(at("b/in/file"), "x").unwrap();
-    assert_eq!(told(&watch, root.path()), ["b/in/file"]);
+    assert_eq!(changed(&watch, root.path()), ["b/in/file"]);
     assert_eq!(watch.how(), How::Native { watches: 3 });
 }
 
@@ -118,7 +118,7 @@ fn what_is_not_followed_any_more_is_not_told() {
     assert_eq!(watch.how(), How::Native { watches: 2 });
     fs::write(at("a/file"), "x").unwrap();
     fs::write(at("b/file"), "x").unwrap();
-    assert_eq!(told(&watch, root.path()), ["b/file"]);
+    assert_eq!(changed(&watch, root.path()), ["b/file"]);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn the_service_s_own_files_and_those_of_git_are_left_out() {
     fs::write(at(".waypost/data/x"), "x").unwrap();
     fs::write(at(".waypost/x"), "x").unwrap();
     fs::write(at(".git/other"), "x").unwrap();
-    assert_eq!(told(&watch, root.path()), Vec::<String>::new());
+    assert_eq!(changed(&watch, root.path()), Vec::<String>::new());
 
     fs::write(at(".git/HEAD.lock"), "x").unwrap();
     fs::rename(at(".git/HEAD.lock"), at(".git/HEAD")).unwrap();
@@ -180,7 +180,7 @@ fn many_writes_of_a_file_are_one_path() {
     for it in 0..500 {
         fs::write(root.path().join("a/same"), it.to_string()).unwrap();
     }
-    assert_eq!(told(&watch, root.path()), ["a/same"]);
+    assert_eq!(changed(&watch, root.path()), ["a/same"]);
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn after(dir: &Path, repaired: &Repaired) -> Vec<Event> {
 }
 
 /// What was damaged, without the folder's path.
-fn told(dir: &Path, repaired: &Repaired) -> Vec<String> {
+fn reported(dir: &Path, repaired: &Repaired) -> Vec<String> {
     let dir = dir.display().to_string();
     let told = repaired.set_aside.iter();
     told.map(|it| format!("{} {} {}", it.what.replace(&dir, ""), it.is_loss, it.is_kept)).collect()
@@ -91,7 +91,11 @@ fn compare(step: usize, known: u64, prepare: impl Fn(&Path)) {
             continue;
         }
         let repaired = repair(again.path(), options.reached).expect("it works");
-        assert_eq!(told(again.path(), &repaired), told(whole.path(), &expected), "{changes}");
+        assert_eq!(
+            reported(again.path(), &repaired),
+            reported(whole.path(), &expected),
+            "{changes}"
+        );
         assert_eq!(repaired.kept, expected.kept, "{changes}");
         assert!(repaired.last >= expected.last, "{changes}: {repaired:?}, {expected:?}");
         assert_eq!(after(again.path(), &repaired), events, "{changes}");

@@ -6,7 +6,7 @@ use super::values::Values;
 use crate::command::check_defaults;
 use crate::declared::Class;
 use crate::encode::{UPPER, event_json, object_json, percent_encoded};
-use crate::task::{Call, Surroundings, Unready};
+use crate::task::{ActionContext, Call, Unready};
 use crate::webhook::Post;
 use crate::{DataTypes, MissingKey, Template};
 
@@ -57,7 +57,11 @@ impl Http {
         Ok(())
     }
 
-    pub(super) fn post(&self, call: &Call<'_>, around: &Surroundings<'_>) -> Result<Post, Unready> {
+    pub(super) fn post(
+        &self,
+        call: &Call<'_>,
+        around: &ActionContext<'_>,
+    ) -> Result<Post, Unready> {
         let body = self.body(call.event)?;
         let secret = self.sign.as_ref().map(|it| around.secret(it)).transpose()?;
         let url = self.url(call.event)?;

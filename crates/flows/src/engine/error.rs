@@ -55,6 +55,9 @@ pub enum Error {
     /// No flow of this name is in force.
     #[error("no flow {0}")]
     UnknownFlow(FlowName),
+    /// The flow is not in force, because its file is pending approval.
+    #[error("flow {0} is pending approval")]
+    PendingApproval(FlowName),
     /// Only failed or cancelled runs can be retried.
     #[error("run {0} did not fail; only failed or cancelled runs can be retried")]
     NotFailed(RunId),

@@ -66,9 +66,9 @@ impl Machine {
                 self.count_end(*end);
             }
             Record::Retried { run } => self.retried(run),
-            Record::Told { run } => {
+            Record::EndPublished { run } => {
                 if let Some(it) = self.runs.get_mut(run) {
-                    it.told = true;
+                    it.is_end_published = true;
                 }
             }
             Record::Forgotten { runs } => {
@@ -238,7 +238,7 @@ impl Machine {
         let event = self.seen.clone().filter(|(seen, _)| seen.id == id.event);
         let (Some(run), Some((event, _))) = (self.runs.get_mut(id), event) else { return };
         run.event = Some(event);
-        run.told = false;
+        run.is_end_published = false;
         run.cancelling = None;
         (run.failures, run.interruptions) = (0, 0);
         self.set_phase(id, &Phase::Queued);

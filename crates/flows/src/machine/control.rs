@@ -75,10 +75,10 @@ impl Machine {
         self.schedule(now);
     }
 
-    pub(crate) fn told(&mut self, end: &RunEnd) {
-        let Some(run) = self.runs.get(&end.run).filter(|it| !it.told) else { return };
+    pub(crate) fn end_published(&mut self, end: &RunEnd) {
+        let Some(run) = self.runs.get(&end.run).filter(|it| !it.is_end_published) else { return };
         if matches!(run.phase, Phase::Ended { .. }) && run.tries.len() == end.tries {
-            self.record(Record::Told { run: end.run.clone() });
+            self.record(Record::EndPublished { run: end.run.clone() });
         }
     }
 

@@ -55,8 +55,8 @@ impl Machine {
                 let why = why.to_owned();
                 self.record(Record::Ended { run: run.clone(), at, end: End::Failed, why });
                 dead.push(run);
-            } else if !known.told {
-                self.record(Record::Told { run });
+            } else if !known.is_end_published {
+                self.record(Record::EndPublished { run });
             }
         }
         for it in self.fillings.clone() {

@@ -68,7 +68,7 @@ impl Needed {
             | Record::Tried { run, .. }
             | Record::Ended { run, .. }
             | Record::Retried { run }
-            | Record::Told { run } => known(run),
+            | Record::EndPublished { run } => known(run),
             // An ended run needs them no more.
             Record::Begun { run, .. }
             | Record::Spawned { run, .. }

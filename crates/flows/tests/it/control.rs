@@ -131,11 +131,13 @@ fn events_from_before_an_approval_start_no_runs() {
     world.finish_all();
     // One lost its approval, the other is in force: noting that again changes nothing for it.
     world.install(&flows[1..]);
-    world.engine().withhold([&a, &b]);
+    world.engine().withhold([a.clone(), b.clone()].into());
+    let replayed = world.engine().replay(&a, 0, 1);
+    assert!(matches!(replayed, Err(Error::PendingApproval(name)) if name == a));
     world.say("a:x", "{}");
     world.open();
     world.say("a:x", "{}");
-    world.engine().withhold([&a]);
+    world.engine().withhold([a.clone()].into());
     world.commit();
     world.install(&flows);
     world.fill_all();

@@ -9,7 +9,7 @@ use std::process::{Command as Process, Stdio};
 use std::sync::{Arc, Mutex, Weak};
 
 use proptest::prelude::*;
-use waypost_flows::{Flow, Program, Surroundings, Task, parse, plan};
+use waypost_flows::{ActionContext, Flow, Program, Task, parse, plan};
 
 use crate::child::end_of;
 use crate::world::event;
@@ -833,7 +833,7 @@ fn project() -> Project {
 
 fn task(flow: &Flow, data: &serde_json::Value, project: &Path) -> Result<Program, String> {
     let inherited = [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())];
-    let around = Surroundings {
+    let around = ActionContext {
         project,
         programs: Path::new("/nowhere"),
         inherited: &inherited,

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use waypost_flows::{
-    Finished, Flow, Leader, Orphan, Outcome, Plan, Program, RUN_PREFIXES, RUN_VARIABLES, RunId,
-    Stop, Surroundings, Task, Timestamp, end_orphans, parse, plan, run_program,
+    ActionContext, Finished, Flow, Leader, Orphan, Outcome, Plan, Program, RUN_PREFIXES,
+    RUN_VARIABLES, RunId, Stop, Task, Timestamp, end_orphans, parse, plan, run_program,
 };
 
 use crate::child::end_of;
@@ -14,7 +14,7 @@ use crate::world::{event, flow, id};
 fn planned(flow: &Flow, data: &str, project: &Path) -> Plan {
     let inherited = [("PATH", "/usr/bin:/bin"), ("HOME", "/nowhere"), ("LD_PRELOAD", "evil.so")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let around = Surroundings {
+    let around = ActionContext {
         project,
         programs: Path::new("/opt/waypost"),
         inherited: &inherited,

@@ -138,7 +138,7 @@ pub(super) fn neighbourhoods(scope: &Scope<'_>, candidates: &Candidates) -> Vec<
 /// Sets each candidate's share of its neighbours' lexical scores. Semantic scores are not shared:
 /// the vector of an answer is itself close to the question, but the words that the question shares
 /// with a conversation often occur in the turn before or after the answer.
-pub(super) fn lend_in_sessions(
+pub(super) fn share_in_sessions(
     neighbourhoods: &[Neighbourhood],
     scoring: &Scoring<'_>,
     candidates: &mut Candidates,
@@ -158,7 +158,7 @@ pub(super) fn lend_in_sessions(
     }
 }
 
-pub(super) fn lend_over_links(view: &View, params: &SearchParams, candidates: &mut Candidates) {
+pub(super) fn share_over_links(view: &View, params: &SearchParams, candidates: &mut Candidates) {
     let lent: Vec<(MemoryId, f64)> = candidates
         .iter()
         .filter(|candidate| candidate.is_linked)

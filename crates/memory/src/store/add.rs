@@ -10,9 +10,9 @@ use crate::writer::command::{Command, Outcome};
 use crate::writer::lost;
 use crate::{Added, Draft, Error, Result, Timestamp};
 
-/// Drafts that were checked and analysed; see [`Store::make_ready`].
+/// Drafts that were checked and analysed; see [`Store::prepare_adds`].
 #[derive(Debug)]
-pub struct Ready {
+pub struct PreparedAdds {
     commands: Vec<Command>,
     /// For each draft: why it is invalid, if it is.
     refused: Vec<Option<Error>>,
@@ -28,11 +28,11 @@ impl Store {
     /// Adds many memories with few syncs; one that fails does not stop the others. The results are
     /// in the order of the drafts.
     pub fn add_batch(&self, drafts: Vec<Draft>, now: Timestamp) -> Vec<Result<Added>> {
-        self.add_ready(self.make_ready(drafts, now))
+        self.add_prepared(self.prepare_adds(drafts, now))
     }
 
     /// The part of [`Store::add_batch`] that needs no writer: checks and analyses the drafts.
-    pub fn make_ready(&self, drafts: Vec<Draft>, now: Timestamp) -> Ready {
+    pub fn prepare_adds(&self, drafts: Vec<Draft>, now: Timestamp) -> PreparedAdds {
         let checked: Vec<Result<(Body, Option<Vec<u8>>)>> =
             drafts.into_iter().map(|it| check_noted(it, now)).collect();
         let mut refused = Vec::with_capacity(checked.len());
@@ -47,12 +47,12 @@ impl Store {
                 Err(error) => refused.push(Some(error)),
             }
         }
-        Ready { commands, refused }
+        PreparedAdds { commands, refused }
     }
 
     /// The rest of [`Store::add_batch`].
-    pub fn add_ready(&self, ready: Ready) -> Vec<Result<Added>> {
-        let Ready { commands, refused } = ready;
+    pub fn add_prepared(&self, ready: PreparedAdds) -> Vec<Result<Added>> {
+        let PreparedAdds { commands, refused } = ready;
         let mut outcomes = self.writer.submit(commands).into_iter();
         let mut added = || added(&self.index, outcomes.next().unwrap_or_else(|| Err(lost())));
         refused.into_iter().map(|it| it.map_or_else(&mut added, Err)).collect()

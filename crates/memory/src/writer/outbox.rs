@@ -181,7 +181,7 @@ impl Outbox {
     }
 
     /// Marks the notes up to this sequence as published.
-    pub(crate) fn told(&self, through: u64) {
+    pub(crate) fn mark_published(&self, through: u64) {
         self.waiting.lock().tell(through);
     }
 

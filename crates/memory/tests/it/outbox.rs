@@ -50,7 +50,7 @@ fn what_was_not_told_waits_after_a_crash_and_what_was_written_down_as_told_does_
         world.add_draft(noted(name, name));
     }
     let notices = world.store().notices(100);
-    world.store().told(notices[0].sequence);
+    world.store().mark_published(notices[0].sequence);
     assert_eq!(waiting(&world).len(), 2);
     // A crash before it was written down: it waits again, under the same sequence.
     let after_a_crash = |world: &World| {
@@ -80,7 +80,7 @@ fn a_compaction_keeps_unpublished_notices_and_drops_the_rest() {
     world.store().link_noted(one, two, LinkKind::Updates, now, note).expect("both are there");
     world.store().delete(two, now).expect("it is there");
     let first = world.store().notices(1)[0].sequence;
-    world.store().told(first);
+    world.store().mark_published(first);
     world.store().maintain().expect("upkeep");
     world.store().compact(purge()).expect("a compaction");
     // The text is gone for good; that there was a memory is told all the same.
@@ -89,7 +89,7 @@ fn a_compaction_keeps_unpublished_notices_and_drops_the_rest() {
     world.reopen();
     assert_eq!(waiting(&world), expected);
     let last = world.store().notices(100).last().expect("two wait").sequence;
-    world.store().told(last);
+    world.store().mark_published(last);
     world.store().maintain().expect("upkeep");
     world.store().compact(purge()).expect("a compaction");
     world.close();

@@ -91,7 +91,7 @@ fn after(dir: &Path) -> (String, u64) {
 }
 
 /// A report without how far the store has come and without the folder's path.
-fn told(dir: &Path, mut repaired: Repaired) -> Repaired {
+fn reported(dir: &Path, mut repaired: Repaired) -> Repaired {
     repaired.reached = NOTHING;
     for it in &mut repaired.set_aside {
         it.what = it.what.replace(&dir.display().to_string(), "");
@@ -115,7 +115,7 @@ fn compare(step: usize, prepare: impl Fn(&Path)) {
     let damaged = image(sound.path());
     prepare(damaged.path());
     let whole = image(damaged.path());
-    let expected = told(whole.path(), repair(whole.path(), NOTHING).expect("a repair"));
+    let expected = reported(whole.path(), repair(whole.path(), NOTHING).expect("a repair"));
     let (export, next) = after(whole.path());
     assert!(next > 20);
     let mut kills = 0;
@@ -136,7 +136,7 @@ fn compare(step: usize, prepare: impl Fn(&Path)) {
         if changes % 2 == 0 && !is_killed(again.path(), changes / 2, 0) {
             continue;
         }
-        let repaired = told(again.path(), repair(again.path(), NOTHING).expect("a repair"));
+        let repaired = reported(again.path(), repair(again.path(), NOTHING).expect("a repair"));
         assert_eq!(repaired, expected, "{changes}");
         let (exported, id) = after(again.path());
         assert_eq!(exported, export, "{changes}");

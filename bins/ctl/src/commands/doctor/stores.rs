@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use waypost_auth::TokenStore;
-use waypost_log::{Mended, Verify, Witness};
+use waypost_log::{RepairedDamage, Verify, Witness};
 use waypost_memory::Reached;
 use waypost_mesh::Pairing;
 use waypost_project::Settings;
@@ -200,13 +200,13 @@ fn repair_memory(
 /// The findings for the repaired places of a store; `hint` is for lost records.
 fn mended<'a>(
     part: &'static str,
-    places: &'a [Mended],
+    places: &'a [RepairedDamage],
     hint: &'a str,
 ) -> impl Iterator<Item = Finding> + 'a {
     const KEPT: &str = "the damaged bytes are next to the log in *.damaged";
     // One cause may be in several findings: a folder in the place of a file, and the records of that file.
     let is_any_loss = places.iter().any(|it| it.is_loss);
-    places.iter().map(move |Mended { what, is_loss, is_kept }| {
+    places.iter().map(move |RepairedDamage { what, is_loss, is_kept }| {
         let detail = if *is_loss { format!("lost: {what}") } else { format!("repaired: {what}") };
         let hint = match (is_loss, is_kept) {
             (true, true) => format!("{KEPT}; {hint}"),

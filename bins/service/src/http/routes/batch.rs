@@ -11,7 +11,7 @@ use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 use tokio::task::JoinHandle;
 use waypost_api as api;
-use waypost_memory::{Added, Ready, Store};
+use waypost_memory::{Added, PreparedAdds, Store};
 
 use crate::app::App;
 use crate::clock::now;
@@ -201,7 +201,7 @@ impl Lines {
 
 /// Parsed and analysed lines.
 struct ReadyLines {
-    ready: Ready,
+    ready: PreparedAdds,
     /// The reason for rejection of each line, if any.
     checked: Vec<Result<(), Failure>>,
 }
@@ -218,12 +218,12 @@ fn ready_lines(scoped: &Scoped, caller: &Caller, group: Vec<(u64, Bytes)>) -> Re
             Ok(())
         })
         .collect();
-    ReadyLines { ready: scoped.adding().make_ready(drafts, now()), checked }
+    ReadyLines { ready: scoped.adding().prepare_adds(drafts, now()), checked }
 }
 
 /// Stores the valid lines; each has its own outcome.
 fn store_lines(store: &Store, lines: ReadyLines) -> Vec<Stored> {
-    let mut added = store.add_ready(lines.ready).into_iter();
+    let mut added = store.add_prepared(lines.ready).into_iter();
     lines
         .checked
         .into_iter()

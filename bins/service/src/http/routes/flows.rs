@@ -247,8 +247,7 @@ fn wanted(
     (name, after, until): (&FlowName, u64, u64),
 ) -> Result<(u64, Vec<u64>), Failure> {
     let engine = app.flows.engine();
-    let entry = engine.flows().get(name).ok_or_else(|| Error::UnknownFlow(name.clone()))?;
-    let flow = Arc::clone(&entry.flow);
+    let flow = Arc::clone(&engine.flow(name)?.flow);
     drop(engine);
     let (mut count, mut shown, mut examined, mut cursor) = (0, Vec::new(), 0, after);
     while cursor < until && examined < DRY_EVENTS_MAX {
@@ -303,10 +302,9 @@ async fn change_flow(
         .run(move || {
             let info = shared.flows.change(|engine, now| {
                 change(engine, &name, now)?;
-                let unknown = || Error::UnknownFlow(name.clone());
-                let entry = engine.flows().get(&name).ok_or_else(unknown)?;
+                let entry = engine.flow(&name)?;
                 let status = engine.status().into_iter().find(|it| it.name == name);
-                Ok(wire::flows::flow(entry, &status.ok_or_else(unknown)?))
+                Ok(wire::flows::flow(entry, &status.ok_or(Error::UnknownFlow(name))?))
             })?;
             Ok(json(StatusCode::OK, &info))
         })

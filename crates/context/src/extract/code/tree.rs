@@ -24,11 +24,11 @@ const DEPTH_MAX: usize = 64;
 /// Parsers, each created on first use.
 pub(super) struct Trees {
     deadline: Duration,
-    ready: HashMap<Language, Option<Ready>>,
+    ready: HashMap<Language, Option<LoadedGrammar>>,
 }
 
 /// A parser, and the roles of its node kinds.
-struct Ready {
+struct LoadedGrammar {
     parser: tree_sitter::Parser,
     roles: Vec<Role>,
     grammar: Grammar,
@@ -52,7 +52,7 @@ impl Trees {
             Language::C if grammars::is_cpp(text) => Language::Cpp,
             other => other,
         };
-        let ready = self.ready.entry(language).or_insert_with(|| Ready::new(language));
+        let ready = self.ready.entry(language).or_insert_with(|| LoadedGrammar::new(language));
         let ready = ready.as_mut()?;
         let tree = ready.parse(text, self.deadline)?;
         let mut walk =
@@ -62,7 +62,7 @@ impl Trees {
     }
 }
 
-impl Ready {
+impl LoadedGrammar {
     fn new(language: Language) -> Option<Self> {
         let grammar = grammars::grammar(language)?;
         let mut parser = tree_sitter::Parser::new();
