@@ -244,21 +244,9 @@ impl<'a> Check<'a> {
         let Some((name, rest)) = words.split_first() else { return Ok(()) };
         self.depth += 1;
         self.spend(words.iter().map(Shown::len).sum())?;
-        let is_split = name.is_split();
-        for value in self.decided(name)? {
-            let mut all = if is_split { Shown::split(&value) } else { vec![Shown::exact(&value)] };
-            all.extend_from_slice(rest);
-            match all.split_first() {
-                // It vanishes, or a variable is several words.
-                Some((name, rest)) if is_split => {
-                    for name in self.decided(name)? {
-                        self.known(&name, rest)?;
-                    }
-                }
-                Some(_) => self.known(&value, rest)?,
-                None => {}
-            }
-        }
+        let values = self.decided(name)?;
+        self.check_one(name, &values)?;
+        values.iter().try_for_each(|it| self.known(it, rest))?;
         self.depth -= 1;
         Ok(())
     }

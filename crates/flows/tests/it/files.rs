@@ -479,7 +479,6 @@ fn programs_that_variables_name_are_found() {
     for (action, wanted) in [
         (command(&tool, "$TOOL a"), "tools/x.sh"),
         (command(&tool, "git fetch"), "tools/x.sh"),
-        (command(&[("TOOL", "./tools/x.sh --fast")], "$TOOL a"), "tools/x.sh"),
         (command(&[("SSH", "sh ./tools/y")], "git fetch"), "tools/y"),
         (command(&[("TOOL", "$PWD/tools/x.sh")], "eval $TOOL"), "tools/x.sh"),
         (command(&[("DIR", "${PWD}/tools")], "$DIR/x.sh"), "tools/x.sh"),

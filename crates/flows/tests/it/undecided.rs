@@ -307,6 +307,67 @@ fn a_command_in_a_setting_of_git_is_literal() {
 }
 
 #[test]
+fn a_word_that_may_become_others_or_an_option_is_rejected() {
+    let none: [&str; 0] = [];
+    let accepted = accepted_of(&[
+        // Without a value, or with one of several words.
+        "E=; $E $E ./ev*l.sh",
+        "E=; S=\"sh -c\"; $E $S \"./ev*l.sh\"",
+        "E=; $E $E $WAYPOST_EVENT_DATA_t",
+        "T='./x.sh a'; $T b",
+        "E=; env $E ./x.sh",
+        // Split, expanded or joined.
+        "env FOO=$WAYPOST_EVENT_DATA_d ./x.sh",
+        "env FOO=$TOOL ./x.sh",
+        "env ./A=* ./x.sh",
+        "bash -c 'env A={1,} ./x.sh'",
+        "bash -c 'nice -n {5,./evil.sh} ./x.sh'",
+        "nice -n ./ev*l.sh ./x.sh",
+        "nice -n $(cat n.txt) ./x.sh",
+        "set -- 1 ./evil.sh; env A=\"$@\" ./x.sh",
+        "nice -n \"$@\" ./x.sh",
+        "timeout -- \"$@\" ./x.sh",
+        "flock -w $WAYPOST_EVENT_DATA_t n.txt ./x.sh",
+        "python3 -W \"$@\" ./x.py",
+        "awk -v x=$WAYPOST_EVENT_DATA_d '{print}'",
+        "find . -maxdepth 0 \"$@\"",
+        "find . -name *.sh",
+        "command test $WAYPOST_EVENT_DATA_t",
+        "command test \"$WAYPOST_EVENT_DATA_o\" \"$WAYPOST_EVENT_DATA_t\"",
+        "command [ -v x ]",
+        // An option.
+        "E=-exec; find . -maxdepth 0 \"$E\" ./ev*l.sh ';'",
+        "find \"$D\" ./ev*l.sh ';'",
+        "find . \"$WAYPOST_EVENT_DATA_e\" \"$WAYPOST_EVENT_DATA_t\" ';'",
+        "find . -exec echo \"$a\" \"$b\" ./ev*l.sh ';'",
+        "find . -ex{{data.w}} ./ev*l.sh ';'",
+        "sed s/a/b/ \"$WAYPOST_EVENT_DATA_d\"",
+        "sed s/a/b/ *.txt",
+        "sed \"$WAYPOST_EVENT_DATA_d\" a",
+        "awk -f prog.awk \"$F\"",
+        "awk \"$P\" a",
+        "timeout \"$T\" ./x.sh",
+        "timeout --signal={{data.n}} 5 ./x.sh",
+        "nice \"-n$N\" ./x.sh",
+        // The end of the program of find.
+        "find . -maxdepth 0 -exec flock + ./ev*l.sh ';'",
+        "find . -exec nice -n + ./ev*l.sh ';'",
+        "find . -maxdepth 0 -exec flock '+' ./ev*l.sh \\;",
+    ]);
+    assert_eq!(accepted, none);
+    let words = ["find", ".", "-exec", "flock", "+", "sh", "-c", "./x*", ";"];
+    assert!(problem_of(&serde_json::json!({ "type": "exec", "exec": words })).is_some());
+    for text in ["flock \"$L\" ./x.sh", "timeout \"$T\" ./x.sh"] {
+        let problem = problem_of(&command(text)).unwrap_or_default();
+        let program = text.split(' ').next().unwrap();
+        assert!(problem.contains(&format!("write {program} -- \"$")), "{problem}");
+    }
+    let accepted =
+        ["flock -- \"$L\" ./x.sh", "find \"$DIR\" -name \"$x\"", "sed 's/a/b/' -- \"$F\""];
+    assert_eq!(accepted_of(&accepted), accepted);
+}
+
+#[test]
 fn the_message_says_what_to_write_instead() {
     for (text, wanted) in [
         (

@@ -7,6 +7,7 @@ use super::scope::is_identifier;
 use super::words::Shown;
 use crate::command::literals::is_resolving;
 use crate::command::pieces::Piece;
+use crate::command::subset::{Operand, check_operands};
 
 impl Check<'_> {
     /// Checks a word that sets a variable, or names one.
@@ -141,14 +142,6 @@ impl Check<'_> {
         }
     }
 
-    /// Checks `test -v NAME`.
-    pub(super) fn test(&mut self, rest: &[Shown]) -> Result<(), String> {
-        for pair in rest.windows(2).filter(|it| ["-v", "-R"].contains(&it[0].text().as_str())) {
-            self.variable_name("test -v", &pair[1])?;
-        }
-        Ok(())
-    }
-
     /// Checks `let`.
     pub(super) fn calculate(&mut self, rest: &[Shown]) -> Result<(), String> {
         for word in rest {
@@ -163,6 +156,20 @@ impl Check<'_> {
         }
         Ok(())
     }
+}
+
+/// Checks the words of `test` and `[`.
+pub(super) fn test(rest: &[Shown]) -> Result<(), String> {
+    let operand = |it: &Shown| match it.plain().filter(|_| !it.has_value()) {
+        _ if it.may_split() => Operand::Bare,
+        Some(text) => Operand::Literal(text),
+        None => Operand::Computed,
+    };
+    let operands: Vec<Operand> = rest.iter().map(operand).collect();
+    let end = [Operand::Literal("]".to_owned())];
+    let words: Vec<&str> = rest.iter().map(Shown::written).collect();
+    check_operands(operands.strip_suffix(&end).unwrap_or(&operands))
+        .map_err(|what| format!("{:.80?} {what}", words.join(" ")))
 }
 
 fn check_identifier(program: &str, name: &str, word: &Shown) -> Result<(), String> {

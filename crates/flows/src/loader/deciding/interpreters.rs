@@ -34,6 +34,7 @@ impl Check<'_> {
             if !is_option(&text) {
                 return self.script(word);
             }
+            self.literal_option(program, word)?;
             // With a value in the word, it takes no other one.
             let is_whole = text.starts_with("--") && text.contains('=');
             let Some(seen) = options.read(&text) else {
@@ -72,7 +73,6 @@ impl Check<'_> {
     /// Checks the files of `awk -f` and `sed -f`; their code is in another language.
     pub(super) fn script_by_option(&mut self, program: &str, rest: &[Shown]) -> Result<(), String> {
         let options = Options::of_interpreter(program);
-        rest.iter().try_for_each(|it| self.single(program, it))?;
         let mut words = rest;
         while let Some((word, after)) = words.split_first() {
             let text = word.text();
@@ -81,29 +81,33 @@ impl Check<'_> {
                 return Ok(());
             }
             if !is_option(&text) {
+                let instead = "write -- before it, after the options, or begin it with ./";
+                self.no_option(program, word, instead)?;
+                if program.ends_with("awk") {
+                    // The program, and then files.
+                    return self.single(program, word);
+                }
                 continue;
             }
-            let is_computed = !word.is_literal();
+            self.literal_option(program, word)?;
             let Some(seen) = options.read(&text) else {
                 // Any of the following words could be the script.
-                self.decided(word)?;
                 return after.iter().try_for_each(|it| self.script(it));
             };
             let is_awk = program.ends_with("awk");
             let is_script = matches!(seen.name, "f" | "file")
                 || (is_awk && matches!(seen.name, "i" | "include" | "l" | "load"));
             if !is_script {
-                let is_code = is_awk && matches!(seen.name, "e" | "source");
-                if seen.name.is_empty() && is_computed && !is_code {
-                    self.decided(word)?;
-                }
+                after
+                    .iter()
+                    .take(usize::from(seen.takes_next))
+                    .try_for_each(|it| self.single(program, it))?;
             } else if seen.takes_next {
                 match after.first() {
                     Some(it) => self.script(it)?,
                     None => self.not_appended(program)?,
                 }
             } else {
-                self.decided(word)?;
                 self.script(&Shown::exact(seen.value.unwrap_or_default()))?;
             }
             words = &after[usize::from(seen.takes_next).min(after.len())..];

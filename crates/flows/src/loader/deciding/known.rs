@@ -92,13 +92,56 @@ impl Check<'_> {
     /// Checks that a word that decides nothing stays one word: the next ones would have another
     /// meaning.
     pub(super) fn single(&self, program: &str, word: &Shown) -> Result<(), String> {
-        let values = if word.may_split() { self.values_of(word) } else { return Ok(()) };
-        let is_one = |it: &String| !it.is_empty() && !it.contains(char::is_whitespace);
-        if self.is_first || values.is_ok_and(|all| all.iter().all(is_one)) {
+        if self.is_first || word.is_one() {
             return Ok(());
         }
         Err(format!(
-            "{} may become several words, and {program} would take one of them for an option or a program; put it in double quotes",
+            "{} may become several words, and {program} would take one of them for an option or a program; put it in double quotes (\"$1\" for \"$@\"), or write each word",
+            word.quoted()
+        ))
+    }
+
+    /// Checks that a variable without quotes that decides what runs is one word.
+    pub(super) fn check_one(&self, word: &Shown, values: &[String]) -> Result<(), String> {
+        let is_one = |it: &String| !it.is_empty() && !it.contains(char::is_whitespace);
+        if self.is_first || !word.is_split() || values.iter().all(is_one) {
+            return Ok(());
+        }
+        Err(format!(
+            "{} has no value or one of several words, where it decides which program runs; write the words themselves",
+            word.quoted()
+        ))
+    }
+
+    /// Whether a word could become an option of the program.
+    pub(super) fn could_be_option(&self, word: &Shown) -> bool {
+        let values = if word.begins_unknown() { self.values_of(word) } else { Ok(Vec::new()) };
+        word.begins_pattern() || !values.is_ok_and(|all| all.iter().all(|it| !it.starts_with('-')))
+    }
+
+    /// Checks that a word that begins with a variable cannot become an option.
+    pub(super) fn no_option(
+        &self,
+        program: &str,
+        word: &Shown,
+        instead: &str,
+    ) -> Result<(), String> {
+        if self.is_first || !self.could_be_option(word) {
+            return Ok(());
+        }
+        Err(format!(
+            "{} may be an option of {program}, which can run a program; {instead}",
+            word.quoted()
+        ))
+    }
+
+    /// Checks that an option is written literally.
+    pub(super) fn literal_option(&self, program: &str, word: &Shown) -> Result<(), String> {
+        if self.is_first || (word.is_literal() && word.is_one() && !word.has_value()) {
+            return Ok(());
+        }
+        Err(format!(
+            "{} is an option of {program} with a computed part; write its argument as a word of its own, in double quotes",
             word.quoted()
         ))
     }

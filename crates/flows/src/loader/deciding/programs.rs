@@ -1,5 +1,6 @@
 //! Which arguments of a program decide what runs.
 
+use super::builtins::test;
 use super::options::{MARKERS, Options, SHELLS, is_option};
 use super::words::Shown;
 use super::{Check, INSTEAD};
@@ -45,7 +46,7 @@ impl Check<'_> {
             "let" => return self.calculate(rest),
             "set" => return self.set_options(rest),
             "shopt" => return self.shopt(rest),
-            "test" | "[" => return self.test(rest),
+            "test" | "[" => return test(rest),
             "unset" => return self.unset(rest),
             "wait" if rest.iter().any(|it| it.text().contains('p')) => return self.unset(rest),
             _ if MARKERS.contains(&name) => return self.mark(name, rest),
@@ -114,12 +115,8 @@ impl Check<'_> {
         if first.is_literal() {
             return Ok(None);
         }
-        let is_split = first.is_split();
-        let all = values.iter().map(|it| {
-            let mut words = if is_split { Shown::split(it) } else { vec![Shown::exact(it)] };
-            words.extend_from_slice(rest);
-            words
-        });
+        self.check_one(first, &values)?;
+        let all = values.iter().map(|it| [&[Shown::exact(it)], rest].concat());
         Ok(Some(all.collect()))
     }
 }

@@ -4,6 +4,45 @@ use super::options::{Options, is_option, own_arguments};
 use super::words::Shown;
 use super::{Check, INSTEAD};
 
+/// Options of find that the next word belongs to, whatever it is.
+const FIND_ARGUMENTS: &[&str] = &[
+    "-amin",
+    "-anewer",
+    "-atime",
+    "-cmin",
+    "-cnewer",
+    "-ctime",
+    "-fstype",
+    "-gid",
+    "-group",
+    "-ilname",
+    "-iname",
+    "-inum",
+    "-ipath",
+    "-iregex",
+    "-iwholename",
+    "-links",
+    "-lname",
+    "-maxdepth",
+    "-mindepth",
+    "-mmin",
+    "-mtime",
+    "-name",
+    "-newer",
+    "-path",
+    "-perm",
+    "-printf",
+    "-regex",
+    "-samefile",
+    "-size",
+    "-type",
+    "-uid",
+    "-used",
+    "-user",
+    "-wholename",
+    "-xtype",
+];
+
 impl Check<'_> {
     /// Checks the arguments of a program that runs the program after its own arguments.
     pub(super) fn runner(
@@ -33,22 +72,13 @@ impl Check<'_> {
                 // The options of sudo may be between them.
                 has_options &= program == "sudo";
                 self.set(program, word)?;
-            } else if own > 0
-                && !word.is_split()
-                && !(has_options && (is_option(&text) || word.begins_unknown()))
-            {
-                // A word in quotes is one argument, whatever it is.
+            } else if own > 0 && !(has_options && is_option(&text)) {
+                let instead = format!("write {program} -- {}", word.written());
                 self.single(program, word)?;
+                if has_options {
+                    self.no_option(program, word, &instead)?;
+                }
                 (own, has_options) = (own - 1, false);
-            } else if own > 0
-                && has_options
-                && word.begins_unknown()
-                && self.values_of(word).is_err()
-            {
-                return Err(format!(
-                    "{} may be an option of {program}; write -- before it, and put it in double quotes",
-                    word.quoted()
-                ));
             } else if let Some(all) = self.unfolded(rest)? {
                 return self.nested(rest, &all, |check, it| {
                     check.runner_from(program, options, it, (own, has_options))
@@ -82,6 +112,7 @@ impl Check<'_> {
         after: &'a [Shown],
     ) -> Result<&'a [Shown], String> {
         let text = word.text();
+        self.literal_option(program, word)?;
         let is_split = text.starts_with("--s") || (!text.starts_with("--") && text.contains('S'));
         if program == "env" && is_split {
             return Err(format!(
@@ -154,6 +185,41 @@ impl Check<'_> {
         ))
     }
 
+    /// Whether a computed word may be a part of the expression of find.
+    fn may_be_primary(&self, word: &Shown) -> bool {
+        let is_plain =
+            |it: &String| it.starts_with(|it: char| it.is_alphanumeric() || "_./".contains(it));
+        let values = if word.begins_unknown() { self.values_of(word) } else { Ok(Vec::new()) };
+        word.begins_pattern() || !values.is_ok_and(|all| all.iter().all(is_plain))
+    }
+
+    /// Checks that each word of find that could be an option is literal.
+    fn primaries(&self, rest: &[Shown]) -> Result<(), String> {
+        let mut is_argument = false;
+        for (idx, word) in rest.iter().enumerate() {
+            let text = word.text();
+            // Whatever the only folder becomes, the words after it are checked.
+            let next = rest.get(1);
+            if idx == 0
+                && !is_option(&text)
+                && next.is_none_or(|it| it.is_literal() && is_option(&it.text()))
+            {
+                continue;
+            }
+            if !is_argument && is_option(&text) {
+                self.literal_option("find", word)?;
+            } else if !is_argument && !self.is_first && self.may_be_primary(word) {
+                return Err(format!(
+                    "{} may be an option of find, which can run a program; write a literal beginning (\"./$NAME\"), or put the command into a script of the project",
+                    word.quoted()
+                ));
+            }
+            is_argument =
+                !is_argument && FIND_ARGUMENTS.contains(&text.as_str()) && word.is_literal();
+        }
+        Ok(())
+    }
+
     pub(super) fn find(&mut self, rest: &[Shown]) -> Result<(), String> {
         const EXEC: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
@@ -161,11 +227,16 @@ impl Check<'_> {
             it.plain().is_some_and(|it| wanted.contains(&it.as_str()))
         };
         rest.iter().try_for_each(|it| self.single("find", it))?;
+        self.primaries(rest)?;
         self.not_appended("find")?;
         let before = self.hole.replace("{}".to_owned());
         for (idx, exec) in rest.iter().enumerate().filter(|(_, it)| is(it, &EXEC)) {
             let words = &rest[idx + 1..];
-            let end = words.iter().position(|it| is(it, &[";", "+"])).unwrap_or(words.len());
+            let is_end = |at: &usize| {
+                is(&words[*at], &[";"])
+                    || (is(&words[*at], &["+"]) && *at > 0 && is(&words[*at - 1], &["{}"]))
+            };
+            let end = (0..words.len()).find(is_end).unwrap_or(words.len());
             let relative = self.relative.take();
             self.simple(&words[..end])?;
             if let Some(program) = self.relative.as_ref().filter(|_| exec.text().ends_with("dir")) {

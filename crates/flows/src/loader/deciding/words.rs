@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
+use super::{ANY, CHOICE};
 use crate::command::pieces::{Piece, expands, pieces};
 use crate::command::tree::children;
 
@@ -25,11 +26,6 @@ impl Shown {
     pub(super) fn exact(text: &str) -> Self {
         let pieces = text.chars().map(|it| Piece::Char(it, true)).collect();
         Self { pieces, written: text.to_owned(), is_bare: false }
-    }
-
-    /// The words that the value of a variable without quotes becomes.
-    pub(super) fn split(value: &str) -> Vec<Self> {
-        value.split_whitespace().map(Self::exact).collect()
     }
 
     /// Several words with a space between them.
@@ -86,13 +82,31 @@ impl Shown {
 
     /// Whether a shell can make no word of it, or several, when it computes it.
     pub(super) fn may_split(&self) -> bool {
-        let lists = ["$@", "${@", "[@]", "@}"];
+        let lists = ["$@", "${@"];
         self.is_bare || (!self.is_literal() && lists.iter().any(|it| self.written.contains(it)))
+    }
+
+    /// Whether a shell makes one word of it, whatever its variables are, and whatever files there
+    /// are.
+    pub(super) fn is_one(&self) -> bool {
+        !self.may_split() && expands(&self.pieces).is_none()
     }
 
     /// Whether a variable can be at its beginning.
     pub(super) fn begins_unknown(&self) -> bool {
         !matches!(self.pieces.first(), None | Some(Piece::Char(..)))
+    }
+
+    /// Whether the name of a file, or one of several words, can be at its beginning.
+    pub(super) fn begins_pattern(&self) -> bool {
+        let begins = |it: char| self.pieces.first() == Some(&Piece::Char(it, false));
+        ['*', '?', '[', '{'].into_iter().any(begins) && expands(&self.pieces).is_some()
+    }
+
+    /// Whether a value of the event is in it.
+    pub(super) fn has_value(&self) -> bool {
+        let is_value = |it: &Piece| matches!(it, Piece::Char(it, _) if (CHOICE..=ANY as u32).contains(&(*it as u32)));
+        self.pieces.iter().any(is_value)
     }
 
     /// The name in `NAME=VALUE` or `NAME`, if it is literal.
