@@ -17,7 +17,7 @@ use waypost_events::Pattern;
 pub use self::action::{Action, OnInterrupt, Retry, RetryOn};
 pub use self::invalid::InvalidFile;
 pub use self::judge::COMMANDS_BYTES_MAX;
-pub(crate) use self::judge::invalid_command;
+pub(crate) use self::judge::{invalid_command, invalid_env};
 pub use self::read::{FILE_BYTES_MAX, FLOWS_MAX, parse};
 use crate::scalar::from_text;
 use crate::{Condition, DataTypes, Span};

@@ -68,6 +68,11 @@ fn a_flow_file_is_checked_without_a_service() {
     assert_eq!(computed.code, 1, "{computed:?}");
     assert!(computed.out.starts_with("computed.yaml:6:18: "), "{}", computed.out);
     assert!(computed.out.contains("name the program literally"), "{}", computed.out);
+    let sets = "flows:\n  - name: a\n    trigger: { pattern: 'a:*' }\n    actions:\n      - type: command\n        command: now\n        env:\n          A: b\n          PATH: x\n";
+    fs::write(folder.path().join("sets.yaml"), sets).expect("a file");
+    let told = run(folder.path(), &["flows", "check", "sets.yaml"]);
+    assert_eq!(told.code, 1, "{told:?}");
+    assert!(told.out.starts_with("sets.yaml:9:17: flows[0].actions[0].env.PATH: "), "{}", told.out);
 }
 
 #[test]

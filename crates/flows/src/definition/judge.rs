@@ -10,14 +10,14 @@ use crate::Kind;
 
 /// A step of a path in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
-    Key(&'static str),
+pub(super) enum Step<'a> {
+    Key(&'a str),
     Index(usize),
 }
 
 /// The error, and its position in the document.
-pub(super) struct Wrong {
-    pub(super) path: Vec<Step>,
+pub(super) struct Wrong<'a> {
+    pub(super) path: Vec<Step<'a>>,
     pub(super) message: String,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Wrong {
 pub const COMMANDS_BYTES_MAX: usize = 256 << 10;
 
 /// Checks the length of all commands of a file.
-pub(super) fn measure(flows: &[Flow]) -> Result<(), Wrong> {
+pub(super) fn measure(flows: &[Flow]) -> Result<(), Wrong<'static>> {
     let bytes_of =
         |env: &Variables| env.0.iter().map(|(it, value)| it.len() + value.len()).sum::<usize>();
     let mut bytes = 0_usize;
@@ -52,7 +52,7 @@ pub(super) fn measure(flows: &[Flow]) -> Result<(), Wrong> {
 }
 
 /// The path of an action's command or program; `at` are the indexes of the flow and the action.
-fn command_path(at: (usize, usize), kind: &Kind) -> Vec<Step> {
+fn command_path(at: (usize, usize), kind: &Kind) -> Vec<Step<'static>> {
     let mut path = vec![Step::Key("flows"), Step::Index(at.0)];
     path.extend([Step::Key("actions"), Step::Index(at.1)]);
     match kind {
@@ -72,8 +72,22 @@ pub(crate) fn invalid_command(
     located(text, &Wrong { path: command_path(at, kind), message })
 }
 
+/// An error of a variable of `env:`; `at` are the indexes of the flow and of its action, if it is the
+/// action's.
+pub(crate) fn invalid_env(
+    text: &str,
+    at: (usize, Option<usize>),
+    name: &str,
+    message: String,
+) -> InvalidFile {
+    let mut path = vec![Step::Key("flows"), Step::Index(at.0)];
+    path.extend(at.1.into_iter().flat_map(|it| [Step::Key("actions"), Step::Index(it)]));
+    path.extend([Step::Key("env"), Step::Key(name)]);
+    located(text, &Wrong { path, message })
+}
+
 /// Checks the actions of a flow, and replaces their commands by checked ones.
-pub(super) fn judge(flow: &mut Flow, idx: usize) -> Result<(), Wrong> {
+pub(super) fn judge(flow: &mut Flow, idx: usize) -> Result<(), Wrong<'static>> {
     let types = &flow.trigger.data;
     for (number, action) in flow.actions.iter_mut().enumerate() {
         action.kind.check(types).map_err(|it| {
@@ -87,14 +101,14 @@ pub(super) fn judge(flow: &mut Flow, idx: usize) -> Result<(), Wrong> {
 }
 
 /// What is wrong, with its place in the document.
-pub(super) fn located(text: &str, wrong: &Wrong) -> InvalidFile {
+pub(super) fn located(text: &str, wrong: &Wrong<'_>) -> InvalidFile {
     yaml::fault(text, At { path: &wrong.path, message: &wrong.message }, &wrong.message)
 }
 
 /// Fails with a message at the end of a path.
 #[derive(Clone, Copy)]
 struct At<'a> {
-    path: &'a [Step],
+    path: &'a [Step<'a>],
     message: &'a str,
 }
 

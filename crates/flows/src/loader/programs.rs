@@ -16,11 +16,11 @@ use super::looked::{ALL_PAIRS_MAX, Follow, Looked, Stamp};
 use super::parts::{PATH_BYTES_MAX, SEPARATORS, at_home, parts};
 use super::split::{Split, with_folder};
 use super::trust::{self, Distrust};
-use super::values::Values;
+use super::values::{Values, is_text};
 use crate::command::literals::is_resolving;
 use crate::command::programs::runs_files;
 use crate::command::tree::TOO_NESTED;
-use crate::definition::invalid_command;
+use crate::definition::{Variables, invalid_command, invalid_env};
 use crate::template::placeholders;
 use crate::{
     Action, ContentHash, DataType, DataTypes, Flow, FlowFile, Folder, InvalidFile, Kind, Template,
@@ -130,10 +130,6 @@ fn paths<'a>(
     let mut follow = Follow { project: &project, looked };
     let mut found = BTreeMap::new();
     for action in actions {
-        let mut env = flow.env.0.iter().chain(&action.env.0);
-        if let Some((name, _)) = env.find(|(name, _)| is_resolving(name)) {
-            return Err(changes_programs(&format!("env sets {name}")));
-        }
         let words = words(flow, action, place.inherited)?;
         let folder = action.cwd.as_ref().or(flow.cwd.as_ref()).map_or(".", Folder::as_str);
         let Some(folder) = follow.path(&project, folder, |_| {})? else { continue };
@@ -264,12 +260,26 @@ pub(super) fn check_commands(
     inherited: &[(String, String)],
 ) -> Result<(), InvalidFile> {
     for (idx, flow) in file.flows().enumerate() {
+        check_env(&flow.env)
+            .map_err(|(name, it)| invalid_env(&file.text, (idx, None), name, it))?;
         for (number, action) in flow.actions.iter().enumerate() {
+            check_env(&action.env)
+                .map_err(|(name, it)| invalid_env(&file.text, (idx, Some(number)), name, it))?;
             check_action(flow, action, inherited)
                 .map_err(|it| invalid_command(&file.text, (idx, number), &action.kind, it))?;
         }
     }
     Ok(())
+}
+
+/// Checks that no variable changes which program a name stands for; the error has its name.
+fn check_env(env: &Variables) -> Result<(), (&str, String)> {
+    match env.0.iter().find(|(name, _)| is_resolving(name)) {
+        Some((name, _)) => {
+            Err((name.as_str(), changes_programs(&format!("env sets {name}")).to_string()))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Checks that an action says literally which programs it runs.
@@ -279,6 +289,7 @@ pub(super) fn check_action(
     inherited: &[(String, String)],
 ) -> Result<(), String> {
     let types = &flow.trigger.data;
+    check_env(&flow.env).and_then(|()| check_env(&action.env)).map_err(|(_, it)| it)?;
     Found::of(flow, action, inherited).map_err(|it| it.to_string())?;
     let given = given(flow, action, inherited);
     let written = match &action.kind {
@@ -442,11 +453,10 @@ impl<'a> Found<'a> {
         // A word that is longer than a path when it is expanded may be a list of paths.
         let lists = self.words.iter().flat_map(|it| once(it.as_str()).chain(it.split(SEPARATORS)));
         for word in lists.collect::<BTreeSet<_>>() {
-            // The words of a text are in the set, too.
-            let is_text = word.contains(|it: char| it.is_whitespace() || ";|&<>`'\"".contains(it));
             let expanded = match self.values.expanded(word, CHOICES_MAX, &mut budget) {
                 Some(all) => all,
-                None if is_text => BTreeSet::from([word.to_owned()]),
+                // The words of a text are in the set, too.
+                None if is_text(word) => BTreeSet::from([word.to_owned()]),
                 None => return Err(too_many()),
             };
             for it in expanded.iter().flat_map(|it| parts(it)) {

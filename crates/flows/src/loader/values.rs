@@ -68,7 +68,9 @@ impl Values {
                     _ => values.collect(),
                 };
                 for value in values {
-                    if active.contains(&value) || active.len() >= DEPTH_MAX {
+                    // A text that begins with an assignment also looks like a value.
+                    let is_rest = is_text(value) && refers(value, name);
+                    if is_rest || active.contains(&value) || active.len() >= DEPTH_MAX {
                         continue;
                     }
                     active.push(value);
@@ -105,6 +107,17 @@ fn ends(text: String) -> Vec<String> {
     let ends = [text.split(separates).next(), text.rsplit(separates).next()];
     let paths = ends.into_iter().flatten().filter(|it| it.len() <= PATH_BYTES_MAX);
     paths.map(str::to_owned).collect()
+}
+
+/// Whether a word may be a text of its own, or a part of one.
+pub(super) fn is_text(word: &str) -> bool {
+    word.contains(|it: char| it.is_whitespace() || ";|&<>`'\"".contains(it))
+}
+
+/// Whether a text refers to a variable of this name.
+fn refers(text: &str, name: &str) -> bool {
+    let mut all = text.match_indices('$').filter_map(|(at, _)| reference(&text[at..]));
+    all.any(|it| it.name == name)
 }
 
 /// A reference to a variable: `$NAME`, `${NAME}`, `${NAME:-OTHER}`.

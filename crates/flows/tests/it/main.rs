@@ -15,6 +15,7 @@ mod forms;
 mod guards;
 mod model;
 mod order;
+mod others;
 mod pages;
 mod programs;
 mod undecided;
