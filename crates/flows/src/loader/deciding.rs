@@ -20,7 +20,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use self::arithmetic::with_numbers;
 use self::input::Input;
-use self::options::SHELLS;
+use self::options::is_shell;
 pub(super) use self::scope::Given;
 use self::scope::{Scope, Setters};
 use self::words::Shown;
@@ -33,6 +33,8 @@ use crate::command::tree::{TOO_NESTED, misread_comment, parsed};
 pub(super) const ANY: char = '\u{f8ff}';
 /// The first of the characters that represent the values of `one of`.
 pub(super) const CHOICE: u32 = 0xe000;
+/// Represents the current folder in the value of a variable.
+const HERE: char = '\u{f8fe}';
 /// How deeply texts that are commands may be nested, and programs that run others.
 const DEPTH_MAX: usize = 16;
 /// How often a command is read until everything that sets a variable is found.
@@ -43,6 +45,9 @@ const VALUES_MAX: usize = 1000;
 /// its bytes.
 const BYTES_MIN: usize = 64 << 10;
 const BYTES_FACTOR: usize = 32;
+/// Why a name does not say which file it is.
+const DOLLAR: &str =
+    "a name that contains $, which stands for a variable where files are looked for";
 /// What to do about most errors.
 const INSTEAD: &str = "name the program literally, or put the command into a script of the project";
 
@@ -113,8 +118,6 @@ struct Check<'a> {
     exported: Vec<String>,
     /// What `find` and `xargs` replace with a name.
     hole: Option<String>,
-    /// Whether `xargs` adds words at the end.
-    is_appended: bool,
     /// A folder that is computed, and why, and a program that is looked for in the current folder.
     away: Option<(String, &'static str)>,
     relative: Option<String>,
@@ -135,7 +138,6 @@ impl<'a> Check<'a> {
             input: Vec::new(),
             exported: Vec::new(),
             hole: None,
-            is_appended: false,
             away: None,
             relative: None,
         }
@@ -208,8 +210,10 @@ impl<'a> Check<'a> {
 
     /// Notes a folder that the command goes to.
     fn go(&mut self, folder: &Shown) {
-        if let Err(what) = self.values_of(folder) {
-            self.away(&folder.quoted(), what);
+        match self.values_of(folder) {
+            Err(what) => self.away(&folder.quoted(), what),
+            Ok(values) if has_dollar(folder, &values) => self.away(&folder.quoted(), DOLLAR),
+            Ok(_) => {}
         }
     }
 
@@ -244,7 +248,7 @@ impl<'a> Check<'a> {
         let Some((name, rest)) = words.split_first() else { return Ok(()) };
         self.depth += 1;
         self.spend(words.iter().map(Shown::len).sum())?;
-        let values = self.decided(name)?;
+        let values = self.file(name)?;
         self.check_one(name, &values)?;
         values.iter().try_for_each(|it| self.known(it, rest))?;
         self.depth -= 1;
@@ -254,7 +258,6 @@ impl<'a> Check<'a> {
     /// Checks a word that is the text of a command.
     fn run_code(&mut self, word: &Shown) -> Result<(), String> {
         let hole = self.hole.take();
-        let is_appended = std::mem::replace(&mut self.is_appended, false);
         let values = self.values_of(word).map_err(|what| {
             format!(
                 "{} is a command in a text, and contains {what}; write the text literally, in single quotes, or put it into a script of the project",
@@ -274,13 +277,19 @@ impl<'a> Check<'a> {
             None => values.and_then(|all| all.iter().try_for_each(|it| self.code(it))),
         };
         self.hole = hole;
-        self.is_appended = is_appended;
         checked
     }
+}
+
+/// Whether a name has a `$` that the search for files takes for a variable: in a literal word, it
+/// also looks for the name as it is, except for `$(pwd)`.
+fn has_dollar(word: &Shown, values: &[String]) -> bool {
+    let wanted = if word.is_literal() { "$PWD" } else { "$" };
+    values.iter().any(|it| it.contains(wanted))
 }
 
 /// Whether a program of this name runs commands that none of the command's words have to name.
 fn reads_code(name: &str) -> bool {
     let others = [".", "alias", "eval", "fc", "source", "xargs"];
-    others.contains(&name) || SHELLS.contains(&base(name))
+    others.contains(&name) || is_shell(base(name))
 }

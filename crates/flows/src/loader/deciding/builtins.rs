@@ -1,12 +1,10 @@
 //! Builtins that set variables.
 
 use super::Check;
-use super::arithmetic::evaluated;
 use super::options::{MARKERS, Options, is_option};
 use super::scope::is_identifier;
 use super::words::Shown;
 use crate::command::literals::is_resolving;
-use crate::command::pieces::Piece;
 use crate::command::subset::{Operand, check_operands};
 
 impl Check<'_> {
@@ -61,7 +59,12 @@ impl Check<'_> {
                         word.quoted()
                     ));
                 }
-                self.found.calculates |= text.contains('i');
+                if text.contains('i') {
+                    return Err(format!(
+                        "{program} {} evaluates values as code; put the arithmetic into a script of the project",
+                        word.quoted()
+                    ));
+                }
             } else {
                 self.set(program, word)?;
             }
@@ -74,7 +77,8 @@ impl Check<'_> {
         let options = Options::of_reader(program);
         let mut words = rest;
         if program == "getopts" {
-            words = rest.get(1..).unwrap_or_default();
+            let is_end = rest.first().is_some_and(|it| it.text() == "--");
+            words = rest.get(1 + usize::from(is_end)..).unwrap_or_default();
             return words.first().map_or(Ok(()), |it| self.read_into(program, it));
         }
         while let Some((word, after)) = words.split_first() {
@@ -140,21 +144,6 @@ impl Check<'_> {
             Some(name) => self.read_into("printf", &Shown::exact(name)),
             None => Ok(()),
         }
-    }
-
-    /// Checks `let`.
-    pub(super) fn calculate(&mut self, rest: &[Shown]) -> Result<(), String> {
-        for word in rest {
-            let is_computed = word.pieces.iter().any(|it| matches!(it, Piece::Computed(_)));
-            if is_computed || evaluated(word.written()) {
-                return Err(format!(
-                    "{} is arithmetic that let would have to expand first; write $(( ))",
-                    word.quoted()
-                ));
-            }
-            self.arithmetic(word.written())?;
-        }
-        Ok(())
     }
 }
 

@@ -21,7 +21,6 @@ pub(super) enum Input {
 impl Check<'_> {
     /// Checks the commands that a shell reads from its input.
     pub(super) fn read_commands(&mut self, shell: &str) -> Result<(), String> {
-        self.not_appended(shell)?;
         if self.is_first && self.input.is_empty() {
             return Ok(());
         }
@@ -44,7 +43,7 @@ impl Check<'_> {
 
     /// Checks the name of a script.
     pub(super) fn script(&mut self, word: &Shown) -> Result<(), String> {
-        for name in self.decided(word)? {
+        for name in self.file(word)? {
             if name.starts_with("/dev/") || name.starts_with("/proc/") {
                 return Err(format!(
                     "{} is no file of commands, but what the command reads; name a script of the project",

@@ -16,12 +16,31 @@ fn code_options(program: &str) -> &'static [&'static str] {
     }
 }
 
+/// Whether the argument of an option is a script, too.
+fn loads(program: &str, option: &str) -> bool {
+    match program {
+        "node" | "nodejs" | "tsx" | "ts-node" => {
+            ["r", "require", "import", "loader", "experimental-loader"].contains(&option)
+        }
+        "perl" => ["M", "m"].contains(&option),
+        "ruby" => option == "r",
+        "lua" | "luajit" => option == "l",
+        // Settings can name scripts.
+        "php" => ["c", "d", "z"].contains(&option),
+        _ => false,
+    }
+}
+
 impl Check<'_> {
     pub(super) fn interpreter(&mut self, program: &str, rest: &[Shown]) -> Result<(), String> {
         let options = Options::of_interpreter(program);
         let mut words = rest;
+        let mut is_code = false;
         while let Some((word, after)) = words.split_first() {
-            if let Some(all) = self.unfolded(words)? {
+            if is_code {
+                let instead = "write -- before it, or begin it with ./";
+                self.no_option(program, word, instead)?;
+            } else if let Some(all) = self.unfolded(words)? {
                 return self.nested(words, &all, |check, it| check.interpreter(program, it));
             }
             let text = word.text();
@@ -29,10 +48,13 @@ impl Check<'_> {
                 break;
             }
             if text == "--" {
-                return after.first().map_or(Ok(()), |it| self.script(it));
+                return match after.first() {
+                    Some(it) if !is_code => self.script(it),
+                    _ => Ok(()),
+                };
             }
             if !is_option(&text) {
-                return self.script(word);
+                return if is_code { Ok(()) } else { self.script(word) };
             }
             self.literal_option(program, word)?;
             // With a value in the word, it takes no other one.
@@ -45,23 +67,31 @@ impl Check<'_> {
                 // Any of the following words could be the script.
                 return after.iter().try_for_each(|it| self.script(it));
             };
-            if code_options(program).contains(&seen.name) {
-                return Ok(());
-            }
             let value = seen.value.map(Shown::exact);
             let value = value.or_else(|| after.first().filter(|_| seen.takes_next).cloned());
             let is_python = program.starts_with("py");
             match (seen.name, value) {
+                (name, Some(code)) if code_options(program).contains(&name) => {
+                    self.literal_code(program, &code)?;
+                    // Lua runs a script after it.
+                    is_code = !program.starts_with("lua");
+                    if is_python {
+                        return Ok(());
+                    }
+                }
                 ("m", Some(module)) if is_python => return self.script(&module),
                 ("f", Some(script)) if program == "php" => return self.script(&script),
                 ("C", Some(folder)) if program == "ruby" => self.go(&folder),
+                (name, Some(script)) if loads(program, name) => self.script(&script)?,
                 _ => {}
             }
             let (argument, left) = after.split_at(usize::from(seen.takes_next).min(after.len()));
             argument.iter().try_for_each(|it| self.single(program, it))?;
             words = left;
         }
-        self.not_appended(program)?;
+        if is_code {
+            return Ok(());
+        }
         // Code in another language, but its file decides.
         let files = std::mem::take(&mut self.input);
         files.iter().try_for_each(|it| match it {
@@ -70,23 +100,42 @@ impl Check<'_> {
         })
     }
 
+    /// Checks that code in another language is known.
+    fn literal_code(&self, program: &str, code: &Shown) -> Result<(), String> {
+        self.single(program, code)?;
+        self.values_of(code).map(drop).map_err(|what| {
+            let instead = if program.ends_with("sed") {
+                "write --sandbox before it (GNU sed)"
+            } else {
+                "write the code in single quotes, and read the value from an argument or from the environment"
+            };
+            format!("{} is code of {program}, and contains {what}; {instead}", code.quoted())
+        })
+    }
+
     /// Checks the files of `awk -f` and `sed -f`; their code is in another language.
     pub(super) fn script_by_option(&mut self, program: &str, rest: &[Shown]) -> Result<(), String> {
         let options = Options::of_interpreter(program);
         let mut words = rest;
+        let (mut is_code, mut is_sandbox) = (false, false);
         while let Some((word, after)) = words.split_first() {
             let text = word.text();
             words = after;
             if text == "--" {
-                return Ok(());
+                let code = after.first().filter(|_| !is_code && !is_sandbox);
+                return code.map_or(Ok(()), |it| self.literal_code(program, it));
             }
             if !is_option(&text) {
                 let instead = "write -- before it, after the options, or begin it with ./";
                 self.no_option(program, word, instead)?;
                 if program.ends_with("awk") {
                     // The program, and then files.
-                    return self.single(program, word);
+                    return if is_code { Ok(()) } else { self.literal_code(program, word) };
                 }
+                if !is_code && !is_sandbox {
+                    self.literal_code(program, word)?;
+                }
+                is_code = true;
                 continue;
             }
             self.literal_option(program, word)?;
@@ -95,18 +144,25 @@ impl Check<'_> {
                 return after.iter().try_for_each(|it| self.script(it));
             };
             let is_awk = program.ends_with("awk");
+            is_sandbox |= text == "--sandbox";
             let is_script = matches!(seen.name, "f" | "file")
                 || (is_awk && matches!(seen.name, "i" | "include" | "l" | "load"));
+            let names = if is_awk { ["e", "source"] } else { ["e", "expression"] };
+            if names.contains(&seen.name) {
+                is_code = true;
+                let code = seen.value.map(Shown::exact);
+                let code = code.or_else(|| after.first().cloned());
+                let code = code.filter(|_| !is_sandbox);
+                code.map_or(Ok(()), |it| self.literal_code(program, &it))?;
+            }
+            is_code |= is_script;
             if !is_script {
                 after
                     .iter()
                     .take(usize::from(seen.takes_next))
                     .try_for_each(|it| self.single(program, it))?;
             } else if seen.takes_next {
-                match after.first() {
-                    Some(it) => self.script(it)?,
-                    None => self.not_appended(program)?,
-                }
+                after.first().map_or(Ok(()), |it| self.script(it))?;
             } else {
                 self.script(&Shown::exact(seen.value.unwrap_or_default()))?;
             }

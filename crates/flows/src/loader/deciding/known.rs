@@ -2,11 +2,14 @@
 
 use super::scope::is_identifier;
 use super::words::Shown;
-use super::{BYTES_MIN, CHOICE, Check, INSTEAD, VALUES_MAX};
+use super::{BYTES_MIN, CHOICE, Check, DOLLAR, HERE, INSTEAD, VALUES_MAX, has_dollar};
 use crate::command::pieces::{Piece, expands};
 
 /// Why the value of a variable is not known.
 const UNKNOWN: &str = "a variable whose value is not known (known are $x and ${x} of env:, or assigned exactly once, literally, earlier, and not within another command)";
+
+/// Why the current folder in a variable is no relative path.
+const NOT_HERE: &str = "the current folder ($PWD) within other text";
 
 const COLON: Piece = Piece::Char(':', false);
 
@@ -20,11 +23,20 @@ impl Check<'_> {
         Ok(values)
     }
 
+    /// The values of a word that names a program or a script.
+    pub(super) fn file(&mut self, word: &Shown) -> Result<Vec<String>, String> {
+        let values = self.decided(word)?;
+        if self.is_first || !has_dollar(word, &values) {
+            return Ok(values);
+        }
+        Err(format!("{} is {DOLLAR}; rename the file", word.quoted()))
+    }
+
     /// What a word becomes; an error says why that is not known.
     pub(super) fn values_of(&self, word: &Shown) -> Result<Vec<String>, &'static str> {
         let values = match expands(&word.pieces) {
             Some(what) => Err(what),
-            None => self.assigned_values(word),
+            None => self.assigned_values(word).and_then(relative),
         };
         match values {
             Err(_) if self.is_first => Ok(vec![word.text()]),
@@ -174,6 +186,17 @@ impl Check<'_> {
         let number = (mark as u32).checked_sub(CHOICE)?;
         self.choices.get(number as usize).copied()
     }
+}
+
+/// The values with a relative path in place of the current folder.
+fn relative(values: Vec<String>) -> Result<Vec<String>, &'static str> {
+    let is_end = |it: &str| it.is_empty() || it.starts_with('/');
+    let all = values.into_iter().map(|it| match it.strip_prefix(HERE) {
+        Some(rest) if is_end(rest) && !rest.contains(HERE) => Ok(format!(".{rest}")),
+        _ if it.contains(HERE) => Err(NOT_HERE),
+        _ => Ok(it),
+    });
+    all.collect()
 }
 
 /// The name in `$x` and `${x}`.

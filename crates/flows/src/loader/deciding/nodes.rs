@@ -177,8 +177,8 @@ impl Check<'_> {
         let words = node.children_by_field_name("value", &mut cursor);
         let words: Vec<Shown> = words.map(|it| Shown::new(of(it))).collect();
         words.iter().try_for_each(|it| self.check_value(it))?;
-        let values: Option<Vec<Vec<String>>> =
-            words.iter().map(|it| self.values_of(it).ok().filter(|_| !it.is_split())).collect();
+        let known = |it: &Shown| self.assigned_values(it).ok().filter(|_| !it.is_split());
+        let values: Option<Vec<Vec<String>>> = words.iter().map(known).collect();
         match values.filter(|it| !it.is_empty() && of(node).starts_with("for")) {
             Some(values) => {
                 let place = (self.scope.text, node.start_byte());

@@ -1,9 +1,10 @@
 //! The options of programs that run others, and of interpreters.
 
 use super::tables::{INTERPRETERS, READERS, RUNNERS, Table};
+use crate::command::programs::unversioned;
 
 /// Interpreters whose code is a shell's.
-pub(super) const SHELLS: &[&str] = &[
+const SHELLS: &[&str] = &[
     "ash", "bash", "csh", "dash", "fish", "ksh", "lksh", "mksh", "oksh", "osh", "pdksh", "posh",
     "rbash", "rksh", "rzsh", "sh", "tcsh", "yash", "zsh",
 ];
@@ -98,6 +99,11 @@ impl Options {
     pub(super) fn of_reader(program: &str) -> Self {
         Self::of(READERS, program).unwrap_or(Self::NONE)
     }
+}
+
+/// Whether a program is a shell, also with a version in its name.
+pub(super) fn is_shell(base: &str) -> bool {
+    SHELLS.contains(&base) || SHELLS.contains(&unversioned(base))
 }
 
 pub(super) fn is_option(word: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Which arguments of a program decide what runs.
 
 use super::builtins::test;
-use super::options::{MARKERS, Options, SHELLS, is_option};
+use super::options::{MARKERS, Options, is_option, is_shell};
 use super::words::Shown;
 use super::{Check, INSTEAD};
 use crate::command::programs::{Role, SCRIPT_BY_OPTION, SCRIPTS_READERS, base, role, unversioned};
@@ -28,7 +28,10 @@ impl Check<'_> {
                 }
                 return Ok(());
             }
-            "eval" => return self.run_code(&Shown::joined(rest)),
+            "eval" => {
+                let is_end = rest.first().is_some_and(|it| it.text() == "--" && it.is_literal());
+                return self.run_code(&Shown::joined(&rest[usize::from(is_end)..]));
+            }
             "trap" => {
                 let code = rest.iter().find(|it| !is_option(&it.text()));
                 return code.map_or(Ok(()), |it| self.run_code(it));
@@ -43,7 +46,9 @@ impl Check<'_> {
             }
             "hash" => return self.each(rest.iter()),
             "complete" | "compgen" => return rest.iter().try_for_each(|it| self.run_code(it)),
-            "let" => return self.calculate(rest),
+            "let" => {
+                return Err("let evaluates the values of names as code; put the arithmetic into a script of the project".to_owned());
+            }
             "set" => return self.set_options(rest),
             "shopt" => return self.shopt(rest),
             "test" | "[" => return test(rest),
@@ -66,8 +71,11 @@ impl Check<'_> {
             _ if RESERVED.contains(&name) => return self.simple(rest),
             _ => {}
         }
-        if SHELLS.contains(&base) {
-            return self.shell(base, rest);
+        if base == "ld.so" || (base.starts_with("ld-") && base.contains(".so")) {
+            return Err(format!("{base} runs a program in a way of its own; {INSTEAD}"));
+        }
+        if is_shell(base) {
+            return self.shell(unversioned(base), rest);
         }
         match Options::of_runner(base) {
             Some(_) if base.ends_with("xargs") => return self.xargs(rest),

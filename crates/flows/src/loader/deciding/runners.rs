@@ -1,8 +1,9 @@
 //! Programs that run the program after their own arguments.
 
-use super::options::{Options, is_option, own_arguments};
+use super::Check;
+use super::options::{Options, is_option, is_shell, own_arguments};
 use super::words::Shown;
-use super::{Check, INSTEAD};
+use crate::command::programs::{Role, base, role};
 
 /// Options of find that the next word belongs to, whatever it is.
 const FIND_ARGUMENTS: &[&str] = &[
@@ -84,10 +85,7 @@ impl Check<'_> {
                     check.runner_from(program, options, it, (own, has_options))
                 });
             } else if program == "flock" && own == 0 && ["-c", "--command"].contains(&&*text) {
-                return match after.first() {
-                    Some(code) => self.run_code(code),
-                    None => self.not_appended(program),
-                };
+                return after.first().map_or(Ok(()), |it| self.run_code(it));
             } else if text == "--" && has_options {
                 has_options = false;
             } else if text == "-" && program == "env" && has_options {
@@ -95,12 +93,14 @@ impl Check<'_> {
             } else if is_option(&text) && has_options {
                 rest = self.option(program, options, word, after)?;
                 continue;
+            } else if program == "xargs" {
+                return self.appended(rest);
             } else {
                 return self.simple(rest);
             }
             rest = after;
         }
-        if ["xargs", "gxargs"].contains(&program) { Ok(()) } else { self.not_appended(program) }
+        Ok(())
     }
 
     /// Checks an option of a program that runs another one, and returns the words after it.
@@ -149,8 +149,7 @@ impl Check<'_> {
                 }
             },
             ("I", Some(it)) => match it.plain() {
-                // Then, no name is added at the end.
-                Some(hole) => (self.hole, self.is_appended) = (Some(hole), false),
+                Some(hole) => self.hole = Some(hole),
                 None => return Err(format!("{} of xargs must be literal", it.quoted())),
             },
             ("c" | "command", Some(it)) if program == "flock" => self.run_code(&it)?,
@@ -163,25 +162,32 @@ impl Check<'_> {
 
     pub(super) fn xargs(&mut self, rest: &[Shown]) -> Result<(), String> {
         let hole = self.hole.clone();
-        let is_appended = std::mem::replace(&mut self.is_appended, true);
         let input = std::mem::take(&mut self.input);
         let options = Options::of_runner("xargs").unwrap_or(Options::NONE);
-        let checked = if is_appended {
-            Err(format!("xargs runs xargs; {INSTEAD}"))
-        } else {
-            self.runner("xargs", options, rest)
-        };
-        (self.hole, self.is_appended, self.input) = (hole, is_appended, input);
+        let checked = self.runner("xargs", options, rest);
+        (self.hole, self.input) = (hole, input);
         checked
     }
 
-    /// Rejects a program whose last words decide, if `xargs` adds words.
-    pub(super) fn not_appended(&self, program: &str) -> Result<(), String> {
-        if !self.is_appended || self.is_first {
+    /// Checks the program of `xargs`, which gets words from the input.
+    fn appended(&mut self, words: &[Shown]) -> Result<(), String> {
+        self.simple(words)?;
+        let Some((program, rest)) = words.split_first() else { return Ok(()) };
+        let options = rest.iter().take_while(|it| is_option(&it.text())).count();
+        let is_code = rest[..options].last().is_some_and(|it| it.text().ends_with('c'));
+        // The added words are arguments of the text.
+        let is_argument = is_code && rest.len() > options + 1;
+        let may = |it: &String| {
+            let is_other = role(it) == Role::Other && Options::of_runner(base(it)).is_none();
+            (is_other && !["[", "test"].contains(&base(it)) && !is_shell(base(it)))
+                || (is_shell(base(it)) && is_argument)
+        };
+        if self.is_first || self.values_of(program).is_ok_and(|all| all.iter().all(may)) {
             return Ok(());
         }
         Err(format!(
-            "{program} may run the names that xargs adds; write xargs -I{{}} with {{}} where a name is an argument, or put the command into a script of the project"
+            "{} may run a program that the words from the input of xargs name; write xargs sh -c '… \"$@\"' _, or put the command into a script of the project",
+            program.quoted()
         ))
     }
 
@@ -228,7 +234,6 @@ impl Check<'_> {
         };
         rest.iter().try_for_each(|it| self.single("find", it))?;
         self.primaries(rest)?;
-        self.not_appended("find")?;
         let before = self.hole.replace("{}".to_owned());
         for (idx, exec) in rest.iter().enumerate().filter(|(_, it)| is(it, &EXEC)) {
             let words = &rest[idx + 1..];

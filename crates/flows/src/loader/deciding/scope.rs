@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Check;
 use super::arithmetic::{evaluated, targets};
 use super::words::Shown;
+use super::{Check, HERE};
 
 /// The prefix of the variables that differ between runs.
 const OWN_PREFIX: &str = "WAYPOST_";
@@ -121,7 +121,7 @@ impl Check<'_> {
         let is_folder = ["PWD", "OLDPWD"].contains(&name);
         if is_folder && !self.given.env.contains_key(name) {
             // Where the command goes is checked.
-            return Some(vec![".".to_owned()]);
+            return Some(vec![HERE.to_string()]);
         }
         if is_folder || (self.setters.clears && self.texts > 1) {
             return None;
@@ -141,7 +141,7 @@ impl Check<'_> {
         let place = (self.scope.text, at);
         self.found.assigned.entry(name.to_owned()).or_default().insert(place);
         let values = self.assigned_values(value);
-        if values.is_err() && ["HOME", "OLDPWD", "PWD"].contains(&name) {
+        if values.is_err() && ["OLDPWD", "PWD"].contains(&name) {
             self.away(&format!("{name}={:.80}", value.written()), "a folder that is computed");
         }
         Ok(values.ok())
@@ -150,7 +150,7 @@ impl Check<'_> {
     /// Notes a variable that is set in another way.
     pub(super) fn unknown(&mut self, name: &str) {
         self.found.otherwise.insert(name.to_owned());
-        if ["HOME", "OLDPWD", "PWD"].contains(&name) {
+        if ["OLDPWD", "PWD"].contains(&name) {
             self.away(name, "a folder that is computed");
         }
     }

@@ -4,7 +4,7 @@ use super::words::Shown;
 use super::{Check, INSTEAD};
 
 /// The letters of options that change nothing about which commands a shell runs.
-const LETTERS: &str = "abefhilmnprtuvxBCEHP";
+const LETTERS: &str = "abefhlmnprtuvxBCEP";
 const LONG: &[&str] = &["--login", "--noprofile", "--norc", "--posix"];
 /// What `set -o` and `sh -o` may name.
 const SETTINGS: &[&str] = &[
@@ -67,7 +67,7 @@ impl Check<'_> {
                 }
             }
         }
-        if is_code { self.not_appended(name) } else { self.read_commands(name) }
+        if is_code { Ok(()) } else { self.read_commands(name) }
     }
 
     /// Whether a word after `-c` could be another option.

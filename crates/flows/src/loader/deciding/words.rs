@@ -13,7 +13,7 @@ use crate::command::tree::children;
 pub(super) struct Shown {
     pub(super) pieces: Vec<Piece>,
     written: String,
-    /// Whether a part outside quotes is computed.
+    /// Whether a shell computes a part outside quotes.
     is_bare: bool,
 }
 
@@ -143,13 +143,13 @@ pub(super) fn words_of(command: Node<'_>, redirects: &[Node<'_>], text: &str) ->
         match child.kind() {
             "variable_assignment" if !is_declaration => {}
             "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
-                after_target(child, &mut ranges);
+                after_target(child, text, &mut ranges);
             }
-            _ => ranges.push((child.byte_range(), is_bare(child))),
+            _ => ranges.push((child.byte_range(), is_bare(child, text))),
         }
     }
     for it in redirects {
-        after_target(*it, &mut ranges);
+        after_target(*it, text, &mut ranges);
     }
     ranges.sort_unstable_by_key(|(it, _)| it.start);
     let mut words: Vec<(Range<usize>, bool)> = Vec::new();
@@ -169,17 +169,27 @@ pub(super) fn words_of(command: Node<'_>, redirects: &[Node<'_>], text: &str) ->
     shown.collect()
 }
 
-/// Whether a part of a word outside quotes is computed.
-fn is_bare(node: Node<'_>) -> bool {
+/// Whether a part of a word outside quotes is computed, or beside quotes a pattern: what is after a
+/// substitution in quotes is in no piece.
+fn is_bare(node: Node<'_>, text: &str) -> bool {
+    let has_pattern = |it: Node<'_>| {
+        let written = text.get(it.byte_range()).unwrap_or_default();
+        !it.kind().ends_with("string") && written.contains(['*', '?', '[', '{'])
+    };
     match node.kind() {
         "arithmetic_expansion" | "command_substitution" | "expansion" | "simple_expansion" => true,
-        "command_name" | "concatenation" | "variable_assignment" => children(node).any(is_bare),
+        "concatenation" if children(node).any(|it| it.kind() == "string") => {
+            children(node).any(|it| is_bare(it, text) || has_pattern(it))
+        }
+        "command_name" | "concatenation" | "variable_assignment" => {
+            children(node).any(|it| is_bare(it, text))
+        }
         _ => false,
     }
 }
 
 /// The grammar has the arguments after a redirection in it.
-fn after_target(redirect: Node<'_>, ranges: &mut Vec<(Range<usize>, bool)>) {
+fn after_target(redirect: Node<'_>, text: &str, ranges: &mut Vec<(Range<usize>, bool)>) {
     let is_word = |it: &Node<'_>| {
         !matches!(
             it.kind(),
@@ -196,14 +206,14 @@ fn after_target(redirect: Node<'_>, ranges: &mut Vec<(Range<usize>, bool)>) {
     match redirect.kind() {
         "file_redirect" | "herestring_redirect" => {
             let words = children(redirect).filter(|it| it.is_named() && is_word(it));
-            ranges.extend(words.skip(1).map(|it| (it.byte_range(), is_bare(it))));
+            ranges.extend(words.skip(1).map(|it| (it.byte_range(), is_bare(it, text))));
         }
         "heredoc_redirect" => {
             for child in children(redirect) {
                 match child.kind() {
-                    "file_redirect" | "herestring_redirect" => after_target(child, ranges),
+                    "file_redirect" | "herestring_redirect" => after_target(child, text, ranges),
                     _ if redirect_has_argument(redirect, child) => {
-                        ranges.push((child.byte_range(), is_bare(child)));
+                        ranges.push((child.byte_range(), is_bare(child, text)));
                     }
                     _ => {}
                 }
