@@ -1,6 +1,5 @@
 //! A loaded model: embeds texts as vectors of unit length.
 
-mod attention;
 mod batch;
 mod bert;
 mod cross_encoder;
@@ -9,15 +8,10 @@ mod folder;
 mod general;
 mod guarded;
 mod head;
-mod math;
 mod modern;
 mod names;
 mod pack;
-mod packed;
 mod plan;
-mod product;
-mod relative;
-mod simd;
 mod terms;
 mod tokenizer_file;
 mod weights;

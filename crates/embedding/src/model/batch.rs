@@ -1,40 +1,11 @@
-//! The tokens of texts, as the networks read them.
+//! Rows of tokens as tensors, for candle's operations.
 
 use candle_core::{Device, Result, Tensor};
+use waypost_encoder::Row;
 
 /// Added to a score, it leaves nothing of it. Not minus infinity: a padding token that may attend to
 /// no other would have no number at all.
 pub(super) const MASKED: f32 = -1e30;
-
-/// The tokens of one text or pair of texts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) words: Vec<u32>,
-    /// Which text of a pair each token is of.
-    pub(super) types: Vec<u32>,
-    pub(super) positions: Vec<u32>,
-}
-
-impl Row {
-    /// Positions count from 0, or from the one behind `padding`, which then has no other position.
-    pub(super) fn new(words: Vec<u32>, types: Vec<u32>, padding: Option<u32>) -> Self {
-        let mut last = padding;
-        let position = |&word: &u32| {
-            if padding == Some(word) {
-                return word;
-            }
-            let here = last.map_or(0, |it| it.saturating_add(1));
-            last = Some(here);
-            here
-        };
-        let positions = words.iter().map(position).collect();
-        Self { words, types, positions }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.words.len()
-    }
-}
 
 /// Rows padded to one length.
 #[derive(Debug)]
@@ -69,18 +40,5 @@ impl Batch {
             mask: Tensor::from_vec(mask.collect::<Vec<f32>>(), shape, &Device::Cpu)?,
             length,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn positions_count_from_behind_the_padding_and_leave_it_out() {
-        let positions = |padding| Row::new(vec![0, 1, 7, 1, 9], vec![0; 5], padding).positions;
-        assert_eq!(positions(None), [0, 1, 2, 3, 4]);
-        assert_eq!(positions(Some(1)), [2, 1, 3, 1, 4]);
-        assert_eq!(positions(Some(5)), [6, 7, 8, 9, 10]);
     }
 }

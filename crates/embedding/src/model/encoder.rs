@@ -9,15 +9,14 @@ use std::path::Path;
 
 use candle_nn::VarBuilder;
 use rayon::prelude::*;
+use waypost_encoder::{Kernel, Packed, Row};
 
-use super::batch::{Batch, Row};
+use super::batch::Batch;
 use super::bert::Bert;
 use super::general::General;
 use super::modern::Modern;
 use super::pack::pack;
-use super::packed::Packed;
 use super::plan;
-use super::simd::Kernel;
 use super::weights::Weights;
 use crate::recipe::{Config, Family, Pooling, Recipe};
 use crate::{Error, Result};

@@ -3,10 +3,11 @@
 use candle_core::{Device, Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
 use candle_nn::{Embedding, LayerNorm, Linear, Module, VarBuilder};
+use waypost_encoder::Relative;
 
 use super::batch::Batch;
 use super::names::{LayerNames, layers};
-use super::relative::Relative;
+use super::pack;
 use crate::recipe::{Activation, Config};
 
 /// The network.
@@ -41,7 +42,7 @@ impl General {
             |count, name| candle_nn::embedding(count, config.hidden_size, embeddings.pp(name));
         let typed = config.type_vocab_size > 0;
         let heads = config.num_attention_heads;
-        let relative = names.relative.map(|name| Relative::load(&tensors.pp(name), heads));
+        let relative = names.relative.map(|name| pack::relative(&tensors.pp(name), heads));
         let layers = (0..config.num_hidden_layers)
             .map(|at| Layer::load(&tensors.pp(format!("{}.{at}", names.layers)), &names, config));
         Ok(Self {

@@ -2,15 +2,9 @@
 
 use candle_core::{Storage, Tensor};
 use candle_nn::VarBuilder;
-use half::f16;
-use half::slice::HalfFloatSliceExt;
+use waypost_encoder::{Kernel, Layer, Linear, Norm, PANEL, Packed, Relative, f16};
 
-use super::math::Norm;
 use super::names::layers;
-use super::packed::{Layer, Packed};
-use super::product::{Linear, PANEL};
-use super::relative::Relative;
-use super::simd::Kernel;
 use crate::recipe::{Activation, Config};
 
 /// Each type of text has a row for each position.
@@ -41,7 +35,7 @@ pub(super) fn pack(
         let types = embeddings.get((shape.0, width), "token_type_embeddings.weight")?;
         positions = positions.unsqueeze(0)?.broadcast_add(&types.reshape(shape)?)?;
     }
-    let relative = names.relative.map(|it| Relative::load(&tensors.pp(it), width / head));
+    let relative = names.relative.map(|it| relative(&tensors.pp(it), width / head));
     let mut packed = Packed {
         kernel,
         words,
@@ -93,31 +87,17 @@ fn norm(tensors: &VarBuilder<'_>, config: &Config) -> candle_core::Result<Norm> 
     Ok(Norm { weight: norm.weight().to_vec1()?, bias, epsilon: config.layer_norm_eps as f32 })
 }
 
-/// A tensor as 16-bit floats, if they represent it closely: the error's length is below one part in
-/// 2,048 of the tensor's. That holds unless many of its numbers are below 6e-5, or one is above
-/// 65,504 or NaN.
+/// A tensor as 16-bit floats, if they represent it closely.
 fn halves(tensor: &Tensor) -> candle_core::Result<Option<Vec<f16>>> {
     let (storage, _) = tensor.storage_and_layout();
     let Storage::Cpu(numbers) = &*storage else {
         return Err(candle_core::Error::msg("a tensor is not in the processor's memory"));
     };
-    let numbers = numbers.as_slice::<f32>()?;
-    let mut halves = vec![f16::ZERO; numbers.len()];
-    halves.convert_from_f32_slice(numbers);
-    let mut again = [0.0; 1024];
-    let (mut error, mut whole) = (0.0, 0.0);
-    for (numbers, halves) in numbers.chunks(again.len()).zip(halves.chunks(again.len())) {
-        let again = &mut again[..halves.len()];
-        halves.convert_to_f32_slice(again);
-        let (mut errors, mut squares) = ([0.0; 16], [0.0; 16]);
-        for (numbers, again) in numbers.chunks(16).zip(again.chunks(16)) {
-            for (at, (number, again)) in numbers.iter().zip(again).enumerate() {
-                errors[at] += (number - again) * (number - again);
-                squares[at] += number * number;
-            }
-        }
-        error += errors.iter().sum::<f32>();
-        whole += squares.iter().sum::<f32>();
-    }
-    Ok((error * 2048_f32.powi(2) < whole).then_some(halves))
+    Ok(waypost_encoder::halves(numbers.as_slice::<f32>()?))
+}
+
+/// The numbers of [`Relative`] for all heads.
+pub(super) fn relative(tensors: &VarBuilder<'_>, heads: usize) -> candle_core::Result<Relative> {
+    let table = tensors.get((Relative::BUCKETS, heads), "weight")?.flatten_all()?.to_vec1()?;
+    Ok(Relative::new(table, heads))
 }

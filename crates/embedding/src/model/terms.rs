@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::path::Path;
 
 use tokenizers::{Encoding, Tokenizer, TruncationDirection, TruncationParams};
+use waypost_encoder::Row;
 
-use super::batch::Row;
 use super::guarded::guarded;
 use super::tokenizer_file;
 use crate::files::TOKENIZER;

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use candle_core::{DType, Device, Tensor};
-use half::f16;
+use waypost_encoder::f16;
 
 use super::*;
 use crate::model::names::layers;

@@ -6,39 +6,49 @@
 
 use half::f16;
 
-use super::attention::{Attention, Scratch};
-use super::batch::Row;
-use super::math::Norm;
-use super::product::Linear;
-use super::relative::Relative;
-use super::simd::{Kernel, LANES, Simd, Task};
+use crate::attention::{Attention, Scratch};
+use crate::math::Norm;
+use crate::product::Linear;
+use crate::relative::Relative;
+use crate::row::Row;
+use crate::simd::{Kernel, LANES, Simd, Task};
 
 /// The whole network.
 #[derive(Debug)]
-pub(super) struct Packed {
-    pub(super) kernel: Kernel,
+pub struct Packed {
+    /// The instructions that it runs with.
+    pub kernel: Kernel,
     /// A row for each word of the vocabulary.
-    pub(super) words: Vec<f16>,
+    pub words: Vec<f16>,
     /// For each type of text a row for each position, plus the type's row.
-    pub(super) positions: Vec<f32>,
+    pub positions: Vec<f32>,
     /// The number of positions.
-    pub(super) length_max: usize,
-    pub(super) norm: Norm,
-    pub(super) layers: Vec<Layer>,
+    pub length_max: usize,
+    /// The normalisation of the first vectors.
+    pub norm: Norm,
+    /// The layers, from first to last.
+    pub layers: Vec<Layer>,
     /// The components of one attention head.
-    pub(super) head: usize,
-    pub(super) relative: Option<Relative>,
+    pub head: usize,
+    /// What attention adds for the distance of two tokens, if anything.
+    pub relative: Option<Relative>,
 }
 
+/// A layer.
 #[derive(Debug)]
-pub(super) struct Layer {
+pub struct Layer {
     /// Query, key and value, side by side.
-    pub(super) attention: Linear,
-    pub(super) attended: Linear,
-    pub(super) attended_norm: Norm,
-    pub(super) inner: Linear,
-    pub(super) outer: Linear,
-    pub(super) outer_norm: Norm,
+    pub attention: Linear,
+    /// The step after attention.
+    pub attended: Linear,
+    /// The normalisation after attention.
+    pub attended_norm: Norm,
+    /// The first step of the feed-forward network.
+    pub inner: Linear,
+    /// Its second step.
+    pub outer: Linear,
+    /// The normalisation after it.
+    pub outer_norm: Norm,
 }
 
 impl Packed {
@@ -47,7 +57,7 @@ impl Packed {
     }
 
     /// The vectors of the tokens of all rows, concatenated.
-    pub(super) fn run(&self, rows: &[&Row]) -> Vec<f32> {
+    pub fn run(&self, rows: &[&Row]) -> Vec<f32> {
         let (width, kernel) = (self.width(), self.kernel);
         let count: usize = rows.iter().map(|row| row.len()).sum();
         let inner = self.layers.iter().map(|it| it.inner.width()).max().unwrap_or(0);

@@ -1,7 +1,5 @@
 //! What MPNet's attention adds for the distance of two tokens.
 
-use candle_nn::VarBuilder;
-
 /// Half of the distances have a bucket each, the rest share them in logarithmic steps, for tokens
 /// before and for tokens behind (Colin Raffel et al., *Exploring the Limits of Transfer Learning
 /// with a Unified Text-to-Text Transformer*, 2020, section 2.1; with 32 buckets up to a distance of
@@ -12,21 +10,24 @@ const BUCKETS: usize = 16;
 
 /// The numbers of all heads.
 #[derive(Debug, Clone)]
-pub(super) struct Relative {
+pub struct Relative {
     /// For each bucket, a number for each head.
     table: Vec<f32>,
     heads: usize,
 }
 
 impl Relative {
-    pub(super) fn load(tensors: &VarBuilder<'_>, heads: usize) -> candle_core::Result<Self> {
-        let table = tensors.get((2 * BUCKETS, heads), "weight")?.flatten_all()?.to_vec1()?;
-        Ok(Self { table, heads })
+    /// The buckets of both directions.
+    pub const BUCKETS: usize = 2 * BUCKETS;
+
+    /// `table` has, for each of the [`BUCKETS`](Self::BUCKETS), a number for each head.
+    pub fn new(table: Vec<f32>, heads: usize) -> Self {
+        Self { table, heads }
     }
 
     /// The numbers of one head in a text of `terms` tokens: at `terms - 1 + j - i` that for the
     /// token `j` as seen from the token `i`.
-    pub(super) fn of(&self, head: usize, terms: usize) -> impl Iterator<Item = f32> {
+    pub fn of(&self, head: usize, terms: usize) -> impl Iterator<Item = f32> {
         let behind = (1..terms).rev().map(bucket);
         let ahead = (0..terms).map(|it| if it == 0 { 0 } else { BUCKETS + bucket(it) });
         behind.chain(ahead).map(move |bucket| self.table[bucket * self.heads + head])

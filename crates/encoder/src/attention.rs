@@ -1,31 +1,31 @@
 //! Attention (Vaswani et al., *Attention is all you need*, 2017).
 #![expect(clippy::inline_always, reason = "compiled with the instructions of the caller")]
 
-use super::math;
-use super::product::{Out, PANEL, Rows, lines, multiply};
-use super::relative::Relative;
-use super::simd::{LANES, Simd, Task};
+use crate::math;
+use crate::product::{Out, PANEL, Rows, lines, multiply};
+use crate::relative::Relative;
+use crate::simd::{LANES, Simd, Task};
 
 /// Tokens whose scores are held at once, so that they stay in the first-level cache.
 const TERMS: usize = 48;
 
 /// The attention of one text, ready to run.
-pub(super) struct Attention<'a> {
+pub(crate) struct Attention<'a> {
     /// The components of one head; a multiple of [`PANEL`].
-    pub(super) head: usize,
-    pub(super) relative: Option<&'a Relative>,
+    pub(crate) head: usize,
+    pub(crate) relative: Option<&'a Relative>,
     /// Query, key and value of all heads, for each token.
-    pub(super) input: &'a [f32],
+    pub(crate) input: &'a [f32],
     /// The output of all heads, for each token.
-    pub(super) output: &'a mut [f32],
+    pub(crate) output: &'a mut [f32],
     /// The components of all heads.
-    pub(super) width: usize,
-    pub(super) scratch: &'a mut Scratch,
+    pub(crate) width: usize,
+    pub(crate) scratch: &'a mut Scratch,
 }
 
 /// Memory that is reused from text to text.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     keys: Vec<f32>,
     values: Vec<f32>,
     scores: Vec<f32>,

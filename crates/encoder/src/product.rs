@@ -22,12 +22,13 @@
 #![expect(clippy::inline_always, reason = "compiled with the instructions of the caller")]
 
 use half::f16;
+use half::slice::HalfFloatSliceExt as _;
 
-use super::math;
-use super::simd::{LANES, Simd, Task};
+use crate::math;
+use crate::simd::{LANES, Simd, Task};
 
 /// Columns of a panel.
-pub(super) const PANEL: usize = 2 * LANES;
+pub const PANEL: usize = 2 * LANES;
 
 /// How many lines of a panel, of 64 bytes each, are prefetched ahead of use.
 const AHEAD: usize = 24;
@@ -36,7 +37,7 @@ const AHEAD: usize = 24;
 type Line<W> = [[W; LANES]; 2];
 
 /// A number of a panel.
-pub(super) trait Weight: Copy {
+pub(crate) trait Weight: Copy {
     fn load<S: Simd>(simd: S, from: &[Self; LANES]) -> S::Lanes;
 }
 
@@ -55,29 +56,29 @@ impl Weight for f32 {
 }
 
 /// Converts numbers to the lines of panels.
-pub(super) fn lines<W>(numbers: &[W]) -> &[Line<W>] {
+pub(crate) fn lines<W>(numbers: &[W]) -> &[Line<W>] {
     numbers.as_chunks::<LANES>().0.as_chunks::<2>().0
 }
 
 /// The left side of a product: `count` rows, each starting `stride` numbers after the start of the
 /// previous one.
 #[derive(Clone, Copy)]
-pub(super) struct Rows<'a> {
-    pub(super) numbers: &'a [f32],
-    pub(super) stride: usize,
-    pub(super) count: usize,
+pub(crate) struct Rows<'a> {
+    pub(crate) numbers: &'a [f32],
+    pub(crate) stride: usize,
+    pub(crate) count: usize,
 }
 
 /// The destination of a panel's part of a product: rows as wide as the panel, each starting
 /// `stride` numbers after the start of the previous one.
-pub(super) struct Out<'a> {
-    pub(super) numbers: &'a mut [f32],
-    pub(super) stride: usize,
+pub(crate) struct Out<'a> {
+    pub(crate) numbers: &'a mut [f32],
+    pub(crate) stride: usize,
 }
 
 /// Rows times one panel, plus `first` in each row.
 #[inline(always)]
-pub(super) fn multiply<S: Simd, W: Weight>(
+pub(crate) fn multiply<S: Simd, W: Weight>(
     simd: S,
     left: Rows<'_>,
     panel: &[Line<W>],
@@ -165,9 +166,33 @@ fn tile<S: Simd, W: Weight, const ROWS: usize, const HALVES: usize>(
     }
 }
 
+/// Numbers as 16-bit floats, if these represent them closely: the error's length is below one part
+/// in 2,048 of the numbers'. That holds unless many of them are below 6e-5, or one is above 65,504
+/// or NaN.
+pub fn halves(numbers: &[f32]) -> Option<Vec<f16>> {
+    let mut halves = vec![f16::ZERO; numbers.len()];
+    halves.convert_from_f32_slice(numbers);
+    let mut again = [0.0; 1024];
+    let (mut error, mut whole) = (0.0, 0.0);
+    for (numbers, halves) in numbers.chunks(again.len()).zip(halves.chunks(again.len())) {
+        let again = &mut again[..halves.len()];
+        halves.convert_to_f32_slice(again);
+        let (mut errors, mut squares) = ([0.0; 16], [0.0; 16]);
+        for (numbers, again) in numbers.chunks(16).zip(again.chunks(16)) {
+            for (at, (number, again)) in numbers.iter().zip(again).enumerate() {
+                errors[at] += (number - again) * (number - again);
+                squares[at] += number * number;
+            }
+        }
+        error += errors.iter().sum::<f32>();
+        whole += squares.iter().sum::<f32>();
+    }
+    (error * 2048_f32.powi(2) < whole).then_some(halves)
+}
+
 /// A linear step: its weights in panels, and its biases.
 #[derive(Debug)]
-pub(super) struct Linear {
+pub struct Linear {
     depth: usize,
     panels: Vec<f16>,
     bias: Vec<f32>,
@@ -177,10 +202,7 @@ impl Linear {
     /// Packs weights whose rows, of `depth` numbers, each belong to one output; several such
     /// matrices become one, their outputs side by side. The outputs of each are a multiple of
     /// [`PANEL`].
-    pub(super) fn pack<'a>(
-        depth: usize,
-        parts: impl IntoIterator<Item = (&'a [f16], &'a [f32])>,
-    ) -> Self {
+    pub fn pack<'a>(depth: usize, parts: impl IntoIterator<Item = (&'a [f16], &'a [f32])>) -> Self {
         let mut linear = Self { depth, panels: Vec::new(), bias: Vec::new() };
         for (weights, bias) in parts {
             linear.bias.extend(bias);
@@ -200,18 +222,18 @@ impl Linear {
         linear
     }
 
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.bias.len()
     }
 
     /// The step for consecutive rows without a gap, in `input` and in `output`.
-    pub(super) fn of<'a>(&'a self, input: &'a [f32], output: &'a mut [f32]) -> Step<'a> {
+    pub(crate) fn of<'a>(&'a self, input: &'a [f32], output: &'a mut [f32]) -> Step<'a> {
         Step { linear: self, input, output, activated: false }
     }
 }
 
 /// A linear step, ready to run.
-pub(super) struct Step<'a> {
+pub(crate) struct Step<'a> {
     linear: &'a Linear,
     input: &'a [f32],
     output: &'a mut [f32],
@@ -220,7 +242,7 @@ pub(super) struct Step<'a> {
 
 impl Step<'_> {
     /// Applies the error linear unit to the outputs.
-    pub(super) fn activated(self) -> Self {
+    pub(crate) fn activated(self) -> Self {
         Self { activated: true, ..self }
     }
 }

@@ -1,7 +1,7 @@
 //! The functions between the products, on sixteen floats at a time.
 #![expect(clippy::inline_always, reason = "compiled with the instructions of the caller")]
 
-use super::simd::{LANES, Simd};
+use crate::simd::{LANES, Simd};
 
 /// e to the power of `x`, to 2 units in the last place; 1e-38 for anything below -87.
 ///
@@ -73,7 +73,7 @@ fn gelu<S: Simd>(simd: S, x: S::Lanes) -> S::Lanes {
 }
 
 #[inline(always)]
-pub(super) fn gelu_all<S: Simd>(simd: S, numbers: &mut [f32]) {
+pub(crate) fn gelu_all<S: Simd>(simd: S, numbers: &mut [f32]) {
     for lanes in numbers.as_chunks_mut::<LANES>().0 {
         simd.store(gelu(simd, simd.load(lanes)), lanes);
     }
@@ -82,7 +82,7 @@ pub(super) fn gelu_all<S: Simd>(simd: S, numbers: &mut [f32]) {
 /// Turns the scores of one row into shares that add up to 1: the exponential of each times `scale`,
 /// normalised.
 #[inline(always)]
-pub(super) fn softmax<S: Simd>(simd: S, scores: &mut [f32], scale: f32) {
+pub(crate) fn softmax<S: Simd>(simd: S, scores: &mut [f32], scale: f32) {
     let scores = scores.as_chunks_mut::<LANES>().0;
     let mut greatest = simd.splat(f32::NEG_INFINITY);
     for lanes in scores.iter() {
@@ -105,16 +105,19 @@ pub(super) fn softmax<S: Simd>(simd: S, scores: &mut [f32], scale: f32) {
 /// Layer normalisation: scales numbers to mean 0 and variance 1, then applies the trained scale and
 /// shift.
 #[derive(Debug, Clone)]
-pub(super) struct Norm {
-    pub(super) weight: Vec<f32>,
-    pub(super) bias: Vec<f32>,
-    pub(super) epsilon: f32,
+pub struct Norm {
+    /// The scale of each component.
+    pub weight: Vec<f32>,
+    /// The shift of each component.
+    pub bias: Vec<f32>,
+    /// Added to the variance.
+    pub epsilon: f32,
 }
 
 impl Norm {
     /// Adds to a row and normalises the sum.
     #[inline(always)]
-    pub(super) fn add<S: Simd>(&self, simd: S, row: &mut [f32], added: &[f32]) {
+    pub(crate) fn add<S: Simd>(&self, simd: S, row: &mut [f32], added: &[f32]) {
         let (row, added) = (row.as_chunks_mut::<LANES>().0, added.as_chunks::<LANES>().0);
         let mut sum = simd.splat(0.0);
         for (lanes, added) in row.iter_mut().zip(added) {
@@ -144,7 +147,7 @@ impl Norm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::simd::{Kernel, Task};
+    use crate::simd::{Kernel, Task};
 
     /// The function to apply in place.
     #[derive(Clone, Copy)]

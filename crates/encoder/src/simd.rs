@@ -13,18 +13,18 @@ mod x86;
 use half::f16;
 
 /// Floats processed together.
-pub(super) const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 
 /// A computation, for any instructions. `run` must be `#[inline(always)]` down to the operations,
 /// so that all of it is compiled with the instructions it is called for.
-pub(super) trait Task {
+pub(crate) trait Task {
     type Output;
     fn run<S: Simd>(self, simd: S) -> Self::Output;
 }
 
 /// Operations on [`LANES`] floats. A value of such a type proves that the machine has the
 /// instructions.
-pub(super) trait Simd: Copy {
+pub(crate) trait Simd: Copy {
     type Lanes: Copy;
     /// Rows and halves of a panel whose sums fit in the registers.
     const TILE: (usize, usize);
@@ -75,9 +75,12 @@ pub(super) trait Simd: Copy {
     }
 }
 
-/// Instructions for running tasks.
+/// Vector instructions that this machine has.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kernel {
+pub struct Kernel(Instructions);
+
+#[derive(Debug, Clone, Copy)]
+enum Instructions {
     Portable(Portable),
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx2(x86::Avx2),
@@ -88,37 +91,40 @@ pub(super) enum Kernel {
 impl Kernel {
     /// The best kernel of this machine; `None` if only the portable one runs and is slow, because a
     /// fused multiply-add is a function call there.
-    pub(super) fn detect() -> Option<Self> {
+    pub fn detect() -> Option<Self> {
         let fused = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
-        Self::all().pop().filter(|best| fused || !matches!(best, Self::Portable(_)))
+        Self::all().pop().filter(|best| fused || !matches!(best.0, Instructions::Portable(_)))
     }
 
     /// All kernels of this machine, best last.
-    pub(super) fn all() -> Vec<Self> {
-        let mut kernels = vec![Self::Portable(Portable)];
+    pub fn all() -> Vec<Self> {
+        let mut kernels = vec![Instructions::Portable(Portable)];
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         kernels.extend(
-            [x86::Avx2::detect().map(Self::Avx2), x86::Avx512::detect().map(Self::Avx512)]
-                .into_iter()
-                .flatten(),
+            [
+                x86::Avx2::detect().map(Instructions::Avx2),
+                x86::Avx512::detect().map(Instructions::Avx512),
+            ]
+            .into_iter()
+            .flatten(),
         );
-        kernels
+        kernels.into_iter().map(Self).collect()
     }
 
-    pub(super) fn run<T: Task>(self, task: T) -> T::Output {
-        match self {
-            Self::Portable(simd) => task.run(simd),
+    pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
+        match self.0 {
+            Instructions::Portable(simd) => task.run(simd),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Self::Avx2(simd) => simd.run(task),
+            Instructions::Avx2(simd) => simd.run(task),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Self::Avx512(simd) => simd.run(task),
+            Instructions::Avx512(simd) => simd.run(task),
         }
     }
 }
 
 /// Plain code, which a compiler turns into NEON on 64-bit ARM.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Portable;
+pub(crate) struct Portable;
 
 impl Portable {
     #[inline(always)]
