@@ -21,6 +21,7 @@ mod repair;
 mod rerank;
 mod search;
 mod suggestions;
+mod suggestions_quality;
 mod time;
 mod transfer;
 mod vectors;

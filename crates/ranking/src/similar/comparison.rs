@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use super::align::{Site, sites};
 use super::words::{Word, words};
 use crate::dates::periods;
@@ -20,6 +22,8 @@ const SUBJECT_WORDS_MIN: usize = 2;
 /// The same two for texts that differ in a plain word, which may be part of the subject.
 const SUBJECT_OF_PLAIN_MIN: f32 = 0.75;
 const SUBJECT_WORDS_OF_PLAIN_MIN: usize = 3;
+/// A date has at most this many words before or after the one that differs.
+const DATE_WORDS: usize = 2;
 /// Quoted values are cut to this many characters.
 const QUOTE_CHARS_MAX: usize = 40;
 
@@ -31,6 +35,8 @@ pub struct Comparison<'a> {
     new: Vec<Word<'a>>,
     sites: Option<Vec<Site>>,
     similarity: f32,
+    /// Whether the older text is a single sentence, so that its first words are its subject.
+    is_sentence: bool,
 }
 
 /// What a comparison says about two texts.
@@ -67,7 +73,7 @@ enum Change {
         is_value: bool,
         is_date: bool,
     },
-    Negated(Difference),
+    Negated,
 }
 
 impl Analyzer {
@@ -84,13 +90,15 @@ impl Analyzer {
     /// assert_eq!(compared.verdict(), Verdict::Differ(Difference::Values(values)));
     /// ```
     pub fn compare<'a>(&'a self, old: &'a str, new: &'a str) -> Option<Comparison<'a>> {
+        let is_sentence = is_sentence(old);
         let (old, new) = (words(old, WORDS_MAX)?, words(new, WORDS_MAX)?);
         if old.is_empty() || new.is_empty() {
             return None;
         }
         let sites = sites(&old, &new, EDITS_MAX);
+        let sites = sites.map(|it| it.iter().flat_map(|it| each_value(&old, &new, it)).collect());
         let similarity = 2.0 * common(&old, &new) as f32 / (old.len() + new.len()) as f32;
-        Some(Comparison { analyzer: self, old, new, sites, similarity })
+        Some(Comparison { analyzer: self, old, new, sites, similarity, is_sentence })
     }
 }
 
@@ -107,44 +115,47 @@ impl Comparison<'_> {
 
     /// What their words say.
     pub fn verdict(&self) -> Verdict {
-        let by_share = if self.similarity >= SAME_MIN { Verdict::Same } else { Verdict::Unlike };
-        let Some(sites) = &self.sites else { return by_share };
+        let Some(sites) = &self.sites else { return self.by_share() };
         let changes: Vec<Change> = sites.iter().map(|it| self.change(it)).collect();
         if changes.iter().all(|it| matches!(it, Change::Nothing)) {
             return Verdict::Same;
         }
-        if changes.iter().any(|it| matches!(it, Change::Rewritten)) {
-            return by_share;
-        }
+        let negated = self.negated(sites);
         let (mut values, mut dates, mut plain) = (Vec::new(), 0, 0);
-        let mut negated = None;
         for change in &changes {
-            match change {
-                Change::Value { old, new, is_value, is_date } => {
-                    values.push((old.clone(), new.clone()));
-                    dates += usize::from(*is_date);
-                    plain += usize::from(!is_value);
-                }
-                Change::Negated(difference) => negated = Some(difference),
-                Change::Nothing | Change::Added | Change::Rewritten => {}
+            if let Change::Value { old, new, is_value, is_date } = change {
+                values.push((cut(old), cut(new)));
+                dates += usize::from(*is_date);
+                plain += usize::from(!is_value);
             }
         }
+        let is_rewritten = changes.iter().any(|it| matches!(it, Change::Rewritten));
         let subject_words = self.subject_words(sites);
         let is_subject =
             |least: f32, words_min| self.similarity >= least && subject_words >= words_min;
-        if let Some(negated) = negated.filter(|_| values.is_empty()) {
-            let is_about_same = is_subject(SUBJECT_MIN, SUBJECT_WORDS_MIN);
-            return if is_about_same { Verdict::Differ(negated.clone()) } else { Verdict::Unlike };
+        if let Some(negated) = negated {
+            let is_only_difference = values.is_empty() && !is_rewritten;
+            let is_about_same = if is_only_difference {
+                is_subject(SUBJECT_MIN, SUBJECT_WORDS_MIN)
+            } else {
+                self.by_share() == Verdict::Same
+            };
+            return if is_about_same { Verdict::Differ(negated) } else { Verdict::Unlike };
         }
-        if values.is_empty() || values.len() > VALUES_MAX {
-            return by_share;
+        if is_rewritten || values.is_empty() || values.len() > VALUES_MAX {
+            return self.by_share();
         }
         if plain > 0 {
             // A name in place of another is the subject at the start of a text, a value later.
+            let is_of_subject = self.begins_with_subject(sites, &changes);
             let is_value = values.len() == 1
-                && is_subject(SUBJECT_OF_PLAIN_MIN, SUBJECT_WORDS_OF_PLAIN_MIN)
-                && self.begins_with_subject(sites, &changes);
-            return if is_value { Verdict::Differ(Difference::Values(values)) } else { by_share };
+                && is_of_subject
+                && is_subject(SUBJECT_OF_PLAIN_MIN, SUBJECT_WORDS_OF_PLAIN_MIN);
+            return match (is_value, is_of_subject || !self.is_sentence) {
+                (true, _) => Verdict::Differ(Difference::Values(values)),
+                (false, true) => self.by_share(),
+                (false, false) => Verdict::Unlike,
+            };
         }
         // Texts of another date with other values are a series.
         let is_series = dates > 0 && dates < values.len();
@@ -160,37 +171,79 @@ impl Comparison<'_> {
         if verdict != Verdict::Unlike {
             return verdict;
         }
-        let values = |own: &[Word<'_>], other: &[Word<'_>]| -> Vec<String> {
-            let is_own = |it: &&Word<'_>| it.is_value() && !other.contains(it);
-            own.iter().filter(is_own).map(|it| cut(it.text)).collect()
-        };
-        let (old, new) = (values(&self.old, &self.new), values(&self.new, &self.old));
-        let has_date = |it: &[String]| !periods(&it.join(" "), Some(0)).is_empty();
+        if self.names_others() {
+            return Verdict::Unlike;
+        }
+        let (old, new) = self.replaced_values();
+        let dates = |words: &[Word<'_>]| periods(&joined(words), Some(0));
         match (&*old, &*new) {
-            ([], []) => match (negation(&self.old), negation(&self.new)) {
-                (Some(word), None) | (None, Some(word)) => {
-                    Verdict::Differ(Difference::Negation(cut(word.text)))
-                }
-                _ => Verdict::Same,
+            ([], []) => match self.opposite() {
+                Some(word) => Verdict::Differ(Difference::Negation(cut(word))),
+                None => Verdict::Same,
             },
-            ([one], [other]) if !has_date(&old) && !has_date(&new) => {
-                Verdict::Differ(Difference::Values(vec![(one.clone(), other.clone())]))
+            ([one], [other]) if dates(&self.old) == dates(&self.new) => {
+                Verdict::Differ(Difference::Values(vec![(cut(one.text), cut(other.text))]))
             }
             _ => Verdict::Unlike,
         }
     }
 
-    fn change(&self, site: &Site) -> Change {
-        let (old, new) = (&self.old[site.old.clone()], &self.new[site.new.clone()]);
-        let ended = |word: &Word<'_>, words: &[Word<'_>]| {
-            let is_ended = words.iter().any(Word::ends);
-            let text = if is_ended { joined(words) } else { cut(word.text) };
-            if is_ended { Difference::Ended(text) } else { Difference::Negation(text) }
+    /// The words at a site.
+    fn words(&self, site: &Site) -> (&[Word<'_>], &[Word<'_>]) {
+        (&self.old[site.old.clone()], &self.new[site.new.clone()])
+    }
+
+    fn sites(&self) -> &[Site] {
+        self.sites.as_deref().unwrap_or_default()
+    }
+
+    /// The word with which one of the texts negates the other.
+    fn opposite(&self) -> Option<&str> {
+        let by_prefix = || {
+            self.sites().iter().find_map(|it| {
+                let (old, new) = self.words(it);
+                opposite(old, new)
+            })
         };
-        match (negation(old), negation(new)) {
-            (None, Some(word)) => return Change::Negated(ended(word, new)),
-            (Some(word), None) => return Change::Negated(Difference::Negation(cut(word.text))),
-            _ => {}
+        opposite(&self.old, &self.new).or_else(by_prefix)
+    }
+
+    /// Whether they say the same of others: a name replaces another one, or two words are exchanged.
+    fn names_others(&self) -> bool {
+        let is_said = |words: &[Word<'_>]| words.iter().any(|it| !it.is_function_word());
+        let is_replaced = |it: &&Site| {
+            let (old, new) = self.words(it);
+            is_said(old) && is_said(new)
+        };
+        let replaced: Vec<&Site> = self.sites().iter().filter(is_replaced).collect();
+        let pairs: Vec<_> = replaced.iter().map(|it| self.words(it)).collect();
+        replaced.iter().zip(&pairs).any(|(site, (old, new))| {
+            let is_inside = site.old.start > 0 && site.new.start > 0;
+            let are_names = matches!((old, new), ([old], [new]) if old.is_name() && new.is_name());
+            (is_inside && are_names) || pairs.contains(&(*new, *old))
+        })
+    }
+
+    /// What the share of common words says: values in place of others make another text.
+    fn by_share(&self) -> Verdict {
+        if self.similarity < SAME_MIN {
+            return Verdict::Unlike;
+        }
+        match self.replaced_values() {
+            (old, new) if old.is_empty() || new.is_empty() => Verdict::Same,
+            _ => Verdict::Unlike,
+        }
+    }
+
+    /// The values that only the older text has, and those that only the newer one has.
+    fn replaced_values(&self) -> (Vec<&Word<'_>>, Vec<&Word<'_>>) {
+        (own_values(&self.old, &self.new), own_values(&self.new, &self.old))
+    }
+
+    fn change(&self, site: &Site) -> Change {
+        let (old, new) = self.words(site);
+        if opposite(old, new).is_some() {
+            return Change::Negated;
         }
         let says_nothing = |words: &[Word<'_>]| words.iter().all(Word::is_function_word);
         match (says_nothing(old), says_nothing(new)) {
@@ -204,17 +257,49 @@ impl Comparison<'_> {
         let has_value = |words: &[Word<'_>]| words.iter().any(Word::is_value);
         let (is_old_value, is_new_value) = (has_value(old), has_value(new));
         let (old_text, new_text) = (joined(old), joined(new));
-        let terms = |text: &str| self.analyzer.terms(text);
-        if !is_old_value && !is_new_value && terms(&old_text) == terms(&new_text) {
-            return Change::Nothing;
+        if !is_old_value && !is_new_value {
+            let terms = self.analyzer.terms(&old_text);
+            if !terms.is_empty() && terms == self.analyzer.terms(&new_text) {
+                return Change::Nothing;
+            }
         }
-        let is_date = |text: &str| !periods(text, Some(0)).is_empty();
         Change::Value {
             is_value: is_old_value && is_new_value,
-            is_date: is_date(&old_text) && is_date(&new_text),
+            is_date: self.is_date(site),
             old: old_text,
             new: new_text,
         }
+    }
+
+    /// Whether the older text names another date with the newer words of a site in it.
+    fn is_date(&self, site: &Site) -> bool {
+        let (old, new) = self.words(site);
+        let before = &self.old[site.old.start.saturating_sub(DATE_WORDS)..site.old.start];
+        let after = self.old[site.old.end..].iter().take(DATE_WORDS);
+        let dates = |words: &[Word<'_>]| {
+            let words = before.iter().chain(words).chain(after.clone());
+            periods(&joined(words), Some(0))
+        };
+        dates(old) != dates(new)
+    }
+
+    /// How one of the texts negates the other, if it does.
+    fn negated(&self, sites: &[Site]) -> Option<Difference> {
+        let (at, word) = sites.iter().enumerate().find_map(|(at, it)| {
+            let word = opposite(&self.old[it.old.clone()], &self.new[it.new.clone()])?;
+            Some((at, word))
+        })?;
+        let new = &self.new[sites[at].new.clone()];
+        let ending = |words: &[Word<'_>]| words.iter().any(Word::ends).then(|| joined(words));
+        let later = || sites[at + 1..].iter().find_map(|it| ending(&self.new[it.new.clone()]));
+        let ended = match negation(new) {
+            None => None,
+            Some(_) => ending(new).or_else(|| Some(format!("{word} … {}", later()?))),
+        };
+        Some(match ended {
+            Some(words) => Difference::Ended(cut(&words)),
+            None => Difference::Negation(cut(word)),
+        })
     }
 
     /// The number of words that the texts have in common in the same order, without function words.
@@ -234,8 +319,45 @@ impl Comparison<'_> {
     }
 }
 
-fn negation<'a, 'b>(words: &'b [Word<'a>]) -> Option<&'b Word<'a>> {
-    words.iter().find(|it| it.negates())
+/// Whether a text is one sentence, on one line.
+fn is_sentence(text: &str) -> bool {
+    let ends = |it: char| matches!(it, '.' | '!' | '?' | '。' | '！' | '？');
+    let text = text.trim().trim_end_matches(ends);
+    let is_wide_end = |it: char| ends(it) && !it.is_ascii();
+    !text.contains(|it| it == '\n' || is_wide_end(it))
+        && !text.split_whitespace().any(|it| it.ends_with(ends))
+}
+
+fn negation<'a>(words: &[Word<'a>]) -> Option<&'a str> {
+    words.iter().find(|it| it.negates()).map(|it| it.text)
+}
+
+/// The word with which one of them negates the other.
+fn opposite<'a>(old: &[Word<'a>], new: &[Word<'a>]) -> Option<&'a str> {
+    match (negation(old), negation(new), old, new) {
+        (Some(word), None, ..) | (None, Some(word), ..) => Some(word),
+        (None, None, [old], [new]) => old.opposite(new),
+        _ => None,
+    }
+}
+
+/// A site in which each value is replaced by another one as a site for each; others as they are.
+fn each_value(old: &[Word<'_>], new: &[Word<'_>], site: &Site) -> Vec<Site> {
+    let are_values = |words: &[Word<'_>]| words.iter().all(Word::is_value);
+    let is_each = site.old.len() == site.new.len()
+        && are_values(&old[site.old.clone()])
+        && are_values(&new[site.new.clone()]);
+    if !is_each {
+        return vec![site.clone()];
+    }
+    let pairs = site.old.clone().zip(site.new.clone());
+    pairs.map(|(old, new)| Site { old: old..old + 1, new: new..new + 1 }).collect()
+}
+
+/// The values of a text that the other one does not have.
+fn own_values<'a, 'b>(own: &'b [Word<'a>], other: &[Word<'_>]) -> Vec<&'b Word<'a>> {
+    let others: HashSet<&str> = other.iter().map(Word::key).collect();
+    own.iter().filter(|it| it.is_value() && !others.contains(it.key())).collect()
 }
 
 /// The number of common words, counting repetitions.
@@ -264,9 +386,9 @@ fn sorted<'a>(words: &'a [Word<'_>]) -> Vec<&'a str> {
 }
 
 /// The words without function words, as they are written.
-fn joined(words: &[Word<'_>]) -> String {
-    let said = words.iter().filter(|it| !it.is_function_word());
-    cut(&said.map(|it| it.text).collect::<Vec<_>>().join(" "))
+fn joined<'a>(words: impl IntoIterator<Item = &'a Word<'a>>) -> String {
+    let said = words.into_iter().filter(|it| !it.is_function_word());
+    said.map(|it| it.text).collect::<Vec<_>>().join(" ")
 }
 
 fn cut(text: &str) -> String {

@@ -62,6 +62,30 @@ const NEGATIONS: [&str; 26] = [
 /// Words that, after a negation, say that something was true and has ended.
 const ENDINGS: [&str; 6] = ["anymore", "longer", "mehr", "plus", "больше", "再"];
 
+/// Signs that are words of their own: the others are punctuation.
+const COMPARISONS: [&str; 10] = ["!=", "<", "<=", "=", "==", ">", ">=", "≠", "≤", "≥"];
+
+/// Prefixes of words that say the opposite, and of those that they are the opposite of.
+const OPPOSITES: [(&str, &str); 7] =
+    [("de", ""), ("dis", ""), ("dis", "en"), ("in", ""), ("non", ""), ("non-", ""), ("un", "")];
+
+impl<'a> Word<'a> {
+    /// The one of two words that is the other one with a negating prefix.
+    pub(super) fn opposite(&self, other: &Self) -> Option<&'a str> {
+        let is_opposite = |one: &Self, other: &Self| {
+            OPPOSITES.iter().any(|(own, others)| {
+                let rest = one.key.strip_prefix(own);
+                rest.is_some() && rest == other.key.strip_prefix(others)
+            })
+        };
+        match (is_opposite(self, other), is_opposite(other, self)) {
+            (true, _) => Some(self.text),
+            (_, true) => Some(other.text),
+            _ => None,
+        }
+    }
+}
+
 impl Word<'_> {
     /// The word in lower case.
     pub(super) fn key(&self) -> &str {
@@ -70,6 +94,11 @@ impl Word<'_> {
 
     pub(super) fn is_function_word(&self) -> bool {
         FUNCTION_WORDS.binary_search(&self.key()).is_ok()
+    }
+
+    /// Whether it is written like a name, if it is not the first word of a sentence.
+    pub(super) fn is_name(&self) -> bool {
+        self.text.starts_with(char::is_uppercase)
     }
 
     pub(super) fn negates(&self) -> bool {
@@ -120,6 +149,9 @@ pub(super) fn words(text: &str, words_max: usize) -> Option<Vec<Word<'_>>> {
 
 /// The word in a part without spaces; `None` if it is only punctuation.
 fn word(part: &str) -> Option<Word<'_>> {
+    if COMPARISONS.contains(&part) {
+        return Some(Word { text: part, key: Cow::Borrowed(part), is_quoted: false });
+    }
     let is_sign = |c: char| matches!(c, '$' | '€' | '£' | '¥' | '%' | '+' | '-' | '°' | '#');
     let text = part.trim_matches(|c: char| !c.is_alphanumeric() && !is_sign(c));
     if !text.contains(char::is_alphanumeric) {

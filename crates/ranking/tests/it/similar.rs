@@ -192,6 +192,25 @@ fn a_negation_contradicts_and_an_end_updates() {
         ),
         Verdict::Differ(Difference::Ended("no longer".to_owned()))
     );
+    assert_eq!(
+        verdict("Peter works for the company", "Peter does not work for the company anymore"),
+        Verdict::Differ(Difference::Ended("not … anymore".to_owned()))
+    );
+    // The opposite by a prefix.
+    for (old, new, word) in [
+        ("Logging is enabled in the service", "Logging is disabled in the service", "disabled"),
+        ("The account of Anna is inactive", "The account of Anna is active", "inactive"),
+    ] {
+        assert_eq!(verdict(old, new), negated(word));
+    }
+    // Another difference does not hide it.
+    assert_eq!(
+        verdict(
+            "A backup of the main database is made every night and kept for a month in the vault",
+            "A backup of the main database is not made every night and kept for a year in the vault"
+        ),
+        negated("not")
+    );
 }
 
 #[test]
@@ -216,9 +235,47 @@ fn texts_about_something_else_are_unlike() {
         ("Does Max enjoy swimming?", "Max loves to fetch! Does he also enjoy long walks?"),
         ("On 2026-11-21 the tests took 5 minutes", "On 2026-11-22 the tests took 7 minutes"),
         ("The cat sleeps on the keyboard", "The service listens on port 4747"),
+        ("On 3 May the build took 12 minutes", "On 4 May the build took 15 minutes"),
+        ("Weight on 2026-01-01: 82 kg", "Weight on 2026-02-01: 81 kg"),
+        // Another subject of the same statement.
+        (
+            "Alice approved the release of the app on the staging server this morning.",
+            "Bob approved the release of the app on the staging server this morning.",
+        ),
+        ("Alice is the manager of Bob.", "Bob is the manager of Alice."),
+        // More values than are named in a reason.
+        (
+            "The pools of the cluster in the north have 1, 2, 3 and 4 workers and a common queue \
+             for all of the jobs that the customers in the north send in the night",
+            "The pools of the cluster in the north have 5, 6, 7 and 8 workers and a common queue \
+             for all of the jobs that the customers in the north send in the night",
+        ),
     ] {
         assert_eq!(verdict(old, new), Verdict::Unlike, "{old}");
     }
+}
+
+#[test]
+fn in_a_text_of_several_sentences_the_first_word_is_no_subject_of_all() {
+    let rest = "the keys are in the blue tin. The tin is on the shelf behind the door.";
+    let (old, new) = (format!("Remember: {rest}"), format!("Note: {rest}"));
+    assert_eq!(verdict(&old, &new), Verdict::Same);
+}
+
+#[test]
+fn a_difference_counts_at_the_end_of_a_long_word_and_in_a_comparison() {
+    let [old, new] = ['e', 'o'].map(|it| format!("{}{it}", "x".repeat(50)));
+    let Verdict::Differ(Difference::Values(found)) = verdict(
+        &format!("The secret name of the lighthouse is {old}"),
+        &format!("The secret name of the lighthouse is {new}"),
+    ) else {
+        panic!("the names differ")
+    };
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        verdict("It is tried again if the count is < 5", "It is tried again if the count is > 5"),
+        values(&[("<", ">")])
+    );
 }
 
 #[test]
@@ -233,6 +290,15 @@ fn texts_of_near_meaning_differ_in_their_values_or_negations() {
     );
     assert_eq!(verdict("The port is 4000", "Our interface listens at 4747"), differ);
     assert_eq!(verdict("The door is open at night", "Nights, you find it unlocked"), Verdict::Same);
+    for (old, new) in [
+        ("In March the bill was 1200 euros", "The October bill came to 1350 euros"),
+        ("The German edition is made in Dublin", "The English edition is made in Dublin"),
+        ("The user service calls the shop", "The shop service calls the user"),
+    ] {
+        assert_eq!(verdict(old, new), Verdict::Unlike, "{old}");
+    }
+    let negated = Verdict::Differ(Difference::Negation("disabled".to_owned()));
+    assert_eq!(verdict("The cache is enabled", "The cache is disabled"), negated);
     let negated = Verdict::Differ(Difference::Negation("not".to_owned()));
     assert_eq!(
         verdict("The door is open at night", "Nights, you do not find it unlocked"),
