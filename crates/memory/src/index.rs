@@ -130,11 +130,20 @@ impl Index {
         self.changes.note(count);
     }
 
-    /// Notes for memories with a new vector which other one is nearest. Searches read none of it.
-    pub(crate) fn note_nearest(&self, ids: impl Iterator<Item = MemoryId>) {
-        for id in ids {
-            let near = self.view.read().nearest_to(id);
+    /// Searches the nearest other memory of some with a vector for which it is not known, the newest
+    /// first, until about `vectors_max` vectors have been read; of one at least. Searches read none
+    /// of it.
+    pub(crate) fn note_nearest(&self, vectors_max: u64) {
+        let mut vectors_read = 0;
+        while vectors_read < vectors_max {
+            let (id, near) = {
+                let view = self.view.read();
+                let Some(id) = view.alike.next_unknown() else { return };
+                vectors_read += view.place(id).map_or(1, |(_, space, _)| space.embedded.max(1));
+                (id, view.nearest_to(id))
+            };
             self.view.write_uncounted().alike.set(id, near);
+            self.changes.since_snapshot.fetch_add(1, Ordering::Relaxed);
         }
     }
 

@@ -3,6 +3,8 @@
 
 mod candidates;
 
+use std::collections::BTreeSet;
+
 use waypost_ranking::{Comparison, Difference, Verdict, periods};
 
 use self::candidates::{Candidate, Extent, Scope};
@@ -72,7 +74,8 @@ impl Labels {
 struct Comparing<'a> {
     records: &'a Records,
     index: &'a Index,
-    pairs_left: usize,
+    /// The pairs of texts that were compared: the lower id, the higher one.
+    compared: BTreeSet<(MemoryId, MemoryId)>,
     bytes_left: usize,
     found: Suggestions,
 }
@@ -91,7 +94,7 @@ pub(crate) fn suggestions(
     let found =
         Suggestions { is_truncated: !index.backlog.is_complete(), ..Suggestions::default() };
     let mut comparing =
-        Comparing { records, index, pairs_left: PAIRS_MAX, bytes_left: BYTES_MAX, found };
+        Comparing { records, index, compared: BTreeSet::new(), bytes_left: BYTES_MAX, found };
     match options.id {
         Some(id) => comparing.one(id, options)?,
         None => comparing.all(options)?,
@@ -164,7 +167,7 @@ impl Comparing<'_> {
     }
 
     fn is_spent(&self) -> bool {
-        self.pairs_left == 0 || self.bytes_left == 0
+        self.compared.len() >= PAIRS_MAX || self.bytes_left == 0
     }
 
     fn compare(&mut self, id: MemoryId, candidates: &[Candidate]) -> Result<()> {
@@ -177,7 +180,9 @@ impl Comparing<'_> {
                 self.found.is_truncated = true;
                 return Ok(());
             }
-            self.pairs_left -= 1;
+            if !self.compared.insert((id.min(candidate.id), id.max(candidate.id))) {
+                continue;
+            }
             let Some(other) = self.read(candidate.id)? else { continue };
             let is_newer = (one.created_at, one.id) > (other.created_at, other.id);
             let (newer, older) = if is_newer { (&one, &other) } else { (&other, &one) };

@@ -1,8 +1,9 @@
-//! Memories whose vectors are near: for each, the nearest other one when its vector was computed.
+//! Memories whose vectors are near: for each, the nearest other one when it was searched for, which
+//! is soon after its vector was computed or loaded.
 //!
 //! It only says where to look; a suggestion compares the memories as they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use waypost_ranking::{Slot, VectorPart, VectorSearch};
 
@@ -17,9 +18,16 @@ const CLOSENESS_MIN: f32 = 0.85;
 /// a small store, the least similar memory may be near.
 const UNRELATED_MAX: f32 = 0.25;
 
-/// The nearest other memory of some memories.
+/// The nearest other memory of those with a vector.
 #[derive(Debug, Default)]
-pub(crate) struct Alike(BTreeMap<MemoryId, Near>);
+pub(crate) struct Alike {
+    /// `None` if it is not near.
+    nearest: BTreeMap<MemoryId, Option<Near>>,
+    /// Memories with a vector for which it was not searched yet.
+    unknown: BTreeSet<MemoryId>,
+    /// The hash of the model whose vectors were compared.
+    model: Option<[u8; 16]>,
+}
 
 /// A memory that is near another one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,20 +38,57 @@ pub(crate) struct Near {
 }
 
 impl Alike {
-    pub(crate) fn get(&self, id: MemoryId) -> Option<Near> {
-        self.0.get(&id).copied()
+    /// What is known by the vectors of a model.
+    pub(crate) fn of(
+        model: Option<[u8; 16]>,
+        nearest: impl Iterator<Item = (MemoryId, Option<Near>)>,
+    ) -> Self {
+        Self { nearest: nearest.collect(), unknown: BTreeSet::new(), model }
     }
 
-    /// Sets or removes the nearest other memory.
-    pub(crate) fn set(&mut self, id: MemoryId, near: Option<Near>) {
-        match near {
-            Some(near) => drop(self.0.insert(id, near)),
-            None => drop(self.0.remove(&id)),
+    /// Expects vectors of this model. What another one said is dropped.
+    pub(crate) fn reset(&mut self, model: Option<[u8; 16]>) {
+        self.unknown.clear();
+        if model.is_some() && model != self.model {
+            *self = Self { model, ..Self::default() };
         }
     }
 
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (MemoryId, Near)> + '_ {
-        self.0.iter().map(|(id, near)| (*id, *near))
+    pub(crate) fn get(&self, id: MemoryId) -> Option<Near> {
+        self.nearest.get(&id).copied().flatten()
+    }
+
+    /// Adds a memory that has got a vector.
+    pub(crate) fn insert(&mut self, id: MemoryId) {
+        if !self.nearest.contains_key(&id) {
+            self.unknown.insert(id);
+        }
+    }
+
+    /// Removes a memory whose text has changed.
+    pub(crate) fn remove(&mut self, id: MemoryId) {
+        self.nearest.remove(&id);
+        self.unknown.remove(&id);
+    }
+
+    /// The newest memory for which it was not searched yet.
+    pub(crate) fn next_unknown(&self) -> Option<MemoryId> {
+        self.unknown.last().copied()
+    }
+
+    /// Sets what was found for a memory, unless its text has changed meanwhile.
+    pub(crate) fn set(&mut self, id: MemoryId, near: Option<Near>) {
+        if self.unknown.remove(&id) {
+            self.nearest.insert(id, near);
+        }
+    }
+
+    pub(crate) fn model(&self) -> Option<[u8; 16]> {
+        self.model
+    }
+
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (MemoryId, Option<Near>)> + '_ {
+        self.nearest.iter().map(|(id, near)| (*id, *near))
     }
 }
 

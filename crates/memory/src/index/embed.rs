@@ -20,6 +20,10 @@ const QUERIES_REMEMBERED: usize = 256;
 /// Number of stored vectors that are loaded into the index under one lock.
 const INSTALL_AT_ONCE: usize = 512;
 
+/// About how many vectors are compared with those of one batch; the rest follows in
+/// [`Store::maintain`](crate::Store::maintain).
+const NEAREST_VECTORS_MAX: u64 = 1 << 22;
+
 /// Runs a change on a view that the caller holds.
 type WithView<'a> = dyn FnMut(&dyn Fn(&mut View)) + 'a;
 
@@ -213,8 +217,7 @@ impl Embedding {
             progress.failed += 1;
         }
         drop(view);
-        self.index.note_nearest(vectors.iter().map(|it| it.id));
-        self.index.changes.since_snapshot.fetch_add(progress.embedded, Ordering::Relaxed);
+        self.index.note_nearest(NEAREST_VECTORS_MAX);
         Ok(self.embed_progress(progress))
     }
 

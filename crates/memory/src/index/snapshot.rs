@@ -1,8 +1,9 @@
 //! The text index on disk, so that opening need not read every memory.
 //!
 //! One file `index/snapshot`: magic, version, the position in the journal, the names, and for each
-//! space its name, its slots, its text index, its signatures and its facts; then the memories whose nearest
-//! other one is known; at the end a CRC-32C over the whole file. If the file is incomplete or damaged, the index is built from the state.
+//! space its name, its slots, its text index, its signatures and its facts; then the model and the
+//! memories whose nearest other one is known; at the end a CRC-32C over the whole file. If the file
+//! is incomplete or damaged, the index is built from the state.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,12 +15,12 @@ use waypost_projection::files::{sync_dir, write_synced};
 use waypost_ranking::{Analyzer, Cues, Period, Signature, SimilarIndex, Slots, TextIndex};
 
 use crate::codec::{Malformed, Reader, Writer};
-use crate::index::alike::Near;
+use crate::index::alike::{Alike, Near};
 use crate::index::view::{Fact, View, boxed};
 use crate::{Error, Lifespan, MemoryId, Result};
 
 const MAGIC: &[u8] = b"waypost-index\n";
-const VERSION: u32 = 2 + Cues::VERSION + Analyzer::VERSION + Signature::VERSION;
+const VERSION: u32 = 3 + Cues::VERSION + Analyzer::VERSION + Signature::VERSION;
 /// The first version of this format. A snapshot of an older version than [`VERSION`] is sound, but
 /// its texts have to be analysed again.
 const VERSION_OLDEST: u32 = 2;
@@ -68,11 +69,12 @@ pub(crate) fn encode(view: &View, position: u64) -> Vec<u8> {
             }
         }
     }
+    out.raw(&view.alike.model().unwrap_or_default());
     out.u64(view.alike.iter().len() as u64);
-    for (id, Near { id: near, cosine_min }) in view.alike.iter() {
+    for (id, near) in view.alike.iter() {
         out.u64(id.get());
-        out.u64(near.get());
-        out.u32(cosine_min.to_bits());
+        out.u64(near.map_or(0, |it| it.id.get()));
+        out.u32(near.map_or(0, |it| it.cosine_min.to_bits()));
     }
     let mut bytes = out.into_bytes();
     let sum = crc32c::crc32c(&bytes);
@@ -189,17 +191,21 @@ fn decode(bytes: &[u8]) -> std::result::Result<Snapshot, Malformed> {
         }
         view.restore_space(&name, slots, (text, similar), facts);
     }
-    for _ in 0..input.u64()? {
-        let (id, near) = (memory_id(&mut input)?, memory_id(&mut input)?);
-        let cosine_min = f32::from_bits(input.u32()?);
-        view.alike.set(id, Some(Near { id: near, cosine_min }));
-    }
+    let model = input.array()?;
+    let nearest = (0..input.u64()?).map(|_| decode_nearest(&mut input));
+    let nearest: Vec<_> = nearest.collect::<std::result::Result<_, _>>()?;
+    view.alike = Alike::of((model != [0; 16]).then_some(model), nearest.into_iter());
     input.end()?;
     Ok(Snapshot { view, position, is_current: true })
 }
 
-fn memory_id(input: &mut Reader<'_>) -> std::result::Result<MemoryId, Malformed> {
-    MemoryId::new(input.u64()?).ok_or(Malformed("an id is out of range"))
+fn decode_nearest(
+    input: &mut Reader<'_>,
+) -> std::result::Result<(MemoryId, Option<Near>), Malformed> {
+    let id = MemoryId::new(input.u64()?).ok_or(Malformed("an id is out of range"))?;
+    let near = MemoryId::new(input.u64()?);
+    let cosine_min = f32::from_bits(input.u32()?);
+    Ok((id, near.map(|id| Near { id, cosine_min })))
 }
 
 fn decode_fact(

@@ -339,8 +339,10 @@ impl View {
             space.sessions.entry(session).or_default().insert((fact.created_at, id));
         }
         fact.embedded = same_text && old.is_some_and(|it| it.embedded);
+        if !same_text {
+            self.alike.remove(id);
+        }
         if !fact.embedded {
-            self.alike.set(id, None);
             if let Some(vectors) = &mut space.vectors {
                 vectors.remove(slot);
             }
@@ -369,7 +371,7 @@ impl View {
         if let Some(fact) = &fact {
             self.unlist_lifespan(id, fact);
         }
-        self.alike.set(id, None);
+        self.alike.remove(id);
         self.pending.remove(id);
         self.refused.remove(&id);
     }
@@ -405,6 +407,7 @@ impl View {
         let (model, dimensions) = model.unzip();
         self.model = model;
         self.dimensions = dimensions;
+        self.alike.reset(model);
         for space in self.spaces.values_mut() {
             space.vectors = dimensions.and_then(|it| VectorIndex::new(it).ok());
             for fact in space.facts.iter_mut().flatten() {
@@ -432,6 +435,7 @@ impl View {
         space.embedded += u64::from(!std::mem::replace(&mut fact.embedded, true));
         self.pending.remove(id);
         self.refused.remove(&id);
+        self.alike.insert(id);
         Ok(true)
     }
 

@@ -20,13 +20,17 @@ const SNAPSHOT_CHANGES_MIN: u64 = 1_000;
 /// large.
 const VECTORS_COMPACT_BYTES_MIN: u64 = 32 * 1024 * 1024;
 
+/// About how many vectors are read in one call to find the nearest memories: a fraction of a second.
+const NEAREST_VECTORS_MAX: u64 = 1 << 24;
+
 /// A clock has skipped ahead if more than this has passed between two calls of [`Store::expire`].
 const CLOCK_SKIP_MIN: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Store {
-    /// Does a bounded piece of maintenance: syncs derived data, writes a snapshot of the index
-    /// after enough changes, drops unused vectors, records how far notes have been
-    /// [published](Store::told). Call it at intervals.
+    /// Does a bounded piece of maintenance: syncs derived data, searches the nearest memory of some
+    /// for [suggestions](Store::suggestions), writes a snapshot of the index after enough changes,
+    /// drops unused vectors, records how far notes have been [published](Store::told). Call it at
+    /// intervals.
     pub fn maintain(&self) -> Result<Maintained> {
         let told = self.writer.save_told();
         let done = self.keep_up_derived()?;
@@ -80,6 +84,7 @@ impl Store {
             done.synced = true;
         }
         self.index.keep_up_text();
+        self.index.note_nearest(NEAREST_VECTORS_MAX);
         if !self.index.backlog.is_complete() {
             return Ok(done);
         }

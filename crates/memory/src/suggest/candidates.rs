@@ -35,8 +35,7 @@ pub(super) struct Candidates {
 pub(super) enum Extent {
     /// With all others; the nearest vectors are searched for.
     Around,
-    /// With those that have a lower id; the nearest vector is known from when the memory's own was
-    /// computed.
+    /// By words with those that have a lower id, by meaning with the nearest one, if it is known.
     Older,
 }
 
@@ -53,17 +52,17 @@ impl Scope<'_> {
         if !self.is_open(space, id) {
             return Candidates::default();
         }
-        let is_wanted = |other: MemoryId| {
-            (extent == Extent::Around || other < id)
-                && self.is_open(space, other)
-                && !self.view.graph.are_linked(id, other)
-        };
+        let is_wanted =
+            |other: MemoryId| self.is_open(space, other) && !self.view.graph.are_linked(id, other);
         let (similar, mut is_cut) = space.similar.similar(slot, SIMILARITY_MIN);
         let mut candidates = Vec::new();
         for found in similar {
             let Some(other) = space.slots.id(found.slot).and_then(MemoryId::new) else { continue };
-            if is_wanted(other) {
-                let (similarity, cosine) = (found.similarity, None);
+            if (extent == Extent::Around || other < id) && is_wanted(other) {
+                // Of two memories, the one that got its vector first does not know the other one.
+                let is_near = extent == Extent::Older && self.nearest_known(other) == Some(id);
+                let cosine = if is_near { self.cosine(space, (other, id)) } else { None };
+                let similarity = found.similarity;
                 candidates.push(Candidate { id: other, similarity, cosine });
             }
         }
@@ -105,14 +104,21 @@ impl Scope<'_> {
             near.retain(|(id, _)| is_wanted(*id));
             return near;
         }
-        let known = self.view.alike.get(id).filter(|it| is_wanted(it.id));
-        let cosine = known.and_then(|near| {
-            let vectors = space.vectors.as_ref()?;
-            let other = vectors.vector(space.slots.slot(near.id.get())?)?;
-            let cosine = vectors.vector(slot)?.iter().zip(&other).map(|(a, b)| a * b).sum::<f32>();
-            (cosine >= near.cosine_min).then_some((near.id, cosine))
-        });
-        cosine.into_iter().collect()
+        let known = self.nearest_known(id).filter(|it| is_wanted(*it));
+        known.and_then(|it| Some((it, self.cosine(space, (id, it))?))).into_iter().collect()
+    }
+
+    fn nearest_known(&self, id: MemoryId) -> Option<MemoryId> {
+        self.view.alike.get(id).map(|it| it.id)
+    }
+
+    /// The cosine of a memory and its nearest one, if they are still near.
+    fn cosine(&self, space: &Space, (id, nearest): (MemoryId, MemoryId)) -> Option<f32> {
+        let least = self.view.alike.get(id)?.cosine_min;
+        let vectors = space.vectors.as_ref()?;
+        let vector = |id: MemoryId| vectors.vector(space.slots.slot(id.get())?);
+        let cosine = vector(id)?.iter().zip(&vector(nearest)?).map(|(a, b)| a * b).sum::<f32>();
+        (cosine >= least).then_some(cosine)
     }
 
     /// Whether a memory of the space exists, has not expired, and no memory of the space that does

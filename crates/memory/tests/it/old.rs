@@ -3,8 +3,8 @@
 //! `tests/data/v1` is what [`write_the_store`] wrote with the first release whose log notes how far
 //! it has reached; `v0` is the same without the note, as releases before left it; `v2` is of the
 //! first release that stems words of other scripts, so that the index of earlier ones is built
-//! again; `v3` also has a memory with a lifespan, and its own `v3.ndjson`. To add one for a new
-//! format: `WAYPOST_TEST_WRITE_STORE=FOLDER cargo nextest run -p waypost-memory write_the_store`, and
+//! again; `v3` also has a memory with a lifespan, and its own `v3.ndjson`; `v4` has what suggestions
+//! need in its index. To add one for a new format: `WAYPOST_TEST_WRITE_STORE=FOLDER cargo nextest run -p waypost-memory write_the_store`, and
 //! copy FOLDER to `tests/data/vN` and `FOLDER.ndjson`, if it says more, beside it.
 
 use std::fs;

@@ -224,6 +224,47 @@ fn memories_of_near_meaning_are_found_once_they_have_vectors() {
 }
 
 #[test]
+fn a_memory_of_near_meaning_is_found_whichever_gets_its_vector_first() {
+    // A backlog is embedded from the newest memory on; a changed memory gets its vector again.
+    let mut world = World::with_model();
+    let old = world.add("the kitten and the doctor");
+    let new = world.add("the physician and the cat");
+    for _ in 0..2 {
+        assert_eq!(world.store().embed_pending(1).expect("a model").embedded, 1);
+    }
+    let expected = [(Duplicate, new.get(), old.get())];
+    assert_eq!(pairs(&world, &all()), expected);
+    let now = world.now();
+    for content in ["an automobile", "the kitten and the doctor"] {
+        world.store().update(old, Patch::default().with_content(content), now).expect("a change");
+        world.embed_all();
+    }
+    assert_eq!(pairs(&world, &all()), expected);
+}
+
+#[test]
+fn what_is_near_is_searched_for_again_if_it_was_lost() {
+    let mut world = World::with_model();
+    let old = world.add("the kitten and the doctor");
+    let new = world.add("the physician and the cat");
+    world.embed_all();
+    let expected = [(Duplicate, new.get(), old.get())];
+    // After a crash, and at the first start of a release with another index, the vectors are there.
+    world.close();
+    std::fs::remove_file(world.folder("index").join("snapshot")).expect("a snapshot");
+    assert!(world.reopen().index_rebuilt.is_some());
+    world.store().set_embedder(Some(embedder("test-model"))).expect("a model");
+    world.store().maintain().expect("an open store");
+    assert_eq!(pairs(&world, &all()), expected);
+    // Another model says nothing until it has embedded the memories.
+    world.store().set_embedder(Some(embedder("another"))).expect("a model");
+    world.store().maintain().expect("an open store");
+    assert_eq!(pairs(&world, &all()), []);
+    world.embed_all();
+    assert_eq!(pairs(&world, &all()), expected);
+}
+
+#[test]
 fn signatures_survive_a_restart_and_a_rebuild() {
     let mut world = World::new();
     for port in 0..40 {
