@@ -109,10 +109,10 @@ pub(crate) fn suggestions(
     Ok(found)
 }
 
-/// Whether the index knows memories whose words are similar to those of a memory. Reads no texts.
-pub(crate) fn has_similar(index: &Index, id: MemoryId, now: Option<Timestamp>) -> bool {
-    let view = index.view.read();
-    Scope { view: &view, now }.has_similar(id)
+/// Whether the index may know memories whose words are similar to those of a memory: also if it is
+/// being changed. Reads no texts and does not wait.
+pub(crate) fn may_have_similar(index: &Index, id: MemoryId, now: Option<Timestamp>) -> bool {
+    index.view.try_read().is_none_or(|view| Scope { view: &view, now }.has_similar(id))
 }
 
 impl Comparing<'_> {

@@ -32,7 +32,8 @@ pub(super) fn list(program: &Program, args: SuggestionsArgs, output: &mut Output
         ])?;
     }
     if found.truncated {
-        output.note("there may be more suggestions: raise `--limit`, or name a memory");
+        let how = if id.is_none() { ": raise `--limit`, or name a memory" } else { "" };
+        output.note(&format!("there may be more suggestions{how}"));
     }
     Ok(())
 }

@@ -64,20 +64,21 @@ impl Pool {
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        let run = async {
-            let permit = self.slot().await?;
-            let task = tokio::task::spawn_blocking(move || {
-                let value = work();
-                drop(permit);
-                value
-            });
-            // The only other way to fail is a panic, which has been logged where it happened.
-            task.await.map_err(|_| Failure::internal())
-        };
+        let run = async { on_thread(self.slot().await?, work).await };
         match tokio::time::timeout(self.time_max, run).await {
             Ok(done) => done,
             Err(_) => Err(too_late()),
         }
+    }
+
+    /// Runs `work` within the time limit of a request if a slot is free.
+    pub(crate) async fn run_if_free<T, F>(&self, work: F) -> Option<T>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
+        tokio::time::timeout(self.time_max, on_thread(slot, work)).await.ok()?.ok()
     }
 
     /// Starts an asynchronous call and waits for its result within the time limit of a request. The
@@ -110,6 +111,20 @@ impl Pool {
         drop(queued);
         permit.map_err(|_| Failure::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping"))
     }
+}
+
+async fn on_thread<T, F>(slot: OwnedSemaphorePermit, work: F) -> Result<T, Failure>
+where
+    T: Send + 'static,
+    F: FnOnce() -> T + Send + 'static,
+{
+    let task = tokio::task::spawn_blocking(move || {
+        let value = work();
+        drop(slot);
+        value
+    });
+    // The only other way to fail is a panic, which has been logged where it happened.
+    task.await.map_err(|_| Failure::internal())
 }
 
 fn too_late() -> Failure {

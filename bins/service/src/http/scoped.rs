@@ -255,8 +255,8 @@ impl Scoped {
 
     /// Whether there may be suggestions about a memory that the caller has added. A caller that may
     /// not read memories learns of no others.
-    pub(crate) fn has_similar(&self, id: MemoryId) -> bool {
-        self.caller.may(Scope::MemoryRead) && self.store.has_similar(id, Some(now()))
+    pub(crate) fn may_have_similar(&self, id: MemoryId) -> bool {
+        self.caller.may(Scope::MemoryRead) && self.store.may_have_similar(id, Some(now()))
     }
 
     pub(crate) fn status(&self) -> Result<Status, Failure> {

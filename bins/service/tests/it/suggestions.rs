@@ -80,6 +80,17 @@ fn a_token_of_a_space_learns_of_no_memory_of_another() {
 }
 
 #[test]
+fn an_add_does_not_wait_for_reads() {
+    let service = Service::start_with(|options| {
+        options.limits.reads_max = 0;
+        options.limits.store_time = std::time::Duration::from_secs(3_600);
+    });
+    add(&service, &service.token, &port(4000, "2026-01-01T00:00:00Z"));
+    let added = add(&service, &service.token, &port(4747, "2026-02-01T00:00:00Z"));
+    assert!(added.get("suggestions").is_none(), "{added}");
+}
+
+#[test]
 fn what_is_out_of_range_is_a_problem_that_names_it() {
     let service = Service::start();
     service.get("/api/memory/suggestions?limit=0").field_problem("?limit");

@@ -28,6 +28,11 @@ impl<T> Watched<T> {
         self.value.read()
     }
 
+    /// Access unless it must be waited for.
+    pub(crate) fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        self.value.try_read()
+    }
+
     pub(crate) fn write(&self) -> Changing<'_, T> {
         Changing { value: self.value.write(), changes: &self.changes }
     }

@@ -19,9 +19,9 @@ impl Store {
         suggest::suggestions(&self.records, &self.index, options)
     }
 
-    /// Whether [`Store::suggestions`] has something to compare a new memory with, by its terms.
-    /// Reads no file.
-    pub fn has_similar(&self, id: MemoryId, now: Option<Timestamp>) -> bool {
-        suggest::has_similar(&self.index, id, now)
+    /// Whether [`Store::suggestions`] may have something to compare a new memory with, by its terms.
+    /// Reads no file and does not wait: while the index is being changed, it may.
+    pub fn may_have_similar(&self, id: MemoryId, now: Option<Timestamp>) -> bool {
+        suggest::may_have_similar(&self.index, id, now)
     }
 }

@@ -35,11 +35,11 @@ fn a_store_without_similar_memories_has_none() {
     let only = world.add("The service listens on port 4000.");
     assert_eq!(suggestions(&world, &all()), Suggestions::default());
     assert_eq!(suggestions(&world, &of(only)), Suggestions::default());
-    assert!(!world.store().has_similar(only, None));
+    assert!(!world.store().may_have_similar(only, None));
     let other = world.add("The keeper of the lighthouse retires in spring");
     world.add("?!");
     assert_eq!(pairs(&world, &all()), []);
-    assert!(!world.store().has_similar(other, None));
+    assert!(!world.store().may_have_similar(other, None));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_pair_has_a_kind_a_score_and_a_reason() {
     // About either of the two, it is the same.
     for one in [newer, id(1)] {
         assert_eq!(suggestions(&world, &of(one)).suggestions, std::slice::from_ref(update));
-        assert!(world.store().has_similar(one, None));
+        assert!(world.store().may_have_similar(one, None));
     }
     let first = suggestions(&world, &all().with_limit(1));
     assert!(first.is_truncated);
@@ -122,7 +122,7 @@ fn memories_of_two_spaces_are_no_pair() {
     for options in [all(), of(mine), of(theirs)] {
         assert_eq!(pairs(&world, &options), []);
     }
-    assert!(!world.store().has_similar(mine, None));
+    assert!(!world.store().may_have_similar(mine, None));
     let hidden = world.store().suggestions(&of(theirs).with_space("mine"));
     assert!(matches!(hidden, Err(Error::NotFound(it)) if it == theirs));
     // A replacement in another space replaces nothing here.
@@ -145,11 +145,11 @@ fn expired_and_deleted_memories_are_never_suggested() {
     let until = at(2_000_000_000_000);
     let before = at(1_999_999_999_999);
     assert_eq!(pairs(&world, &all().with_now(before)), [(Updates, 2, 1)]);
-    assert!(world.store().has_similar(new, Some(before)));
+    assert!(world.store().may_have_similar(new, Some(before)));
     for options in [all(), of(new), of(old)] {
         assert_eq!(pairs(&world, &options.with_now(until)), []);
     }
-    assert!(!world.store().has_similar(new, Some(until)));
+    assert!(!world.store().may_have_similar(new, Some(until)));
     // An expired memory replaces nothing.
     let other = world.add("The service listens on port 4748");
     let now = world.now();

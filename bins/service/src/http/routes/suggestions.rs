@@ -41,13 +41,13 @@ pub(super) async fn list(
 }
 
 /// Suggestions about a memory that was just added. The add has succeeded, also if the memory cannot
-/// be compared with others.
+/// be compared with others; it does not wait for other reads.
 pub(super) async fn of_new(app: &App, scoped: &Scoped, id: MemoryId) -> Vec<api::Suggestion> {
-    if !scoped.has_similar(id) {
+    if !scoped.may_have_similar(id) {
         return Vec::new();
     }
     let scoped = scoped.clone();
     let options = SuggestionOptions::default().with_id(id).with_limit(ADD_LIMIT);
-    let found = app.reads.run(move || scoped.suggestions(options)).await;
-    found.ok().and_then(Result::ok).map_or_else(Vec::new, |it| wire::suggestions(it).suggestions)
+    let found = app.reads.run_if_free(move || scoped.suggestions(options)).await;
+    found.and_then(Result::ok).map_or_else(Vec::new, |it| wire::suggestions(it).suggestions)
 }
