@@ -25,11 +25,13 @@ const COMPARED_WITH_EACH_MAX: usize = 3;
 /// How many memories are looked up in one call, the newest first.
 const MEMORIES_MAX: usize = 100_000;
 /// How many memories are looked up while writes wait.
-const MEMORIES_AT_ONCE: usize = 256;
+const MEMORIES_AT_ONCE: usize = 64;
 /// How many pairs of texts are compared in one call.
 const PAIRS_MAX: usize = 1_000;
-/// How many bytes of text are read in one call.
+/// How many bytes of text are read in one call …
 const BYTES_MAX: usize = 16 * 1024 * 1024;
+/// … and for one memory with those that it is compared with, so that an add need not wait for long.
+const BYTES_WITH_ONE_MAX: usize = 4 * 1024 * 1024;
 /// Texts that are too long to be compared are duplicates from this similarity of their terms on.
 const LONG_SIMILARITY_MIN: f32 = 0.9;
 /// Memories with different titles need this share of common words in their contents to be about the
@@ -130,24 +132,29 @@ impl Comparing<'_> {
             scope.candidates(id, Extent::Around, COMPARED_WITH_ONE_MAX)
         };
         self.found.is_truncated |= found.is_cut;
+        self.bytes_left = BYTES_WITH_ONE_MAX;
         self.compare(id, &found.candidates)
     }
 
     /// Compares all memories with older ones, the newest first.
     fn all(&mut self, options: &SuggestionOptions) -> Result<()> {
-        let (mut before, mut looked_up) = (None, 0);
+        let (mut before, mut looked_up) = (options.before, 0);
         loop {
-            let mut similar: Vec<(MemoryId, Vec<Candidate>)> = Vec::new();
+            let (mut last_looked_up, mut similar) = (None, Vec::new());
             {
                 let view = self.index.view.read();
                 let scope = Scope { view: &view, now: options.now };
                 let ids: Vec<MemoryId> = view.ids_before(before).take(MEMORIES_AT_ONCE).collect();
-                let Some(last) = ids.last() else { return Ok(()) };
+                let Some(last) = ids.last() else {
+                    self.found.next = None;
+                    return Ok(());
+                };
                 before = Some(*last);
                 for id in ids {
                     if !view.is_in(id, options.space.as_deref()) {
                         continue;
                     }
+                    last_looked_up = Some(id);
                     looked_up += 1;
                     let found = scope.candidates(id, Extent::Older, COMPARED_WITH_EACH_MAX);
                     self.found.is_truncated |= found.is_cut;
@@ -157,26 +164,34 @@ impl Comparing<'_> {
                 }
             }
             for (id, candidates) in similar {
+                if self.is_spent() {
+                    self.found.is_truncated = true;
+                    return Ok(());
+                }
                 self.compare(id, &candidates)?;
+                self.found.next = Some(id);
             }
-            if self.is_spent() || looked_up >= MEMORIES_MAX {
+            self.found.next = last_looked_up.or(self.found.next);
+            if looked_up >= MEMORIES_MAX {
                 self.found.is_truncated = true;
                 return Ok(());
             }
         }
     }
 
+    /// Whether another memory may exceed a limit.
     fn is_spent(&self) -> bool {
-        self.compared.len() >= PAIRS_MAX || self.bytes_left == 0
+        self.compared.len() + COMPARED_WITH_EACH_MAX > PAIRS_MAX
+            || self.bytes_left < BYTES_WITH_ONE_MAX
     }
 
     fn compare(&mut self, id: MemoryId, candidates: &[Candidate]) -> Result<()> {
-        if candidates.is_empty() || self.is_spent() {
+        if candidates.is_empty() {
             return Ok(());
         }
         let Some(one) = self.read(id)? else { return Ok(()) };
         for candidate in candidates {
-            if self.is_spent() {
+            if self.bytes_left == 0 {
                 self.found.is_truncated = true;
                 return Ok(());
             }

@@ -64,6 +64,9 @@ pub struct Suggestions {
     pub suggestions: Vec<Suggestion>,
     /// Whether there may be more: a limit ended the comparison, or the index is being built.
     pub is_truncated: bool,
+    /// If a limit ended the comparison of all memories: the last one that was compared with those
+    /// before it. The rest follows with it as [`before`](SuggestionOptions::before).
+    pub next: Option<MemoryId>,
 }
 
 /// Options of [`Store::suggestions`](crate::Store::suggestions).
@@ -72,6 +75,9 @@ pub struct Suggestions {
 pub struct SuggestionOptions {
     /// Only suggestions about this memory.
     pub id: Option<MemoryId>,
+    /// Compares only memories with a lower id than this with those before them. Has no effect if
+    /// `id` is set.
+    pub before: Option<MemoryId>,
     /// Only memories of this space; `None` for all spaces.
     pub space: Option<String>,
     /// Maximum number of suggestions, 1 to
@@ -84,7 +90,7 @@ pub struct SuggestionOptions {
 
 impl Default for SuggestionOptions {
     fn default() -> Self {
-        Self { id: None, space: None, limit: 20, now: None }
+        Self { id: None, before: None, space: None, limit: 20, now: None }
     }
 }
 
@@ -93,6 +99,12 @@ impl SuggestionOptions {
     #[must_use]
     pub fn with_id(self, id: impl Into<Option<MemoryId>>) -> Self {
         Self { id: id.into(), ..self }
+    }
+
+    /// Continues after the memory that was [compared last](Suggestions::next).
+    #[must_use]
+    pub fn with_before(self, before: impl Into<Option<MemoryId>>) -> Self {
+        Self { before: before.into(), ..self }
     }
 
     /// Selects only one space.

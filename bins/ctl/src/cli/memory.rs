@@ -272,6 +272,9 @@ pub(crate) struct SuggestionsArgs {
     /// Only suggestions about this memory [default: about all]
     #[arg(value_name = "ID", value_parser = id)]
     pub(crate) id: Option<u64>,
+    /// Compare only memories with a lower id with those before them
+    #[arg(long, value_name = "ID", value_parser = id, conflicts_with = "id")]
+    pub(crate) before: Option<u64>,
     /// Only memories in this space
     #[arg(long)]
     pub(crate) space: Option<String>,

@@ -11,8 +11,9 @@ use crate::program::Program;
 const TITLE_CHARS_MAX: usize = 40;
 
 pub(super) fn list(program: &Program, args: SuggestionsArgs, output: &mut Output) -> Result<()> {
-    let SuggestionsArgs { id, space, limit } = args;
-    let found = program.client()?.suggestions(&SuggestionsRequest { id, space, limit })?;
+    let SuggestionsArgs { id, before, space, limit } = args;
+    let asked = SuggestionsRequest { id, before, space, limit };
+    let found = program.client()?.suggestions(&asked)?;
     if output.is_json() {
         output.document(&found)?;
         return Ok(());
@@ -34,6 +35,10 @@ pub(super) fn list(program: &Program, args: SuggestionsArgs, output: &mut Output
     if found.truncated {
         let how = if id.is_none() { ": raise `--limit`, or name a memory" } else { "" };
         output.note(&format!("there may be more suggestions{how}"));
+    }
+    if let Some(next) = found.next {
+        output
+            .note(&format!("older memories were not compared: `ctl suggestions --before {next}`"));
     }
     Ok(())
 }

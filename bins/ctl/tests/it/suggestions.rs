@@ -25,6 +25,9 @@ fn an_add_notes_a_similar_memory_and_a_list_names_the_command() {
     assert_eq!(service.ctl(&["suggestions", "#1", "--limit", "1"]).done(), expected);
     let found = service.ctl(&["--json", "suggestions", "2", "--space", "default"]).json();
     assert_eq!(found["suggestions"][0]["reason"], reason);
+    assert!(service.ctl(&["suggestions", "--before", "2"]).done().is_empty());
+    assert_eq!(service.ctl(&["suggestions", "--before", "3"]).done(), expected);
+    assert_eq!(service.ctl(&["suggestions", "2", "--before", "3"]).code, 2);
     assert_eq!(service.ctl(&["suggestions", "9"]).code, 3);
     assert_eq!(service.ctl(&["suggestions", "--limit", "0"]).code, 2);
 

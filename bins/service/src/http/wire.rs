@@ -299,6 +299,7 @@ pub(crate) fn suggestions(it: memory::Suggestions) -> api::Suggestions {
     api::Suggestions {
         suggestions: it.suggestions.into_iter().map(suggestion).collect(),
         truncated: it.is_truncated,
+        next: it.next.map(memory::MemoryId::get),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::service::Service;
+use crate::service::{Service, batch};
 
 fn add(service: &Service, token: &str, body: &Value) -> Value {
     let answer = service.send("POST", "/api/memory/add", token, body.to_string().as_bytes());
@@ -91,10 +91,28 @@ fn an_add_does_not_wait_for_reads() {
 }
 
 #[test]
+fn what_a_limit_leaves_out_follows_with_the_next_request() {
+    let service = Service::start();
+    let lines = batch(400, |it| format!("The keeper of the lighthouse has {it} keys"));
+    service.send("POST", "/api/memory/batch", &service.token, lines.as_bytes());
+    let found = service.get("/api/memory/suggestions?limit=1000").json();
+    assert_eq!(found["truncated"], true);
+    let next = found["next"].as_u64().expect("more than a thousand pairs");
+    let rest = format!("/api/memory/suggestions?limit=1000&before={next}");
+    let rest = service.get(&rest).json();
+    assert!(rest.get("next").is_none(), "{}", rest["next"]);
+    let suggestions = rest["suggestions"].as_array().expect("an array");
+    assert!(!suggestions.is_empty());
+    assert!(suggestions.iter().all(|it| it["from"].as_u64() < Some(next)));
+}
+
+#[test]
 fn what_is_out_of_range_is_a_problem_that_names_it() {
     let service = Service::start();
     service.get("/api/memory/suggestions?limit=0").field_problem("?limit");
     service.get("/api/memory/suggestions?limit=1001").field_problem("?limit");
     service.get("/api/memory/suggestions?id=0").field_problem("?id");
+    service.get("/api/memory/suggestions?before=0").field_problem("?before");
+    service.get("/api/memory/suggestions?before=7&id=7").field_problem("?before");
     service.get("/api/memory/suggestions?id=7").problem(404);
 }

@@ -21,6 +21,14 @@ pub struct SuggestionsRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub id: Option<u64>,
+    /// Compares only memories with a lower id with those before them: `next` of the previous response.
+    /// Not together with `id`.
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub before: Option<u64>,
     /// Only memories of this space; default: all spaces that the token can read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
@@ -38,6 +46,12 @@ impl Check for SuggestionsRequest {
         if let Some(id) = self.id {
             faults.id("id", id);
         }
+        if let Some(before) = self.before {
+            faults.id("before", before);
+            if self.id.is_some() {
+                faults.add("before", "is for suggestions about all memories, without `id`");
+            }
+        }
         faults.space(self.space.as_deref());
         faults.range("limit", self.limit, LIMIT_MAX);
     }
@@ -52,6 +66,9 @@ pub struct Suggestions {
     pub suggestions: Vec<Suggestion>,
     /// Whether there may be more: a limit ended the comparison, or the index is being built.
     pub truncated: bool,
+    /// If a limit ended the comparison of all memories: the `before` of the request for the rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
 }
 
 /// Two memories of one space about which something may be done. The service does none of it.

@@ -298,9 +298,27 @@ fn identical_memories_are_compared_up_to_a_limit() {
     assert_eq!((newest.suggestions.len(), newest.is_truncated), (16, true));
     world.store().add_batch(drafts(200..2_000).collect(), now);
     let found = suggestions(&world, &all());
-    assert_eq!((found.suggestions.len(), found.is_truncated), (1_000, true));
+    assert_eq!((found.suggestions.len(), found.is_truncated), (999, true));
     // The newest come first.
     assert!(found.suggestions.iter().all(|it| it.to.get() > 1_600));
+}
+
+#[test]
+fn what_a_limit_leaves_out_follows_with_the_next_call() {
+    let mut world = World::new();
+    let same = |it: u32| Draft::new("The keys are in the blue tin").with_session(it.to_string());
+    let later = |it: u32| Draft::new(format!("The keeper of the lighthouse has {it} keys"));
+    let drafts = (0..2).map(same).chain((0..1_200).map(later)).collect();
+    let now = world.now();
+    world.store().add_batch(drafts, now);
+    let oldest = |found: &Suggestions| found.suggestions.iter().map(|it| it.to).min();
+    let mut found = suggestions(&world, &all());
+    while let Some(next) = found.next {
+        assert!(found.is_truncated && oldest(&found) > Some(id(2)));
+        found = suggestions(&world, &all().with_before(next));
+        assert!(found.suggestions.iter().all(|it| it.from < next));
+    }
+    assert_eq!(oldest(&found), Some(id(1)));
 }
 
 #[test]
@@ -319,6 +337,21 @@ fn texts_of_a_mebibyte_are_compared_by_their_terms() {
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].kind, found[0].from, found[0].to), (Duplicate, id(2), id(1)));
     assert!(found[0].reason.starts_with("about "), "{}", found[0].reason);
+}
+
+#[test]
+fn a_long_text_is_compared_with_four_mebibytes_at_most() {
+    let mut world = World::new();
+    let long = "x".repeat(1 << 20);
+    let draft = |it: u32| Draft::new(long.clone()).with_session(it.to_string());
+    let found_of = |world: &World, newest: u64| {
+        let found = suggestions(world, &of(id(newest)));
+        (found.suggestions.len(), found.is_truncated)
+    };
+    (0..4).for_each(|it| drop(world.add_draft(draft(it))));
+    assert_eq!(found_of(&world, 4), (3, false));
+    world.add_draft(draft(4));
+    assert_eq!(found_of(&world, 5), (3, true));
 }
 
 #[test]

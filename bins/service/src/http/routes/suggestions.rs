@@ -28,7 +28,8 @@ pub(super) async fn list(
     caller.narrow(&mut asked.space)?;
     let id = asked.id.map(wire::id).transpose()?;
     let limit = usize::try_from(asked.limit.unwrap_or(SUGGESTIONS_LIMIT_DEFAULT));
-    let mut options = SuggestionOptions::default().with_id(id);
+    let before = asked.before.map(wire::id).transpose()?;
+    let mut options = SuggestionOptions::default().with_id(id).with_before(before);
     options.limit = limit.unwrap_or(usize::MAX);
     options.space = asked.space;
     let scoped = app.scoped(&caller);
