@@ -116,7 +116,12 @@ impl Comparison<'_> {
     /// What their words say.
     pub fn verdict(&self) -> Verdict {
         let Some(sites) = &self.sites else { return self.by_share() };
-        let changes: Vec<Change> = sites.iter().map(|it| self.change(it)).collect();
+        let mut changes: Vec<Change> = sites.iter().map(|it| self.change(it)).collect();
+        for (at, pair) in sites.windows(2).enumerate() {
+            if self.are_listed(&pair[0], &pair[1]) {
+                (changes[at], changes[at + 1]) = (Change::Nothing, Change::Nothing);
+            }
+        }
         if changes.iter().all(|it| matches!(it, Change::Nothing)) {
             return Verdict::Same;
         }
@@ -206,6 +211,14 @@ impl Comparison<'_> {
             })
         };
         opposite(&self.old, &self.new).or_else(by_prefix)
+    }
+
+    /// Whether two adjacent sites exchange words of a list: only "and" or other function words are
+    /// between them.
+    fn are_listed(&self, first: &Site, second: &Site) -> bool {
+        let ((old, new), (second_old, second_new)) = (self.words(first), self.words(second));
+        let between = &self.old[first.old.end..second.old.start];
+        (old, new) == (second_new, second_old) && between.iter().all(Word::is_function_word)
     }
 
     /// Whether they say the same of others: a name replaces another one, or two words are exchanged.

@@ -218,6 +218,7 @@ fn the_same_text_in_other_forms_is_the_same() {
     for (old, new) in [
         ("The keys are in the blue tin.", "the keys are in the blue tin"),
         ("A key is in the blue tin", "The keys are in the blue tin"),
+        ("The keys and the wallet are in the drawer", "The wallet and the keys are in the drawer"),
         (
             "Backups run every night at two and are kept for thirty days in the vault",
             "Backups run every single night at two and are kept for thirty days in the vault",
