@@ -346,12 +346,22 @@ impl Scanner<'_> {
         while at < self.len {
             let step = (self.len - at).min(STEP_BYTES as u64);
             let bytes = self.window.get(self.file.reading(), at, step, self.len)?;
-            let last = bytes.unwrap_or_default().iter().rposition(|it| *it != 0);
-            if let Some(last) = last {
-                dirty = at + last as u64 + 1;
+            let content = end_of_content(bytes.unwrap_or_default());
+            if content > 0 {
+                dirty = at + content as u64;
             }
             at += step;
         }
         Ok(dirty)
     }
+}
+
+/// Offset after the last byte that is not zero. Preallocated space is long, so whole blocks are
+/// compared.
+fn end_of_content(bytes: &[u8]) -> usize {
+    const BLOCK: usize = 256;
+    let (head, blocks) = bytes.as_rchunks::<BLOCK>();
+    let last = blocks.iter().rposition(|it| *it != [0; BLOCK]);
+    let until = last.map_or(head.len(), |it| head.len() + (it + 1) * BLOCK);
+    bytes[..until].iter().rposition(|it| *it != 0).map_or(0, |it| it + 1)
 }

@@ -25,7 +25,7 @@ use crate::program::{PROGRAM, Program};
 use crate::service::send;
 use crate::tiny;
 
-const CUTS_PER_BOOT: usize = 3;
+const CUTS_PER_BOOT: usize = 2;
 const CUTS_VARIABLE: &str = "WAYPOST_TEST_CUTS";
 const CLIENTS: usize = 4;
 const RESTARTED: &str = "the machine was restarted while it was open";

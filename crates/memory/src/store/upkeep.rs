@@ -29,7 +29,7 @@ const CLOCK_SKIP_MIN: Duration = Duration::from_secs(24 * 60 * 60);
 impl Store {
     /// Does a bounded piece of maintenance: syncs derived data, searches the nearest memory of some
     /// for [suggestions](Store::suggestions), writes a snapshot of the index after enough changes,
-    /// drops unused vectors, records how far notes have been [published](Store::told). Call it at
+    /// drops unused vectors, records how far notes have been [published](Store::mark_published). Call it at
     /// intervals.
     pub fn maintain(&self) -> Result<Maintained> {
         let told = self.writer.save_told();

@@ -3,7 +3,7 @@
 //! A change may come with a note, which is opaque here. The note is a separate record after the
 //! change, in the same batch: both are on disk, or neither is. The publisher reads
 //! [the notes](crate::Store::notices), publishes them, and reports [how far it
-//! got](crate::Store::told), which is written to the log at intervals
+//! got](crate::Store::mark_published), which is written to the log at intervals
 //! ([`Store::maintain`](crate::Store::maintain)). After a crash some notes may be published again,
 //! but none is lost; a note keeps its sequence, so a duplicate can be recognised.
 //!
