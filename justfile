@@ -15,7 +15,12 @@ browse url *arguments:
     ./bins/browser/launch.sh {{url}} {{arguments}}
 
 # Everything that must hold before a change lands.
-check: test deny
+check: test outside deny
+
+# Whether the packages outside the workspace compile: the fuzz targets and the comparison with peers.
+outside:
+    cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir target/fuzz
+    cargo check --locked --manifest-path benches/peers/Cargo.toml --target-dir target/peers
 
 # Licences, bans and advisories.
 deny:

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use waypost_events::{Event, Lineage, Timestamp};
-use waypost_flows::{FlowFile, FlowSet, GRACE, Surroundings, parse, plan};
+use waypost_flows::{FlowFile, FlowSet, GRACE, ActionContext, parse, plan};
 
 static EVENT: LazyLock<Event> = LazyLock::new(|| Event {
     id: 7,
@@ -30,7 +30,7 @@ fuzz_target!(|input: &[u8]| {
             return;
         }
     };
-    let around = Surroundings {
+    let around = ActionContext {
         project: Path::new("/"),
         programs: Path::new("/nowhere"),
         inherited: &[],

@@ -104,7 +104,7 @@ fuzz_target!(|input: &[u8]| {
         assert!(found.is_sorted_by_key(|it| it.sequence));
         found.len()
     };
-    let report = Log::verify(dir.path());
+    let report = Log::verify(dir.path(), &options(OnDamage::Refuse));
     let log = match Log::open(dir.path(), &options(OnDamage::Refuse)) {
         Ok((log, _)) => log,
         Err(error) => {
