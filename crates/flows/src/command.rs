@@ -12,6 +12,7 @@ mod quotes;
 pub(crate) mod rules;
 pub(crate) mod subset;
 pub(crate) mod tree;
+pub(crate) mod variables;
 pub(crate) mod word;
 
 use std::collections::BTreeSet;

@@ -5,43 +5,24 @@ use tree_sitter::Node;
 use super::pieces::ansi_c;
 use super::programs::runs_files;
 use super::tree::{children, parsed};
-
-/// Whether a variable of this name changes which program or script a name stands for.
-pub(crate) fn is_resolving(name: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "BASHOPTS",
-        "BASH_ALIASES",
-        "BASH_CMDS",
-        "BASH_ENV",
-        "BASH_LOADABLES_PATH",
-        "CDPATH",
-        "ENV",
-        "GCONV_PATH",
-        "GIT_EXEC_PATH",
-        "IFS",
-        "PATH",
-        "PROMPT_COMMAND",
-        "PS0",
-        "PS1",
-        "PS2",
-        "PS4",
-        "PYTHONHOME",
-        "SHELLOPTS",
-        "ZDOTDIR",
-    ];
-    const PREFIXES: &[&str] = &["BASH_FUNC_", "DYLD_", "LD_"];
-    NAMES.contains(&name) || PREFIXES.iter().any(|it| name.starts_with(it))
-}
+pub(crate) use super::variables::is_resolving;
+use super::variables::resolves_as;
 
 /// Builtins that set the variables that they name, or run a builtin that does.
 const SETTERS: &[&str] =
     &["builtin", "command", "eval", "getopts", "mapfile", "printf", "read", "readarray"];
 
+/// A value without the quotes around it.
+pub(crate) fn unquoted(value: &str) -> &str {
+    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or_else(|| inside('\'')).unwrap_or(value)
+}
+
 /// The variable that `NAME=VALUE` or `NAME+=VALUE` sets, if it changes what a name stands for.
 fn assigned_name(word: &str) -> Option<String> {
-    let (name, _) = word.split_once('=')?;
+    let (name, value) = word.split_once('=')?;
     let name = name.strip_suffix('+').unwrap_or(name);
-    is_resolving(name).then(|| name.to_owned())
+    resolves_as(name, value).then(|| name.to_owned())
 }
 
 /// The variable that `${NAME:=VALUE}` sets, if it changes what a name stands for.
@@ -132,7 +113,9 @@ impl Literals {
                 let is_read = name == "IFS"
                     && node.parent().and_then(|it| it.child_by_field_name("name")).map(of)
                         == Some("read");
-                self.resolve((!is_read && is_resolving(name)).then(|| name.to_owned()));
+                let value = node.child_by_field_name("value").map_or("", of);
+                let is_resolving = resolves_as(name, unquoted(value));
+                self.resolve((!is_read && is_resolving).then(|| name.to_owned()));
             }
             // `${PATH:=…}`.
             "expansion" => self.resolve(set_by_default(of(node))),

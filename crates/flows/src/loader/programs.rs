@@ -17,9 +17,9 @@ use super::parts::{PATH_BYTES_MAX, SEPARATORS, at_home, parts};
 use super::split::{Split, with_folder};
 use super::trust::{self, Distrust};
 use super::values::{Values, is_text};
-use crate::command::literals::is_resolving;
 use crate::command::programs::runs_files;
 use crate::command::tree::TOO_NESTED;
+use crate::command::variables::resolves_as;
 use crate::definition::{Variables, invalid_command, invalid_env};
 use crate::template::placeholders;
 use crate::{
@@ -274,7 +274,7 @@ pub(super) fn check_commands(
 
 /// Checks that no variable changes which program a name stands for; the error has its name.
 fn check_env(env: &Variables) -> Result<(), (&str, String)> {
-    match env.0.iter().find(|(name, _)| is_resolving(name)) {
+    match env.0.iter().find(|(name, value)| resolves_as(name, value)) {
         Some((name, _)) => {
             Err((name.as_str(), changes_programs(&format!("env sets {name}")).to_string()))
         }

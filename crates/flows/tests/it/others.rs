@@ -33,6 +33,39 @@ fn settings_of_git_name_no_program() {
 }
 
 #[test]
+fn variables_that_make_programs_run_code_are_rejected() {
+    let none: [&str; 0] = [];
+    let accepted = accepted_of(&[
+        "GIT_CONFIG_GLOBAL=gc.txt git status",
+        "GIT_CONFIG_GLOBAL={{data.w}} git status",
+        "GIT_CONFIG_SYSTEM=gc.txt git b",
+        "export GIT_CONFIG_PARAMETERS=\"'alias.b'='!sh x.txt'\"; git b",
+        "env GIT_CONFIG_COUNT=1 git b",
+        "NODE_OPTIONS='--require ./x' ./x.js",
+        "NODE_OPTIONS='--max-old-space-size=9 --require ./x' ./x.js",
+        "OPENSSL_CONF=o.txt openssl version",
+        "WGETRC=w.txt wget -q http://127.0.0.1:1/",
+        "PERL5OPT=-Mpm ./x.pl",
+        "PYTHONPATH=lab python3 x.py",
+        "GIT_EDITOR=./x.txt git commit",
+        "GIT_EDITOR=\"$X\" git commit",
+        "read -r EDITOR < a",
+    ]);
+    assert_eq!(accepted, none);
+    let accepted = [
+        "GIT_TERMINAL_PROMPT=0 git fetch",
+        "GIT_EDITOR=true git rebase --continue",
+        "GIT_AUTHOR_DATE=\"$(date)\" git commit -m a",
+        "GIT_PAGER='cat' git log",
+        "RUST_LOG=debug cargo run",
+        "NODE_OPTIONS=--max-old-space-size=4096 npm test",
+        "CARGO_TERM_COLOR=never cargo test",
+        "PYTHONUNBUFFERED=1 python3 x.py",
+    ];
+    assert_eq!(accepted_of(&accepted), accepted);
+}
+
+#[test]
 fn xargs_adds_words_only_to_programs_that_run_no_other() {
     let none: [&str; 0] = [];
     let accepted = accepted_of(&[

@@ -8,9 +8,10 @@ use super::known::name_of;
 use super::scope::is_identifier;
 use super::words::{Shown, words_of};
 use super::{Check, INSTEAD};
-use crate::command::literals::is_resolving;
+use crate::command::literals::{is_resolving, unquoted};
 use crate::command::pieces::ansi_c;
 use crate::command::tree::children;
+use crate::command::variables::resolves_as;
 
 /// Where an assignment is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +146,7 @@ impl Check<'_> {
                 kinds.contains(&program)
             })
         };
-        if is_resolving(plain) && !(plain == "IFS" && is_command_s(&["read"])) {
+        if resolves_as(plain, unquoted(value)) && !(plain == "IFS" && is_command_s(&["read"])) {
             return Err(format!(
                 "{:.80?} sets {plain}, which changes the programs that it runs; do not set it, and name each program by its path",
                 of(node)
