@@ -1,6 +1,7 @@
 //! The folder of flow files: its contents, what is in force, and why these may differ.
 
 mod deciding;
+mod loads;
 mod looked;
 mod parts;
 mod programs;

@@ -12,6 +12,7 @@ use rustix::fs::OFlags;
 
 use super::Problem;
 use super::deciding::{ANY, CHOICE, Given, check_command, check_words};
+use super::loads::Load;
 use super::looked::{ALL_PAIRS_MAX, Follow, Looked, Stamp};
 use super::parts::{PATH_BYTES_MAX, SEPARATORS, at_home, parts};
 use super::split::{Split, with_folder};
@@ -45,19 +46,29 @@ const ENDINGS: &[&str] = &[
     "awk", "bash", "cjs", "fish", "jl", "js", "lua", "mjs", "php", "pl", "ps1", "py", "r", "rb",
     "sed", "sh", "tcl", "ts", "zsh",
 ];
-/// What interpreters add to a given name: `node tools/run`, `python3 -m tool`.
+/// What interpreters add to a given name: `node tools/run`, `lua -l tool`.
 const COMPLETIONS: &[&str] = &[
+    ".awk",
     ".cjs",
+    ".class",
     ".js",
+    ".json",
+    ".lua",
     ".mjs",
+    ".node",
+    ".pm",
     ".py",
     ".rb",
+    ".so",
     ".ts",
     "/__init__.py",
     "/__main__.py",
     "/index.cjs",
     "/index.js",
+    "/index.json",
     "/index.mjs",
+    "/index.node",
+    "/init.lua",
     "/package.json",
 ];
 
@@ -139,6 +150,13 @@ fn paths<'a>(
             found.insert(name.to_string_lossy().into_owned(), path);
         };
         let bases = bases(&mut follow, folder, &words)?;
+        // An action that fails the check is rejected by it.
+        let loads = if runs { loads(flow, action, place.inherited) } else { Ok(BTreeSet::new()) };
+        for (base, load) in
+            bases.iter().flat_map(|base| loads.iter().flatten().map(move |it| (base, it)))
+        {
+            load.check(&mut follow, base)?;
+        }
         follow.looked.count(bases.len() * words.len()).ok_or_else(|| {
             let why = format!(
                 "the flow {} and those before it, in all files, have more than {ALL_PAIRS_MAX} pairs of a word and a folder in which it could be a program; put their commands into scripts of the project",
@@ -205,12 +223,10 @@ fn completed(word: &str) -> Vec<String> {
     }
     let plain = word.trim_end_matches('/');
     let mut names: Vec<String> = COMPLETIONS.iter().map(|it| format!("{plain}{it}")).collect();
-    let is_module = |it: char| it.is_alphanumeric() || it == '_' || it == '.';
-    if word.chars().all(is_module) && word.contains('.') {
-        // A module also runs the beginnings of its packages.
-        let path = word.replace('.', "/");
+    let is_module = |it: char| it.is_alphanumeric() || "_.:".contains(it);
+    if word.chars().all(is_module) && word.contains(['.', ':']) {
+        let path = word.replace("::", "/").replace('.', "/");
         names.extend(COMPLETIONS.iter().map(|it| format!("{path}{it}")));
-        names.extend(path.match_indices('/').map(|(at, _)| format!("{}/__init__.py", &path[..at])));
     }
     names
 }
@@ -288,6 +304,15 @@ pub(super) fn check_action(
     action: &Action,
     inherited: &[(String, String)],
 ) -> Result<(), String> {
+    loads(flow, action, inherited).map(drop)
+}
+
+/// What the interpreters of an action look for, if it says literally which programs it runs.
+fn loads(
+    flow: &Flow,
+    action: &Action,
+    inherited: &[(String, String)],
+) -> Result<BTreeSet<Load>, String> {
     let types = &flow.trigger.data;
     check_env(&flow.env).and_then(|()| check_env(&action.env)).map_err(|(_, it)| it)?;
     Found::of(flow, action, inherited).map_err(|it| it.to_string())?;
@@ -312,15 +337,16 @@ pub(super) fn check_action(
     match &action.kind {
         Kind::Command(it) => {
             let text = marked(it.as_str(), types, &mut choices);
-            check_command(&text, &given, &choices)
+            check_command(&text, &given, &choices)?;
         }
         Kind::Exec(it) => {
             let words = once(it.program.as_str()).chain(it.arguments.iter().map(Template::as_str));
             let words: Vec<String> = words.map(|it| marked(it, types, &mut choices)).collect();
-            check_words(&words, &given, &choices)
+            check_words(&words, &given, &choices)?;
         }
-        _ => Ok(()),
+        _ => {}
     }
+    Ok(given.loads.take())
 }
 
 /// The variables that an action gets, without those that may differ between runs.

@@ -428,6 +428,80 @@ fn programs_of(project: &Project, action: &serde_json::Value, types: &str) -> Ve
 }
 
 #[test]
+fn what_an_interpreter_completes_is_named_or_rejected() {
+    let project = Project::new();
+    for name in [
+        "bytes.pyc",
+        "evn.node",
+        "data.json",
+        "json.py",
+        "lab/Main.class",
+        "lib.awk",
+        "lib/hook.so",
+        "mod/init.lua",
+        "nat.cpython-311-x86_64-linux-gnu.so",
+        "pack/__init__.py",
+        "pack/__pycache__/__main__.cpython-311.pyc",
+        "pk/main.txt",
+        "pk/package.json",
+        "plain/tool.py",
+        "pm/Sub.pm",
+        "src/a.py",
+        "tool.py",
+    ] {
+        let path = project.folder().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "echo\n").unwrap();
+    }
+    let action = |text: &str| serde_json::json!({ "type": "command", "command": text });
+    for (text, wanted) in [
+        ("node ./evn", "evn.node"),
+        ("node ./data", "data.json"),
+        ("node --env-file=data.json x.js", "data.json"),
+        ("lua -l mod x.lua", "mod/init.lua"),
+        ("gawk -f lib", "lib.awk"),
+        ("gawk -i lib 1", "lib.awk"),
+        ("ruby -r./lib/hook -e 1", "lib/hook.so"),
+        ("perl -I. -Mpm::Sub -e 1", "pm/Sub.pm"),
+        ("java -cp lab Main", "lab/Main.class"),
+        ("java -cp none:lab Main", "lab/Main.class"),
+        ("CLASSPATH=lab java Main", "lab/Main.class"),
+        ("python3 tool.py", "tool.py"),
+    ] {
+        assert_eq!(programs_of(&project, &action(text), "{}"), [wanted], "{text}");
+    }
+    for (text, wanted) in [
+        ("python3 -m tool", "may run tool.py of the project"),
+        ("python3 -um tool", "may run tool.py"),
+        ("M=tool; python3 -Bm \"$M\"", "may run tool.py"),
+        ("cd plain && python3 -m tool", "may run tool.py"),
+        ("python3 -m plain.tool", "may run tool.py"),
+        ("echo '[]' | python3 -m json.tool", "may run json.py"),
+        ("timeout 5 python3 -m bytes", "may run bytes.pyc"),
+        ("python3 -m nat", "may run nat.cpython"),
+        ("python3 -m pack", "may run __init__.py"),
+        ("sh -c 'python3 -m pack.none'", "may run __init__.py"),
+        ("node pk", "pk is a folder"),
+        ("node -r ./pk -e 1", "./pk is a folder"),
+        ("node --test plain", "plain is a folder"),
+        ("python3 plain", "plain is a folder"),
+    ] {
+        project.write("a.yaml", &runs_text(text));
+        let problem = project.loader().compare("a.yaml").unwrap_err().to_string();
+        assert!(problem.contains(wanted), "{text}: {problem}");
+    }
+    for text in ["python3 -m pytest src", "python3 -m http.server 80", "python3 -m build plain"] {
+        let none: [&str; 0] = [];
+        assert_eq!(programs_of(&project, &action(text), "{}"), none, "{text}");
+    }
+}
+
+fn runs_text(text: &str) -> String {
+    let action = serde_json::json!({ "type": "command", "command": text });
+    format!("flows:\n  - {{ name: acts, trigger: {{ pattern: \"a:x\" }}, actions: [{action}] }}\n")
+}
+
+#[test]
 fn a_program_is_named_however_far_the_way_to_it_is() {
     let project = Project::new();
     let write = |name: &str, text: &str| {
@@ -451,10 +525,9 @@ fn a_program_is_named_however_far_the_way_to_it_is() {
         (command(&many), "{}", &["sub/y"]),
         (exec(&["env", "-C", "sub", "./y"]), "{}", &["sub/y"]),
         (exec(&["env", "--chdir=sub", "./y"]), "{}", &["sub/y"]),
-        (command("python3 -m tool"), "{}", &["tool.py"]),
-        (command("python3 -m pack"), "{}", &["pack/__main__.py"]),
+        (command("python3 tool"), "{}", &["tool.py"]),
         (exec(&["node", "run"]), "{}", &["run.js"]),
-        (command("sh -c 'node ./lib'"), "{}", &["lib/index.js"]),
+        (command("sh -c 'node ./lib/index'"), "{}", &["lib/index.js"]),
         (exec(&["rbash", "naked"]), "{}", &["naked"]),
         (command("awk -fnaked"), "{}", &["naked"]),
         (command("sh <naked"), "{}", &["naked"]),
@@ -756,7 +829,7 @@ fn a_folder_replaced_by_a_link_out_of_the_project_makes_a_flow_inactive() {
         run("cd lab && ./x.sh"),
         run("cd lab; sh x.sh"),
         run("cd lab && python3 tool.py"),
-        run("cd lab && python3 -m tool"),
+        run("cd lab && python3 ./tool.py"),
         run("cd lab/sub && ../x.sh"),
         run("sh -c 'cd lab && ./x.sh'"),
         run("(cd lab; . ./x.sh)"),

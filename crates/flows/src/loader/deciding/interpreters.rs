@@ -4,6 +4,7 @@ use super::Check;
 use super::input::Input;
 use super::options::{Options, is_option};
 use super::words::Shown;
+use crate::loader::loads::Load;
 
 /// The options whose argument is code.
 fn code_options(program: &str) -> &'static [&'static str] {
@@ -49,12 +50,12 @@ impl Check<'_> {
             }
             if text == "--" {
                 return match after.first() {
-                    Some(it) if !is_code => self.script(it),
+                    Some(it) if !is_code => self.loaded(it),
                     _ => Ok(()),
                 };
             }
             if !is_option(&text) {
-                return if is_code { Ok(()) } else { self.script(word) };
+                return if is_code { Ok(()) } else { self.loaded(word) };
             }
             self.literal_option(program, word)?;
             // With a value in the word, it takes no other one.
@@ -65,7 +66,7 @@ impl Check<'_> {
                     continue;
                 }
                 // Any of the following words could be the script.
-                return after.iter().try_for_each(|it| self.script(it));
+                return after.iter().try_for_each(|it| self.loaded(it));
             };
             let value = seen.value.map(Shown::exact);
             let value = value.or_else(|| after.first().filter(|_| seen.takes_next).cloned());
@@ -79,10 +80,14 @@ impl Check<'_> {
                         return Ok(());
                     }
                 }
-                ("m", Some(module)) if is_python => return self.script(&module),
-                ("f", Some(script)) if program == "php" => return self.script(&script),
+                ("m", Some(module)) if is_python => {
+                    let names = self.decided(&module)?;
+                    self.note(names, Load::Module);
+                    return self.script(&module);
+                }
+                ("f", Some(script)) if program == "php" => return self.loaded(&script),
                 ("C", Some(folder)) if program == "ruby" => self.go(&folder),
-                (name, Some(script)) if loads(program, name) => self.script(&script)?,
+                (name, Some(script)) if loads(program, name) => self.loaded(&script)?,
                 _ => {}
             }
             let (argument, left) = after.split_at(usize::from(seen.takes_next).min(after.len()));
@@ -98,6 +103,20 @@ impl Check<'_> {
             Input::File(it) => self.decided(it).map(drop),
             Input::Text(_) | Input::Exact(_) | Input::Other => Ok(()),
         })
+    }
+
+    /// Checks the name of a script, which must not be a folder.
+    fn loaded(&mut self, word: &Shown) -> Result<(), String> {
+        self.script(word)?;
+        let names = self.decided(word)?;
+        self.note(names, Load::Script);
+        Ok(())
+    }
+
+    fn note(&self, names: Vec<String>, load: impl Fn(String) -> Load) {
+        if !self.is_first {
+            self.given.loads.borrow_mut().extend(names.into_iter().map(load));
+        }
     }
 
     /// Checks that code in another language is known.

@@ -1,10 +1,12 @@
 //! What is known about the values of variables.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::arithmetic::{evaluated, targets};
 use super::words::Shown;
 use super::{Check, HERE};
+use crate::loader::loads::Load;
 
 /// The prefix of the variables that differ between runs.
 const OWN_PREFIX: &str = "WAYPOST_";
@@ -15,6 +17,8 @@ pub(crate) struct Given {
     pub(crate) env: BTreeMap<String, String>,
     /// The inherited home.
     pub(crate) home: Option<String>,
+    /// What the check finds that interpreters look for.
+    pub(crate) loads: RefCell<BTreeSet<Load>>,
 }
 
 /// Everything in a command that sets variables.
