@@ -4,6 +4,7 @@
 mod arithmetic;
 mod builtins;
 mod git;
+mod guarded;
 mod input;
 mod interpreters;
 mod known;

@@ -15,6 +15,8 @@ pub(crate) enum Load {
     /// The name of a module: `python3 -m NAME`.
     Module(String),
     Script(String),
+    /// A program, or a file of settings or code, that an option names.
+    File(String),
 }
 
 impl Load {
@@ -30,6 +32,7 @@ impl Load {
                 ))),
                 None => Ok(()),
             },
+            Self::File(_) => Ok(()),
             Self::Script(name) => {
                 let path = follow.path(base, name, |_| {})?;
                 if path.is_some_and(|it| it.starts_with(follow.project) && it.is_dir()) {

@@ -151,11 +151,12 @@ fn paths<'a>(
         };
         let bases = bases(&mut follow, folder, &words)?;
         // An action that fails the check is rejected by it.
-        let loads = if runs { loads(flow, action, place.inherited) } else { Ok(BTreeSet::new()) };
-        for (base, load) in
-            bases.iter().flat_map(|base| loads.iter().flatten().map(move |it| (base, it)))
-        {
+        let loads = loads(flow, action, place.inherited).unwrap_or_default();
+        for (base, load) in bases.iter().flat_map(|it| loads.iter().map(move |load| (it, load))) {
             load.check(&mut follow, base)?;
+            if let Load::File(name) = load {
+                follow.file(base, name)?.into_iter().for_each(&mut add);
+            }
         }
         follow.looked.count(bases.len() * words.len()).ok_or_else(|| {
             let why = format!(

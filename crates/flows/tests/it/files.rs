@@ -448,6 +448,7 @@ fn what_an_interpreter_completes_is_named_or_rejected() {
         "pm/Sub.pm",
         "src/a.py",
         "tool.py",
+        "tool.txt",
     ] {
         let path = project.folder().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -467,6 +468,22 @@ fn what_an_interpreter_completes_is_named_or_rejected() {
         ("java -cp none:lab Main", "lab/Main.class"),
         ("CLASSPATH=lab java Main", "lab/Main.class"),
         ("python3 tool.py", "tool.py"),
+        ("scp -F data.json tool.txt nohost:/x", "data.json"),
+        ("scp -qFdata.json tool.txt nohost:/x", "data.json"),
+        ("sftp -F data.json nohost", "data.json"),
+        ("man -C data.json -l a.1", "data.json"),
+        ("curl -sK data.json -o tool.txt", "data.json"),
+        ("curl -sKdata.json", "data.json"),
+        ("curl --config data.json", "data.json"),
+        ("wget --config=data.json x", "data.json"),
+        ("nm --plugin ./lib/hook.so a", "lib/hook.so"),
+        ("nm --plugin=lib/hook.so a", "lib/hook.so"),
+        ("openssl rand -engine ./lib/hook.so 1", "lib/hook.so"),
+        ("gpg --options data.json -k", "data.json"),
+        ("keytool -list -providerclass Main -providerpath lab", "lab/Main.class"),
+        ("vim.basic -Nes -S data.json", "data.json"),
+        ("perl5.36-x86_64-linux-gnu data.json", "data.json"),
+        ("pydoc3 ./tool", "tool.py"),
     ] {
         assert_eq!(programs_of(&project, &action(text), "{}"), [wanted], "{text}");
     }

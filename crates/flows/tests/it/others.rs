@@ -66,6 +66,80 @@ fn variables_that_make_programs_run_code_are_rejected() {
 }
 
 #[test]
+fn programs_that_options_and_words_name_are_known() {
+    let none: [&str; 0] = [];
+    let accepted = accepted_of(&[
+        "su -c \"$V\"",
+        "su -c './ev*l.sh' me",
+        "script -qc \"$V\" /dev/null",
+        "chroot / \"$V\"",
+        "setpriv \"$V\"",
+        "prlimit \"$V\"",
+        "strace -o /dev/null \"$V\"",
+        "strace ./*.sh",
+        "x86_64 \"$V\"",
+        "gdb -batch -ex \"$V\"",
+        "vim -Nes -c \"$V\" -c q!",
+        "vim.basic -c \"$V\"",
+        "watch \"$V\"",
+        "msgexec -i x.po \"$V\"",
+        "tar -cf a -I \"$V\" b",
+        "tar -cf a \"-I$V\" b",
+        "tar cIf \"$V\" a b",
+        "tar -cf a --checkpoint-action=\"$V\" b",
+        "tar -cf a --use-comp \"$V\" b",
+        "tar -cf a \"$V\" b",
+        "tar -cf a $V",
+        "tar -cf a *",
+        "tar -cf a --verbose \"$V\"",
+        "sort --compress-program=\"$V\" a",
+        "sort \"$V\" a",
+        "split --filter=\"$V\" a",
+        "zip -q -T -TT \"$V\" a.zip b",
+        "scp \"$V\" a h:x",
+        "ssh -o \"$V\" h",
+        "ssh \"$V\" h",
+        "rsync -e \"$V\" a h:",
+        "wget -e \"$V\" x",
+        "wget \"$V\"",
+        "curl -K \"$V\"",
+        "curl --conf \"$V\"",
+        "nm --plugin \"$V\" a",
+        "perl5.36-x86_64-linux-gnu \"$V\"",
+        "rg \"$V\" src",
+        "x86_64-linux-gnu-nm --plugin \"$V\" a",
+        "dash.distrib -c \"$V\"",
+    ]);
+    assert_eq!(accepted, none);
+    let accepted = [
+        "tar czf x.tgz dir",
+        "tar czf \"b-$(date +%F).tgz\" src docs",
+        "tar -czf \"$OUT\" dir",
+        "tar czf \"$OUT\" dir",
+        "tar -C \"$DIR\" --exclude=\"$X\" -cf a.tar ./*",
+        "tar -cf a.tar -- \"$V\"",
+        "tar -I 'zstd -9' -cf a.tar dir",
+        "sort -t : -k \"$N\" a",
+        "sort -- \"$F\"",
+        "sort a | uniq -c | sort -rn",
+        "scp a.tgz \"user@h:/srv/$(date +%F)\"",
+        "ssh -p \"$PORT\" host 'cd /srv && ./deploy.sh'",
+        "ssh -- \"$HOST\" uptime",
+        "rsync -az --delete build/ user@host:/srv/www/",
+        "rsync -e 'ssh -p 22' -a build/ host:/srv",
+        "curl -s \"$URL\" -o \"$F\"",
+        "wget -q -O \"$F\" -- \"$URL\"",
+        "su -c './x.sh a' me",
+        "strace -o log ./x.sh",
+        "rg -- \"$V\" src",
+        "rg -e \"$V\" src",
+        "./make-release \"$V\"",
+        "./go-live.sh \"$V\"",
+    ];
+    assert_eq!(accepted_of(&accepted), accepted);
+}
+
+#[test]
 fn xargs_adds_words_only_to_programs_that_run_no_other() {
     let none: [&str; 0] = [];
     let accepted = accepted_of(&[

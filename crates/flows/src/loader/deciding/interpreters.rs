@@ -87,6 +87,10 @@ impl Check<'_> {
                 }
                 ("f", Some(script)) if program == "php" => return self.loaded(&script),
                 ("C", Some(folder)) if program == "ruby" => self.go(&folder),
+                // The names of modules, not of folders.
+                ("l" | "M" | "m", Some(module)) if loads(program, seen.name) => {
+                    self.script(&module)?;
+                }
                 (name, Some(script)) if loads(program, name) => self.loaded(&script)?,
                 _ => {}
             }
@@ -113,7 +117,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn note(&self, names: Vec<String>, load: impl Fn(String) -> Load) {
+    pub(super) fn note(&self, names: Vec<String>, load: impl Fn(String) -> Load) {
         if !self.is_first {
             self.given.loads.borrow_mut().extend(names.into_iter().map(load));
         }

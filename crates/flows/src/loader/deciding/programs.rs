@@ -4,7 +4,9 @@ use super::builtins::test;
 use super::options::{MARKERS, Options, is_option, is_shell};
 use super::words::Shown;
 use super::{Check, INSTEAD};
-use crate::command::programs::{Role, SCRIPT_BY_OPTION, SCRIPTS_READERS, base, role, unversioned};
+use crate::command::programs::{
+    RUNS_WORDS, Role, SCRIPT_BY_OPTION, SCRIPTS_READERS, base, role, unversioned,
+};
 
 /// Words before a command that the grammar may take for its name.
 const RESERVED: &[&str] =
@@ -77,6 +79,9 @@ impl Check<'_> {
         if is_shell(base) {
             return self.shell(unversioned(base), rest);
         }
+        if [base, unversioned(base)].iter().any(|it| RUNS_WORDS.contains(it)) {
+            return self.all_known(unversioned(base), rest);
+        }
         match Options::of_runner(base) {
             Some(_) if base.ends_with("xargs") => return self.xargs(rest),
             Some(options) => return self.runner(base, options, rest),
@@ -88,7 +93,7 @@ impl Check<'_> {
             _ if SCRIPT_BY_OPTION.contains(&base) => self.script_by_option(base, rest),
             _ if SCRIPTS_READERS.contains(&base) => self.each(rest.iter()),
             Role::Interpreter => self.interpreter(unversioned(base), rest),
-            _ => Ok(()),
+            _ => self.guarded(unversioned(base), rest),
         }
     }
 
