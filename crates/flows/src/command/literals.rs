@@ -137,7 +137,10 @@ impl Literals {
                     let named = is_resolving(name).then(|| name.to_owned());
                     self.resolve(named.or_else(|| assigned_name(&argument)));
                 }
-                for word in children(node).skip(1).filter(|_| runs_files(program)) {
+                // The variables of a container are not those of a program on this machine.
+                let is_inside = ["docker", "nerdctl", "podman"].contains(&program);
+                let reads = runs_files(program) && !is_inside;
+                for word in children(node).skip(1).filter(|_| reads) {
                     let mut argument = String::new();
                     literal(word, text, &mut argument);
                     self.resolve(Self::of(&argument, bytes)?.resolving);

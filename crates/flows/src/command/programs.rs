@@ -232,7 +232,11 @@ const CODE_OPTIONS: &[(&[&str], &str, &[&str])] = &[
     ),
     (&["sort"], "", &["compress-program"]),
     (&["split"], "", &["filter"]),
-    (&["git"], "", &["exec", "receive-pack", "strategy", "upload-pack"]),
+    (
+        &["git"],
+        "",
+        &["exec", "extcmd", "open-files-in-pager", "receive-pack", "strategy", "upload-pack"],
+    ),
     (&["pandoc"], "FLdft", &["defaults", "filter", "from", "lua-filter", "pdf-engine", "to"]),
     (&["curl"], "K", &["config"]),
     (&["wget"], "e", &["config", "execute", "use-askpass"]),

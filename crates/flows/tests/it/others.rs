@@ -61,6 +61,7 @@ fn variables_that_make_programs_run_code_are_rejected() {
         "NODE_OPTIONS=--max-old-space-size=4096 npm test",
         "CARGO_TERM_COLOR=never cargo test",
         "PYTHONUNBUFFERED=1 python3 x.py",
+        "docker run -e PYTHONPATH=/app image",
     ];
     assert_eq!(accepted_of(&accepted), accepted);
 }
@@ -106,6 +107,11 @@ fn programs_that_options_and_words_name_are_known() {
         "curl --conf \"$V\"",
         "nm --plugin \"$V\" a",
         "perl5.36-x86_64-linux-gnu \"$V\"",
+        "git fetch --upload-pack=\"$V\" .",
+        "git fetch \"--upload-pack$V\" .",
+        "git rebase --exec \"$V\" main",
+        "git grep --open-files-in-pager=\"$V\" a",
+        "git difftool --extcmd \"$V\" main",
         "rg \"$V\" src",
         "x86_64-linux-gnu-nm --plugin \"$V\" a",
         "dash.distrib -c \"$V\"",
@@ -133,6 +139,9 @@ fn programs_that_options_and_words_name_are_known() {
         "strace -o log ./x.sh",
         "rg -- \"$V\" src",
         "rg -e \"$V\" src",
+        "git log --since=\"$V\" --oneline",
+        "git rebase --exec 'make test' main",
+        "git commit -m \"$V\"",
         "./make-release \"$V\"",
         "./go-live.sh \"$V\"",
     ];

@@ -109,7 +109,7 @@ impl Check<'_> {
                         WITH_ARGUMENT.join(" "),
                     ));
                 }
-                _ => return Ok(()),
+                _ => return self.guarded("git", after),
             }
             let takes_next = text == "-c" || WITH_ARGUMENT.contains(&text.as_str());
             words = after.get(usize::from(takes_next)..).unwrap_or_default();

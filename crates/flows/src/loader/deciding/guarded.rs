@@ -75,6 +75,9 @@ impl Check<'_> {
             let is_code = longs.iter().any(|it| is_long(&it));
             let is_exact = longs.contains(&name);
             if (is_double && is_code) || is_exact {
+                if !is_set {
+                    self.literal_option(program, word)?;
+                }
                 let value = if is_set { word.setting() } else { after.first().cloned() };
                 value.map_or(Ok(()), |it| self.runs(program, &it))?;
                 words = after.get(usize::from(!is_set)..).unwrap_or_default();
