@@ -286,6 +286,10 @@ pub struct Version {
     pub change: VersionChange,
     /// When.
     pub changed_at: Timestamp,
+    /// How many versions directly before this one are missing, because damage destroyed them; absent
+    /// if none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_before: Option<u32>,
     /// The memory after the change; absent if it was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,

@@ -148,7 +148,7 @@ fn responses(route: &Route) -> Value {
         }
         if route.operation == "searchMemories" && *status == 200 {
             response["headers"][FORGOTTEN_HEADER] = json!({
-                "description": "With `asOf`: the number of memories of that time whose text was removed",
+                "description": "With `asOf`: the number of memories of that time whose text was removed or lost",
                 "schema": { "type": "integer", "minimum": 0 },
             });
             response["headers"][RERANK_HEADER] = json!({

@@ -255,6 +255,9 @@ pub(super) fn history(program: &Program, args: &HistoryArgs, output: &mut Output
             VersionChange::Updated => (Look::Name, "updated"),
             VersionChange::Deleted => (Look::Bad, "deleted"),
         };
+        if let Some(count) = version.missing_before {
+            output.line(&missing(version.version, count))?;
+        }
         let number = format!("version {}  ", version.version);
         let when = format!("  {}", version.changed_at);
         output.styled(&[(Look::Bold, &number), (look, change), (Look::Dim, &when)])?;
@@ -272,6 +275,16 @@ pub(super) fn history(program: &Program, args: &HistoryArgs, output: &mut Output
         }
     }
     Ok(())
+}
+
+/// Names the `count` versions before `version`, which the store has lost.
+fn missing(version: u64, count: u32) -> String {
+    let (first, last) = (version.saturating_sub(count.into()), version.saturating_sub(1));
+    if first == last {
+        format!("version {last}  missing (lost by damage)")
+    } else {
+        format!("versions {first} to {last}  missing (lost by damage)")
+    }
 }
 
 /// A memory with everything.

@@ -55,8 +55,9 @@ pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -
     }
     if let Some(forgotten @ 1..) = found.forgotten {
         let memories = show::count(forgotten, "memory", "memories");
-        output
-            .note(&format!("{memories} of that time can no longer be found: the text was removed"));
+        output.note(&format!(
+            "{memories} of that time can no longer be found: the text was removed or lost"
+        ));
     }
     let wanted = request.mode.unwrap_or(SearchMode::Hybrid);
     if let Some(mode) = found.mode

@@ -83,6 +83,12 @@ impl Service {
             .expect("the service plays along")
     }
 
+    /// Starts it again in its folder.
+    pub(crate) fn restart(mut self) -> Self {
+        self.stop();
+        Self::start_in(self.folder, |_, _| {})
+    }
+
     pub(crate) fn stop(&mut self) {
         if let Some(running) = self.running.take() {
             running.shutdown().expect("the service plays along");

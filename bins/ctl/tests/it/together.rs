@@ -291,6 +291,38 @@ fn doctor_looks_at_the_running_service_and_at_the_store_of_a_stopped_one() {
 }
 
 #[test]
+fn a_version_that_a_repair_lost_is_named_and_no_older_one_takes_its_place() {
+    let mut service = Service::start();
+    service.add("On call is Anna.");
+    for name in ["Bert", "Carl"] {
+        let content = format!("On call is {name}.");
+        service.ctl(&["update", "1", "--content", &content]).done();
+    }
+    let versions = service.ctl(&["--json", "history", "1"]).json();
+    let then = versions[1]["changedAt"].as_str().expect("a time").to_owned();
+    service.stop();
+    let log = service.folder().join(".waypost/data/memory/log");
+    let segment = log.join(format!("{:020}.log", 1));
+    let mut bytes = fs::read(&segment).expect("a segment");
+    let place = bytes.windows(4).position(|it| it == b"Bert").expect("the text");
+    bytes[place] ^= 1;
+    fs::write(&segment, bytes).expect("a damaged segment");
+    let repair = service.ctl(&["doctor", "--repair"]);
+    assert!(repair.out.contains("lost an earlier text"), "{repair:?}");
+
+    let service = service.restart();
+    let found = service.ctl(&["search", "--as-of", &then, "call"]);
+    assert_eq!((found.code, &*found.out), (0, ""), "{found:?}");
+    assert!(found.err.contains("1 memory of that time can no longer be found"), "{found:?}");
+    let versions = service.ctl(&["--json", "history", "1"]).json();
+    assert_eq!(versions.as_array().map(Vec::len), Some(2));
+    assert_eq!((&versions[0]["version"], &versions[0]["missingBefore"]), (&json!(1), &Value::Null));
+    assert_eq!((&versions[1]["version"], &versions[1]["missingBefore"]), (&json!(3), &json!(1)));
+    let said = service.ctl(&["history", "1"]).done();
+    assert!(said.contains("version 2  missing (lost by damage)\nversion 3"), "{said}");
+}
+
+#[test]
 fn the_client_reads_what_every_route_answers() {
     let service = Service::start();
     let token = fs::read_to_string(service.folder().join(".waypost/token")).unwrap();

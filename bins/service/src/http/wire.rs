@@ -135,11 +135,18 @@ pub(crate) fn memory(it: memory::Memory) -> api::Memory {
 /// The versions of a memory, and its deletion if it was deleted.
 pub(crate) fn history(id: memory::MemoryId, versions: Vec<memory::Version>) -> Vec<api::Version> {
     let deleted = versions.last().and_then(|it| Some((it.version, it.valid_until?)));
-    let mut all: Vec<_> = versions.into_iter().map(|it| version(id, it)).collect();
+    let mut last = 0;
+    let mut all = Vec::with_capacity(versions.len() + 1);
+    for it in versions {
+        let missing_before = Some(it.version.saturating_sub(last + 1)).filter(|it| *it > 0);
+        last = it.version;
+        all.push(api::Version { missing_before, ..version(id, it) });
+    }
     all.extend(deleted.map(|(last, at)| api::Version {
         version: u64::from(last) + 1,
         change: api::VersionChange::Deleted,
         changed_at: at,
+        missing_before: None,
         memory: None,
     }));
     all
@@ -171,7 +178,8 @@ fn version(id: memory::MemoryId, it: memory::Version) -> api::Version {
         embedded: false,
         superseded_by: None,
     });
-    api::Version { version: u64::from(it.version), change, changed_at, memory }
+    let version = u64::from(it.version);
+    api::Version { version, change, changed_at, missing_before: None, memory }
 }
 
 pub(crate) fn search_options(it: &api::SearchRequest, limit: usize) -> memory::SearchOptions {

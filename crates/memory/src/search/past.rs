@@ -54,7 +54,7 @@ struct Past {
     view: View,
     /// The version that each memory had, and when it became the current one.
     versions: BTreeMap<MemoryId, (u32, Timestamp)>,
-    /// The number of memories whose text of that time was removed since.
+    /// The number of memories whose text of that time was removed or lost since.
     forgotten: u64,
 }
 
@@ -117,7 +117,9 @@ impl Past {
 }
 
 /// The version of a memory that was the current one at a time. Where the clock had gone back, several
-/// versions or a deletion claim the time: the last of them counts.
+/// versions or a deletion claim the time: the last of them counts. If the log has lost that version, or
+/// may have, the result has no text: nothing says when a lost version began, so it claims all the time
+/// between its neighbours.
 fn version_at(
     records: &Records,
     id: MemoryId,
@@ -134,8 +136,18 @@ fn version_at(
     if head.version <= 1 {
         return Ok(None);
     }
-    let versions = records.stored_versions(id)?;
-    Ok(versions.into_iter().rev().find(|(_, it)| it.valid_from <= time))
+    let mut versions = records.stored_versions(id)?;
+    let later = versions.iter().rposition(|(_, it)| it.valid_from <= time).map_or(0, |it| it + 1);
+    let next = versions.split_off(later).into_iter().next();
+    let held = versions.pop();
+    let number = held.as_ref().map_or(0, |it| it.0);
+    // Numbers are in sequence, so a gap is a lost version.
+    let lost =
+        next.filter(|(next, it)| *next > number + 1 && (number > 0 || it.created_at <= time));
+    Ok(match lost {
+        Some((next, it)) => Some((next - 1, StoredVersion { sequence: None, ..it })),
+        None => held,
+    })
 }
 
 fn bytes_of(body: &Body) -> usize {

@@ -142,6 +142,61 @@ fn removed_texts_are_counted_and_not_found() {
     assert_eq!(forgotten(150, "third"), (0, 0));
 }
 
+/// A store whose memory had one text after another at 100, 200, 300 and 400, and whose log has lost
+/// some of them.
+fn repaired_without(lost: &[&str], is_deleted: bool) -> World {
+    let mut world = World::new();
+    let store = world.store();
+    store.add(Draft::new("On call is Anna."), at(100)).expect("an add");
+    for (content, now) in [("Bert", 200), ("Carl", 300), ("Dora", 400)] {
+        let patch = Patch::default().with_content(format!("On call is {content}."));
+        store.update(id(1), patch, at(now)).expect("a change");
+    }
+    if is_deleted {
+        store.delete(id(1), at(500)).expect("a deletion");
+    }
+    world.close();
+    let segment = world.folder("log").join(format!("{:020}.log", 1));
+    let mut bytes = std::fs::read(&segment).expect("a segment");
+    for text in lost {
+        let place = bytes.windows(text.len()).position(|it| it == text.as_bytes());
+        bytes[place.expect("a text of the memory")] ^= 1;
+    }
+    std::fs::write(&segment, bytes).expect("a damaged segment");
+    let known = waypost_memory::Reached { sequence: 0, id: 0 };
+    let repaired = waypost_memory::repair(world.dir.path(), known).expect("a repair");
+    assert!(repaired.lost.is_empty(), "{repaired:?}");
+    world.reopen();
+    world
+}
+
+#[test]
+fn a_version_that_a_repair_lost_is_counted_and_no_older_one_takes_its_place() {
+    let asked = |world: &World, time: i64| {
+        let found = world.store().search("call", &lexical().with_as_of(at(time)));
+        let found = found.expect("a search");
+        let hit = found.hits.first().map(|it| it.memory.content.clone());
+        (hit.unwrap_or_default(), found.forgotten)
+    };
+    let text = |name: &str| (format!("On call is {name}."), 0);
+    let lost = (String::new(), 1);
+    for is_deleted in [false, true] {
+        let world = repaired_without(&["Bert"], is_deleted);
+        assert_eq!(asked(&world, 99), (String::new(), 0));
+        // Nothing says when the lost version began.
+        assert_eq!(asked(&world, 200), lost);
+        assert_eq!(asked(&world, 299), lost);
+        assert_eq!(asked(&world, 300), text("Carl"));
+        assert_eq!(asked(&world, 499), text("Dora"));
+        assert_eq!(asked(&world, 500), if is_deleted { (String::new(), 0) } else { text("Dora") });
+    }
+    let world = repaired_without(&["Bert", "Carl"], false);
+    assert_eq!((asked(&world, 350), asked(&world, 400)), (lost.clone(), text("Dora")));
+    let world = repaired_without(&["Anna"], false);
+    assert_eq!((asked(&world, 99), asked(&world, 150)), ((String::new(), 0), lost));
+    assert_eq!(asked(&world, 200), text("Bert"));
+}
+
 #[test]
 fn a_search_of_the_past_has_limits() {
     let mut world = World::new();
