@@ -172,15 +172,15 @@ impl Scoped {
     ) -> Result<SearchResult, Failure> {
         self.within(&mut options.filter);
         let mut found = self.store.search(query, &options)?;
-        if self.space().is_none() {
-            return Ok(found);
-        }
+        let Some(own) = self.space() else { return Ok(found) };
+        // The store has hidden what had expired by the time that the search asks about.
+        let is_own = |id: MemoryId| self.store.get(id).is_ok_and(|it| it.space == own);
         for hit in &mut found.hits {
-            hit.contradicts.retain(|id| self.exists(*id));
+            hit.contradicts.retain(|id| is_own(*id));
             if let Some(explanation) = &mut hit.explanation {
-                explanation.links.retain(|it| self.shows(it));
+                explanation.links.retain(|it| is_own(it.from) && is_own(it.to));
             }
-            hit.memory.superseded_by = hit.memory.superseded_by.filter(|it| self.exists(*it));
+            hit.memory.superseded_by = hit.memory.superseded_by.filter(|it| is_own(*it));
         }
         Ok(found)
     }

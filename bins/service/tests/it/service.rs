@@ -39,8 +39,9 @@ impl Service {
     }
 
     pub(crate) fn restart_with(mut self, change: impl FnOnce(&mut Options)) -> Self {
-        let running = self.running.take().expect("it runs");
-        running.shutdown().expect("it stops in order");
+        if let Some(running) = self.running.take() {
+            running.shutdown().expect("it stops in order");
+        }
         Self::start_in(self.folder, change)
     }
 

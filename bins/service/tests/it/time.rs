@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
+use waypost_memory::{Draft, Lifespan, LinkKind, Store, StoreOptions};
 use waypost_time::Timestamp;
 
 use crate::client::Answer;
@@ -145,6 +146,38 @@ fn pinned_memories_are_listed_alone_and_come_first_in_a_context() {
         assert_eq!(items[0]["content"], "Always answer in French", "{answer}");
         assert_eq!(items[0]["why"], json!(["pinned"]));
         assert_eq!(items.len(), if query.is_empty() { 1 } else { 2 });
+    }
+}
+
+#[test]
+fn a_search_of_the_past_names_what_has_expired_since_to_every_token() {
+    let service = Service::start();
+    let bound = service.new_token(&["memory:read"], Some("default"));
+    let service = service.stopped();
+    let time = |text: &str| text.parse::<Timestamp>().expect("a time");
+    let then = time("2020-01-01T00:00:00Z");
+    // Started more than a day after the last change, the service deletes nothing for a day.
+    let data = service.folder.path().join(".waypost/data");
+    let (store, _) = Store::open(&data, StoreOptions::default()).expect("it opens");
+    let lifespan = Lifespan::default().with_expires_at(time("2021-01-01T00:00:00Z"));
+    let newer = Draft::new("the port is 4747").with_lifespan(lifespan);
+    let drafts = [Draft::new("the port is 4000"), newer];
+    let [old, new] = drafts.map(|it| store.add(it, then).expect("an add").into_memory().id);
+    for kind in [LinkKind::Updates, LinkKind::Contradicts] {
+        store.link(new, old, kind, then).expect("a link");
+    }
+    store.close().expect("a clean close");
+    let service = service.restart();
+    for token in [&service.token, &bound] {
+        let body = json!({"query": "4000", "asOf": then.to_string(), "explain": true}).to_string();
+        let answer = service.send("POST", "/api/memory/search", token, body.as_bytes()).json();
+        let hit = answer.as_array().and_then(|it| it.iter().find(|it| it["id"] == old.get()));
+        let hit = hit.unwrap_or_else(|| panic!("{answer}"));
+        assert_eq!((&hit["supersededBy"], &hit["contradicts"]), (&json!(2), &json!([2])));
+        assert_eq!(hit["links"].as_array().map(Vec::len), Some(2), "{hit}");
+        // Today it is hidden.
+        let now = service.send("POST", "/api/memory/search", token, br#"{"query": "4000"}"#).json();
+        assert!(now[0].get("supersededBy").is_none() && now[1].is_null(), "{now}");
     }
 }
 
