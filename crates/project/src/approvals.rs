@@ -13,7 +13,6 @@ use crate::identity::{claim_data, project_id};
 use crate::project::Project;
 use crate::state;
 
-const VERSION: u32 = 1;
 /// Contents up to this size are stored, so that a later version can be compared with them.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
@@ -42,13 +41,21 @@ pub struct Approval {
 #[serde(deny_unknown_fields)]
 struct List {
     version: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksum: Option<String>,
     /// In the order in which they were approved.
     approved: Vec<Approval>,
 }
 
-impl Default for List {
-    fn default() -> Self {
-        Self { version: VERSION, approved: Vec::new() }
+impl state::Document for List {
+    type Contents = Vec<Approval>;
+
+    fn new(version: u32, checksum: Option<String>, approved: Vec<Approval>) -> Self {
+        Self { version, checksum, approved }
+    }
+
+    fn into_parts(self) -> (Option<String>, Vec<Approval>) {
+        (self.checksum, self.approved)
     }
 }
 
@@ -69,7 +76,7 @@ impl Approvals {
     pub fn list(&self) -> Result<Vec<Approval>> {
         let Some(id) = project_id(&self.project, &self.state)? else { return Ok(Vec::new()) };
         let root = self.project.root();
-        let mut approved = self.read(&id)?.approved;
+        let mut approved = self.read(&id)?;
         approved.retain(|it| it.project == root);
         Ok(approved)
     }
@@ -114,12 +121,12 @@ impl Approvals {
         let lock = state::lock(&self.state)?;
         state::prepare(&self.folder())?;
         state::prepare(&self.contents())?;
-        let mut list = match self.read(&id) {
+        let mut approved = match self.read(&id) {
             Err(Error::DamagedApprovals { path, .. }) => {
                 state::set_aside(&path)?;
-                List::default()
+                Vec::new()
             }
-            list => list?,
+            approved => approved?,
         };
         for (file, content) in contents {
             let approval = Approval {
@@ -131,10 +138,10 @@ impl Approvals {
                 state::write(&self.contents().join(&approval.sha256), content)?;
             }
             // A content that is approved again becomes the last one.
-            list.approved.retain(|it| *it != approval);
-            list.approved.push(approval);
+            approved.retain(|it| *it != approval);
+            approved.push(approval);
         }
-        state::write_document(&self.path(&id), &list)?;
+        state::write_document::<List>(&self.path(&id), approved)?;
         drop(lock);
         Ok(())
     }
@@ -146,13 +153,13 @@ impl Approvals {
     pub fn revoke(&self, file: &str) -> Result<bool> {
         let Some(id) = project_id(&self.project, &self.state)? else { return Ok(false) };
         let lock = state::lock(&self.state)?;
-        let mut list = self.read(&id)?;
-        let before = list.approved.len();
+        let mut approved = self.read(&id)?;
+        let before = approved.len();
         let root = self.project.root();
-        list.approved.retain(|it| it.project != root || it.file != file);
-        let is_less = list.approved.len() < before;
+        approved.retain(|it| it.project != root || it.file != file);
+        let is_less = approved.len() < before;
         if is_less {
-            state::write_document(&self.path(&id), &list)?;
+            state::write_document::<List>(&self.path(&id), approved)?;
         }
         drop(lock);
         Ok(is_less)
@@ -168,9 +175,9 @@ impl Approvals {
         }))
     }
 
-    fn read(&self, id: &str) -> Result<List> {
+    fn read(&self, id: &str) -> Result<Vec<Approval>> {
         let damaged = |path, reason| Error::DamagedApprovals { path, reason };
-        Ok(state::read_document(&self.path(id), VERSION, damaged)?.unwrap_or_default())
+        Ok(state::read_document::<List>(&self.path(id), damaged)?.unwrap_or_default())
     }
 
     fn folder(&self) -> PathBuf {

@@ -18,14 +18,35 @@ const ID_BYTES: usize = 16;
 /// The lock of the data folder. `ctl restore` takes it before the folder has any other file.
 const LOCK: &str = "lock";
 const REGISTRY: &str = "projects.json";
-const VERSION: u32 = 1;
 
-/// The projects of this user: their folders by id.
+/// The folders of this user's projects by id.
+type Projects = BTreeMap<String, PathBuf>;
+
+/// The projects of this user.
+#[derive(Debug)]
+struct Registry {
+    projects: Projects,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Registry {
+struct Document {
     version: u32,
-    projects: BTreeMap<String, PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksum: Option<String>,
+    projects: Projects,
+}
+
+impl state::Document for Document {
+    type Contents = Projects;
+
+    fn new(version: u32, checksum: Option<String>, projects: Projects) -> Self {
+        Self { version, checksum, projects }
+    }
+
+    fn into_parts(self) -> (Option<String>, Projects) {
+        (self.checksum, self.projects)
+    }
 }
 
 /// The result of [`adopt_data`].
@@ -42,8 +63,8 @@ pub enum Adopted {
 impl Registry {
     fn read(state: &Path) -> Result<Self> {
         let damaged = |path, reason| Error::DamagedRegistry { path, reason };
-        let found = state::read_document(&state.join(REGISTRY), VERSION, damaged)?;
-        Ok(found.unwrap_or(Self { version: VERSION, projects: BTreeMap::new() }))
+        let found = state::read_document::<Document>(&state.join(REGISTRY), damaged)?;
+        Ok(Self { projects: found.unwrap_or_default() })
     }
 
     fn has(&self, id: &str, project: &Project) -> bool {
@@ -77,7 +98,7 @@ impl Registry {
 
     fn register(&mut self, id: &str, project: &Project, state: &Path) -> Result<()> {
         self.projects.insert(id.to_owned(), project.root().to_owned());
-        state::write_document(&state.join(REGISTRY), self)
+        state::write_document::<Document>(&state.join(REGISTRY), self.projects.clone())
     }
 }
 

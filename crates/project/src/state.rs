@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sha2::{Digest as _, Sha256};
 
+use crate::cache::hex;
 use crate::error::{Error, Result};
 use crate::project::io_error;
 use crate::trusted;
@@ -18,6 +20,18 @@ const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 const FILE_BYTES_MAX: u64 = 64 << 20;
 const LOCK: &str = "lock";
+/// The version of the documents. Version 1 has no checksum; it is still read.
+pub(crate) const VERSION: u32 = 2;
+
+/// A document of the state folder: JSON with its version and a checksum of its contents.
+pub(crate) trait Document: Serialize + DeserializeOwned {
+    type Contents: Serialize;
+
+    fn new(version: u32, checksum: Option<String>, contents: Self::Contents) -> Self;
+
+    /// The checksum and the contents.
+    fn into_parts(self) -> (Option<String>, Self::Contents);
+}
 
 /// Creates a folder of the state folder, with mode 0700 whatever the umask, and checks it.
 ///
@@ -63,26 +77,37 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     trusted::read_of_user(path, FILE_BYTES_MAX)
 }
 
-/// Parses a document of this version; `damaged` makes the error for one that is damaged.
-pub(crate) fn read_document<T: DeserializeOwned>(
+/// Reads the contents of a document; `damaged` makes the error for one that is damaged.
+pub(crate) fn read_document<T: Document>(
     path: &Path,
-    version: u32,
     damaged: impl Fn(PathBuf, String) -> Error,
-) -> Result<Option<T>> {
+) -> Result<Option<T::Contents>> {
     #[derive(serde::Deserialize)]
     struct Head {
         version: u32,
     }
     let Some(bytes) = read(path)? else { return Ok(None) };
-    let invalid = |it: serde_json::Error| damaged(path.to_owned(), it.to_string());
-    let Head { version: found } = serde_json::from_slice(&bytes).map_err(invalid)?;
-    if found > version {
-        return Err(Error::Newer { path: path.to_owned(), found, known: version });
+    let damaged = |reason| damaged(path.to_owned(), reason);
+    let invalid = |it: serde_json::Error| damaged(it.to_string());
+    let Head { version } = serde_json::from_slice(&bytes).map_err(invalid)?;
+    if version > VERSION {
+        return Err(Error::Newer { path: path.to_owned(), found: version, known: VERSION });
     }
-    if found != version {
-        return Err(damaged(path.to_owned(), format!("unknown version {found}")));
+    let document: T = serde_json::from_slice(&bytes).map_err(invalid)?;
+    let (found, contents) = document.into_parts();
+    match (version, found) {
+        (1, None) => Ok(Some(contents)),
+        (VERSION, Some(found)) if found == checksum(path, &contents)? => Ok(Some(contents)),
+        (1 | VERSION, _) => Err(damaged("its checksum is missing or wrong".to_owned())),
+        _ => Err(damaged(format!("unknown version {version}"))),
     }
-    serde_json::from_slice(&bytes).map(Some).map_err(invalid)
+}
+
+/// Computed over the contents' serialized form, so that whitespace does not matter.
+fn checksum(path: &Path, contents: &impl Serialize) -> Result<String> {
+    let bytes =
+        serde_json::to_vec(contents).map_err(|error| io_error("write", path, error.into()))?;
+    Ok(hex(&Sha256::digest(&bytes)))
 }
 
 /// Moves a damaged file to `FILE.damaged`, and returns that path.
@@ -93,8 +118,10 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf> {
 }
 
 /// Writes a document such that it exists completely or not at all, also after a power cut.
-pub(crate) fn write_document(path: &Path, document: &impl Serialize) -> Result<()> {
-    let bytes = serde_json::to_vec_pretty(document)
+pub(crate) fn write_document<T: Document>(path: &Path, contents: T::Contents) -> Result<()> {
+    let checksum = checksum(path, &contents)?;
+    let document = T::new(VERSION, Some(checksum), contents);
+    let bytes = serde_json::to_vec_pretty(&document)
         .map_err(|error| io_error("write", path, error.into()))?;
     write(path, &bytes)
 }

@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
 use crate::trust::Clone;
 use crate::wait::until;
 
@@ -127,7 +129,7 @@ fn damaged_approvals_approve_nothing_and_are_replaced_by_the_next_approval() {
     let clone = approved();
     let file = approvals(&clone);
     let whole = fs::read(&file).expect("a file");
-    for damaged in [&b""[..], &whole[..whole.len() / 2], b"{}", b"\xff\0"] {
+    for damaged in [&b""[..], &whole[..whole.len() / 2], b"{}", b"\xff\0", &other_digit(&whole)] {
         fs::write(&file, damaged).expect("a file");
         let name = file.display().to_string();
         for said in [clone.refused(&[]), clone.ctl(&["doctor"]).out] {
@@ -142,6 +144,71 @@ fn damaged_approvals_approve_nothing_and_are_replaced_by_the_next_approval() {
         let service = clone.start(&[]);
         service.wait_for_flows(&clone, &["builds", "notes"]);
     }
+}
+
+/// A document in which one bit of the first SHA-256 or id after the checksum has changed, such that it
+/// is still a hexadecimal digit.
+fn other_digit(document: &[u8]) -> Vec<u8> {
+    let mut bytes = document.to_vec();
+    let is_digit = |it: &u8| it.is_ascii_digit() || (b'a'..=b'f').contains(it);
+    let mut runs = bytes.windows(32).enumerate().filter(|it| it.1.iter().all(is_digit));
+    let checksum = runs.next().expect("a checksum").0;
+    let place = runs.find(|it| it.0 > checksum + 32).expect("a hash or an id").0;
+    let flipped = [1, 2, 4].map(|it| bytes[place] ^ it).into_iter().find(is_digit);
+    bytes[place] = flipped.expect("another digit");
+    bytes
+}
+
+/// The document as a release without checksums wrote it.
+fn without_checksum(document: &[u8]) -> Vec<u8> {
+    let mut it: Value = serde_json::from_slice(document).expect("JSON");
+    it["version"] = 1.into();
+    assert!(it.as_object_mut().expect("an object").remove("checksum").is_some());
+    it.to_string().into_bytes()
+}
+
+#[test]
+fn a_changed_byte_revokes_no_approval_silently() {
+    let clone = Clone::new();
+    clone.ctl(&["allow", "--yes"]).done();
+    let file = approvals(&clone);
+    let whole = fs::read(&file).expect("a file");
+    fs::write(&file, other_digit(&whole)).expect("a file");
+    let named = format!("{}, which has the approvals of the project, is damaged", file.display());
+    let doctor = clone.ctl(&["doctor"]);
+    assert!(doctor.code == 1 && doctor.out.contains(&named), "{doctor:?}");
+    let service = clone.start(&[]);
+    assert!(service.log.contains(&named), "{}", service.log);
+    drop(service);
+    fs::write(&file, &whole).expect("a file");
+
+    let projects = clone.state(PROJECTS);
+    let registered = fs::read(&projects).expect("a file");
+    fs::write(&projects, other_digit(&registered)).expect("a file");
+    for said in [clone.refused(&[]), clone.ctl(&["doctor"]).out] {
+        assert!(said.contains(PROJECTS) && said.contains("is damaged"), "{said}");
+    }
+}
+
+#[test]
+fn a_state_without_checksums_is_read_and_the_next_change_adds_them() {
+    let clone = approved();
+    let files = [clone.state(PROJECTS), approvals(&clone)];
+    for file in &files {
+        let whole = fs::read(file).expect("a file");
+        fs::write(file, without_checksum(&whole)).expect("a file");
+    }
+    clone.ctl(&["doctor"]).done();
+    drop(clone.start(&[]));
+    clone.ctl(&["allow", "--revoke", ".waypost/flows/notes.yaml"]).done();
+    let mut list: Value =
+        serde_json::from_slice(&fs::read(&files[1]).expect("a file")).expect("JSON");
+    assert_eq!((&list["version"], list["checksum"].is_string()), (&2.into(), true));
+    // A version with checksums needs one.
+    list.as_object_mut().expect("an object").remove("checksum");
+    fs::write(&files[1], list.to_string()).expect("a file");
+    let doctor = clone.ctl(&["doctor"]);
+    assert!(doctor.out.contains("its checksum is missing or wrong"), "{doctor:?}");
 }
 
 #[test]

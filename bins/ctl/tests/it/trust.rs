@@ -120,7 +120,8 @@ impl Clone {
 pub(crate) struct Service {
     child: Child,
     url: String,
-    log: String,
+    /// What it logged until it was ready.
+    pub(crate) log: String,
     rest: Option<JoinHandle<String>>,
 }
 

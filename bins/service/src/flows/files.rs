@@ -83,7 +83,13 @@ pub(crate) fn load(flows: &Flows) {
 /// Logs what was approved or revoked since the last call, by whichever program.
 fn log_approvals(flows: &Flows) {
     let Some(approvals) = &flows.approvals else { return };
-    let Ok(list) = approvals.list() else { return };
+    let list = match approvals.list() {
+        Ok(list) => list,
+        Err(error) => {
+            tracing::warn!(%error, "no approvals can be read, so no flow runs");
+            return;
+        }
+    };
     let now: BTreeSet<(String, String)> = list.into_iter().map(|it| (it.file, it.sha256)).collect();
     let mut before = flows.approved.lock();
     for (file, sha256) in now.difference(&before) {
