@@ -1,6 +1,7 @@
 //! `backup`, `restore`.
 
 mod draft;
+mod stores;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, IsTerminal, Read, Seek, Write};
@@ -423,6 +424,8 @@ fn check_unpacked(part: &Path) -> Result<()> {
             "use another backup or, if a newer release wrote it, that release; nothing was restored from this one",
         )
     })?;
+    stores::check(part)
+        .map_err(|it| it.while_doing("the backup is incomplete").with_hint(OTHER))?;
     TokenStore::open(&part.join("tokens.json")).map_err(|error| {
         Failure::from(error)
             .while_doing("the backup contains tokens that cannot be read")

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use waypost_api::backup::Writer;
+use waypost_api::backup::{Next, Reader, Writer};
 use waypost_time::Timestamp;
 
 use crate::child::end_of;
@@ -228,6 +228,82 @@ fn a_backup_that_the_service_could_not_open_is_refused() {
         assert_eq!(names(&to), Vec::<String>::new(), "{wanted}");
     }
     restored(good, None).done();
+}
+
+type Parts = Vec<(String, Vec<u8>)>;
+
+/// The files of a backup.
+fn parts(backup: &Path) -> Parts {
+    let unpacked = folder();
+    let file = fs::File::open(backup).expect("a backup");
+    let mut reader = Reader::new(BufReader::new(file)).expect("a backup");
+    let mut names: Vec<String> = Vec::new();
+    let mut next = || {
+        let open = &mut |name: &str, _| {
+            names.push(name.to_owned());
+            fs::File::create(unpacked.path().join((names.len() - 1).to_string()))
+        };
+        matches!(reader.next_file(open).expect("a file"), Next::File(_))
+    };
+    while next() {}
+    let read = |number: usize| fs::read(unpacked.path().join(number.to_string()));
+    let parts = names.into_iter().enumerate();
+    parts.map(|(number, name)| (name, read(number).expect("a file"))).collect()
+}
+
+/// Writes a backup with right checksums, tries to restore it, and returns the error.
+fn refused_restore(parts: &Parts) -> String {
+    let made = folder();
+    let file = made.path().join("made");
+    let out = fs::File::create(&file).expect("a file");
+    let mut writer = Writer::new(out, Timestamp::EPOCH, "test").expect("it is written");
+    for (name, bytes) in parts {
+        writer.file(name, bytes.len() as u64, &mut &bytes[..]).expect("it is written");
+    }
+    writer.finish().expect("it is written");
+    let place = project();
+    let refused = restore(place.path(), &file);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(!place.path().join(".waypost/data").exists(), "{refused:?}");
+    refused.err
+}
+
+#[test]
+fn a_backup_without_one_of_its_stores_is_refused() {
+    let mut service = filled();
+    let to = folder();
+    let all = parts(&back_up(&service, to.path()));
+    service.stop();
+    for (folder, wanted) in [
+        ("memory/log/", "memory/log is missing, although memory/vectors is there"),
+        ("events/log/", "events/log is missing, although flows/log is there"),
+        ("flows/log/", "flows/log is missing, although events/log is there"),
+    ] {
+        let without = all.iter().filter(|it| !it.0.starts_with(folder)).cloned().collect();
+        let refused = refused_restore(&without);
+        assert!(refused.contains("the backup is incomplete"), "{folder}: {refused}");
+        assert!(refused.contains(wanted), "{folder}: {refused}");
+    }
+}
+
+#[test]
+fn a_backup_whose_events_end_before_what_flows_have_processed_is_refused() {
+    let mut service = with_flows();
+    let to = folder();
+    let mut made = parts(&back_up(&service, to.path()));
+    service.ctl(&["emit", "work:done", "--data", "n=1"]).done();
+    until(|| {
+        let runs = service.ctl(&["--json", "flows", "runs"]).json();
+        if runs[0]["state"] == "succeeded" { Ok(()) } else { Err(runs.to_string()) }
+    });
+    let later = parts(&back_up(&service, to.path()));
+    service.stop();
+    made.retain(|it| !it.0.starts_with("flows/"));
+    made.extend(later.into_iter().filter(|it| it.0.starts_with("flows/")));
+    let refused = refused_restore(&made);
+    assert!(refused.contains("the backup is incomplete"), "{refused}");
+    assert!(refused.contains("events/log ends at event"), "{refused}");
+    assert!(refused.contains("flows have processed events up to"), "{refused}");
 }
 
 #[test]
