@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use waypost_api::client::Client;
+use waypost_context::Tracked;
 use waypost_project::{Flag, Origin, Project, Settings, Sources};
 
 use crate::cli::Global;
@@ -100,7 +101,7 @@ impl Program {
                     .with_code(exit::NOT_ALLOWED)
             })?;
         match tracked {
-            Some(files) if !files.is_empty() => {
+            Tracked::Files(files) if !files.is_empty() => {
                 Err(waypost_project::Error::Tracked { files }.into())
             }
             _ => Ok(()),

@@ -1,6 +1,7 @@
 //! Checks and creates the project's folders before anything in them is opened.
 
 use anyhow::Context;
+use waypost_context::Tracked;
 
 use crate::settings::{Approval, Options};
 
@@ -32,12 +33,10 @@ fn refuse_tracked(options: &Options) -> anyhow::Result<()> {
     let tracked = waypost_context::tracked_below(project.root(), &paths)
         .context("cannot check whether git tracks files of the store")?;
     match tracked {
-        Some(files) if files.is_empty() => Ok(()),
-        Some(files) => Err(waypost_project::Error::Tracked { files }.into()),
-        None => {
-            tracing::warn!(
-                "cannot check whether git tracks files of the store: its index has an unsupported format"
-            );
+        Tracked::Files(files) if files.is_empty() => Ok(()),
+        Tracked::Files(files) => Err(waypost_project::Error::Tracked { files }.into()),
+        Tracked::Unknown(why) => {
+            tracing::warn!(why, "cannot check whether git tracks files of the store");
             Ok(())
         }
     }

@@ -28,7 +28,7 @@ use place::Place;
 use record::{File, Record};
 
 pub use head::{Head, head, main_worktree};
-pub use status::{Change, Present, changed, tracked_below};
+pub use status::{Change, Present, Tracked, changed, tracked_below};
 use waypost_time::Timestamp;
 
 /// Removes the secrets from a text before it is stored.

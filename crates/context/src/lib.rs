@@ -80,7 +80,8 @@ pub use error::{Error, Result};
 pub use extract::{Chunk, Extract, Extractor, Parser, Standing, read, redact};
 #[cfg(feature = "git")]
 pub use history::{
-    Change, Commit, Head, History, Present, Redact, changed, head, main_worktree, tracked_below,
+    Change, Commit, Head, History, Present, Redact, Tracked, changed, head, main_worktree,
+    tracked_below,
 };
 pub use kind::{Kind, Source, TaskType, Unknown};
 pub use options::{EmbedFn, Embedder, Options};

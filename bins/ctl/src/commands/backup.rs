@@ -435,6 +435,18 @@ fn check_unpacked(part: &Path) -> Result<()> {
 }
 
 fn refuse_existing(data: &Path) -> Result<()> {
+    let kind = fs::symlink_metadata(data).map(|it| it.file_type());
+    if let Ok(kind) = kind
+        && !kind.is_dir()
+    {
+        let what = match kind {
+            it if it.is_symlink() => "a symbolic link",
+            it if it.is_file() => "a file",
+            _ => "a special file",
+        };
+        let message = format!("{} is {what}, and the data folder belongs there", data.display());
+        return Err(Failure::new(message).with_hint("move it away, then run `ctl restore` again"));
+    }
     let entries = match fs::read_dir(data) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -66,8 +66,9 @@ fn warn_pending(client: &Client, output: &mut Output) {
     let Ok(flows) = client.flows() else { return };
     for file in flows.files.iter().filter(|it| !it.pending.is_empty()) {
         let waiting = file.pending.join(", ");
+        let (are, them) = if file.pending.len() == 1 { ("is", "it") } else { ("are", "them") };
         output.warn(&format!(
-            "flows of {} do not run until {waiting} is approved: review it with `ctl allow`",
+            "flows of {} do not run until {waiting} {are} approved: review {them} with `ctl allow`",
             file.name
         ));
     }

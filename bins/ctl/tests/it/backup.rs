@@ -230,6 +230,31 @@ fn a_backup_that_the_service_could_not_open_is_refused() {
     restored(good, None).done();
 }
 
+#[test]
+fn what_is_no_folder_in_place_of_the_data_folder_is_named() {
+    let mut service = filled();
+    let to = folder();
+    let file = back_up(&service, to.path());
+    service.stop();
+    let place = project();
+    let data = place.path().join(".waypost/data");
+    let refused = |what: &str| {
+        let refused = restore(place.path(), &file);
+        assert_eq!(refused.code, 1, "{what}: {refused:?}");
+        let wanted = format!("{} is {what}, and the data folder belongs there", data.display());
+        assert!(refused.err.contains(&wanted), "{refused:?}");
+        assert!(refused.err.contains("move it away"), "{refused:?}");
+        fs::remove_file(&data).expect("it is still there");
+    };
+    fs::write(&data, "").expect("a file");
+    refused("a file");
+    std::os::unix::fs::symlink("nowhere", &data).expect("a link");
+    refused("a symbolic link");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &data, Mode::RUSR | Mode::WUSR).expect("a pipe");
+    refused("a special file");
+    restore(place.path(), &file).done();
+}
+
 type Parts = Vec<(String, Vec<u8>)>;
 
 /// The files of a backup.

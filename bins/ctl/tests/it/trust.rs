@@ -603,6 +603,44 @@ flows:
 }
 
 #[test]
+fn a_program_that_changes_during_a_run_is_named() {
+    const CHANGING: &str = r#"
+flows:
+  - name: builds
+    trigger: { pattern: "a:b" }
+    actions:
+      - { type: command, command: "echo changed >> tools/build.sh" }
+      - { type: command, command: "sh tools/build.sh" }
+"#;
+    let clone = Clone::new();
+    fs::remove_file(clone.path(".waypost/flows/notes.yaml")).expect("it is there");
+    clone.write(".waypost/flows/builds.yaml", CHANGING);
+    let service = clone.start(&[]);
+    let told = service.ctl(&clone, &["emit", "a:b"]);
+    let pending = "until .waypost/flows/builds.yaml, tools/build.sh are approved: review them";
+    assert!(told.err.contains(pending), "{told:?}");
+    let doctor = service.ctl(&clone, &["doctor"]);
+    let pending = ".waypost/flows/builds.yaml, tools/build.sh are pending approval";
+    assert!(doctor.out.contains(pending), "{doctor:?}");
+    clone.ctl(&["allow", "--yes"]).done();
+    service.wait_for_flows(&clone, &["builds"]);
+    service.ctl(&clone, &["emit", "a:b"]).done();
+    let runs = || service.ctl(&clone, &["--json", "flows", "runs"]).json();
+    until(|| if runs()[0]["state"] == "failed" { Ok(()) } else { Err(runs().to_string()) });
+    let id = runs()[0]["id"].as_str().expect("an id").to_owned();
+    let told = service.ctl(&clone, &["--json", "flows", "show", &id]).done();
+    assert!(told.contains("the flow runs tools/build.sh, whose content is not approved"), "{told}");
+}
+
+#[test]
+fn a_git_file_that_names_no_repository_is_named() {
+    let clone = Clone::new();
+    clone.write(".git", "gitdir: /nowhere\n");
+    let service = clone.start(&[]);
+    assert!(service.log.contains("it names no folder of a repository"), "{}", service.log);
+}
+
+#[test]
 fn a_store_that_a_repository_brings_into_a_registered_project_is_refused() {
     let upstream = Clone::new();
     git(upstream.folder.path(), &["init", "--quiet", "--initial-branch", "main"]);

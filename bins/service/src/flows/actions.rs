@@ -91,8 +91,12 @@ impl Actions {
             return Ok(());
         }
         loader.check_programs(attempt.flow(), attempt.action()).map_err(|it| match it {
-            it @ Problem::Unapproved(_) => {
-                format!("a program of the flow {it}; look at it and approve it with `ctl allow`")
+            Problem::Unapproved(waiting) => {
+                let files: Vec<_> = waiting.keys().map(|it| it.escape_debug().to_string()).collect();
+                format!(
+                    "the flow runs {}, whose content is not approved; review it, approve it with `ctl allow`, and retry the run",
+                    files.join(", ")
+                )
             }
             it => it.to_string(),
         })

@@ -224,20 +224,33 @@ fn staged(place: &Place) -> Result<State> {
     }
 }
 
+/// What [`tracked_below`] finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tracked {
+    /// These files.
+    Files(Vec<String>),
+    /// The repository cannot be read, for this reason.
+    Unknown(String),
+}
+
 /// The files of the index at one of `paths`, below it, or in place of a folder above it (a link or
 /// a submodule there would include what is below). Paths and results are relative to `root`; at
-/// most 100 are returned. Case is ignored, as on some file systems. Nothing if the repository's
-/// format is not supported.
+/// most 100 are returned. Case is ignored, as on some file systems.
 ///
 /// # Errors
 ///
 /// An index that is damaged or too large.
-pub fn tracked_below(root: &Path, paths: &[String]) -> Result<Option<Vec<String>>> {
-    let Ok(place) = Place::find(root) else { return Ok(None) };
-    let Some(place) = place.filter(|it| !it.is_bare()) else { return Ok(Some(Vec::new())) };
+pub fn tracked_below(root: &Path, paths: &[String]) -> Result<Tracked> {
+    let place = match Place::find(root) {
+        Ok(place) => place.filter(|it| !it.is_bare()),
+        Err(error) => return Ok(Tracked::Unknown(error.to_string())),
+    };
+    let Some(place) = place else { return Ok(Tracked::Files(Vec::new())) };
     let state = guarded(&place, || staged(&place))?;
     if state.link().is_some() {
-        return Ok(None);
+        let index = place.git_dir.join("index");
+        let why = format!("{}: it is a split index, which is not read here", index.display());
+        return Ok(Tracked::Unknown(why));
     }
     let wanted: Vec<String> = paths.iter().map(|it| format!("{}{it}/", place.prefix)).collect();
     let begins = |path: &[u8], with: &[u8]| {
@@ -254,7 +267,7 @@ pub fn tracked_below(root: &Path, paths: &[String]) -> Result<Option<Vec<String>
         let path = it.to_string();
         path.strip_prefix(&place.prefix).unwrap_or(&path).to_owned()
     });
-    Ok(Some(named.take(TRACKED_MAX).collect()))
+    Ok(Tracked::Files(named.take(TRACKED_MAX).collect()))
 }
 
 fn child<'a>(node: &'a extension::Tree, name: &[u8]) -> Option<&'a extension::Tree> {

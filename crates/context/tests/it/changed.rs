@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use waypost_context::{Change, Present, changed, tracked_below};
+use waypost_context::{Change, Present, Tracked, changed, tracked_below};
 
 use crate::repository::{BEGIN, Repository, git};
 
@@ -171,18 +171,19 @@ fn what_git_tracks_below_a_path_is_found_in_every_form_of_a_repository() {
         tracked_below(root, &paths).unwrap()
     };
     let mut repository = Repository::new();
+    let none = Tracked::Files(Vec::new());
     let nowhere = tempfile::tempdir().unwrap();
-    assert_eq!(tracked(nowhere.path()), Some(Vec::new()), "no repository");
-    assert_eq!(tracked(&repository.top), Some(Vec::new()), "no index");
+    assert_eq!(tracked(nowhere.path()), none, "no repository");
+    assert_eq!(tracked(&repository.top), none, "no index");
     let harmless = [".waypost/tokens", ".waypost/data.md", ".waypost/flows/a.yaml", "data/x"];
     repository.commit("harmless", &harmless);
-    assert_eq!(tracked(&repository.top), Some(Vec::new()));
+    assert_eq!(tracked(&repository.top), none);
 
     let hostile = [".waypost/data/flows/log", ".waypost/token", "sub/.waypost/DATA/x"];
     repository.commit("hostile", &hostile);
-    let top = Some(vec![hostile[0].to_owned(), hostile[1].to_owned()]);
+    let top = Tracked::Files(vec![hostile[0].to_owned(), hostile[1].to_owned()]);
     assert_eq!(tracked(&repository.top), top);
-    let sub = Some(vec![".waypost/DATA/x".to_owned()]);
+    let sub = Tracked::Files(vec![".waypost/DATA/x".to_owned()]);
     assert_eq!(tracked(&repository.top.join("sub")), sub, "below the top, of another case");
     for version in ["4", "2"] {
         repository.git(&["update-index", "--index-version", version]);
@@ -192,15 +193,22 @@ fn what_git_tracks_below_a_path_is_found_in_every_form_of_a_repository() {
     repository.git(&["worktree", "add", "--quiet", linked.to_str().unwrap()]);
     assert_eq!(tracked(&linked), top, "a linked working tree");
     git(&linked, &["rm", "-r", "--quiet", "--cached", ".waypost/data", ".waypost/token"]);
-    assert_eq!(tracked(&linked), Some(Vec::new()), "of its own index");
+    assert_eq!(tracked(&linked), none, "of its own index");
 
     // A link, or a submodule, in place of a folder.
     repository.git(&["rm", "-r", "--quiet", ".waypost"]);
     std::os::unix::fs::symlink("elsewhere", repository.top.join(".waypost")).unwrap();
     repository.git(&["add", ".waypost"]);
-    assert_eq!(tracked(&repository.top), Some(vec![".waypost".to_owned()]));
+    assert_eq!(tracked(&repository.top), Tracked::Files(vec![".waypost".to_owned()]));
     repository.git(&["update-index", "--split-index"]);
-    assert_eq!(tracked(&repository.top), None, "of a form that is not read");
-    fs::write(repository.top.join(".git/index"), "DIRC and no more").unwrap();
+    let index = repository.top.join(".git/index");
+    let why = format!("{}: it is a split index, which is not read here", index.display());
+    assert_eq!(tracked(&repository.top), Tracked::Unknown(why));
+    fs::write(index, "DIRC and no more").unwrap();
     assert!(tracked_below(&repository.top, &[]).is_err(), "damaged");
+    let pointer = nowhere.path().join(".git");
+    fs::write(&pointer, "gitdir: nowhere\n").unwrap();
+    let pointer = pointer.canonicalize().unwrap();
+    let why = format!("{}: it names no folder of a repository", pointer.display());
+    assert_eq!(tracked(nowhere.path()), Tracked::Unknown(why));
 }

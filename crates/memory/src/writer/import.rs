@@ -313,7 +313,7 @@ fn import_link(
     let mut ends = [edge.from, edge.to];
     for end in &mut ends {
         let Some(here) = ids.here.get(end).copied() else {
-            let message = format!("memory {end} of the link was rejected in this import");
+            let message = format!("memory {end} of the link is not in the file, or was rejected");
             return Ok(Err(ImportProblem::new(line, message)));
         };
         if batch.txn.live_head(here)?.is_none() {

@@ -132,7 +132,7 @@ fn a_history_beyond_the_limit_is_refused_alone_and_completely() {
         length - 1
     );
     assert_eq!(messages[0], (2, &*too_long));
-    assert_eq!(messages[2], (7, "memory 1 of the link was rejected in this import"));
+    assert_eq!(messages[2], (7, "memory 1 of the link is not in the file, or was rejected"));
     assert_eq!(texts(world.store(), 1), []);
     assert_eq!(texts(world.store(), 2), [Some("after".to_owned())]);
     assert_eq!(import(world.store(), &exact).memories, 1);

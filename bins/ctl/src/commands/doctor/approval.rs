@@ -78,7 +78,8 @@ pub(super) fn check(program: &Program, settings: &Settings) -> (Vec<Finding>, bo
         Ok(files) if files.is_empty() => {}
         Ok(files) => {
             let files: Vec<_> = files.iter().map(|it| exact(it.as_bytes())).collect();
-            let detail = format!("flows do not run: {} is pending approval", files.join(", "));
+            let are = if files.len() == 1 { "is" } else { "are" };
+            let detail = format!("flows do not run: {} {are} pending approval", files.join(", "));
             findings.push(Finding::warning(APPROVAL, detail, "`ctl allow`"));
         }
         Err(failure) => findings.push(Finding::fault(APPROVAL, &failure)),
