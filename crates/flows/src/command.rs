@@ -35,7 +35,7 @@ pub const COMMAND_BYTES_MAX: usize = 16 << 10;
 /// The longest command, and the longest list of `exec`, in bytes.
 pub const SCRIPT_BYTES_MAX: usize = 64 << 10;
 /// Represents a value while a text is checked.
-const VALUE_MARK: char = '\u{f8ff}';
+const VALUE_MARK: char = pieces::LAST_MARK;
 /// The prefix of the variables for values; a number follows.
 pub(crate) const VALUE_PREFIX: &str = "WAYPOST_VALUE_";
 
@@ -378,7 +378,8 @@ fn check_forms(source: &str, placeholders: &[Placeholder]) -> Result<(), Refused
         mark.extend(std::iter::repeat_n('0', it.span.len().saturating_sub(mark.len())));
         text.replace_range(it.span.clone(), &mark);
     }
-    subset::check(&text).map_err(|(at, what)| (at, format!("the text here {what}")))
+    subset::check(&text, subset::Use::default())
+        .map_err(|(at, what)| (at, format!("the text here {what}")))
 }
 
 /// A default replaces the value, so it must be of the same type.

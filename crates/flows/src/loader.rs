@@ -3,6 +3,7 @@
 mod deciding;
 mod loads;
 mod looked;
+mod marks;
 mod parts;
 mod programs;
 mod split;

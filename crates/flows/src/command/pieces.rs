@@ -3,15 +3,34 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+/// The first and the last character that represents a value of the event.
+pub(crate) const FIRST_MARK: char = '\u{e000}';
+pub(crate) const LAST_MARK: char = '\u{f8ff}';
+
+/// Whether a character represents a value of the event.
+pub(crate) fn is_mark(it: char) -> bool {
+    (FIRST_MARK..=LAST_MARK).contains(&it)
+}
+
 /// A part of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// A character, and whether it is quoted.
     Char(char, bool),
+    /// The character that represents a value of the event, and whether it is quoted. It is never a
+    /// literal: only `one of` says which values there are.
+    Value(char, bool),
     /// A reference to a variable as it is written, and whether it is quoted.
     Variable(String, bool),
     /// What only the shell can compute, named for messages.
     Computed(&'static str),
+}
+
+impl Piece {
+    /// A character that no shell changes.
+    pub(crate) fn of(it: char, is_quoted: bool) -> Self {
+        if is_mark(it) { Self::Value(it, is_quoted) } else { Self::Char(it, is_quoted) }
+    }
 }
 
 /// The pieces of one word.
@@ -58,7 +77,7 @@ impl Reader<'_> {
         match it {
             '\\' => match self.chars.next() {
                 Some('\n') | None => {}
-                Some(next) => self.pieces.push(Piece::Char(next, true)),
+                Some(next) => self.pieces.push(Piece::of(next, true)),
             },
             '\'' => self.single(),
             '"' => self.double(),
@@ -67,13 +86,13 @@ impl Reader<'_> {
                 self.computed("a process substitution");
             }
             '$' => self.dollar(false),
-            _ => self.pieces.push(Piece::Char(it, false)),
+            _ => self.pieces.push(Piece::of(it, false)),
         }
     }
 
     fn single(&mut self) {
         let inside = self.chars.by_ref().take_while(|it| *it != '\'');
-        self.pieces.extend(inside.map(|it| Piece::Char(it, true)));
+        self.pieces.extend(inside.map(|it| Piece::of(it, true)));
     }
 
     fn double(&mut self) {
@@ -82,11 +101,11 @@ impl Reader<'_> {
                 '"' => return,
                 '\\' => match self.chars.next_if(|it| "$`\"\\\n".contains(*it)) {
                     Some('\n') => {}
-                    next => self.pieces.push(Piece::Char(next.unwrap_or(it), true)),
+                    next => self.pieces.push(Piece::of(next.unwrap_or(it), true)),
                 },
                 '`' => self.computed("a command substitution"),
                 '$' => self.dollar(true),
-                _ => self.pieces.push(Piece::Char(it, true)),
+                _ => self.pieces.push(Piece::of(it, true)),
             }
         }
         // Empty quotes are a word.
@@ -102,7 +121,7 @@ impl Reader<'_> {
                     inside.extend((it == '\\').then(|| self.chars.next()).flatten());
                 }
                 let (decoded, is_exact) = decode(&inside);
-                self.pieces.extend(decoded.chars().map(|it| Piece::Char(it, true)));
+                self.pieces.extend(decoded.chars().map(|it| Piece::of(it, true)));
                 if !is_exact {
                     self.pieces.push(Piece::Computed("an escape that shells read differently"));
                 }

@@ -13,6 +13,7 @@ mod tests;
 use self::assignment::Prefix;
 use self::heredoc::Here;
 pub(crate) use self::operands::{Operand, check_operands};
+use super::pieces::{LAST_MARK, is_mark};
 
 /// The position of a form, and what is wrong with it.
 pub(crate) type Unclear = (usize, &'static str);
@@ -42,20 +43,31 @@ const OPERATOR: &str = "contains &>, |&, ;& or >& before a name, which not every
 const DESCRIPTOR: &str = "contains a redirection of a descriptor above 9 or with a name, which not every shell knows; use 0 to 9";
 const NO_TARGET: &str =
     "contains a redirection without a target; write the target on the same line";
+const NAMED: &str = "contains a $ or a name of a variable directly before a value of the event, which would choose the variable; write \\$ for the character, or end the name: ${NAME}";
+const IN_DOCUMENT: &str = "is a here-document with a value of the event in a text that a shell reads, where a line of it could end the document; pass the value as an argument: sh -c '… \"$1\"' _ {{data.key}}";
 const PATTERN: &str = "is a case in which patterns are more than words before ); write case WORD in, and PATTERN) on a line of its own";
 const BRACKET: &str = "begins a [ without a ] before the next operator; write [ … ] && [ … ], and quotes around characters that are operators";
 
+/// What a text is for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Use {
+    /// Whether the characters of the values of the event are a part of the text when a shell reads
+    /// it. They are variables otherwise.
+    pub(crate) has_values: bool,
+}
+
 /// Checks that all shells read a text in the same way.
-pub(crate) fn check(text: &str) -> Checked {
+pub(crate) fn check(text: &str, used: Use) -> Checked {
     let is_control = |it: char| it.is_control() && !matches!(it, '\n' | '\t');
     if let Some((at, _)) = text.char_indices().find(|(_, it)| is_control(*it)) {
         return Err((at, CONTROL));
     }
-    Reader { text, at: 0, depth: 0, here: None }.commands(false)
+    Reader { text, used, at: 0, depth: 0, here: None }.commands(false)
 }
 
 struct Reader<'a> {
     text: &'a str,
+    used: Use,
     at: usize,
     depth: usize,
     /// A here-document that begins after this line.
@@ -222,6 +234,7 @@ impl<'a> Reader<'a> {
                 place.cases.pop();
                 place.is_start = false;
             }
+            Some(Case::Pattern) if self.has_value(word.written) => return Err((at, PATTERN)),
             Some(Case::Pattern) => {}
             _ if place.is_start => self.first_word(word, at, place)?,
             _ => {}
@@ -340,7 +353,8 @@ impl<'a> Reader<'a> {
                     let before = &self.text[begin..at];
                     let is_number = before.chars().all(|it| it.is_ascii_digit());
                     let is_named = before.starts_with('{') && before.ends_with('}');
-                    if (is_number && before.len() > 1) || is_named {
+                    let is_value = before.ends_with(is_mark);
+                    if (is_number && before.len() > 1) || is_named || is_value {
                         return Err((begin, DESCRIPTOR));
                     }
                     break;
@@ -408,6 +422,7 @@ impl<'a> Reader<'a> {
         let (at, rest) = (self.at, &self.rest()[1..]);
         match rest.chars().next() {
             Some('\'' | '"') if !is_quoted => Err((at, DOLLAR_QUOTE)),
+            Some(it) if is_mark(it) => Err((at, NAMED)),
             Some('[') => Err((at, BASH_ARITHMETIC)),
             Some('(') if rest.starts_with("((") => self.arithmetic().map(|()| false),
             Some('(') => {
@@ -420,7 +435,7 @@ impl<'a> Reader<'a> {
                     return Err((at, DIGITS));
                 }
                 self.at += 2;
-                Ok(true)
+                self.named(at).map(|()| true)
             }
             Some('#' | '?' | '$' | '!' | '-') => {
                 self.at += 2;
@@ -432,13 +447,23 @@ impl<'a> Reader<'a> {
             }
             Some(it) if param::is_name_start(it) => {
                 self.at += 1 + param::name_of(rest).len();
-                Ok(true)
+                self.named(at).map(|()| true)
             }
             _ => {
                 self.at += 1;
                 Ok(false)
             }
         }
+    }
+
+    /// Checks that the name of a variable ends before this place.
+    fn named(&self, begin: usize) -> Checked {
+        let is_longer = self.used.has_values && self.peek().is_some_and(is_mark);
+        if is_longer { Err((begin, NAMED)) } else { Ok(()) }
+    }
+
+    fn has_value(&self, text: &str) -> bool {
+        self.used.has_values && text.contains(is_mark)
     }
 
     /// Reads `$((…))`.
@@ -453,7 +478,7 @@ impl<'a> Reader<'a> {
                 Some(')') if self.starts("))") => break,
                 Some(it) if it.is_ascii_digit() || " +-*/%<>=!&|^~?:,".contains(it) => {}
                 // The values of other types are rejected where types are known.
-                Some(it) if param::is_value(it) => {}
+                Some(LAST_MARK) => {}
                 _ => return Err((begin, ARITHMETIC)),
             }
             self.at += self.peek().map_or(0, char::len_utf8);

@@ -3,6 +3,7 @@
 
 mod arithmetic;
 mod builtins;
+mod events;
 mod git;
 mod guarded;
 mod input;
@@ -25,17 +26,13 @@ use self::options::is_shell;
 pub(super) use self::scope::Given;
 use self::scope::{Scope, Setters};
 use self::words::Shown;
+use super::marks::{Kind, Marks};
 use super::split::with_folder;
+use crate::command::pieces::is_mark;
 use crate::command::programs::base;
-use crate::command::subset;
+use crate::command::subset::{self, Use};
 use crate::command::tree::{TOO_NESTED, misread_comment, parsed};
 
-/// Represents a value that is not from a list.
-pub(super) const ANY: char = '\u{f8ff}';
-/// The first of the characters that represent the values of `one of`.
-pub(super) const CHOICE: u32 = 0xe000;
-/// Represents the current folder in the value of a variable.
-const HERE: char = '\u{f8fe}';
 /// How deeply texts that are commands may be nested, and programs that run others.
 const DEPTH_MAX: usize = 16;
 /// How often a command is read until everything that sets a variable is found.
@@ -52,38 +49,39 @@ const DOLLAR: &str =
 /// What to do about most errors.
 const INSTEAD: &str = "name the program literally, or put the command into a script of the project";
 
-/// Checks the text of a command. `given` are the variables that it gets; `choices` are the values of
-/// each placeholder of a type `one of`.
-pub(super) fn check_command(
-    text: &str,
-    given: &Given,
-    choices: &[&[String]],
-) -> Result<(), String> {
-    check(given, choices, text.len(), |it| it.code(text))
+/// Checks the text of a command. `given` are the variables that it gets; `marks` are the values of
+/// the event in it.
+pub(super) fn check_command(text: &str, given: &Given, marks: &Marks<'_>) -> Result<(), String> {
+    check(given, marks, text.len(), |it| it.code(text))
 }
 
 /// Checks a program and its arguments, which no shell reads.
 pub(super) fn check_words(
     words: &[String],
     given: &Given,
-    choices: &[&[String]],
+    marks: &Marks<'_>,
 ) -> Result<(), String> {
     let words: Vec<Shown> = words.iter().map(|it| Shown::exact(it)).collect();
     let bytes = words.iter().map(Shown::len).sum();
-    check(given, choices, bytes, |it| it.simple(&words))
+    check(given, marks, bytes, |it| {
+        it.guard(&words);
+        // Each text in it is one that a shell in it reads.
+        it.texts = 1;
+        it.simple(&words)
+    })
 }
 
 /// Reads a command until no more things are found that set variables: each can make a value unknown,
 /// and none makes one known.
 fn check(
     given: &Given,
-    choices: &[&[String]],
+    marks: &Marks<'_>,
     bytes: usize,
     read: impl Fn(&mut Check<'_>) -> Result<(), String>,
 ) -> Result<(), String> {
     let mut setters = Setters::default();
     for round in 0..ROUNDS_MAX {
-        let mut check = Check::new(given, choices, setters.clone(), bytes);
+        let mut check = Check::new(given, marks, setters.clone(), bytes);
         check.is_first = round == 0;
         for (name, value) in &given.env {
             let checked = check.check_value(&Shown::exact(value));
@@ -93,7 +91,7 @@ fn check(
         let before = setters.clone();
         setters.add(std::mem::take(&mut check.found));
         if round > 0 && (result.is_err() || setters == before) {
-            return result;
+            return result.map_err(|it| marks.shown(&it));
         }
     }
     Err(format!("which variables the command sets is not known; {INSTEAD}"))
@@ -101,7 +99,7 @@ fn check(
 
 struct Check<'a> {
     given: &'a Given,
-    choices: &'a [&'a [String]],
+    marks: &'a Marks<'a>,
     /// Everything that sets variables, as the round before found it, and as this one does.
     setters: Setters,
     found: Setters,
@@ -113,6 +111,8 @@ struct Check<'a> {
     texts: usize,
     /// Whether only the things that set variables are looked for.
     is_first: bool,
+    /// Whether a value that begins with `-` at the beginning of a word here stops the run.
+    is_guarded: bool,
     /// What the program of the current simple command reads.
     input: Vec<Input>,
     /// The variables that the current `export` sets by assignments, which are read as such.
@@ -125,10 +125,10 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    fn new(given: &'a Given, choices: &'a [&'a [String]], setters: Setters, bytes: usize) -> Self {
+    fn new(given: &'a Given, marks: &'a Marks<'a>, setters: Setters, bytes: usize) -> Self {
         Self {
             given,
-            choices,
+            marks,
             setters,
             found: Setters::default(),
             scope: Scope::default(),
@@ -136,6 +136,7 @@ impl<'a> Check<'a> {
             depth: 0,
             texts: 0,
             is_first: false,
+            is_guarded: false,
             input: Vec::new(),
             exported: Vec::new(),
             hole: None,
@@ -153,10 +154,17 @@ impl<'a> Check<'a> {
     /// Checks a text that a shell reads.
     fn code(&mut self, text: &str) -> Result<(), String> {
         self.spend(text.len())?;
-        subset::check(text).map_err(|(at, what)| {
+        let has_values = self.texts > 0;
+        let is_text = |it: &char| is_mark(*it) && matches!(self.marks.kind(*it), Kind::Text);
+        if let Some(it) = text.chars().find(is_text).filter(|_| has_values) {
+            return Err(format!(
+                "{it} is in a text that a shell reads, and may be empty or contain anything; declare it as slug in trigger.data, or pass it as an argument: sh -c '… \"$1\"' _ {it}"
+            ));
+        }
+        let text = with_numbers(&with_folder(text), self.marks);
+        subset::check(&text, Use { has_values }).map_err(|(at, what)| {
             format!("{} {what}", Shown::new(text.get(at..).unwrap_or_default()).quoted())
         })?;
-        let text = with_numbers(&with_folder(text));
         let tree = parsed(&text).ok_or_else(|| format!("the command {TOO_NESTED}"))?;
         let root = tree.root_node();
         if root.has_error() {
@@ -209,6 +217,13 @@ impl<'a> Check<'a> {
         ))
     }
 
+    /// Notes which values the words of a command that is not in another one may begin with.
+    fn guard(&mut self, words: &[Shown]) {
+        // After a --, the run is not stopped.
+        let has_end = words.iter().any(|it| it.text() == "--");
+        self.is_guarded = self.texts <= 1 && !self.given.allows_dash && !has_end;
+    }
+
     /// Notes a folder that the command goes to.
     fn go(&mut self, folder: &Shown) {
         match self.values_of(folder) {
@@ -259,7 +274,7 @@ impl<'a> Check<'a> {
     /// Checks a word that is the text of a command.
     fn run_code(&mut self, word: &Shown) -> Result<(), String> {
         let hole = self.hole.take();
-        let values = self.values_of(word).map_err(|what| {
+        let values = self.codes_of(word).map_err(|what| {
             format!(
                 "{} is a command in a text, and contains {what}; write the text literally, in single quotes, or put it into a script of the project",
                 word.quoted()

@@ -11,21 +11,20 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use super::Problem;
-use super::deciding::{ANY, CHOICE, Given, check_command, check_words};
+use super::deciding::{Given, check_command, check_words};
 use super::loads::Load;
 use super::looked::{ALL_PAIRS_MAX, Follow, Looked, Stamp};
+use super::marks::Marks;
 use super::parts::{PATH_BYTES_MAX, SEPARATORS, at_home, parts};
 use super::split::{Split, with_folder};
 use super::trust::{self, Distrust};
 use super::values::{Values, is_text};
+use crate::command::pieces::is_mark;
 use crate::command::programs::runs_files;
 use crate::command::tree::TOO_NESTED;
 use crate::command::variables::resolves_as;
 use crate::definition::{Variables, invalid_command, invalid_env};
-use crate::template::placeholders;
-use crate::{
-    Action, ContentHash, DataType, DataTypes, Flow, FlowFile, Folder, InvalidFile, Kind, Template,
-};
+use crate::{Action, ContentHash, DataTypes, Flow, FlowFile, Folder, InvalidFile, Kind, Template};
 
 /// The most bytes of a program that are read.
 const BYTES_MAX: u64 = 64 << 20;
@@ -167,7 +166,7 @@ fn paths<'a>(
         })?;
         for base in bases {
             for word in &words {
-                if word.contains(ANY) {
+                if word.contains(is_mark) {
                     let all = matching(&mut follow, &base, word)?;
                     all.into_iter().filter(|it| is_program(it)).for_each(&mut add);
                 }
@@ -236,7 +235,8 @@ fn completed(word: &str) -> Vec<String> {
 fn matching(follow: &mut Follow<'_>, base: &Path, word: &str) -> Result<Vec<PathBuf>, Problem> {
     let Some((folder, name)) = word.rsplit_once('/') else { return Ok(Vec::new()) };
     let folder = if folder.is_empty() { "/" } else { folder };
-    let (Some((before, _)), Some((_, after))) = (name.split_once(ANY), name.rsplit_once(ANY))
+    let (Some((before, _)), Some((_, after))) =
+        (name.split_once(is_mark), name.rsplit_once(is_mark))
     else {
         return Ok(Vec::new());
     };
@@ -317,7 +317,7 @@ fn loads(
     let types = &flow.trigger.data;
     check_env(&flow.env).and_then(|()| check_env(&action.env)).map_err(|(_, it)| it)?;
     Found::of(flow, action, inherited).map_err(|it| it.to_string())?;
-    let given = given(flow, action, inherited);
+    let mut given = given(flow, action, inherited);
     let written = match &action.kind {
         Kind::Command(it) => vec![it.as_str()],
         Kind::Exec(it) => {
@@ -326,7 +326,6 @@ fn loads(
         _ => Vec::new(),
     };
     let values = given.env.values().map(String::as_str);
-    let is_mark = |it: char| (CHOICE..=ANY as u32).contains(&(it as u32));
     if let Some(it) =
         written.into_iter().chain(values).find_map(|it| it.chars().find(|it| is_mark(*it)))
     {
@@ -334,16 +333,18 @@ fn loads(
             "{it:?} is a character for private use, which stands for a value of the event here; use another one"
         ));
     }
-    let mut choices = Vec::new();
+    let mut marks = Marks::default();
     match &action.kind {
         Kind::Command(it) => {
-            let text = marked(it.as_str(), types, &mut choices);
-            check_command(&text, &given, &choices)?;
+            let text = marks.mark(it.as_str(), types);
+            given.allows_dash = it.allows_dash();
+            check_command(&text, &given, &marks)?;
         }
         Kind::Exec(it) => {
             let words = once(it.program.as_str()).chain(it.arguments.iter().map(Template::as_str));
-            let words: Vec<String> = words.map(|it| marked(it, types, &mut choices)).collect();
-            check_words(&words, &given, &choices)?;
+            let words: Vec<String> = words.map(|it| marks.mark(it, types)).collect();
+            given.allows_dash = it.allow_dash;
+            check_words(&words, &given, &marks)?;
         }
         _ => {}
     }
@@ -390,8 +391,8 @@ fn words(
 struct Found<'a> {
     words: BTreeSet<String>,
     values: Values,
-    /// The possible values of each placeholder of a type `one of`.
-    choices: Vec<&'a [String]>,
+    /// The values of the event in them.
+    marks: Marks<'a>,
 }
 
 impl<'a> Found<'a> {
@@ -413,7 +414,7 @@ impl<'a> Found<'a> {
     }
 
     fn add(&mut self, text: &str, types: &'a DataTypes) -> String {
-        let marked = marked(text, types, &mut self.choices);
+        let marked = self.marks.mark(text, types);
         self.words.insert(marked.clone());
         marked
     }
@@ -487,7 +488,7 @@ impl<'a> Found<'a> {
                 None => return Err(too_many()),
             };
             for it in expanded.iter().flat_map(|it| parts(it)) {
-                for it in chosen(it.to_owned(), &self.choices)? {
+                for it in chosen(it.to_owned(), &self.marks)? {
                     words.extend(at_home(&it, &homes));
                     words.insert(it);
                 }
@@ -520,31 +521,16 @@ fn changes_programs(what: &str) -> Problem {
     Problem::Untrusted(format!("{what}, {why}"))
 }
 
-/// The text with a character in place of each value; the possible values of each are appended.
-fn marked<'a>(text: &str, types: &'a DataTypes, choices: &mut Vec<&'a [String]>) -> String {
-    let mut marked = String::new();
-    let mut at = 0;
-    for it in placeholders(text).unwrap_or_default() {
-        marked.push_str(&text[at..it.span.start]);
-        at = it.span.end;
-        let listed = types.get(&it.reference.key).and_then(DataType::choices);
-        let mark = listed.and_then(|list| {
-            let mark = char::from_u32(CHOICE + u32::try_from(choices.len()).ok()?)?;
-            choices.push(list);
-            Some(mark)
-        });
-        marked.push(mark.unwrap_or(ANY));
-    }
-    marked.push_str(&text[at..]);
-    marked
-}
-
 /// A word with each of its possible values substituted.
-fn chosen(word: String, choices: &[&[String]]) -> Result<Vec<String>, Problem> {
+fn chosen(word: String, marks: &Marks<'_>) -> Result<Vec<String>, Problem> {
     let mut words = vec![word];
-    for (number, list) in choices.iter().enumerate() {
-        let mark = u32::try_from(number).ok().and_then(|it| char::from_u32(CHOICE + it));
-        let Some(mark) = mark.filter(|it| words[0].contains(*it)) else { continue };
+    if !words[0].contains(is_mark) {
+        return Ok(words);
+    }
+    for (mark, list) in marks.choices() {
+        if !words[0].contains(mark) {
+            continue;
+        }
         let all = words.iter().flat_map(|word| list.iter().map(move |it| (word, it)));
         words = all.map(|(word, it)| word.replace(mark, it)).take(CHOICES_MAX + 1).collect();
         if words.is_empty() || words.len() > CHOICES_MAX {

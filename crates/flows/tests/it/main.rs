@@ -6,6 +6,7 @@ mod beside;
 mod cel;
 #[path = "../../../../tests/child.rs"]
 mod child;
+mod closed;
 mod control;
 mod crash;
 mod damage;

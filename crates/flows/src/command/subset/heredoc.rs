@@ -54,6 +54,9 @@ impl Reader<'_> {
             if line.strip_suffix('\n').unwrap_or(line) != here.delimiter {
                 continue;
             }
+            if self.has_value(body) {
+                return Err((here.at, super::IN_DOCUMENT));
+            }
             let odd = ["$(", "${", "$[", "`", "\\"].iter().any(|it| body.contains(it));
             if odd && !here.is_quoted {
                 return Err((here.at, EXPANDS));

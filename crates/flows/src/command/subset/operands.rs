@@ -1,7 +1,6 @@
 //! The words of `[` and `test`.
 
 use super::Word;
-use super::param::is_value;
 use crate::command::pieces::{Piece, pieces};
 
 const BARE: &str = "is a test with a computed word that is not quoted, which can become several words; write it in double quotes";
@@ -21,8 +20,8 @@ pub(crate) enum Operand {
 impl Operand {
     pub(super) fn of(word: Word<'_>) -> Self {
         let literal = |it: Piece| match it {
-            Piece::Char(it, _) if !is_value(it) => Some(it),
-            _ => None,
+            Piece::Char(it, _) => Some(it),
+            Piece::Value(..) | Piece::Variable(..) | Piece::Computed(_) => None,
         };
         let text: Option<String> = pieces(word.written).into_iter().map(literal).collect();
         match text {

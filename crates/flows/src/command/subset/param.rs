@@ -4,11 +4,6 @@ use super::{Checked, Reader};
 
 const EXPANSION: &str = "is an expansion other than ${NAME} and ${NAME:-WORD} with a plain WORD, which shells read differently; the operators are - = + ? # %, and WORD has no quotes, $, brackets or operators";
 
-/// The characters that represent values of the event.
-pub(super) fn is_value(it: char) -> bool {
-    ('\u{e000}'..='\u{f8ff}').contains(&it)
-}
-
 pub(super) fn is_name_start(it: char) -> bool {
     it.is_ascii_alphabetic() || it == '_'
 }

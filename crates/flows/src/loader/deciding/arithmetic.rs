@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::super::marks::{Kind, Marks};
+use super::Check;
 use super::words::Shown;
-use super::{ANY, CHOICE, Check};
 use crate::EVENT_PREFIX;
 use crate::command::literals::is_resolving;
+use crate::command::pieces::is_mark;
 
 impl Check<'_> {
     /// Checks arithmetic, in which the shell first expands variables.
@@ -27,10 +29,10 @@ impl Check<'_> {
     }
 }
 
-/// The text with a number in place of each value in plain arithmetic: the grammar does not know the
-/// characters that represent values there.
-pub(super) fn with_numbers(text: &str) -> String {
-    let is_value = |it: char| (CHOICE..=ANY as u32).contains(&(it as u32));
+/// The text with a number in place of each value that is one, in plain arithmetic: the grammar does
+/// not know the characters that represent values there, and any other value is rejected.
+pub(super) fn with_numbers(text: &str, marks: &Marks<'_>) -> String {
+    let is_value = |it: char| is_mark(it) && matches!(marks.kind(it), Kind::Number);
     // No quote, and nothing that ends a command.
     let is_plain =
         |it: char| it.is_ascii_alphanumeric() || " _$+-*/%<>=!^~?:,".contains(it) || is_value(it);

@@ -38,7 +38,9 @@ impl Check<'_> {
         if (word.sets() || program != "export") && !is_assigned {
             self.unknown(name);
         }
-        word.setting().map_or(Ok(()), |it| self.check_value(&it))
+        let Some(value) = word.setting() else { return Ok(()) };
+        self.event_variable(name, &value)?;
+        self.check_value(&value)
     }
 
     /// Checks a word that names a variable.
@@ -149,7 +151,7 @@ impl Check<'_> {
 
 /// Checks the words of `test` and `[`.
 pub(super) fn test(rest: &[Shown]) -> Result<(), String> {
-    let operand = |it: &Shown| match it.plain().filter(|_| !it.has_value()) {
+    let operand = |it: &Shown| match it.plain() {
         _ if it.may_split() => Operand::Bare,
         Some(text) => Operand::Literal(text),
         None => Operand::Computed,

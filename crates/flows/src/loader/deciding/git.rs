@@ -119,7 +119,7 @@ impl Check<'_> {
 
     /// A word that is the same for every event and every file.
     fn literal(&self, word: &Shown) -> Option<String> {
-        let text = word.plain().filter(|_| !word.has_value() && self.values_of(word).is_ok());
+        let text = word.plain().filter(|_| self.values_of(word).is_ok());
         text.or_else(|| self.is_first.then(|| word.text()))
     }
 

@@ -126,7 +126,7 @@ impl Check<'_> {
     /// Checks that code in another language is known.
     fn literal_code(&self, program: &str, code: &Shown) -> Result<(), String> {
         self.single(program, code)?;
-        self.values_of(code).map(drop).map_err(|what| {
+        self.foreign_codes_of(code).map(drop).map_err(|what| {
             let instead = if program.ends_with("sed") {
                 "write --sandbox before it (GNU sed)"
             } else {

@@ -1,8 +1,9 @@
 //! What a word becomes, as far as the flow says it.
 
+use super::super::marks::{HERE, Kind};
 use super::scope::is_identifier;
 use super::words::Shown;
-use super::{BYTES_MIN, CHOICE, Check, DOLLAR, HERE, INSTEAD, VALUES_MAX, has_dollar};
+use super::{BYTES_MIN, Check, DOLLAR, INSTEAD, VALUES_MAX, has_dollar};
 use crate::command::pieces::{Piece, expands};
 
 /// Why the value of a variable is not known.
@@ -10,6 +11,17 @@ const UNKNOWN: &str = "a variable whose value is not known (known are $x and ${x
 
 /// Why the current folder in a variable is no relative path.
 const NOT_HERE: &str = "the current folder ($PWD) within other text";
+
+/// Why the value of a placeholder is not known.
+const OF_EVENT: &str = "a value of the event that is not one of a list (one of [a, b])";
+
+/// Which values of the event may be a part of a text that is read as code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    No,
+    Numbers,
+    All,
+}
 
 const COLON: Piece = Piece::Char(':', false);
 
@@ -34,9 +46,13 @@ impl Check<'_> {
 
     /// What a word becomes; an error says why that is not known.
     pub(super) fn values_of(&self, word: &Shown) -> Result<Vec<String>, &'static str> {
+        self.texts_of(word, Kept::No)
+    }
+
+    fn texts_of(&self, word: &Shown, kept: Kept) -> Result<Vec<String>, &'static str> {
         let values = match expands(&word.pieces) {
             Some(what) => Err(what),
-            None => self.assigned_values(word).and_then(relative),
+            None => self.keeping(word, kept).and_then(relative),
         };
         match values {
             Err(_) if self.is_first => Ok(vec![word.text()]),
@@ -46,6 +62,22 @@ impl Check<'_> {
 
     /// What a word becomes as the value of an assignment: in it, a shell expands no patterns.
     pub(super) fn assigned_values(&self, word: &Shown) -> Result<Vec<String>, &'static str> {
+        self.keeping(word, Kept::No)
+    }
+
+    /// What a word becomes that is code in another language. A number in it is data.
+    pub(super) fn foreign_codes_of(&self, word: &Shown) -> Result<Vec<String>, &'static str> {
+        self.texts_of(word, Kept::Numbers)
+    }
+
+    /// What a word becomes that is the text of a command. A value of the event stays one in it, and
+    /// is checked where that text has it.
+    pub(super) fn codes_of(&self, word: &Shown) -> Result<Vec<String>, &'static str> {
+        self.texts_of(word, Kept::All)
+    }
+
+    /// The values with the character of each value of the event that is kept.
+    fn keeping(&self, word: &Shown, kept: Kept) -> Result<Vec<String>, &'static str> {
         let mut values = vec![String::new()];
         for (idx, piece) in word.pieces.iter().enumerate() {
             let next = match piece {
@@ -54,14 +86,16 @@ impl Check<'_> {
                 }
                 Piece::Char('~', false) if idx == 0 => self.home(word)?,
                 Piece::Char(it, _) => {
-                    let Some(all) = self.choices_of(*it) else {
-                        for value in &mut values {
-                            value.push(*it);
-                        }
-                        continue;
-                    };
-                    all.to_vec()
+                    for value in &mut values {
+                        value.push(*it);
+                    }
+                    continue;
                 }
+                Piece::Value(mark, _) => match (self.marks.kind(*mark), kept) {
+                    (Kind::Choice(all), _) => all.to_vec(),
+                    (_, Kept::All) | (Kind::Number, Kept::Numbers) => vec![mark.to_string()],
+                    (Kind::Number | Kind::Name { .. } | Kind::Text, _) => return Err(OF_EVENT),
+                },
                 Piece::Computed(what) => return Err(what),
                 Piece::Variable(text, is_quoted) => {
                     let next = plain_name(text).and_then(|it| self.value(it)).ok_or(UNKNOWN)?;
@@ -127,8 +161,26 @@ impl Check<'_> {
 
     /// Whether a word could become an option of the program.
     pub(super) fn could_be_option(&self, word: &Shown) -> bool {
+        if let Some(Piece::Value(mark, _)) = word.pieces.first()
+            && let Some(could) = self.value_could_be_option(*mark, word)
+        {
+            return could;
+        }
         let values = if word.begins_unknown() { self.values_of(word) } else { Ok(Vec::new()) };
         word.begins_pattern() || !values.is_ok_and(|all| all.iter().all(|it| !it.starts_with('-')))
+    }
+
+    /// Whether a value of the event at the beginning of a word could make it an option; nothing if
+    /// its values are known.
+    fn value_could_be_option(&self, mark: char, word: &Shown) -> Option<bool> {
+        let is_value = |it: &Piece| matches!(it, Piece::Value(..));
+        match self.marks.kind(mark) {
+            Kind::Choice(_) => None,
+            Kind::Name { has_dash: false } => Some(false),
+            Kind::Name { .. } | Kind::Number => Some(!self.is_guarded),
+            // It may be empty.
+            Kind::Text => Some(!self.is_guarded || !word.pieces.iter().all(is_value)),
+        }
     }
 
     /// Checks that a word that begins with a variable cannot become an option.
@@ -149,7 +201,7 @@ impl Check<'_> {
 
     /// Checks that an option is written literally.
     pub(super) fn literal_option(&self, program: &str, word: &Shown) -> Result<(), String> {
-        if self.is_first || (word.is_literal() && word.is_one() && !word.has_value()) {
+        if self.is_first || (word.is_literal() && word.is_one()) {
             return Ok(());
         }
         Err(format!(
@@ -177,14 +229,8 @@ impl Check<'_> {
                     let values = plain_name(text).and_then(|it| self.value(it));
                     values.is_some_and(|all| all.iter().any(|it| it.contains(is_end)))
                 }
-                Piece::Char(..) | Piece::Computed(_) => false,
+                Piece::Char(..) | Piece::Value(..) | Piece::Computed(_) => false,
             })
-    }
-
-    /// The values of a placeholder.
-    fn choices_of(&self, mark: char) -> Option<&[String]> {
-        let number = (mark as u32).checked_sub(CHOICE)?;
-        self.choices.get(number as usize).copied()
     }
 }
 

@@ -9,7 +9,7 @@ use super::scope::is_identifier;
 use super::words::{Shown, words_of};
 use super::{Check, INSTEAD};
 use crate::command::literals::{is_resolving, unquoted};
-use crate::command::pieces::ansi_c;
+use crate::command::pieces::{ansi_c, is_mark};
 use crate::command::tree::children;
 use crate::command::variables::resolves_as;
 
@@ -94,7 +94,9 @@ impl Check<'_> {
                 let input = inputs(node, redirects, text);
                 let before = std::mem::replace(&mut self.input, input);
                 self.exported = exported(node, text);
-                let checked = self.simple(&words_of(node, redirects, text));
+                let words = words_of(node, redirects, text);
+                self.guard(&words);
+                let checked = self.simple(&words);
                 self.exported.clear();
                 self.input = before;
                 checked
@@ -152,6 +154,12 @@ impl Check<'_> {
                 of(node)
             ));
         }
+        if name.contains(is_mark) {
+            return Err(format!(
+                "{:.80} names a variable by a value of the event; write the name",
+                of(node)
+            ));
+        }
         let is_plain = is_identifier(name) && of(node).starts_with(&format!("{name}="));
         if !is_plain || value.starts_with('(') {
             self.unknown(plain);
@@ -177,7 +185,10 @@ impl Check<'_> {
         let mut cursor = node.walk();
         let words = node.children_by_field_name("value", &mut cursor);
         let words: Vec<Shown> = words.map(|it| Shown::new(of(it))).collect();
-        words.iter().try_for_each(|it| self.check_value(it))?;
+        for it in &words {
+            self.check_value(it)?;
+            self.event_variable(name, it)?;
+        }
         let known = |it: &Shown| self.assigned_values(it).ok().filter(|_| !it.is_split());
         let values: Option<Vec<Vec<String>>> = words.iter().map(known).collect();
         match values.filter(|it| !it.is_empty() && of(node).starts_with("for")) {
@@ -187,6 +198,11 @@ impl Check<'_> {
                 self.scope.values.insert(name.to_owned(), values.concat());
             }
             None => self.unknown(name),
+        }
+        if name.contains(is_mark) {
+            return Err(format!(
+                "for {name} names a variable by a value of the event; write the name"
+            ));
         }
         if is_resolving(name) {
             return Err(format!(

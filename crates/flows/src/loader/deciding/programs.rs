@@ -87,6 +87,9 @@ impl Check<'_> {
             Some(options) => return self.runner(base, options, rest),
             None => {}
         }
+        if role(name) != Role::Interpreter {
+            self.event_options(name, rest)?;
+        }
         match role(name) {
             Role::Git => self.git(rest),
             Role::Find => self.find(rest),

@@ -3,6 +3,7 @@
 use super::Check;
 use super::options::{Options, is_option, is_shell, own_arguments};
 use super::words::Shown;
+use crate::command::pieces::Piece;
 use crate::command::programs::{Role, base, role};
 
 /// Options of find that the next word belongs to, whatever it is.
@@ -193,6 +194,9 @@ impl Check<'_> {
 
     /// Whether a computed word may be a part of the expression of find.
     fn may_be_primary(&self, word: &Shown) -> bool {
+        if matches!(word.pieces.first(), Some(Piece::Value(..))) {
+            return self.could_be_option(word);
+        }
         let is_plain =
             |it: &String| it.starts_with(|it: char| it.is_alphanumeric() || "_./".contains(it));
         let values = if word.begins_unknown() { self.values_of(word) } else { Ok(Vec::new()) };

@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::marks::HERE;
+use super::Check;
 use super::arithmetic::{evaluated, targets};
 use super::words::Shown;
-use super::{Check, HERE};
 use crate::loader::loads::Load;
 
 /// The prefix of the variables that differ between runs.
@@ -15,6 +16,8 @@ const OWN_PREFIX: &str = "WAYPOST_";
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Given {
     pub(crate) env: BTreeMap<String, String>,
+    /// Whether a value may make a word begin with `-`.
+    pub(crate) allows_dash: bool,
     /// The inherited home.
     pub(crate) home: Option<String>,
     /// What the check finds that interpreters look for.
@@ -30,6 +33,8 @@ pub(super) struct Setters {
     pub(super) otherwise: BTreeSet<String>,
     /// Variables that arithmetic sets when it evaluates one of the values.
     pub(super) evaluated: BTreeSet<String>,
+    /// Variables with a value of the event.
+    pub(super) of_event: BTreeSet<String>,
     /// Whether there is arithmetic.
     pub(super) calculates: bool,
     /// Whether a program gets another environment: `env -i`, `sudo`.
@@ -43,6 +48,7 @@ impl Setters {
         }
         self.otherwise.extend(other.otherwise);
         self.evaluated.extend(other.evaluated);
+        self.of_event.extend(other.of_event);
         self.calculates |= other.calculates;
         self.clears |= other.clears;
     }
@@ -142,6 +148,7 @@ impl Check<'_> {
         at: usize,
     ) -> Result<Option<Vec<String>>, String> {
         self.check_value(value)?;
+        self.event_variable(name, value)?;
         let place = (self.scope.text, at);
         self.found.assigned.entry(name.to_owned()).or_default().insert(place);
         let values = self.assigned_values(value);

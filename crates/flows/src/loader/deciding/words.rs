@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::{ANY, CHOICE};
 use crate::command::pieces::{Piece, expands, pieces};
 use crate::command::tree::children;
 
@@ -24,7 +23,7 @@ impl Shown {
 
     /// A word that no shell reads.
     pub(super) fn exact(text: &str) -> Self {
-        let pieces = text.chars().map(|it| Piece::Char(it, true)).collect();
+        let pieces = text.chars().map(|it| Piece::of(it, true)).collect();
         Self { pieces, written: text.to_owned(), is_bare: false }
     }
 
@@ -57,12 +56,12 @@ impl Shown {
     pub(super) fn text(&self) -> String {
         let chars = self.pieces.iter().map_while(|it| match it {
             Piece::Char(it, _) => Some(*it),
-            Piece::Variable(..) | Piece::Computed(_) => None,
+            Piece::Value(..) | Piece::Variable(..) | Piece::Computed(_) => None,
         });
         chars.collect()
     }
 
-    /// Whether it has no variables and substitutions.
+    /// Whether it has no values of the event, variables and substitutions.
     pub(super) fn is_literal(&self) -> bool {
         self.pieces.iter().all(|it| matches!(it, Piece::Char(..)))
     }
@@ -92,7 +91,7 @@ impl Shown {
         !self.may_split() && expands(&self.pieces).is_none()
     }
 
-    /// Whether a variable can be at its beginning.
+    /// Whether a variable or a value of the event can be at its beginning.
     pub(super) fn begins_unknown(&self) -> bool {
         !matches!(self.pieces.first(), None | Some(Piece::Char(..)))
     }
@@ -101,12 +100,6 @@ impl Shown {
     pub(super) fn begins_pattern(&self) -> bool {
         let begins = |it: char| self.pieces.first() == Some(&Piece::Char(it, false));
         ['*', '?', '[', '{'].into_iter().any(begins) && expands(&self.pieces).is_some()
-    }
-
-    /// Whether a value of the event is in it.
-    pub(super) fn has_value(&self) -> bool {
-        let is_value = |it: &Piece| matches!(it, Piece::Char(it, _) if (CHOICE..=ANY as u32).contains(&(*it as u32)));
-        self.pieces.iter().any(is_value)
     }
 
     /// The name in `NAME=VALUE` or `NAME`, if it is literal.
