@@ -663,8 +663,17 @@ fn check_names(words: &[Word]) -> Result<(), Refused> {
     for idx in (1..words.len()).filter(|it| words[*it].has(is_value)) {
         let is_name = words[idx].has(|it| it == Class::Name);
         if is_script(words, idx) || (is_name && chooses(&program, words, idx)) {
+            // The checks of a variable are those of the options that are known to run a program.
+            let may_be_variable = role(&program) == Role::Runner
+                && !PREFIXES.contains(&base(&program))
+                && operands(&words[1..idx]) > 0;
+            let or = if may_be_variable {
+                ", or write \"$WAYPOST_EVENT_DATA_key\" if it is only an argument"
+            } else {
+                ""
+            };
             let what = format!(
-                "after {program}, the event's value would choose the program; declare it as one of [a, b] in trigger.data"
+                "after {program}, the event's value would choose the program; declare it as one of [a, b] in trigger.data{or}"
             );
             return Err((words[idx].at, what));
         }

@@ -12,6 +12,7 @@ mod tests;
 
 use self::assignment::Prefix;
 use self::heredoc::Here;
+use self::operands::has_double_equals;
 pub(crate) use self::operands::{Operand, check_operands};
 use super::pieces::{LAST_MARK, is_mark};
 
@@ -36,6 +37,11 @@ const DIGITS: &str = "contains $ before two digits; write ${10}";
 const BASH_ARITHMETIC: &str = "contains $[…] or ((…)), which not every shell knows; write $((…)) with numbers, or [ … ], and separate subshells with spaces";
 const ARITHMETIC: &str = "is arithmetic that contains more than numbers and operators: bash evaluates the values of names in it; declare the value as integer in trigger.data and write $(({{data.n}} + 1)), or put the arithmetic into a script of the project";
 const KEYWORD: &str = "is a keyword that not every shell knows; write [ … ] for [[ … ]], or put it into a script of the project";
+const DOUBLE_BRACKET: &str = "is a keyword that not every shell knows; write [ \"$x\" = a ] for an equal text, and case \"$x\" in a*) …;; esac for a pattern";
+const DOUBLE_EQUALS: &str = "is a test with ==, which not every shell knows; write = for an equal text, and case \"$x\" in a*) …;; esac for a pattern";
+const PROCESS: &str = "contains <(…) or >(…), which not every shell knows; write a pipe or a temporary file (mktemp), or put the command into bash -c '…'";
+const HERE_STRING: &str = "contains <<<, which not every shell knows; write printf '%s\\n' \"$x\" | program, or a here-document";
+const BRACES: &str = "contains a brace expansion, which not every shell knows; write each word, or quotes around the braces";
 const MISPLACED: &str = "is a keyword after an assignment, a redirection or time, which shells read differently; put the keyword first, or put the command into a script of the project";
 const FUNCTION: &str = "contains a ( directly after a word, as functions, arrays and extended patterns do; put them into a script of the project";
 const MISPLACED_PAREN: &str = "contains a parenthesis where no command begins; put it into quotes";
@@ -54,6 +60,8 @@ pub(crate) struct Use {
     /// Whether the characters of the values of the event are a part of the text when a shell reads
     /// it. They are variables otherwise.
     pub(crate) has_values: bool,
+    /// Whether only bash reads it.
+    pub(crate) is_bash: bool,
 }
 
 /// Checks that all shells read a text in the same way.
@@ -80,6 +88,26 @@ struct Word<'a> {
     written: &'a str,
     /// Whether it has an expansion outside quotes that can become several words.
     is_bare: bool,
+}
+
+/// What a word has before its next character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Braces {
+    None,
+    Open,
+    /// An open brace, and a separator after it.
+    List,
+}
+
+impl Braces {
+    fn next(self, it: char, rest: &str) -> Self {
+        match it {
+            '{' if self == Self::None => Self::Open,
+            ',' if self == Self::Open => Self::List,
+            '.' if self == Self::Open && rest.starts_with("..") => Self::List,
+            _ => self,
+        }
+    }
 }
 
 /// Where a `case` is.
@@ -255,7 +283,8 @@ impl<'a> Reader<'a> {
         }
         place.is_start = false;
         match word.written {
-            "[[" | "coproc" | "function" | "select" => return Err((at, KEYWORD)),
+            "[[" => return Err((at, DOUBLE_BRACKET)),
+            "coproc" | "function" | "select" => return Err((at, KEYWORD)),
             "!" | "{" | "do" | "elif" | "else" | "if" | "then" | "until" | "while" => {
                 place.is_start = true;
             }
@@ -266,6 +295,9 @@ impl<'a> Reader<'a> {
             "esac" => drop(place.cases.pop()),
             "[" | "test" => {
                 let operands = self.operands(word.written == "[", at)?;
+                if !self.used.is_bash && has_double_equals(&operands) {
+                    return Err((at, DOUBLE_EQUALS));
+                }
                 check_operands(&operands).map_err(|it| (at, it))?;
             }
             it => match assignment::read(it).map_err(|it| (at, it))? {
@@ -314,6 +346,7 @@ impl<'a> Reader<'a> {
             return self.here_document();
         }
         if self.starts("<(") || self.starts(">(") {
+            self.bash_only(PROCESS)?;
             self.at += 2;
             return self.commands(true);
         }
@@ -324,12 +357,16 @@ impl<'a> Reader<'a> {
                 target == "-" || (target.len() == 1 && target.as_bytes()[0].is_ascii_digit());
             return if is_known { Ok(()) } else { Err((at, OPERATOR)) };
         }
+        if self.starts("<<<") {
+            self.bash_only(HERE_STRING)?;
+        }
         let operators = ["<<<", ">>", ">|", "<>", "<", ">"];
         let operator = operators.iter().find(|it| self.starts(it)).map_or(1, |it| it.len());
         self.at += operator;
         self.at += self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
         match self.peek() {
             Some('<' | '>') if self.rest()[1..].starts_with('(') => {
+                self.bash_only(PROCESS)?;
                 self.at += 2;
                 self.commands(true)
             }
@@ -344,6 +381,7 @@ impl<'a> Reader<'a> {
     fn word(&mut self) -> Checked<Word<'a>> {
         let begin = self.at;
         let mut is_bare = false;
+        let mut braces = Braces::None;
         while let Some(it) = self.peek() {
             let at = self.at;
             match it {
@@ -365,7 +403,11 @@ impl<'a> Reader<'a> {
                 '`' => return Err((at, BACKTICKS)),
                 '$' => is_bare |= self.dollar(false)?,
                 it if it.is_whitespace() => return Err((at, BLANK)),
-                it => self.at += it.len_utf8(),
+                '}' if braces == Braces::List && !self.used.is_bash => return Err((begin, BRACES)),
+                it => {
+                    braces = braces.next(it, self.rest());
+                    self.at += it.len_utf8();
+                }
             }
         }
         Ok(Word { written: &self.text[begin..self.at], is_bare })
@@ -460,6 +502,11 @@ impl<'a> Reader<'a> {
     fn named(&self, begin: usize) -> Checked {
         let is_longer = self.used.has_values && self.peek().is_some_and(is_mark);
         if is_longer { Err((begin, NAMED)) } else { Ok(()) }
+    }
+
+    /// Checks that bash reads the text.
+    fn bash_only(&self, what: &'static str) -> Checked {
+        if self.used.is_bash { Ok(()) } else { Err((self.at, what)) }
     }
 
     fn has_value(&self, text: &str) -> bool {

@@ -11,6 +11,7 @@ mod interpreters;
 mod known;
 mod nodes;
 mod options;
+mod posix;
 mod programs;
 mod runners;
 mod scope;
@@ -67,6 +68,7 @@ pub(super) fn check_words(
         it.guard(&words);
         // Each text in it is one that a shell in it reads.
         it.texts = 1;
+        it.read_by = ReadBy::Nothing;
         it.simple(&words)
     })
 }
@@ -97,6 +99,15 @@ fn check(
     Err(format!("which variables the command sets is not known; {INSTEAD}"))
 }
 
+/// What reads the words of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReadBy {
+    /// They are those of `exec:`.
+    Nothing,
+    Any,
+    Bash,
+}
+
 struct Check<'a> {
     given: &'a Given,
     marks: &'a Marks<'a>,
@@ -113,6 +124,7 @@ struct Check<'a> {
     is_first: bool,
     /// Whether a value that begins with `-` at the beginning of a word here stops the run.
     is_guarded: bool,
+    read_by: ReadBy,
     /// What the program of the current simple command reads.
     input: Vec<Input>,
     /// The variables that the current `export` sets by assignments, which are read as such.
@@ -137,6 +149,7 @@ impl<'a> Check<'a> {
             texts: 0,
             is_first: false,
             is_guarded: false,
+            read_by: ReadBy::Any,
             input: Vec::new(),
             exported: Vec::new(),
             hole: None,
@@ -162,9 +175,11 @@ impl<'a> Check<'a> {
             ));
         }
         let text = with_numbers(&with_folder(text), self.marks);
-        subset::check(&text, Use { has_values }).map_err(|(at, what)| {
-            format!("{} {what}", Shown::new(text.get(at..).unwrap_or_default()).quoted())
-        })?;
+        subset::check(&text, Use { has_values, is_bash: self.read_by == ReadBy::Bash }).map_err(
+            |(at, what)| {
+                format!("{} {what}", Shown::new(text.get(at..).unwrap_or_default()).quoted())
+            },
+        )?;
         let tree = parsed(&text).ok_or_else(|| format!("the command {TOO_NESTED}"))?;
         let root = tree.root_node();
         if root.has_error() {

@@ -316,7 +316,7 @@ fn loads(
 ) -> Result<BTreeSet<Load>, String> {
     let types = &flow.trigger.data;
     check_env(&flow.env).and_then(|()| check_env(&action.env)).map_err(|(_, it)| it)?;
-    Found::of(flow, action, inherited).map_err(|it| it.to_string())?;
+    Found::of(flow, action, inherited).and_then(|it| it.check()).map_err(|it| it.to_string())?;
     let mut given = given(flow, action, inherited);
     let written = match &action.kind {
         Kind::Command(it) => vec![it.as_str()],
@@ -348,6 +348,8 @@ fn loads(
         }
         _ => {}
     }
+    // The check of the words does not know every place where a program sets a variable.
+    found(flow, action, inherited).and_then(|it| it.check()).map_err(|it| it.to_string())?;
     Ok(given.loads.take())
 }
 
@@ -370,6 +372,14 @@ fn words(
     action: &Action,
     inherited: &[(String, String)],
 ) -> Result<Vec<String>, Problem> {
+    found(flow, action, inherited)?.substituted()
+}
+
+fn found<'a>(
+    flow: &'a Flow,
+    action: &Action,
+    inherited: &[(String, String)],
+) -> Result<Found<'a>, Problem> {
     let types = &flow.trigger.data;
     let mut found = Found::of(flow, action, inherited)?;
     match &action.kind {
@@ -383,7 +393,7 @@ fn words(
         }
         _ => {}
     }
-    found.substituted()
+    Ok(found)
 }
 
 /// The words found so far, with the values of variables and placeholders in them.
@@ -393,6 +403,8 @@ struct Found<'a> {
     values: Values,
     /// The values of the event in them.
     marks: Marks<'a>,
+    /// What sets a variable that changes which program a name stands for.
+    resolving: Option<String>,
 }
 
 impl<'a> Found<'a> {
@@ -445,13 +457,17 @@ impl<'a> Found<'a> {
             return Err(Problem::Untrusted(format!("the command {start:?}… {TOO_NESTED}")));
         };
         if let Some(name) = split.resolving.filter(|_| !setter.is_empty()) {
-            return Err(changes_programs(&format!("{setter} sets {name}")));
+            self.resolving.get_or_insert_with(|| format!("{setter} sets {name}"));
         }
         self.words.extend(split.words);
         for (name, value) in split.assigned {
             self.values.set(&name, &value);
         }
         Ok(())
+    }
+
+    fn check(&self) -> Result<(), Problem> {
+        self.resolving.as_ref().map_or(Ok(()), |it| Err(changes_programs(it)))
     }
 
     /// Adds the commands in scripts of `sed`: `e./x.sh` runs a program.

@@ -7,7 +7,7 @@ use waypost_flows::Loader;
 use crate::deciding::command;
 
 /// What is wrong with a flow with this action, whose values have types of each kind.
-fn problem_of(action: &serde_json::Value) -> Option<String> {
+pub(crate) fn problem_of(action: &serde_json::Value) -> Option<String> {
     let root = tempfile::tempdir().unwrap();
     let flows = root.path().join(".waypost/flows");
     fs::create_dir_all(&flows).unwrap();

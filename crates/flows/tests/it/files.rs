@@ -691,7 +691,7 @@ fn a_text_that_is_nested_too_deeply_is_refused() {
         let told = problem(&runs(&command));
         assert!(told.contains("is nested too deeply"), "{open}: {told}");
         let command = format!("echo {}ls{}", open.repeat(10), close.repeat(10));
-        if !close.is_empty() {
+        if !close.is_empty() && open != "<(" {
             let told = project.problem_of(&runs(&command)).unwrap_or_default();
             // `$($(ls))` runs what `ls` prints.
             assert!(told.is_empty() || told.contains("substitution, where"), "{open}: {told}");
@@ -746,7 +746,7 @@ fn the_programs_in_lists_and_below_the_home_are_found() {
         ("~/project/lab/x.sh", "lab/x.sh"),
         ("tool ~me/project/lab/x.sh", "lab/x.sh"),
         ("tool ~0/lab/x.sh", "lab/x.sh"),
-        ("pushd lab; cd; tool ~-1/x.sh", "lab/x.sh"),
+        ("cd lab; cd; tool ~-1/x.sh", "lab/x.sh"),
         ("TOOLS=none:~/project/lab; tool", ""),
         ("TOOLS=none:~/project/lab; tool x.sh", "lab/x.sh"),
         ("\"$HOME/project/lab/x.sh\"", "lab/x.sh"),
@@ -861,7 +861,7 @@ fn a_folder_replaced_by_a_link_out_of_the_project_makes_a_flow_inactive() {
         run("env TOOLS=lab:none python3 tool"),
         run("java -cp none:lab Tool"),
         run("~/project/lab/x.sh"),
-        run("pushd lab; ./x.sh"),
+        run("bash -c 'pushd lab; ./x.sh'"),
         run("cd link && ./x.sh"),
         run("./lab/x.sh"),
         run("sh lab/x.sh"),

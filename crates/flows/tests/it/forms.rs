@@ -762,8 +762,7 @@ const CLOSED: &[&str] = &[
     "git -C . log --oneline {{data.m}}",
     "sh ./show {{data.s}}/{{data.n}}",
     "python3 show.py dir/{{data.s}}",
-    "./show a[{{data.s}}] {{data.s}}~ {a,{{data.s}}}",
-    "diff <(echo {{data.s}}) <(echo {{data.n}})",
+    "./show a[{{data.s}}] {{data.s}}~ {{{data.s}}}",
 ];
 
 /// Declares only the keys that an action names: an event without the others would not match.

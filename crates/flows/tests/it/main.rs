@@ -18,6 +18,7 @@ mod model;
 mod order;
 mod others;
 mod pages;
+mod portable;
 mod programs;
 mod undecided;
 #[path = "../../../../tests/wait.rs"]

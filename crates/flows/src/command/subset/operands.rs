@@ -39,6 +39,11 @@ impl Operand {
     }
 }
 
+/// Whether a test compares by `==`.
+pub(super) fn has_double_equals(words: &[Operand]) -> bool {
+    words.iter().skip(1).any(|it| it.literal() == Some("=="))
+}
+
 /// Checks that the operator of a test is known, whatever its computed words become.
 pub(crate) fn check_operands(words: &[Operand]) -> Result<(), &'static str> {
     const BINARY: &[&str] = &[

@@ -123,10 +123,10 @@ fn texts_that_all_shells_read_in_one_way_are_accepted() {
         "sh <<'END'\n`any` ${x/y} \\\nEND",
         "echo a \\\n  b && \\\n c",
         "echo 'a\\\nb' 'it''s' \\$x \"\\`x\\`\" \"5$\" a$ '`'",
-        "{ a; } >log 2>&1; 2>/dev/null a; a >|b <>c 3<&0 >&- <<<d",
+        "{ a; } >log 2>&1; 2>/dev/null a; a >|b <>c 3<&0 >&-",
         "time -p ./x.sh; time ./x.sh a; [ \"$#\" -gt 0 ] || [ $# -eq 1 ]",
         "find . -name '*.tmp' -exec rm {} + ; find . \\( -name a -o -name b \\)",
-        "trap 'rm -f \"$x\"' EXIT; set -eu; ls *.{c,h} ~ ~/x",
+        "trap 'rm -f \"$x\"' EXIT; set -eu; ls *.[ch] ~ ~/x",
         "echo \u{e4}\u{a0} | grep -E '^(a|b)$' || true",
     ] {
         let found =

@@ -125,10 +125,6 @@ impl Check<'_> {
     fn runs(&mut self, program: &str, word: &Shown) -> Result<(), String> {
         self.single(program, word)?;
         let known = self.values_of(word).map_err(|what| (word.quoted(), what));
-        let known = known.and_then(|it| {
-            let has_value = word.has_value() && !self.is_first;
-            if has_value { Err((word.quoted(), "a value of the event")) } else { Ok(it) }
-        });
         let values = known.map_err(|(word, what)| {
             format!("{word} is a program or a file of settings for {program}, and contains {what}; write it literally, or put the command into a script of the project")
         })?;
@@ -144,12 +140,6 @@ impl Check<'_> {
         for word in rest {
             self.single(program, word)?;
             self.decided(word)?;
-            if word.has_value() && !self.is_first {
-                return Err(format!(
-                    "{} contains a value of the event, and {program} may run it; put the command into a script of the project",
-                    word.quoted()
-                ));
-            }
             if ["runuser", "script", "su", "watch"].contains(&program) && !is_option(&word.text()) {
                 self.run_code(word)?;
             }

@@ -18,6 +18,7 @@ impl Check<'_> {
         if name.contains('/') {
             self.look(name);
         }
+        self.posix(name, rest)?;
         let base = base(name);
         match name {
             "." | "source" => return self.sourced(rest),

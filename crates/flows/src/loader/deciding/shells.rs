@@ -1,7 +1,7 @@
 //! Shells, and the names and texts that they run.
 
 use super::words::Shown;
-use super::{Check, INSTEAD};
+use super::{Check, INSTEAD, ReadBy};
 
 /// The letters of options that change nothing about which commands a shell runs.
 const LETTERS: &str = "abefhlmnprtuvxBCEP";
@@ -32,6 +32,14 @@ const SHOPTS: &[&str] =
 impl Check<'_> {
     /// Checks the arguments of a shell.
     pub(super) fn shell(&mut self, name: &str, rest: &[Shown]) -> Result<(), String> {
+        let reader = if name == "bash" { ReadBy::Bash } else { ReadBy::Any };
+        let before = std::mem::replace(&mut self.read_by, reader);
+        let checked = self.shell_words(name, rest);
+        self.read_by = before;
+        checked
+    }
+
+    fn shell_words(&mut self, name: &str, rest: &[Shown]) -> Result<(), String> {
         let mut is_code = false;
         let mut has_options = true;
         let mut words = rest;
@@ -41,8 +49,9 @@ impl Check<'_> {
             }
             if let Some(all) = self.unfolded(words)? {
                 let before = &rest[..rest.len() - words.len()];
-                return self
-                    .nested(rest, &all, |check, it| check.shell(name, &[before, it].concat()));
+                return self.nested(rest, &all, |check, it| {
+                    check.shell_words(name, &[before, it].concat())
+                });
             }
             words = after;
             let text = word.text();
@@ -88,6 +97,7 @@ impl Check<'_> {
                     known.join(" ")
                 ));
             }
+            self.posix_setting(&name)?;
         }
         Ok(())
     }
@@ -115,6 +125,7 @@ impl Check<'_> {
                     word.quoted()
                 ));
             }
+            self.posix_letters(plain)?;
             words = after;
             if plain.len() < letters.len()
                 && let Some((setting, after)) = words.split_first()
