@@ -1,5 +1,6 @@
 //! The folder of flow files: its contents, what is in force, and why these may differ.
 
+mod data;
 mod deciding;
 mod loads;
 mod looked;

@@ -46,7 +46,7 @@ impl Exec {
     }
 
     /// The words of the list, the program first; each position is its index in the list.
-    fn words(&self, types: &DataTypes) -> Vec<Word> {
+    pub(crate) fn words(&self, types: &DataTypes) -> Vec<Word> {
         let program = Word { parts: vec![Part::Literal(self.program.clone())], at: 0 };
         let arguments = self.arguments.iter().enumerate().map(|(idx, it)| {
             let parts = it.parts().map(|part| match part {

@@ -550,6 +550,55 @@ pub(crate) fn check_beside(words: &[Word]) -> Result<(), Refused> {
     Ok(())
 }
 
+/// Whether the word at `idx` is data for an interpreter: an argument of its script, or a file that
+/// `sed` or `awk` reads with a literal program.
+pub(crate) fn is_data(words: &[Word], idx: usize) -> bool {
+    let Some(program) = words.first().and_then(Word::literal) else { return false };
+    if idx == 0 || role(&program) != Role::Interpreter {
+        return false;
+    }
+    let name = unversioned(base(&program));
+    let before = &words[1..idx];
+    if SCRIPT_BY_OPTION.contains(&base(&program)) {
+        let is_option = words[idx].prefix().starts_with('-');
+        return !is_option && has_program(name, before);
+    }
+    let is_module = ["python", "pypy"].contains(&name)
+        && before.len() > 1
+        && before[0].literal().as_deref() == Some("-m");
+    is_module || (follows_script(&program, before) && !is_of_interpreter(&program, words, idx))
+}
+
+/// Whether the literal program of `sed` or `awk`, or its file, is among these words.
+fn has_program(name: &str, before: &[Word]) -> bool {
+    let is_sed = name.ends_with("sed");
+    let mut found = false;
+    let mut words = before.iter().map(Word::literal);
+    while let Some(word) = words.next() {
+        let Some(word) = word else { return false };
+        let letters = word.strip_prefix('-').filter(|it| !it.is_empty());
+        match letters {
+            // Its code, or a file of it.
+            Some(it) if it == "f" || (it == "e" && is_sed) => {
+                found |= words.next().flatten().is_some();
+            }
+            Some("F" | "v") if !is_sed => drop(words.next()),
+            Some(it) if !is_sed && it.starts_with(['F', 'v']) => {}
+            // The suffix of -i is no option.
+            Some(it)
+                if is_sed
+                    && it
+                        .split('i')
+                        .next()
+                        .is_some_and(|it| it.chars().all(|it| "nrEsuz".contains(it))) => {}
+            Some("-sandbox") => {}
+            Some(_) => return false,
+            None => found = true,
+        }
+    }
+    found
+}
+
 /// Whether an option gives an interpreter its code, so that it does not read standard input.
 fn has_inline_code(program: &str, words: &[Word]) -> bool {
     let is_shell = base(program).ends_with("sh");

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use super::Problem;
+use super::data::without_data;
 use super::deciding::{Given, check_command, check_words};
 use super::loads::Load;
 use super::looked::{ALL_PAIRS_MAX, Follow, Looked, Stamp};
@@ -21,6 +22,7 @@ use super::trust::{self, Distrust};
 use super::values::{Values, is_text};
 use crate::command::pieces::is_mark;
 use crate::command::programs::runs_files;
+use crate::command::rules::is_data;
 use crate::command::tree::TOO_NESTED;
 use crate::command::variables::resolves_as;
 use crate::definition::{Variables, invalid_command, invalid_env};
@@ -140,10 +142,16 @@ fn paths<'a>(
     let mut follow = Follow { project: &project, looked };
     let mut found = BTreeMap::new();
     for action in actions {
-        let words = words(flow, action, place.inherited)?;
+        let words = named(flow, action, place.inherited, Which::All)?.substituted()?;
         let folder = action.cwd.as_ref().or(flow.cwd.as_ref()).map_or(".", Folder::as_str);
         let Some(folder) = follow.path(&project, folder, |_| {})? else { continue };
         let runs = words.iter().any(|it| runs_files(it));
+        let scripts: BTreeSet<String> = if runs {
+            let found = named(flow, action, place.inherited, Which::Scripts)?;
+            found.substituted()?.into_iter().collect()
+        } else {
+            BTreeSet::new()
+        };
         let mut add = |path: PathBuf| {
             let name = path.strip_prefix(&project).unwrap_or(&path);
             found.insert(name.to_string_lossy().into_owned(), path);
@@ -171,6 +179,7 @@ fn paths<'a>(
                     all.into_iter().filter(|it| is_program(it)).for_each(&mut add);
                 }
                 let path = follow.file(&base, word)?;
+                let runs = scripts.contains(word);
                 path.into_iter().filter(|it| runs || is_program(it)).for_each(&mut add);
                 if runs {
                     for name in completed(word) {
@@ -349,7 +358,9 @@ fn loads(
         _ => {}
     }
     // The check of the words does not know every place where a program sets a variable.
-    found(flow, action, inherited).and_then(|it| it.check()).map_err(|it| it.to_string())?;
+    named(flow, action, inherited, Which::All)
+        .and_then(|it| it.check())
+        .map_err(|it| it.to_string())?;
     Ok(given.loads.take())
 }
 
@@ -365,30 +376,42 @@ fn given(flow: &Flow, action: &Action, inherited: &[(String, String)]) -> Given 
     given
 }
 
-/// Every word of an action and of its variables' values that may name a file, with each variable's
-/// and each `one of`'s values substituted.
-fn words(
-    flow: &Flow,
-    action: &Action,
-    inherited: &[(String, String)],
-) -> Result<Vec<String>, Problem> {
-    found(flow, action, inherited)?.substituted()
+/// Which words of an action are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    /// Without those that are data for an interpreter.
+    Scripts,
 }
 
-fn found<'a>(
+/// Every word of an action and of its variables' values that may name a file.
+fn named<'a>(
     flow: &'a Flow,
     action: &Action,
     inherited: &[(String, String)],
+    which: Which,
 ) -> Result<Found<'a>, Problem> {
     let types = &flow.trigger.data;
     let mut found = Found::of(flow, action, inherited)?;
     match &action.kind {
+        Kind::Command(it) if which == Which::Scripts => {
+            let text = found.marks.mark(it.as_str(), types);
+            let text = without_data(&text);
+            found.words.insert(text.clone());
+            found.add_split(&text, "")?;
+        }
         Kind::Command(it) => found.add_command(it.as_str(), types, "a command")?,
         Kind::Exec(it) => {
             found.add(&it.program, types);
             let setter = if runs_files(&it.program) { "a command" } else { "" };
-            for argument in &it.arguments {
-                found.add_command(argument.as_str(), types, setter)?;
+            let words = it.words(types);
+            for (idx, argument) in it.arguments.iter().enumerate() {
+                if which == Which::All || !is_data(&words, idx + 1) {
+                    found.add_command(argument.as_str(), types, setter)?;
+                } else {
+                    // The values after it keep their characters.
+                    found.marks.mark(argument.as_str(), types);
+                }
             }
         }
         _ => {}

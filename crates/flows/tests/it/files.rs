@@ -529,7 +529,9 @@ fn a_program_is_named_however_far_the_way_to_it_is() {
     for name in ["sub/y", "tools/$x", "tools/a", "tools/c", "tools/d"] {
         write(name, "#!/bin/sh\n");
     }
-    for name in ["naked", "tool.py", "pack/__main__.py", "run.js", "lib/index.js", "s/a.sh"] {
+    for name in
+        ["naked", "data.txt", "tool.py", "pack/__main__.py", "run.js", "lib/index.js", "s/a.sh"]
+    {
         write(name, "echo\n");
     }
     let command = |text: &str| serde_json::json!({ "type": "command", "command": text });
@@ -550,6 +552,23 @@ fn a_program_is_named_however_far_the_way_to_it_is() {
         (command("sh <naked"), "{}", &["naked"]),
         (command("sh -c true >> naked"), "{}", &[]),
         (exec(&["./tools/$x"]), "{}", &["tools/$x"]),
+        (command("sed -i 's/$/x/' data.txt"), "{}", &[]),
+        (command("sed -n -e 1p data.txt; sed -i.bak -E 's/a/b/' data.txt"), "{}", &[]),
+        (command("date > data.txt; awk -F, '{print $1}' data.txt"), "{}", &[]),
+        (command("date > data.txt; python3 tool.py data.txt"), "{}", &["tool.py"]),
+        (
+            command("python3 -u tool.py data.txt; sh -eu naked data.txt"),
+            "{}",
+            &["naked", "tool.py"],
+        ),
+        (exec(&["python3", "tool.py", "data.txt"]), "{}", &["tool.py"]),
+        (command("awk -f naked data.txt"), "{}", &["naked"]),
+        (command("sh naked tools/a"), "{}", &["naked", "tools/a"]),
+        (command("sed -f data.txt"), "{}", &["data.txt"]),
+        (command("sh data.txt; sh naked data.txt"), "{}", &["data.txt", "naked"]),
+        (command("awk '{print}' data.txt > naked; sh naked"), "{}", &["data.txt", "naked"]),
+        (command("cp data.txt naked; sh naked"), "{}", &["data.txt", "naked"]),
+        (command("sh -u data.txt naked; . ./naked"), "{}", &["data.txt", "naked"]),
         (command("./tools/{{data.w}}"), "{ w: 'one of [a, c]' }", &["tools/a", "tools/c"]),
         (command("sh -c 'cat ./s/{{data.s}}.sh'"), "{ s: slug }", &["s/a.sh"]),
     ] {
