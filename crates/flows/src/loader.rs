@@ -2,6 +2,7 @@
 
 mod data;
 mod deciding;
+mod load;
 mod loads;
 mod looked;
 mod marks;

@@ -4,20 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use super::Problem;
+use super::load::Load;
 use super::looked::Follow;
 
 /// Endings of the files that Python takes for a module.
 const OF_PYTHON: &[&str] = &[".py", ".pyc", ".so"];
-
-/// What an interpreter looks for.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Load {
-    /// The name of a module: `python3 -m NAME`.
-    Module(String),
-    Script(String),
-    /// A program, or a file of settings or code, that an option names.
-    File(String),
-}
 
 impl Load {
     /// Checks that it is no module of the project, and no folder.

@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 use super::Problem;
 use super::data::without_data;
 use super::deciding::{Given, check_command, check_words};
-use super::loads::Load;
+use super::load::Load;
 use super::looked::{ALL_PAIRS_MAX, Follow, Looked, Stamp};
 use super::marks::Marks;
 use super::parts::{PATH_BYTES_MAX, SEPARATORS, at_home, parts};

@@ -4,7 +4,7 @@ use super::Check;
 use super::options::is_option;
 use super::words::Shown;
 use crate::command::programs::code_options;
-use crate::loader::loads::Load;
+use crate::loader::load::Load;
 
 /// Programs an operand of which must not become an option, and the letters of their options with an
 /// argument.

@@ -4,7 +4,7 @@ use super::Check;
 use super::input::Input;
 use super::options::{Options, is_option};
 use super::words::Shown;
-use crate::loader::loads::Load;
+use crate::loader::load::Load;
 
 /// The options whose argument is code.
 fn code_options(program: &str) -> &'static [&'static str] {

@@ -7,7 +7,7 @@ use super::super::marks::HERE;
 use super::Check;
 use super::arithmetic::{evaluated, targets};
 use super::words::Shown;
-use crate::loader::loads::Load;
+use crate::loader::load::Load;
 
 /// The prefix of the variables that differ between runs.
 const OWN_PREFIX: &str = "WAYPOST_";
