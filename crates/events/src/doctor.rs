@@ -113,19 +113,20 @@ pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
 
 /// Checks what cannot be rebuilt in the folder `dir`, which the caller has locked: that no repair was
 /// interrupted, the first retained event, and every event of the log. A log that ends before the
-/// event `reached` is damaged. A missing folder is a bus without events.
+/// event `reached` is damaged. A missing folder is a bus without events. Returns the last event, 0 for
+/// none.
 ///
 /// # Errors
 /// [`Error::Damaged`]: [`repair`] the bus first. [`Error::Newer`] if a newer release wrote a part of
 /// it.
-pub fn check_log(dir: &Path, reached: u64) -> Result<()> {
+pub fn check_log(dir: &Path, reached: u64) -> Result<u64> {
     Repairing::refuse(dir)?;
     let reached = reached.max(floor::read(dir)? - 1);
     let log_dir = dir.join("log");
     let options = waypost_log::Options::default().with_reached(reached).with_can_read(can_read);
     let report = Log::verify(&log_dir, &options).map_err(|it| Error::of_log(&it, &log_dir))?;
     if report.damage.is_empty() {
-        return Ok(());
+        return Ok(report.last_sequence);
     }
     Err(Error::of_log(&waypost_log::Error::Damaged(report.damage), dir))
 }

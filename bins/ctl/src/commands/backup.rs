@@ -231,15 +231,15 @@ fn lock(data: &Path) -> Result<Vec<FolderLock>> {
 
 /// Rejects stores that are damaged, end before the records in `witness`, have an interrupted repair,
 /// or were written by a newer release.
-fn check_stores(data: &Path, witness: &Witness) -> Result<()> {
+fn check_stores(data: &Path, witness: &Witness) -> Result<u64> {
     waypost_memory::check_log(data, witness.get("memory"))?;
-    waypost_events::check_log(&data.join("events"), witness.get("events"))?;
+    let last_event = waypost_events::check_log(&data.join("events"), witness.get("events"))?;
     waypost_flows::check_log(&data.join("flows"), witness.get("flows"))?;
     // Vectors can be computed again, but not from a backup that is damaged.
     let vectors = data.join("memory/vectors");
     let report = Log::verify(&vectors, &Options::default()).map_err(|it| Failure::of(&it))?;
     match report.damage.first() {
-        None => Ok(()),
+        None => Ok(last_event),
         Some(damage) => Err(Failure::new(damage.describe("memory/vectors"))),
     }
 }
@@ -419,12 +419,12 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
 /// Rejects data that the service could not open.
 fn check_unpacked(part: &Path) -> Result<()> {
     const OTHER: &str = "use another backup; nothing was restored from this one";
-    check_stores(part, &Witness::default()).map_err(|it| {
+    let last_event = check_stores(part, &Witness::default()).map_err(|it| {
         it.while_doing("the backup contains data that cannot be opened").with_hint(
             "use another backup or, if a newer release wrote it, that release; nothing was restored from this one",
         )
     })?;
-    stores::check(part)
+    stores::check(part, last_event)
         .map_err(|it| it.while_doing("the backup is incomplete").with_hint(OTHER))?;
     TokenStore::open(&part.join("tokens.json")).map_err(|error| {
         Failure::from(error)

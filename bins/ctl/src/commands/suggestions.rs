@@ -4,11 +4,11 @@ use waypost_api::{AddedMemory, Suggestion, SuggestionKind, SuggestionsRequest, V
 
 use crate::cli::SuggestionsArgs;
 use crate::failure::Result;
-use crate::output::{Look, Output};
+use crate::output::{Look, Output, cut};
 use crate::program::Program;
 
-/// Titles are cut to this many characters.
-const TITLE_CHARS_MAX: usize = 40;
+/// Titles are cut to this many columns.
+const TITLE_COLUMNS: usize = 41;
 
 pub(super) fn list(program: &Program, args: SuggestionsArgs, output: &mut Output) -> Result<()> {
     let SuggestionsArgs { id, before, space, limit } = args;
@@ -22,7 +22,7 @@ pub(super) fn list(program: &Program, args: SuggestionsArgs, output: &mut Output
         output.note("no suggestions");
     }
     for it in &found.suggestions {
-        let end = |id: u64, title: &str| format!("#{id} \"{}\"  ", cut(title));
+        let end = |id: u64, title: &str| format!("#{id} \"{}\"  ", cut(title, TITLE_COLUMNS));
         output.styled(&[
             (Look::Good, &format!("{:.3}  ", it.score)),
             (Look::Plain, &format!("{:<11}  ", it.kind.as_str())),
@@ -60,12 +60,5 @@ fn remedy(it: &Suggestion) -> String {
         SuggestionKind::Updates | SuggestionKind::Contradicts => {
             format!("ctl link {from} {to} --type {kind}")
         }
-    }
-}
-
-fn cut(title: &str) -> String {
-    match title.char_indices().nth(TITLE_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", title.get(..end).unwrap_or_default()),
-        None => title.to_owned(),
     }
 }

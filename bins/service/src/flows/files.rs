@@ -50,23 +50,22 @@ pub(crate) fn load(flows: &Flows) {
     let mut loader = flows.loader.lock();
     log_approvals(flows);
     let loaded = loader.load();
-    if let Some(set) = loaded.flows {
+    let has_changed = loaded.flows.is_some() || !loaded.unapproved.is_empty();
+    if let Some(set) = &loaded.flows {
         for ring in set.rings() {
             let names: Vec<&str> = ring.iter().map(|it| it.as_str()).collect();
             tracing::warn!(flows = names.join(" → "), "flows trigger each other");
         }
         tracing::info!(flows = set.len(), "loaded flows");
-        let mut engine = flows.engine.lock();
+    }
+    let mut engine = flows.engine.lock();
+    if let Some(set) = loaded.flows {
         engine.install(set);
-        engine.withhold(loaded.unapproved);
-        drop(engine);
+    }
+    engine.withhold(loaded.unapproved);
+    drop(engine);
+    if has_changed {
         flows.wake.flowing();
-    } else {
-        let has_unapproved = !loaded.unapproved.is_empty();
-        flows.engine.lock().withhold(loaded.unapproved);
-        if has_unapproved {
-            flows.wake.flowing();
-        }
     }
     // After the flows are in force, and before an event announces it.
     *flows.file_status.lock() = loader.status().into();

@@ -299,12 +299,12 @@ impl Comparison<'_> {
     /// How one of the texts negates the other, if it does.
     fn negated(&self, sites: &[Site]) -> Option<Difference> {
         let (at, word) = sites.iter().enumerate().find_map(|(at, it)| {
-            let word = opposite(&self.old[it.old.clone()], &self.new[it.new.clone()])?;
-            Some((at, word))
+            let (old, new) = self.words(it);
+            opposite(old, new).map(|word| (at, word))
         })?;
-        let new = &self.new[sites[at].new.clone()];
+        let (_, new) = self.words(&sites[at]);
         let ending = |words: &[Word<'_>]| words.iter().any(Word::ends).then(|| joined(words));
-        let later = || sites[at + 1..].iter().find_map(|it| ending(&self.new[it.new.clone()]));
+        let later = || sites[at + 1..].iter().find_map(|it| ending(self.words(it).1));
         let ended = match negation(new) {
             None => None,
             Some(_) => ending(new).or_else(|| Some(format!("{word} … {}", later()?))),
@@ -318,7 +318,7 @@ impl Comparison<'_> {
     /// The number of words that the texts have in common in the same order, without function words.
     fn subject_words(&self, sites: &[Site]) -> usize {
         let subject = |words: &[Word<'_>]| words.iter().filter(|it| !it.is_function_word()).count();
-        let differing = sites.iter().map(|it| subject(&self.old[it.old.clone()])).sum::<usize>();
+        let differing = sites.iter().map(|it| subject(self.words(it).0)).sum::<usize>();
         subject(&self.old) - differing
     }
 

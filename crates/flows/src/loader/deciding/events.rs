@@ -4,6 +4,7 @@ use super::super::marks::Kind;
 use super::Check;
 use super::words::Shown;
 use crate::EVENT_PREFIX;
+use crate::command::literals::is_resolving;
 use crate::command::pieces::{Piece, is_mark};
 use crate::command::programs::{Role, base, is_code_option, role};
 use crate::command::rules::is_of_project;
@@ -17,32 +18,9 @@ const OPTIONS: &[(&[&str], &[&str])] = &[
 ];
 /// Subcommands of git that run the next words, with the word before those.
 const GIT_RUNS: &[[&str; 2]] = &[["bisect", "run"], ["submodule", "foreach"]];
-/// Variables whose value is a program, or where programs, modules or settings are looked for.
-const VARIABLES: &[&str] = &[
-    "BROWSER",
-    "CC",
-    "CLASSPATH",
-    "CXX",
-    "HOME",
-    "LD",
-    "MAKEFLAGS",
-    "MAKEFILES",
-    "NODE_PATH",
-    "PERL5DB",
-    "PERL5LIB",
-    "PERL5OPT",
-    "PERLLIB",
-    "PHPRC",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "RSYNC_RSH",
-    "RUBYLIB",
-    "RUBYOPT",
-    "SHELL",
-    "VISUAL",
-    "XDG_CONFIG_DIRS",
-    "XDG_CONFIG_HOME",
-];
+/// Variables that name a program, or where one is looked for, beyond those that a literal value may
+/// not set either.
+const VARIABLES: &[&str] = &["CC", "CLASSPATH", "CXX", "HOME", "LD"];
 /// Parts of the names of such variables.
 const VARIABLE_PARTS: &[&str] = &[
     "ASKPASS",
@@ -87,8 +65,10 @@ impl Check<'_> {
         let is_of_git = name.starts_with("GIT_")
             && !name.starts_with("GIT_AUTHOR_")
             && !name.starts_with("GIT_COMMITTER_");
-        let is_known =
-            VARIABLES.contains(&name) || VARIABLE_PARTS.iter().any(|it| name.contains(it));
+        // How `read` splits a line names no program.
+        let is_known = (name != "IFS" && is_resolving(name))
+            || VARIABLES.contains(&name)
+            || VARIABLE_PARTS.iter().any(|it| name.contains(it));
         if self.is_first || !(is_of_git || is_known) {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use super::options::{MARKERS, Options, is_option, is_shell};
 use super::words::Shown;
 use super::{Check, INSTEAD};
 use crate::command::programs::{
-    RUNS_WORDS, Role, SCRIPT_BY_OPTION, SCRIPTS_READERS, base, role, unversioned,
+    Role, SCRIPT_BY_OPTION, SCRIPTS_READERS, base, role, runs_words, unversioned,
 };
 
 /// Words before a command that the grammar may take for its name.
@@ -80,7 +80,7 @@ impl Check<'_> {
         if is_shell(base) {
             return self.shell(unversioned(base), rest);
         }
-        if [base, unversioned(base)].iter().any(|it| RUNS_WORDS.contains(it)) {
+        if runs_words(base) {
             return self.all_known(unversioned(base), rest);
         }
         match Options::of_runner(base) {
