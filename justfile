@@ -32,8 +32,8 @@ quality data="../shared/eval":
 
 # The same beside tantivy, SQLite's FTS5 and the model alone.
 quality-peers data="../shared/eval":
-    cargo run --release --locked --manifest-path benches/peers/Cargo.toml --target-dir target/peers --bin quality-peers -- {{data}} > target/peers.tsv
-    cargo run --release --locked --package waypost-benches --bin quality -- --data {{data}} --peers target/peers.tsv
+    cargo run --release --locked --manifest-path benches/peers/Cargo.toml --target-dir target/peers --bin quality-peers -- {{data}} > target/peers.jsonl
+    cargo run --release --locked --package waypost-benches --bin quality -- --data {{data}} --peers target/peers.jsonl
 
 # How well a project's context is found: commits as queries, in the repositories of a folder.
 quality-context repos data="../shared/eval" *arguments:

@@ -96,13 +96,19 @@ impl Collection {
         those.filter_map(Document::time).max()
     }
 
+    /// Whether its questions are of several categories.
+    pub(crate) fn has_categories(&self) -> bool {
+        self.questions.iter().any(|it| it.category != self.questions[0].category)
+    }
+
     /// The documents' places by their ids.
     pub(crate) fn places(&self) -> HashMap<&str, usize> {
         self.documents.iter().enumerate().map(|(place, it)| (it.id.as_str(), place)).collect()
     }
 }
 
-fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+/// Reads one JSON value a line.
+pub(crate) fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     let mut found = Vec::new();
     for (number, line) in BufReader::new(file).lines().enumerate() {

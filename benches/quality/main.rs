@@ -1,9 +1,11 @@
 //! Prints how well search finds, as Markdown.
 //!
-//! `quality --data DIR [--model DIR] [--peers FILE]`: `DIR` holds one folder a collection, each
-//! with `corpus.jsonl` and `queries.jsonl`; what is missing is left out. Without `--model` the
-//! default model is brought into the user's cache folder. `FILE` is what `benches/peers` printed.
+//! `quality --data DIR [--model DIR] [--peers FILE]`: `DIR` holds one folder per collection, each
+//! with `corpus.jsonl` and `queries.jsonl`; missing ones are left out. Without `--model`, the
+//! default model is downloaded into the user's cache folder. `FILE` is what `quality-peers` printed.
 
+mod ablation;
+mod bootstrap;
 mod data;
 mod measure;
 mod peers;
@@ -17,13 +19,15 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use waypost_embedding::fetch;
 use waypost_memory::SearchMode;
 use waypost_project::models_dir;
 
+use self::ablation::Ablation;
 use self::data::Collection;
 use self::measure::Measures;
+use self::peers::Peer;
 use self::store::{Filled, Layout};
 use self::table::{Row, Table};
 use self::vectors::CachedModel;
@@ -34,6 +38,8 @@ struct Setting {
     folder: &'static str,
     space_per_conversation: bool,
     sessions: bool,
+    /// Whether to measure it without each signal, too.
+    signals: bool,
 }
 
 const SETTINGS: [Setting; 6] = [
@@ -42,27 +48,43 @@ const SETTINGS: [Setting; 6] = [
         folder: "locomo-dev",
         space_per_conversation: true,
         sessions: false,
+        signals: true,
     },
     Setting {
         name: "LoCoMo, per conversation, sessions",
         folder: "locomo-dev",
         space_per_conversation: true,
         sessions: true,
+        signals: true,
     },
     Setting {
         name: "LoCoMo, pooled",
         folder: "locomo-dev",
         space_per_conversation: false,
         sessions: false,
+        signals: false,
     },
     Setting {
         name: "LoCoMo, pooled, sessions",
         folder: "locomo-dev",
         space_per_conversation: false,
         sessions: true,
+        signals: false,
     },
-    Setting { name: "CISI", folder: "cisi", space_per_conversation: false, sessions: false },
-    Setting { name: "CACM", folder: "cacm", space_per_conversation: false, sessions: false },
+    Setting {
+        name: "CISI",
+        folder: "cisi",
+        space_per_conversation: false,
+        sessions: false,
+        signals: true,
+    },
+    Setting {
+        name: "CACM",
+        folder: "cacm",
+        space_per_conversation: false,
+        sessions: false,
+        signals: true,
+    },
 ];
 
 struct Arguments {
@@ -84,19 +106,24 @@ fn main() -> Result<()> {
     let mut out = io::stdout().lock();
     let mut whole = Table::new("All questions");
     let mut by_category = Table::new("LoCoMo by category (hybrid)");
+    let mut ablation = Ablation::default();
+    let peers = arguments.peers.as_deref().map(peers::read).transpose()?.unwrap_or_default();
     for setting in &SETTINGS {
         let path = arguments.data.join(setting.folder);
         if path.is_dir() {
-            measure(setting, &Collection::read(&path)?, &model, &mut whole, &mut by_category)?;
+            let collection = Collection::read(&path)?;
+            let mut tables = Tables { whole: &mut whole, by_category: &mut by_category };
+            let filled = measure(setting, &collection, &model, &peers, &mut tables)?;
+            if setting.signals {
+                ablation.measure(setting.name, filled, &relevant(&collection), &model)?;
+            }
         } else {
             writeln!(out, "{}: no folder {}, left out", setting.name, path.display())?;
         }
     }
-    if let Some(path) = &arguments.peers {
-        whole.add_peers(peers::read(path)?);
-    }
     whole.write(&mut out)?;
     by_category.write(&mut out)?;
+    ablation.write(&mut out)?;
     let path = arguments.data.join("locomo-dev");
     if path.is_dir() {
         let collection = Collection::read(&path)?;
@@ -108,13 +135,19 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn measure(
+/// The tables that a setting adds rows to.
+struct Tables<'a> {
+    whole: &'a mut Table,
+    by_category: &'a mut Table,
+}
+
+fn measure<'a>(
     setting: &Setting,
-    collection: &Collection,
+    collection: &'a Collection,
     model: &Arc<CachedModel>,
-    whole: &mut Table,
-    by_category: &mut Table,
-) -> Result<()> {
+    peers: &[Peer],
+    tables: &mut Tables<'_>,
+) -> Result<Filled<'a>> {
     let layout = Layout {
         space_per_conversation: setting.space_per_conversation,
         sessions: setting.sessions,
@@ -122,27 +155,36 @@ fn measure(
     let filled = Filled::new(collection, layout, model.embedder())?;
     let relevant = relevant(collection);
     for mode in [SearchMode::Hybrid, SearchMode::Lexical, SearchMode::Semantic] {
-        let rankings = filled.rankings(mode)?;
-        let measures = judge(&rankings, &relevant);
-        let system = format!("Waypost {}", mode.as_str());
-        whole.push(Row::new(setting.name, &system, &measures));
-        let categories: HashSet<u32> = collection.questions.iter().map(|it| it.category).collect();
-        if mode == SearchMode::Hybrid && categories.len() > 1 {
+        let measures = judge(&filled.rankings(mode)?, &relevant);
+        if mode == SearchMode::Hybrid && collection.has_categories() {
             for (number, name) in
                 [(1, "multi-hop"), (2, "temporal"), (3, "open"), (4, "single-hop")]
             {
                 let questions = collection.questions.iter().zip(&measures);
                 let those: Vec<Measures> =
                     questions.filter(|(it, _)| it.category == number).map(|it| *it.1).collect();
-                by_category.push(Row::new(setting.name, name, &those));
+                tables.by_category.push(Row::new(setting.name, name, those));
             }
         }
+        let system = format!("Waypost {}", mode.as_str());
+        tables.whole.push(Row::new(setting.name, &system, measures));
     }
     if !setting.sessions {
         let rankings = peers::model_alone(collection, setting.space_per_conversation, model)?;
-        whole.push(Row::new(setting.name, "MiniLM alone", &judge(&rankings, &relevant)));
+        tables.whole.push(Row::new(setting.name, "MiniLM alone", judge(&rankings, &relevant)));
     }
-    Ok(())
+    for peer in peers.iter().filter(|it| it.collection == setting.name) {
+        ensure!(
+            peer.rankings.len() == relevant.len(),
+            "{} has {} rankings for {} questions of {}",
+            peer.system,
+            peer.rankings.len(),
+            relevant.len(),
+            setting.name
+        );
+        tables.whole.push(Row::new(setting.name, &peer.system, judge(&peer.rankings, &relevant)));
+    }
+    Ok(filled)
 }
 
 /// The places of the documents that answer, for each question.

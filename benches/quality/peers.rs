@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use serde::Deserialize;
 
-use crate::data::{Collection, Document};
-use crate::measure::{DEPTH, Measures};
-use crate::table::Row;
+use crate::data::{Collection, Document, lines};
+use crate::measure::DEPTH;
 use crate::vectors::CachedModel;
 
 /// Every question's ranking by nothing but the cosine of the model's vectors. Ties go to the
@@ -48,29 +48,17 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Reads tab-separated rows: collection, system, questions, R@5, R@10, R@20, nDCG@10, MRR.
-pub(crate) fn read(path: &Path) -> Result<Vec<Row>> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    text.lines()
-        .map(|line| {
-            let cells: Vec<&str> = line.split('\t').collect();
-            let number = |at: usize| -> Result<f64> {
-                let cell = cells.get(at).with_context(|| format!("a short line: {line}"))?;
-                cell.parse().with_context(|| format!("{cell:?} is no number"))
-            };
-            Ok(Row {
-                setting: cells.first().copied().unwrap_or_default().to_owned(),
-                system: cells.get(1).copied().unwrap_or_default().to_owned(),
-                questions: number(2)? as usize,
-                measures: Measures {
-                    recall_5: number(3)?,
-                    recall_10: number(4)?,
-                    recall_20: number(5)?,
-                    ndcg_10: number(6)?,
-                    reciprocal_rank: number(7)?,
-                },
-            })
-        })
-        .collect()
+/// The rankings of another system, as `quality-peers` prints them: one JSON object a line.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Peer {
+    /// The setting.
+    pub(crate) collection: String,
+    pub(crate) system: String,
+    /// The places of documents for each question, best first.
+    pub(crate) rankings: Vec<Vec<usize>>,
+}
+
+/// Reads what `quality-peers` printed.
+pub(crate) fn read(path: &Path) -> Result<Vec<Peer>> {
+    lines(path)
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use waypost_memory::{
-    Draft, Embedder, Filter, MemoryId, SearchMode, SearchOptions, Store, StoreOptions, Timestamp,
+    Draft, Embedder, Filter, MemoryId, SearchMode, SearchOptions, SearchParams, Store,
+    StoreOptions, Timestamp,
 };
 
 use crate::data::{Collection, Document};
@@ -55,6 +56,15 @@ impl<'a> Filled<'a> {
                 break;
             }
         }
+        Ok(Self { collection, layout, store, places, folder })
+    }
+
+    /// The same store with other weights.
+    pub(crate) fn with_params(self, search: SearchParams, embedder: Embedder) -> Result<Self> {
+        let Self { collection, layout, store, places, folder } = self;
+        drop(store);
+        let (store, _) = Store::open(folder.path(), StoreOptions::default().with_search(search))?;
+        store.set_embedder(Some(embedder))?;
         Ok(Self { collection, layout, store, places, folder })
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use waypost_memory::{MemoryId, SearchMode, SearchOptions, Store, StoreOptions, Timestamp};
 
+use crate::bootstrap::interval;
 use crate::data::Collection;
 use crate::store::{Filled, Layout};
 use crate::vectors::CachedModel;
@@ -17,12 +18,13 @@ use crate::vectors::CachedModel;
 const KEPT: f64 = 0.9;
 const BINS: usize = 10;
 
-/// The best hit's score of every question, by what the question was asked of.
-#[derive(Debug, Default)]
+/// The best hit's score of one question, by what the question was asked of.
+#[derive(Debug, Clone, Copy)]
 struct Best {
-    answerable: Vec<f64>,
-    elsewhere: Vec<f64>,
-    removed: Vec<f64>,
+    answerable: f64,
+    /// Nothing if every other conversation has a speaker in common.
+    elsewhere: Option<f64>,
+    removed: f64,
 }
 
 /// What a best score is taken from.
@@ -44,7 +46,7 @@ pub(crate) fn measure(
 ) -> Result<()> {
     let conversations = collection.by_conversation();
     let layout = Layout { space_per_conversation: false, sessions };
-    let mut all: [Best; SYSTEMS.len()] = Default::default();
+    let mut all: [Vec<Best>; SYSTEMS.len()] = Default::default();
     let filled = conversations.iter().map(|it| Filled::new(it, layout, model.embedder()));
     let filled = filled.collect::<Result<Vec<_>>>()?;
     for (at, own) in conversations.iter().enumerate() {
@@ -52,29 +54,38 @@ pub(crate) fn measure(
         let stranger = others.find(|it| conversations[*it].speakers().is_disjoint(&own.speakers()));
         for question in &own.questions {
             let text = &question.text;
-            ask(filled[at].store(), text, all.each_mut().map(|it| &mut it.answerable))?;
-            if let Some(stranger) = stranger {
-                ask(filled[stranger].store(), text, all.each_mut().map(|it| &mut it.elsewhere))?;
-            }
+            let answerable = ask(filled[at].store(), text)?;
+            let elsewhere = stranger.map(|it| ask(filled[it].store(), text)).transpose()?;
             let folder = tempfile::tempdir()?;
             copy(filled[at].folder(), folder.path())?;
             let evidence = filled[at].ids(&question.relevant);
-            let store = without(folder.path(), &evidence, model)?;
-            ask(&store, text, all.each_mut().map(|it| &mut it.removed))?;
+            let removed = ask(&without(folder.path(), &evidence, model)?, text)?;
+            for (system, best) in all.iter_mut().enumerate() {
+                best.push(Best {
+                    answerable: answerable[system],
+                    elsewhere: elsewhere.map(|it| it[system]),
+                    removed: removed[system],
+                });
+            }
         }
     }
     let setting = if sessions { "LoCoMo, sessions" } else { "LoCoMo" };
     for ((system, _, raw), best) in SYSTEMS.iter().zip(&all) {
-        let error =
-            raw.map_or_else(|| format!("{:.3}", best.calibration_error()), |_| String::new());
-        let (elsewhere, removed) = (&best.elsewhere, &best.removed);
+        let shown = |statistic: fn(&Scores) -> f64| {
+            let all = Scores::of(best.iter());
+            let (low, high) = interval(best.len(), |drawn| {
+                statistic(&Scores::of(drawn.iter().map(|at| &best[*at])))
+            });
+            format!("{:.3} ({low:.3} to {high:.3})", statistic(&all))
+        };
+        let error = if raw.is_none() { shown(Scores::calibration_error) } else { String::new() };
         writeln!(
             out,
-            "| {setting} | {system} | {:.3} | {:.3} | {error} | {:.3} | {:.3} |",
-            area(&best.answerable, elsewhere),
-            area(&best.answerable, removed),
-            best.above(elsewhere),
-            best.above(removed),
+            "| {setting} | {system} | {} | {} | {error} | {} | {} |",
+            shown(|it| area(&it.answerable, &it.elsewhere)),
+            shown(|it| area(&it.answerable, &it.removed)),
+            shown(|it| it.above_threshold(&it.elsewhere)),
+            shown(|it| it.above_threshold(&it.removed)),
         )?;
     }
     Ok(())
@@ -90,13 +101,31 @@ pub(crate) fn write_head(out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "|---|---|---|---|---|---|---|")
 }
 
-impl Best {
+/// The scores of several questions, each kind in ascending order.
+struct Scores {
+    answerable: Vec<f64>,
+    elsewhere: Vec<f64>,
+    removed: Vec<f64>,
+}
+
+impl Scores {
+    fn of<'a>(best: impl Iterator<Item = &'a Best> + Clone) -> Self {
+        let sorted = |mut scores: Vec<f64>| {
+            scores.sort_unstable_by(f64::total_cmp);
+            scores
+        };
+        Self {
+            answerable: sorted(best.clone().map(|it| it.answerable).collect()),
+            elsewhere: sorted(best.clone().filter_map(|it| it.elsewhere).collect()),
+            removed: sorted(best.map(|it| it.removed).collect()),
+        }
+    }
+
     /// The share of `scores` from the threshold on.
-    fn above(&self, scores: &[f64]) -> f64 {
-        let mut answerable = self.answerable.clone();
-        answerable.sort_unstable_by(f64::total_cmp);
-        let threshold = answerable[((1.0 - KEPT) * answerable.len() as f64) as usize];
-        scores.iter().filter(|it| **it >= threshold).count() as f64 / scores.len().max(1) as f64
+    fn above_threshold(&self, scores: &[f64]) -> f64 {
+        let threshold = self.answerable[((1.0 - KEPT) * self.answerable.len() as f64) as usize];
+        let below = scores.partition_point(|it| *it < threshold);
+        (scores.len() - below) as f64 / scores.len().max(1) as f64
     }
 
     /// The mean distance of a score from the share of answerable questions with scores like it;
@@ -115,23 +144,25 @@ impl Best {
     }
 }
 
-/// The probability that a score of `these` is above one of `those`; a tie counts half.
+/// The probability that a score of `these` is above one of `those`, both in ascending order; a tie
+/// counts half (the statistic of Mann and Whitney, "On a Test of Whether One of Two Random Variables
+/// Is Stochastically Larger than the Other", 1947).
 fn area(these: &[f64], those: &[f64]) -> f64 {
-    let wins = these.iter().flat_map(|this| {
-        those.iter().map(move |that| match this.total_cmp(that) {
-            std::cmp::Ordering::Greater => 1.0,
-            std::cmp::Ordering::Equal => 0.5,
-            std::cmp::Ordering::Less => 0.0,
-        })
+    let wins = these.iter().map(|this| {
+        let below = those.partition_point(|it| it < this);
+        let equal = those[below..].partition_point(|it| it <= this);
+        below as f64 + equal as f64 / 2.0
     });
     wins.sum::<f64>() / (these.len() * those.len()).max(1) as f64
 }
 
-fn ask(store: &Store, question: &str, into: [&mut Vec<f64>; SYSTEMS.len()]) -> Result<()> {
-    for ((_, mode, raw), scores) in SYSTEMS.iter().zip(into) {
+/// The best hit's score, by each system.
+fn ask(store: &Store, question: &str) -> Result<[f64; SYSTEMS.len()]> {
+    let mut scores = [0.0; SYSTEMS.len()];
+    for ((_, mode, raw), score) in SYSTEMS.iter().zip(&mut scores) {
         let options = SearchOptions::default().with_mode(*mode).with_explain(raw.is_some());
         let found = store.search(question, &options)?;
-        scores.push(match raw {
+        *score = match raw {
             None => found.answerable,
             Some(name) => found
                 .hits
@@ -141,9 +172,9 @@ fn ask(store: &Store, question: &str, into: [&mut Vec<f64>; SYSTEMS.len()]) -> R
                 .filter(|it| it.name == *name)
                 .map(|it| it.value)
                 .fold(0.0, f64::max),
-        });
+        };
     }
-    Ok(())
+    Ok(scores)
 }
 
 /// Opens the store in a folder and deletes some of its memories.
@@ -177,16 +208,14 @@ mod tests {
 
     #[test]
     fn the_area_counts_ties_as_half() {
-        assert_eq!(area(&[0.9, 0.5], &[0.1, 0.5]), 0.875);
+        assert_eq!(area(&[0.5, 0.9], &[0.1, 0.5]), 0.875);
         assert_eq!(area(&[0.1], &[0.9]), 0.0);
     }
 
     #[test]
     fn certainty_about_the_wrong_ones_is_the_whole_error() {
-        let certain = |answerable: f64, other: f64| Best {
-            answerable: vec![answerable],
-            elsewhere: vec![other],
-            removed: vec![other],
+        let certain = |answerable: f64, other: f64| {
+            Scores::of([Best { answerable, elsewhere: Some(other), removed: other }].iter())
         };
         assert_eq!(certain(1.0, 0.0).calibration_error(), 0.0);
         assert_eq!(certain(0.5, 0.5).calibration_error(), 0.0);

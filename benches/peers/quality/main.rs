@@ -1,23 +1,25 @@
-//! Runs tantivy and SQLite's FTS5 over the collections that `quality` measures and prints one
-//! tab-separated row for each: collection, system, questions, R@5, R@10, R@20, nDCG@10, MRR.
+//! Runs tantivy and SQLite's FTS5 over the collections that `quality` measures and prints one JSON
+//! object a line for each: `collection`, `system`, and `rankings`, the places of the best documents
+//! for each question.
 //!
 //! `quality-peers DIR`. Every engine gets the same text: the title once, then the content.
 
 #[path = "../../quality/data.rs"]
 mod data;
 mod engines;
-#[path = "../../quality/measure.rs"]
-mod measure;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use serde_json::json;
 
 use self::data::{Collection, Document};
 use self::engines::{Engine, Fts5, Tantivy};
-use self::measure::Measures;
+
+/// How many documents a ranking has.
+const DEPTH: usize = 20;
 
 const SETTINGS: [(&str, &str, bool); 4] = [
     ("LoCoMo, per conversation", "locomo-dev", true),
@@ -43,28 +45,19 @@ fn main() -> Result<()> {
             ("SQLite FTS5, porter", |it| Ok(Box::new(Fts5::new(it, "porter unicode61")?))),
         ];
         for (system, make) in systems {
-            let all = measure(&collection, per_conversation, make)?;
-            let it = Measures::mean(&all);
-            writeln!(
-                out,
-                "{name}\t{system}\t{}\t{}\t{}\t{}\t{}\t{}",
-                all.len(),
-                it.recall_5,
-                it.recall_10,
-                it.recall_20,
-                it.ndcg_10,
-                it.reciprocal_rank
-            )?;
+            let rankings = rankings(&collection, per_conversation, make)?;
+            let found = json!({"collection": name, "system": system, "rankings": rankings});
+            writeln!(out, "{found}")?;
         }
     }
     Ok(())
 }
 
-fn measure(
+fn rankings(
     collection: &Collection,
     per_conversation: bool,
     make: fn(&[(usize, String)]) -> Result<Box<dyn Engine>>,
-) -> Result<Vec<Measures>> {
+) -> Result<Vec<Vec<usize>>> {
     let group =
         |conversation: &str| if per_conversation { conversation.to_owned() } else { String::new() };
     let mut groups: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
@@ -75,20 +68,10 @@ fn measure(
         .iter()
         .map(|(name, documents)| Ok((name.clone(), make(documents)?)))
         .collect::<Result<_>>()?;
-    let places = collection.places();
     collection
         .questions
         .iter()
-        .map(|question| {
-            let engine = &engines[&group(&question.conversation)];
-            let ranking = engine.search(&question.text, measure::DEPTH)?;
-            let relevant: HashSet<usize> = question
-                .relevant
-                .iter()
-                .filter_map(|id| places.get(id.as_str()).copied())
-                .collect();
-            Ok(Measures::of(&ranking, &relevant))
-        })
+        .map(|it| engines[&group(&it.conversation)].search(&it.text, DEPTH))
         .collect()
 }
 
