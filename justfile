@@ -26,14 +26,14 @@ outside:
 deny:
     cargo deny check
 
-# How well search finds, over the collections in a folder.
+# How well search finds, over the collections in a folder, beside tantivy, SQLite's FTS5 and the model alone.
 quality data="../shared/eval":
-    cargo run --release --locked --package waypost-benches --bin quality -- --data {{data}}
-
-# The same beside tantivy, SQLite's FTS5 and the model alone.
-quality-peers data="../shared/eval":
     cargo run --release --locked --manifest-path benches/peers/Cargo.toml --target-dir target/peers --bin quality-peers -- {{data}} > target/peers.jsonl
     cargo run --release --locked --package waypost-benches --bin quality -- --data {{data}} --peers target/peers.jsonl
+
+# The same without tantivy and FTS5, which take minutes to build.
+quality-alone data="../shared/eval":
+    cargo run --release --locked --package waypost-benches --bin quality -- --data {{data}}
 
 # How well a project's context is found: commits as queries, in the repositories of a folder.
 quality-context repos data="../shared/eval" *arguments:
