@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Result;
+use serde::{Deserialize, Serialize};
 use waypost_context::{
     Chunk, Context, Discovery, Extractor, Item, Kind, Query, Root, Rules, TaskType, Timestamp,
     read, walk,
@@ -20,7 +21,7 @@ const QUESTIONS: usize = 40;
 const WORDS_MIN: usize = 8;
 
 /// A function, and what its doc said.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Question {
     path: String,
     name: String,
@@ -29,8 +30,13 @@ pub(crate) struct Question {
     lines: (u32, u32),
 }
 
-/// Chooses functions by a hash of their names, and takes their docs out of the files.
+/// Chooses functions by a hash of their names, and takes their docs out of the files; in a project
+/// where that is done, returns the same questions.
 pub(crate) fn prepare(root: &Path, now: Timestamp) -> Result<Vec<Question>> {
+    let kept = root.with_extension("docs.json");
+    if kept.exists() {
+        return Ok(serde_json::from_slice(&fs::read(kept)?)?);
+    }
     let (folder, rules) = (Root::open(root)?, Rules::new(&Discovery::default())?);
     let mut extractor = Extractor::new();
     let mut found = Vec::new();
@@ -56,6 +62,7 @@ pub(crate) fn prepare(root: &Path, now: Timestamp) -> Result<Vec<Question>> {
         let lines = (chunk.line, chunk.end_line);
         questions.push(Question { path, name: chunk.name, doc, lines });
     }
+    fs::write(kept, serde_json::to_vec(&questions)?)?;
     Ok(questions)
 }
 

@@ -110,15 +110,17 @@ fn main() -> Result<()> {
         let Some(first) = pairs.first() else { continue };
         let bare = bare(&arguments.repos, name)?;
         let temporary = tempfile::tempdir()?;
+        let is_docs = arguments.what == What::Docs;
+        // Without their docs, the projects are others.
+        let name_kept = if is_docs { format!("{name}.docs") } else { name.clone() };
         let kept = |folder: &Option<PathBuf>, own: &str| match folder {
-            Some(it) => it.join(name),
+            Some(it) => it.join(&name_kept),
             None => temporary.path().join(own),
         };
         let root = kept(&arguments.work, "project");
         if !root.exists() {
             checkout::checkout(&bare, &first.base, &root)?;
         }
-        let is_docs = arguments.what == What::Docs;
         let questions = if is_docs { docs::prepare(&root, first.time())? } else { Vec::new() };
         let index = kept(&arguments.index, "index");
         let embedder = if arguments.model { model::embedder()? } else { None };
@@ -196,8 +198,8 @@ fn arguments() -> Result<Arguments> {
             }
         }
     }
-    if arguments.work.is_some() && matches!(arguments.what, What::Each | What::Docs) {
-        bail!("--each and --docs change the projects, which --work would keep");
+    if arguments.work.is_some() && arguments.what == What::Each {
+        bail!("--each changes the projects, which --work would keep");
     }
     Ok(arguments)
 }
@@ -206,10 +208,6 @@ fn arguments() -> Result<Arguments> {
 fn set(weights: &mut Weights, setting: &str) -> Result<()> {
     let (key, value) = setting.split_once('=').context("--set KEY=NUMBER")?;
     let number: f32 = value.parse()?;
-    if key == "per_file_max" {
-        weights.per_file_max = number as usize;
-        return Ok(());
-    }
     *weight(weights, key)? = number;
     Ok(())
 }

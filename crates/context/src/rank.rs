@@ -9,6 +9,7 @@ mod reasons;
 mod search;
 mod select;
 mod share;
+mod signals;
 mod tested;
 mod weights;
 

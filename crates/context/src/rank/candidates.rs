@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use waypost_ranking::{NumberMap, Slot, TitleMatch};
+use waypost_ranking::{NumberMap, Slot};
 use waypost_time::Timestamp;
 
 use super::ask::{Ask, Named};
 use super::commits::Commits;
 use super::reasons::Reasons;
 use super::search::{Search, nearest, part};
+use super::signals::{Own, Signals, called, sums, sureness, why};
 use super::weights::Weights;
 use crate::index::{ChunkFact, FileFact, Holds, Index, Words};
 use crate::{Kind, Source};
@@ -24,8 +25,6 @@ const CHUNKS_OF_FILE: usize = 32;
 /// have.
 const WHOLE_FILES: usize = 10;
 const PIECES: usize = 128;
-/// The weight of a chunk's words as its inside score, if the chunk has nothing inside.
-const ONCE: f32 = 0.75;
 /// The factor for what serves the product without being part of it: tests, settings of tools,
 /// generated code.
 const ASIDE: f32 = 0.25;
@@ -77,46 +76,6 @@ impl Candidate {
             .then_with(|| place(a).0.cmp(&place(b).0))
             .then_with(|| a.path.cmp(&b.path))
             .then_with(|| place(a).1.cmp(&place(b).1))
-    }
-}
-
-/// The signals of a file, each 0 to 1.
-#[derive(Debug, Clone, Copy, Default)]
-struct Signals {
-    body: f32,
-    path: f32,
-    commits: f32,
-    frecency: f32,
-    named: f32,
-}
-
-impl Signals {
-    fn sum(&self, weights: &Weights) -> f32 {
-        weights.body * self.body
-            + weights.path * self.path
-            + weights.commits * self.commits
-            + weights.frecency * self.frecency
-            + weights.named * self.named
-    }
-}
-
-/// The signals of a chunk, each 0 to 1.
-#[derive(Debug, Clone, Copy, Default)]
-struct Own {
-    words: f32,
-    within: f32,
-    name: f32,
-    near: f32,
-    defined: f32,
-}
-
-impl Own {
-    fn sum(&self, weights: &Weights) -> f32 {
-        weights.chunk * self.words
-            + weights.inside * self.within
-            + weights.name * self.name
-            + weights.meaning * self.near
-            + weights.defined * self.defined
     }
 }
 
@@ -187,14 +146,13 @@ pub(crate) fn candidates(
     let piece = |(at, &(slot, file)): (usize, &(Slot, usize))| {
         let chunk = index.chunk(slot)?;
         let words = words[at];
-        // A section has nothing inside, nor has the chunk of a whole file: their words count once,
-        // and a definition's twice.
+        // A section has nothing inside, nor has the chunk of a whole file: their words are all.
         let is_whole = chunk.kind == Kind::Module || chunk.kind.source() != Source::Code;
         // For these kinds, the name says what they do; a value's name says what it is about.
         let does = matches!(chunk.kind, Kind::Function | Kind::Macro | Kind::Type);
         let own = Own {
             words,
-            within: if is_whole { ONCE * words } else { within[at] },
+            within: if is_whole { words } else { within[at] },
             name: if does { called(chunks.by_words.title_match(0, slot)) } else { 0.0 },
             near: meaning.get(&slot).copied().unwrap_or(0.0),
             defined: sureness(ask.names_chunk(chunk), weights),
@@ -202,15 +160,20 @@ pub(crate) fn candidates(
         Some((&files[file], chunk, slot, own))
     };
     let pieces: Vec<Piece<'_>> = pieces.iter().enumerate().filter_map(piece).collect();
-    let candidate = |(nominee, chunk, slot, own): Piece<'_>| {
-        let Nominee { file, signals, sum, .. } = nominee;
-        let why = why(weights, signals, &own);
+    let candidate = |((nominee, chunk, slot, own), sum): (&Piece<'_>, f32)| {
+        let Nominee { file, signals, sum: of_file, .. } = nominee;
+        let why = why(weights, signals, own);
         let lowering = lowering(index, ask, file, chunk, signals.named >= 1.0, now);
         let factor = ask.task.weight(chunk.kind) * lowering;
-        let own = own.sum(weights);
-        Candidate::of_chunk(index, slot, ((sum + own) * factor, own * factor), why)
+        Candidate::of_chunk(index, *slot, ((of_file + sum) * factor, sum * factor), why)
     };
-    pieces.into_iter().filter_map(candidate).collect()
+    // The pieces of a file are next to each other.
+    let of_files = pieces.chunk_by(|a, b| a.1.file == b.1.file);
+    let summed = of_files.flat_map(|pieces| {
+        let own: Vec<Own> = pieces.iter().map(|it| it.3).collect();
+        pieces.iter().zip(sums(&own, weights))
+    });
+    summed.filter_map(candidate).collect()
 }
 
 /// A file that may be relevant.
@@ -269,21 +232,6 @@ fn put(
     }
 }
 
-/// How well a definition's name matches the query: the geometric mean of the share of the name that
-/// is in the query and of the share of the query that is in the name.
-fn called(title: TitleMatch) -> f32 {
-    (title.of_title * title.of_query).sqrt()
-}
-
-/// How certain it is that something is named, 0 to 1.
-fn sureness(named: Named, weights: &Weights) -> f32 {
-    match named {
-        Named::Yes => 1.0,
-        Named::Perhaps => weights.perhaps,
-        Named::No => 0.0,
-    }
-}
-
 /// The chunks that represent a file when its words match but none of its chunks does: the first
 /// one, and those that the query names.
 fn leading(index: &Index, ask: &Ask<'_>, file: &FileFact, known: &[Slot]) -> Vec<Slot> {
@@ -296,20 +244,6 @@ fn leading(index: &Index, ask: &Ask<'_>, file: &FileFact, known: &[Slot]) -> Vec
     let mut leading: Vec<Slot> = named.chain(first).filter(|it| !known.contains(it)).collect();
     leading.dedup();
     leading
-}
-
-/// The reasons for a chunk.
-fn why(weights: &Weights, file: &Signals, own: &Own) -> Reasons {
-    let named = weights.named * file.named + weights.defined * own.defined;
-    Reasons::Shares([
-        named,
-        weights.body * file.body + weights.inside * own.within,
-        weights.chunk * own.words + weights.name * own.name,
-        weights.path * file.path,
-        weights.commits * file.commits,
-        weights.frecency * file.frecency,
-        weights.meaning * own.near,
-    ])
 }
 
 /// The factor for a score, from the item's place, its age, and whether it is in force.

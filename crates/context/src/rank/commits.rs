@@ -83,8 +83,9 @@ impl Commits {
         (telling(with) / telling(COMMON * all)).min(1.0)
     }
 
-    /// The files that the commits nearest to a query touched; the best scores 1. The nearer a
-    /// commit and the fewer its files, the more it counts.
+    /// The files that the commits nearest to a query touched. The nearer a commit and the fewer its
+    /// files, the more it counts. The best file scores the share of the query that the nearest commit
+    /// contains: the nearest to a long question is seldom near.
     pub(super) fn files(
         &self,
         index: &Index,
@@ -92,8 +93,10 @@ impl Commits {
         weights: &Weights,
     ) -> NumberMap<Slot, f32> {
         let parts = [TextPart { slots: &self.slots, index: &self.words, filter: None }];
-        let hits = TextSearch::new(&parts, &ask.plain, weights.bm25).top(NEAREST);
-        let high = hits.first().map_or(1.0, |it| it.score);
+        let search = TextSearch::new(&parts, &ask.plain, weights.bm25);
+        let hits = search.top(NEAREST);
+        let Some(nearest) = hits.first() else { return NumberMap::default() };
+        let (high, said) = (nearest.score, search.coverage(0, nearest.slot));
         let mut files: NumberMap<Slot, f32> = NumberMap::default();
         for hit in &hits {
             let Some(commit) = self.history.commit(hit.id as usize) else { continue };
@@ -108,7 +111,7 @@ impl Commits {
         }
         let high = files.values().copied().fold(0.0, f32::max);
         for it in files.values_mut() {
-            *it /= high;
+            *it *= said / high;
         }
         files
     }

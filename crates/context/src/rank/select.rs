@@ -14,6 +14,8 @@ const SHINGLE: usize = 5;
 const SHINGLES_MIN: usize = 12;
 /// From this similarity on, two texts count as the same.
 const SAME: f32 = 0.8;
+/// The most items of one file.
+const PER_FILE_MAX: usize = 6;
 /// Candidates with at least this share of the best score count for the share of their source.
 const NEAR: f32 = 0.3;
 
@@ -199,7 +201,7 @@ impl<'a> Selection<'a> {
         if let What::Chunk(file, _) = entry.candidate.what {
             let count = self.of_file.entry(file).or_default();
             *count += 1;
-            if *count >= self.weights.per_file_max {
+            if *count >= PER_FILE_MAX {
                 for entry in &mut self.pool {
                     let is_same = matches!(entry.candidate.what, What::Chunk(it, _) if it == file);
                     entry.open &= !is_same;

@@ -11,7 +11,7 @@ const AWAY: f32 = 0.75;
 /// The factor for code in planning, which is about what to do, and not how it is done.
 const FAR: f32 = 0.6;
 
-/// The weights of a score. Each signal is between 0 and 1 for the best file of a query.
+/// The weights of a score. Each signal is between 0 and 1.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Weights {
@@ -21,13 +21,15 @@ pub struct Weights {
     pub chunk: f32,
     /// The words of the definition, including its body.
     pub inside: f32,
-    /// How well the name of the definition matches the query.
+    /// How well the name of the definition matches the query; within a file, relative to the best
+    /// name there.
     pub name: f32,
     /// The words of the path.
     pub path: f32,
     /// How often and how recently the file was changed.
     pub frecency: f32,
-    /// The commits whose messages are nearest to the query.
+    /// The commits whose messages are nearest to the query, in proportion to the share of the query
+    /// that the nearest contains.
     pub commits: f32,
     /// The similarity of the chunk's vector.
     pub meaning: f32,
@@ -42,8 +44,6 @@ pub struct Weights {
     /// The factor for the file's part of the score from its second item on, once more for each
     /// item.
     pub same_file: f32,
-    /// The most items of one file.
-    pub per_file_max: usize,
 }
 
 impl Default for Weights {
@@ -55,14 +55,13 @@ impl Default for Weights {
             name: 0.5,
             path: 0.5,
             frecency: 0.25,
-            commits: 1.0,
+            commits: 2.0,
             meaning: 0.6,
             named: 1.5,
-            defined: 0.75,
+            defined: 0.5,
             perhaps: 0.25,
             bm25: Bm25::default(),
-            same_file: 0.75,
-            per_file_max: 6,
+            same_file: 0.8,
         }
     }
 }

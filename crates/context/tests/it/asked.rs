@@ -52,6 +52,19 @@ fn a_word_of_many_subjects_says_little_of_where() {
     assert_ne!(first(&repository, "fix the label"), "docs/mending.md");
 }
 
+#[test]
+fn a_commit_that_has_one_word_of_a_question_says_little() {
+    let repository = repository();
+    let customs = "A clerk has to declare parcels.\nThen they leave the harbour.\n";
+    repository.write("src/customs.txt", customs);
+    repository.write("src/tariff.txt", "Declare parcels.\nThey leave the harbour at noon.\n");
+    repository.git(&["add", "--all"]);
+    repository.git(&["commit", "--quiet", "--message", "Write texts"]);
+    let question = "how a clerk must declare parcels before they leave the harbour";
+    assert_eq!(first(&repository, question), "src/customs.txt");
+    assert_eq!(first(&repository, "cheaper parcels to islands"), "src/tariff.txt");
+}
+
 /// The paths in the answer to an empty query, with duplicates.
 fn paths(repository: &Repository, task: TaskType, max_items: usize) -> Vec<String> {
     let now = Timestamp::from_secs(BEGIN + 10_000);

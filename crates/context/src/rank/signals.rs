@@ -1,0 +1,127 @@
+//! The signals of a file and of its chunks, each 0 to 1, and their weighted sums.
+
+use waypost_ranking::TitleMatch;
+
+use super::ask::Named;
+use super::reasons::Reasons;
+use super::weights::Weights;
+
+/// The signals of a file.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Signals {
+    pub(super) body: f32,
+    pub(super) path: f32,
+    pub(super) commits: f32,
+    pub(super) frecency: f32,
+    pub(super) named: f32,
+}
+
+impl Signals {
+    pub(super) fn sum(&self, weights: &Weights) -> f32 {
+        weights.body * self.body
+            + weights.path * self.path
+            + weights.commits * self.commits
+            + weights.frecency * self.frecency
+            + weights.named * self.named
+    }
+}
+
+/// The signals of a chunk.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Own {
+    pub(super) words: f32,
+    pub(super) within: f32,
+    pub(super) name: f32,
+    pub(super) near: f32,
+    pub(super) defined: f32,
+}
+
+impl Own {
+    /// The sum, to compare chunks of different files.
+    fn sum(&self, weights: &Weights) -> f32 {
+        self.sum_named(self.name, weights)
+    }
+
+    /// The sum with another value of the name's signal.
+    fn sum_named(&self, name: f32, weights: &Weights) -> f32 {
+        weights.chunk * self.words
+            + weights.inside * self.within
+            + weights.name * name
+            + weights.meaning * self.near
+            + weights.defined * self.defined
+    }
+}
+
+/// The sums of the chunks of one file. The highest is that of the best chunk, which decides how the
+/// file compares with others. For the order within the file, a name's match is relative to the best
+/// in the file: a long query matches no name well, but one of these better than the others.
+pub(super) fn sums(chunks: &[Own], weights: &Weights) -> Vec<f32> {
+    let highest = |of: &dyn Fn(&Own) -> f32| chunks.iter().map(of).fold(0.0, f32::max);
+    let name_high = highest(&|it| it.name);
+    let relative = |it: &Own| {
+        let name = if name_high > 0.0 { it.name / name_high } else { 0.0 };
+        it.sum_named(name, weights)
+    };
+    let (high, relative_high) = (highest(&|it| it.sum(weights)), highest(&relative));
+    let scale = if relative_high > 0.0 { high / relative_high } else { 0.0 };
+    chunks.iter().map(|it| relative(it) * scale).collect()
+}
+
+/// How well a definition's name matches the query: the geometric mean of the share of the name that
+/// is in the query and of the share of the query that is in the name.
+pub(super) fn called(title: TitleMatch) -> f32 {
+    (title.of_title * title.of_query).sqrt()
+}
+
+/// How certain it is that something is named.
+pub(super) fn sureness(named: Named, weights: &Weights) -> f32 {
+    match named {
+        Named::Yes => 1.0,
+        Named::Perhaps => weights.perhaps,
+        Named::No => 0.0,
+    }
+}
+
+/// The reasons for a chunk.
+pub(super) fn why(weights: &Weights, file: &Signals, own: &Own) -> Reasons {
+    let named = weights.named * file.named + weights.defined * own.defined;
+    Reasons::Shares([
+        named,
+        weights.body * file.body + weights.inside * own.within,
+        weights.chunk * own.words + weights.name * own.name,
+        weights.path * file.path,
+        weights.commits * file.commits,
+        weights.frecency * file.frecency,
+        weights.meaning * own.near,
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn within_a_file_a_name_counts_as_much_as_it_is_better_than_the_others() {
+        let weights = Weights::default();
+        let own = |words, name| Own { words, within: words, name, ..Own::default() };
+        // A long query: no name has more than a little of it.
+        let named = own(0.4, 0.2);
+        let other = own(0.5, 0.05);
+        assert!(named.sum(&weights) < other.sum(&weights));
+        let sums = sums(&[named, other], &weights);
+        assert!(sums[0] > sums[1], "{sums:?}");
+        // The file as a whole is worth what its best chunk is worth beside other files.
+        assert!((sums[0] - other.sum(&weights)).abs() < 1e-6, "{sums:?}");
+    }
+
+    #[test]
+    fn without_names_the_sums_stay() {
+        let weights = Weights::default();
+        let own = |words| Own { words, ..Own::default() };
+        let chunks = [own(0.4), own(0.0), own(0.8)];
+        let expected: Vec<f32> = chunks.iter().map(|it| it.sum(&weights)).collect();
+        assert_eq!(sums(&chunks, &weights), expected);
+        assert_eq!(sums(&[], &weights), Vec::<f32>::new());
+        assert_eq!(sums(&[own(0.0)], &weights), [0.0]);
+    }
+}
