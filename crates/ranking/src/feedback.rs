@@ -1,4 +1,7 @@
-use crate::index::TermStrength;
+use std::collections::HashMap;
+
+use crate::index::TermKey;
+use crate::numbers::NumberMap;
 use crate::{Hit, Query, TextSearch, VectorSearch};
 
 /// Pseudo-relevance feedback: adds the terms that distinguish the first results to the query.
@@ -46,45 +49,39 @@ impl Feedback {
     /// document counts in proportion to its score.
     pub fn expand(&self, search: &TextSearch<'_>, hits: &[Hit]) -> Query {
         let query = search.query();
-        let mut added: Vec<TermStrength<'_>> = Vec::new();
+        let mut added: Vec<(TermKey, f64)> = Vec::new();
+        let mut by_id = NumberMap::default();
+        let mut by_term = HashMap::new();
+        // The terms of several documents are added in the order of the hits, so that the sum is
+        // always the same.
         for hit in hits.iter().take(self.documents) {
             let score = f64::from(hit.score);
-            let terms = search.term_strengths(hit.part, hit.slot);
-            added.extend(terms.map(|it| TermStrength { strength: it.strength * score, ..it }));
-        }
-        // Merges the terms of several documents in the order of the hits, so that the sum is always
-        // the same.
-        let is_same = if search.has_one_numbering() {
-            added.sort_by_key(|it| it.id);
-            |a: &TermStrength<'_>, b: &TermStrength<'_>| a.id == b.id
-        } else {
-            added.sort_by(|a, b| a.term.cmp(b.term));
-            |a: &TermStrength<'_>, b: &TermStrength<'_>| a.term == b.term
-        };
-        added.dedup_by(|other, kept| {
-            let is_same = is_same(other, kept);
-            if is_same {
-                kept.strength += other.strength;
+            for (key, strength) in search.term_strengths(hit.part, hit.slot) {
+                let place = if search.has_one_numbering() {
+                    *by_id.entry(key.id).or_insert(added.len())
+                } else {
+                    *by_term.entry(search.term(key)).or_insert(added.len())
+                };
+                match added.get_mut(place) {
+                    Some((_, sum)) => *sum += strength * score,
+                    None => added.push((key, strength * score)),
+                }
             }
-            is_same
-        });
-        let by_rank = |a: &TermStrength<'_>, b: &TermStrength<'_>| {
-            b.strength.total_cmp(&a.strength).then_with(|| a.term.cmp(b.term))
+        }
+        let by_rank = |(key, strength): &(TermKey, f64), (other_key, other): &(TermKey, f64)| {
+            other.total_cmp(strength).then_with(|| search.term(*key).cmp(search.term(*other_key)))
         };
         if self.terms < added.len() {
             added.select_nth_unstable_by(self.terms, by_rank);
             added.truncate(self.terms);
         }
         added.sort_unstable_by(by_rank);
-        let best = added.first().map_or(1.0, |it| it.strength);
+        let best = added.first().map_or(1.0, |(_, strength)| *strength);
         let given = query.terms().iter().map(|term| (term.term.clone(), term.weight));
-        Query::new(
-            given.chain(
-                added
-                    .into_iter()
-                    .map(|it| (it.term.to_owned(), self.weight * (it.strength / best) as f32)),
-            ),
-        )
+        let weighted = |(key, strength): (TermKey, f64)| {
+            (search.term(key).to_owned(), self.weight * (strength / best) as f32)
+        };
+        Query::new(given.chain(added.into_iter().map(weighted)))
     }
 }
 

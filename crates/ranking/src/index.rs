@@ -5,6 +5,7 @@ mod forward;
 mod inverted;
 mod merge;
 mod pruned;
+mod scores;
 mod sealed;
 mod search;
 mod segment;
@@ -15,6 +16,6 @@ mod window;
 
 pub use self::inverted::{Stats, TextIndex};
 pub use self::merge::{Merge, Merged};
-pub(crate) use self::search::TermStrength;
+pub(crate) use self::search::TermKey;
 pub use self::search::{TextPart, TextSearch, TitleMatch};
 pub use self::titles::Titled;

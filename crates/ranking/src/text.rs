@@ -188,21 +188,27 @@ impl Query {
     /// from a billionth to a billion: a term with a lower weight (or NaN) is omitted, a higher
     /// weight counts as a billion. From the 4,097th on, distinct terms are omitted as well.
     pub fn new(terms: impl IntoIterator<Item = (String, f32)>) -> Self {
-        let mut query = Self::default();
-        let mut places = HashMap::new();
-        for (term, weight) in terms {
-            if weight.is_nan() || weight < 1.0 / WEIGHT_MAX {
-                continue;
-            }
-            if let Some(&place) = places.get(&term) {
-                let sum: &mut QueryTerm = &mut query.terms[place];
-                sum.weight = (sum.weight + weight).min(WEIGHT_MAX);
-            } else if query.terms.len() < QUERY_TERMS_MAX {
-                places.insert(term.clone(), query.terms.len());
-                query.terms.push(QueryTerm { term, weight: weight.min(WEIGHT_MAX) });
+        let is_useful = |(_, weight): &(String, f32)| *weight >= 1.0 / WEIGHT_MAX;
+        let terms: Vec<(String, f32)> = terms.into_iter().filter(is_useful).collect();
+        let mut weights: Vec<f32> = Vec::with_capacity(terms.len());
+        let mut places: HashMap<&str, usize> = HashMap::with_capacity(terms.len());
+        let mut is_new = Vec::with_capacity(terms.len());
+        for (term, weight) in &terms {
+            let place = places.get(term.as_str()).copied();
+            is_new.push(place.is_none() && weights.len() < QUERY_TERMS_MAX);
+            match place {
+                Some(place) => weights[place] = (weights[place] + weight).min(WEIGHT_MAX),
+                None if weights.len() < QUERY_TERMS_MAX => {
+                    places.insert(term, weights.len());
+                    weights.push(weight.min(WEIGHT_MAX));
+                }
+                None => {}
             }
         }
-        query
+        let distinct = terms.into_iter().zip(is_new).filter(|(_, is_new)| *is_new);
+        let weighted =
+            distinct.zip(weights).map(|(((term, _), _), weight)| QueryTerm { term, weight });
+        Self { terms: weighted.collect() }
     }
 
     /// The terms.

@@ -48,8 +48,11 @@ impl Top {
 
     /// The hits in order of rank; `score` converts keys to scores.
     pub(crate) fn into_hits(self, score: impl Fn(u32) -> f32) -> Vec<Hit> {
-        let entries = self.heap.into_sorted_vec().into_iter();
+        // Faster than taking them from the heap one by one.
+        let mut entries = self.heap.into_vec();
+        entries.sort_unstable();
         entries
+            .into_iter()
             .map(|entry| Hit {
                 id: entry.id,
                 part: entry.part,

@@ -76,6 +76,10 @@ impl Candidates {
         }
     }
 
+    pub(super) fn at(&self, place: usize) -> &Candidate {
+        &self.0[place]
+    }
+
     pub(super) fn at_mut(&mut self, place: usize) -> &mut Candidate {
         &mut self.0[place]
     }
@@ -242,6 +246,14 @@ impl Scoring<'_> {
             }
             is_same
         });
+        if self.lexical_weight > 0.0 {
+            let mut missing: Vec<&mut Scored> =
+                all.iter_mut().filter(|it| it.lexical.is_none()).collect();
+            let places: Vec<(u32, Slot)> = missing.iter().map(|it| (it.part, it.slot)).collect();
+            for (scored, score) in missing.iter_mut().zip(self.text.scores_of(&places)) {
+                scored.lexical = Some(score);
+            }
+        }
         Candidates(all.iter().map(|it| self.candidate(it, true)).collect())
     }
 

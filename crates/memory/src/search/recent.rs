@@ -8,7 +8,7 @@ use waypost_ranking::asks_for_latest;
 use super::beside::Scope;
 use super::candidates::Candidates;
 use super::second::ahead;
-use crate::{MemoryId, SearchOptions, SearchParams, Timestamp};
+use crate::{SearchOptions, SearchParams, Timestamp};
 
 /// The number of hits that are compared, if not more are requested.
 const HITS_MIN: usize = 10;
@@ -28,16 +28,17 @@ pub(super) fn prefer_recent(
     }
     let created = |part: u32, slot| scope.spaces[part as usize].fact(slot).map(|it| it.created_at);
     let ahead = ahead(candidates, options.limit.max(HITS_MIN));
-    let ahead = ahead.iter().filter_map(|it| Some((created(it.part, it.slot)?, it.id)));
-    let ahead: Vec<(Timestamp, MemoryId)> = ahead.collect();
+    let ahead = ahead.into_iter().filter_map(|place| {
+        let candidate = candidates.at(place);
+        Some((created(candidate.part, candidate.slot)?, place))
+    });
+    let ahead: Vec<(Timestamp, usize)> = ahead.collect();
     let mut times: Vec<Timestamp> = ahead.iter().map(|(time, _)| *time).collect();
     times.sort_unstable();
     times.dedup();
     let last = times.len().saturating_sub(1).max(1);
-    for (time, id) in ahead {
-        let place = times.partition_point(|it| *it < time);
-        if let Some(candidate) = candidates.get_mut(id) {
-            candidate.recency = params.recency_weight * place as f64 / last as f64;
-        }
+    for (time, place) in ahead {
+        let rank = times.partition_point(|it| *it < time);
+        candidates.at_mut(place).recency = params.recency_weight * rank as f64 / last as f64;
     }
 }

@@ -4,10 +4,9 @@
 //! feedback takes the hits by words alone; this one takes those of all signals, titles and sessions
 //! included. It scores the candidates anew and looks for no others, so its cost is bounded.
 
-use waypost_ranking::{Feedback, Hit, Query, Range, TextSearch};
+use waypost_ranking::{Feedback, Hit, Query, Range, Slot, TextSearch};
 
-use super::candidates::{Candidate, Candidates, Scoring};
-use crate::MemoryId;
+use super::candidates::{Candidates, Scoring};
 
 /// The query, extended by the strongest terms of the first hits.
 pub(super) fn second_query(scoring: &Scoring<'_>, candidates: &Candidates) -> Query {
@@ -16,9 +15,9 @@ pub(super) fn second_query(scoring: &Scoring<'_>, candidates: &Candidates) -> Qu
         .with_documents(params.second_documents)
         .with_terms(params.second_terms)
         .with_weight(params.second_weight as f32);
-    let hit = |it: Candidate| {
-        let (id, score) = (it.id.get(), it.total() as f32);
-        Hit { id, part: it.part, slot: it.slot, score }
+    let hit = |place: usize| {
+        let it = candidates.at(place);
+        Hit { id: it.id.get(), part: it.part, slot: it.slot, score: it.total() as f32 }
     };
     let first: Vec<Hit> = ahead(candidates, feedback.documents).into_iter().map(hit).collect();
     feedback.expand(scoring.text, &first)
@@ -31,12 +30,10 @@ pub(super) fn score_again(
     candidates: &mut Candidates,
 ) {
     let ahead = ahead(candidates, scoring.bonuses.params.second_candidates);
-    let scores: Vec<(MemoryId, f32)> =
-        ahead.iter().map(|it| (it.id, text.score(it.part, it.slot))).collect();
-    for (id, score) in scores {
-        if let Some(candidate) = candidates.get_mut(id) {
-            candidate.lexical = score;
-        }
+    let place = |it: &usize| (candidates.at(*it).part, candidates.at(*it).slot);
+    let places: Vec<(u32, Slot)> = ahead.iter().map(place).collect();
+    for (place, score) in ahead.into_iter().zip(text.scores_of(&places)) {
+        candidates.at_mut(place).lexical = score;
     }
     let best = candidates.iter().map(|it| it.lexical).fold(0.0, f32::max);
     scoring.lexical_range = Range { low: 0.0, high: best };
@@ -45,15 +42,16 @@ pub(super) fn score_again(
     }
 }
 
-/// The candidates with the highest ranking scores, best first.
-pub(super) fn ahead(candidates: &Candidates, count: usize) -> Vec<Candidate> {
-    let by_rank =
-        |a: &Candidate, b: &Candidate| b.total().total_cmp(&a.total()).then(a.id.cmp(&b.id));
-    let mut all: Vec<Candidate> = candidates.iter().copied().collect();
+/// The positions of the candidates with the highest ranking scores, best first.
+pub(super) fn ahead(candidates: &Candidates, count: usize) -> Vec<usize> {
+    // Candidates are sorted by id, so that positions break ties as ids do.
+    let by_rank = |a: &(f64, usize), b: &(f64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+    let mut all: Vec<(f64, usize)> =
+        candidates.iter().enumerate().map(|(place, it)| (it.total(), place)).collect();
     if count < all.len() {
         all.select_nth_unstable_by(count, by_rank);
         all.truncate(count);
     }
     all.sort_unstable_by(by_rank);
-    all
+    all.into_iter().map(|(_, place)| place).collect()
 }

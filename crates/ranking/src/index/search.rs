@@ -1,4 +1,3 @@
-use super::cursor::Cursor;
 use super::dictionary::TermId;
 use super::inverted::TextIndex;
 use super::sealed::Home;
@@ -35,8 +34,8 @@ pub struct TextSearch<'a> {
     pub(super) frequencies: Vec<u64>,
     /// By part, by query term.
     pub(super) ids: Vec<Vec<Option<TermId>>>,
-    /// By part: the terms that it contains, by number, each with its position in the query.
-    by_id: Vec<Vec<(TermId, usize)>>,
+    /// By part: the position in the query of each term that the part contains, by number.
+    places: Vec<NumberMap<TermId, usize>>,
     /// By query term: its inverse document frequency; and their weighted sum.
     idf: Vec<f64>,
     idf_total: f64,
@@ -59,7 +58,7 @@ impl<'a> TextSearch<'a> {
         let mut collection = Collection::default();
         let mut frequencies = vec![0; query.terms().len()];
         let mut ids = Vec::with_capacity(parts.len());
-        let mut by_id = Vec::with_capacity(parts.len());
+        let mut places = Vec::with_capacity(parts.len());
         for part in parts {
             let index = part.index;
             collection.documents += index.collection.documents;
@@ -70,9 +69,7 @@ impl<'a> TextSearch<'a> {
                 *frequency += id.map_or(0, |id| index.dictionary.frequency(id));
             }
             let known = of_part.iter().enumerate().filter_map(|(at, id)| Some(((*id)?, at)));
-            let mut sorted: Vec<(TermId, usize)> = known.collect();
-            sorted.sort_unstable();
-            by_id.push(sorted);
+            places.push(known.collect());
             ids.push(of_part);
         }
         let terms: Vec<(f32, u64)> = query
@@ -85,7 +82,7 @@ impl<'a> TextSearch<'a> {
         let idf: Vec<f64> = frequencies.iter().map(|&with| collection.idf(with)).collect();
         let weighed = query.terms().iter().zip(&idf).map(|(it, idf)| idf * f64::from(it.weight));
         let idf_total = weighed.sum();
-        Self { parts, query, bm25, collection, frequencies, ids, by_id, idf, idf_total, scorer }
+        Self { parts, query, bm25, collection, frequencies, ids, places, idf, idf_total, scorer }
     }
 
     /// Its query.
@@ -146,77 +143,6 @@ impl<'a> TextSearch<'a> {
         }
     }
 
-    /// The score of one document, as a search returns it; 0 if it contains none of the terms.
-    pub fn score(&self, part: u32, slot: Slot) -> f32 {
-        let Some(index) = self.parts.get(part as usize).map(|part| part.index) else {
-            return 0.0;
-        };
-        let Some(forward) = index.forward(slot) else { return 0.0 };
-        let length = index.lengths[slot as usize];
-        let mut wanted = self.by_id[part as usize].as_slice();
-        let mut units = 0;
-        // Both are sorted by term number.
-        for (id, count, _) in forward.iter() {
-            while let Some((&(first, term), rest)) = wanted.split_first()
-                && first <= id
-            {
-                if first == id {
-                    units += self.scorer.units(term, count, length);
-                }
-                wanted = rest;
-            }
-            if wanted.is_empty() {
-                break;
-            }
-        }
-        self.scorer.score(units)
-    }
-
-    /// The scores of many documents, given in slot order: the same as [`score`](Self::score)
-    /// returns for each. It reads only the postings of the query's terms, not all terms of the
-    /// documents.
-    pub fn scores(&self, part: u32, slots: &[Slot]) -> Vec<f32> {
-        let mut units = vec![0; slots.len()];
-        if let Some(index) = self.parts.get(part as usize).map(|part| part.index) {
-            let mut cursor = None;
-            for sealed in &index.sealed {
-                let lists = self.lists(part as usize, |term| sealed.postings.list(term));
-                self.add_postings(index, sealed.home, &lists, (slots, &mut units), &mut cursor);
-            }
-            let lists = self.lists(part as usize, |term| index.tail.list(term).map(Postings::Open));
-            self.add_postings(index, index.tail_home, &lists, (slots, &mut units), &mut cursor);
-        }
-        units.into_iter().map(|it| self.scorer.score(it)).collect()
-    }
-
-    /// Adds the contributions of postings to the documents in one part of an index.
-    fn add_postings<'b>(
-        &self,
-        index: &TextIndex,
-        home: Home,
-        lists: &[(usize, Postings<'b>)],
-        (slots, units): (&[Slot], &mut [u32]),
-        cursor: &mut Option<Cursor<'b>>,
-    ) {
-        for &(term, postings) in lists {
-            let cursor = match cursor {
-                Some(cursor) => {
-                    cursor.begin(term, postings, 0);
-                    cursor
-                }
-                None => cursor.insert(Cursor::new(term, postings, 0)),
-            };
-            for (units, &slot) in units.iter_mut().zip(slots) {
-                if index.homes.get(slot as usize) == Some(&home) {
-                    let count = cursor.count(slot);
-                    if count > 0 {
-                        *units += self.scorer.units(term, count, index.lengths[slot as usize]);
-                    }
-                }
-            }
-        }
-    }
-
     /// Whether the document's title contains a term of the query.
     fn is_in_title(&self, part: u32, slot: Slot) -> bool {
         let Some(index) = self.parts.get(part as usize).map(|part| part.index) else {
@@ -226,10 +152,9 @@ impl<'a> TextSearch<'a> {
         if !index.titled.get(slot as usize).is_some_and(|it| *it) {
             return false;
         }
-        let wanted = &self.by_id[part as usize];
         let Some(forward) = index.forward(slot) else { return false };
         let mut titles = forward.iter().filter(|&(_, _, in_title)| in_title);
-        titles.any(|(id, _, _)| wanted.binary_search_by_key(&id, |&(id, _)| id).is_ok())
+        titles.any(|(id, _, _)| self.place_of(part, id).is_some())
     }
 
     /// How much of the query the document's title contains, and how much of the title the query
@@ -242,18 +167,16 @@ impl<'a> TextSearch<'a> {
             return TitleMatch::default();
         }
         let Some(forward) = index.forward(slot) else { return TitleMatch::default() };
-        let wanted = &self.by_id[part as usize];
         let (mut matched_query, mut matched_title, mut title) = (0.0, 0.0, 0.0);
         for (id, _, _) in forward.iter().filter(|&(_, _, in_title)| in_title) {
-            match wanted.binary_search_by_key(&id, |&(id, _)| id) {
-                Ok(found) => {
-                    let at = wanted[found].1;
+            match self.place_of(part, id) {
+                Some(at) => {
                     let idf = self.idf[at];
                     matched_query += idf * f64::from(self.query.terms()[at].weight);
                     matched_title += idf;
                     title += idf;
                 }
-                Err(_) => title += self.collection.idf(index.dictionary.frequency(id)),
+                None => title += self.collection.idf(index.dictionary.frequency(id)),
             }
         }
         let share = |matched: f64, all: f64| if all > 0.0 { (matched / all) as f32 } else { 0.0 };
@@ -280,8 +203,7 @@ impl<'a> TextSearch<'a> {
 
     /// The place in the query of a part's term.
     pub(super) fn place_of(&self, part: u32, id: TermId) -> Option<usize> {
-        let wanted = self.by_id.get(part as usize)?;
-        Some(wanted[wanted.binary_search_by_key(&id, |&(id, _)| id).ok()?].1)
+        self.places.get(part as usize)?.get(&id).copied()
     }
 
     fn share_of(&self, terms: impl Iterator<Item = usize>) -> f32 {
@@ -289,12 +211,12 @@ impl<'a> TextSearch<'a> {
         if self.idf_total > 0.0 { (found / self.idf_total) as f32 } else { 0.0 }
     }
 
-    /// A document's terms, by number, each with its BM25 contribution (for a query weight of 1).
+    /// A document's terms, each with its BM25 contribution (for a query weight of 1).
     pub(crate) fn term_strengths(
         &self,
         part: u32,
         slot: Slot,
-    ) -> impl Iterator<Item = TermStrength<'a>> + '_ {
+    ) -> impl Iterator<Item = (TermKey, f64)> + '_ {
         let index = self.parts.get(part as usize).map(|part| part.index);
         let found = index.and_then(|index| Some((index, index.forward(slot)?)));
         let (k1, b) = self.bm25.checked();
@@ -303,17 +225,22 @@ impl<'a> TextSearch<'a> {
             let length = f64::from(index.lengths[slot as usize]);
             let norm = k1 * (1.0 - b + b * length / average);
             forward.iter().map(move |(id, count, _)| {
-                let term = index.dictionary.name(id);
+                let key = TermKey { part, id };
                 // The statistics cover all parts, which may number the term differently.
                 let with = match self.parts {
                     [_] => index.dictionary.frequency(id),
-                    _ => self.frequency(term),
+                    _ => self.frequency(self.term(key)),
                 };
                 let idf = self.collection.idf(with);
                 let count = f64::from(count);
-                TermStrength { id, term, strength: idf * count * (k1 + 1.0) / (count + norm) }
+                (key, idf * count * (k1 + 1.0) / (count + norm))
             })
         })
+    }
+
+    /// The term of a key that [`term_strengths`](Self::term_strengths) returned.
+    pub(crate) fn term(&self, TermKey { part, id }: TermKey) -> &'a str {
+        self.parts[part as usize].index.dictionary.name(id)
     }
 
     /// Whether terms have the same number throughout the collection.
@@ -351,13 +278,12 @@ impl<'a> TextSearch<'a> {
     }
 }
 
-/// A document's term, and its contribution to the document's score if a query contains it.
+/// A term in a part.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TermStrength<'a> {
-    /// Its number in its part.
+pub(crate) struct TermKey {
+    part: u32,
+    /// Its number in the part.
     pub(crate) id: TermId,
-    pub(crate) term: &'a str,
-    pub(crate) strength: f64,
 }
 
 /// A query term that a document contains.

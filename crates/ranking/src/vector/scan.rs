@@ -183,10 +183,14 @@ impl<'s> Scan<'s> {
     fn score(&mut self, candidate: &Candidate) {
         let part = &self.search.parts[candidate.part as usize];
         let (index, row) = (part.index, candidate.row as usize);
-        let slot = index.slots[row];
-        let Some(id) = part.slots.id(slot) else { return };
         let key = key(index.kernel.dot_halves(index.rows.halves(row), &self.search.query));
         self.work.scored += 1;
+        // Most change nothing, and need no id, which is far away in memory.
+        if key >= self.low && key < self.top.key_min() {
+            return;
+        }
+        let slot = index.slots[row];
+        let Some(id) = part.slots.id(slot) else { return };
         self.low = self.low.min(key);
         if key >= self.top.key_min() {
             self.top.offer(key, id, candidate.part, slot);

@@ -110,7 +110,9 @@ proptest! {
         for part in 0..2 {
             let slots: Vec<u32> = (0..80).filter(|slot| mask >> (slot % 64) & 1 == 1).collect();
             let each: Vec<f32> = slots.iter().map(|&slot| search.score(part, slot)).collect();
-            prop_assert_eq!(search.scores(part, &slots), each);
+            let documents: Vec<(u32, u32)> = slots.iter().map(|slot| (part, *slot)).collect();
+            prop_assert_eq!(search.scores(part, &slots), each.clone());
+            prop_assert_eq!(search.scores_of(&documents), each);
         }
         prop_assert!(all.is_sorted_by(|a, b| Hit::by_rank(a, b).is_lt()));
         prop_assert_eq!(&search.top(k)[..], &all[..k.min(all.len())]);
@@ -181,6 +183,13 @@ fn pruning_changes_nothing_over_many_segments() {
             let all = search.exhaustive(usize::MAX);
             for k in [1, 10, 100] {
                 assert_eq!(search.top(k), all[..k.min(all.len())], "{start} {k}");
+            }
+            // Of few documents, all terms are read; of all, the postings of the query's terms.
+            for count in [3, all.len()] {
+                let hits = &all[..count.min(all.len())];
+                let documents: Vec<(u32, u32)> = hits.iter().map(|it| (it.part, it.slot)).collect();
+                let scores: Vec<f32> = hits.iter().map(|it| it.score).collect();
+                assert_eq!(search.scores_of(&documents), scores, "{start} {count}");
             }
             let filter = |slot: u32| slot % 100 == 3;
             let filtered = [TextPart { filter: Some(&filter), ..space.part() }];
