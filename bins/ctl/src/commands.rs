@@ -7,6 +7,7 @@ mod config;
 mod context;
 mod doctor;
 mod events;
+mod filter;
 mod flows;
 mod link;
 mod memory;

@@ -42,6 +42,10 @@ pub const METADATA_KEYS_MAX: usize = 64;
 pub const METADATA_KEY_CHARS_MAX: usize = 64;
 /// Bytes of all metadata keys and texts of a memory.
 pub const METADATA_BYTES_MAX: usize = 16 << 10;
+/// Metadata keys that a filter tests.
+pub const METADATA_FILTER_KEYS_MAX: usize = 16;
+/// Values that a filter allows for one metadata key.
+pub const METADATA_FILTER_VALUES_MAX: usize = 64;
 /// Depth of a traversal of links.
 pub const DEPTH_MAX: u64 = 16;
 /// Characters of a token's note, and of the reason why a flow is paused.
@@ -203,14 +207,15 @@ impl Faults {
         }
     }
 
-    pub(crate) fn tags(&mut self, values: &[String]) {
+    pub(crate) fn tags(&mut self, field: &str, values: &[String]) {
         let distinct = values.iter().collect::<BTreeSet<_>>().len();
         if distinct > TAGS_MAX {
-            self.add("tags", format!("has {distinct} tags; the limit is {TAGS_MAX}"));
+            self.add(field, format!("has {distinct} tags; the limit is {TAGS_MAX}"));
         }
         for (idx, value) in values.iter().enumerate() {
-            let field = if self.prefix == '/' { format!("tags/{idx}") } else { "tags".to_owned() };
-            self.name(&field, value, TAG_CHARS_MAX);
+            let in_body = self.prefix == '/';
+            let one = if in_body { format!("{field}/{idx}") } else { field.to_owned() };
+            self.name(&one, value, TAG_CHARS_MAX);
         }
     }
 

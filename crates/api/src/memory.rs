@@ -1,6 +1,7 @@
 //! Memories.
 
 mod bulk;
+mod filter;
 mod link;
 mod search;
 mod suggestion;
@@ -11,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use waypost_time::Timestamp;
 
 pub use self::bulk::*;
+use self::filter::filters;
+pub use self::filter::{Filters, MetadataRange, MetadataTest};
 pub use self::link::*;
 pub use self::search::*;
 pub use self::suggestion::*;
@@ -68,7 +71,7 @@ impl Check for AddRequest {
         if let Some(kind) = &self.kind {
             faults.kind("type", kind);
         }
-        faults.tags(&self.tags);
+        faults.tags("tags", &self.tags);
         faults.metadata(&self.metadata);
         faults.space(self.space.as_deref());
         faults.session(self.session.as_deref());
@@ -149,7 +152,7 @@ impl Check for PatchRequest {
         if let Some(kind) = &self.kind {
             faults.kind("type", kind);
         }
-        faults.tags(self.tags.as_deref().unwrap_or_default());
+        faults.tags("tags", self.tags.as_deref().unwrap_or_default());
         if let Some(metadata) = &self.metadata {
             faults.metadata(metadata);
         }
@@ -246,6 +249,18 @@ pub struct ListRequest {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub tags: Vec<String>,
+    /// Only memories with at least one of these tags; may be repeated.
+    #[serde(
+        default,
+        deserialize_with = "wire::one_or_many",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub tags_any: Vec<String>,
+    /// Only memories whose metadata passes this test: the `metadata` of a search, as JSON, such as
+    /// `{"source":["wiki","mail"],"priority":{"gte":2}}`.
+    #[serde(default, deserialize_with = "wire::json", skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>))]
+    pub metadata: BTreeMap<String, MetadataTest>,
     /// Only memories of this space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
@@ -260,6 +275,8 @@ pub struct ListRequest {
     pub pinned: Option<bool>,
 }
 
+filters!(ListRequest);
+
 impl Check for ListRequest {
     fn check(&self, faults: &mut Faults) {
         faults.range("limit", self.limit, LIMIT_MAX);
@@ -268,10 +285,7 @@ impl Check for ListRequest {
         {
             faults.add("after", format!("must be an id, at most {ID_MAX} (2^53 - 1)"));
         }
-        faults.kinds(&self.kinds);
-        faults.tags(&self.tags);
-        faults.space(self.space.as_deref());
-        faults.period(self.since, self.until);
+        self.filters().check(faults);
     }
 }
 

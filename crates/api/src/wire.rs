@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Unexpected, Visitor};
+use serde::de::{
+    Deserialize, DeserializeOwned, Deserializer, Error, SeqAccess, Unexpected, Visitor,
+};
 
-use crate::Scalar;
+use crate::{Scalar, strict};
 
 /// A whole number, including `3.0`. The check validates the range.
 pub(crate) fn whole<'de, D: Deserializer<'de>>(input: D) -> Result<u64, D::Error> {
@@ -92,11 +94,26 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(Option::deserialize(input)?.unwrap_or_default())
 }
 
-/// An object of scalars; `null` is an empty one.
-pub(crate) fn map<'de, D: Deserializer<'de>>(
+/// An object; `null` is an empty one.
+pub(crate) fn map<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     input: D,
-) -> Result<BTreeMap<String, Scalar>, D::Error> {
+) -> Result<BTreeMap<String, T>, D::Error> {
     Ok(Option::deserialize(input)?.unwrap_or_default())
+}
+
+/// A query parameter that is the text of a JSON object.
+pub(crate) fn json<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    input: D,
+) -> Result<BTreeMap<String, T>, D::Error> {
+    let text = String::deserialize(input)?;
+    let not_json =
+        |it: &serde_json::Error| D::Error::custom(format!("must be a JSON object: {it}"));
+    strict::check(text.as_bytes()).map_err(|it| not_json(&it))?;
+    let mut json = serde_json::Deserializer::from_str(&text);
+    serde_path_to_error::deserialize(&mut json).map_err(|it| match it.path().to_string() {
+        path if path == "." => not_json(it.inner()),
+        path => D::Error::custom(format!("{path}: {}", it.inner())),
+    })
 }
 
 /// A field that was given, even as `null`.

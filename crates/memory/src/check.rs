@@ -1,14 +1,16 @@
 //! Checks all input against the limits.
 
+use crate::facet;
 use crate::limits::{
-    CONTENT_BYTES_MAX, KIND_CHARS_MAX, METADATA_BYTES_MAX, METADATA_KEY_CHARS_MAX,
-    METADATA_KEYS_MAX, QUERY_CHARS_MAX, SESSION_CHARS_MAX, SPACE_CHARS_MAX, TAG_CHARS_MAX,
-    TAGS_MAX, TITLE_CHARS_MAX, TITLE_FROM_CONTENT_CHARS_MAX,
+    CONTENT_BYTES_MAX, KIND_CHARS_MAX, METADATA_BYTES_MAX, METADATA_FILTER_KEYS_MAX,
+    METADATA_FILTER_VALUES_MAX, METADATA_KEY_CHARS_MAX, METADATA_KEYS_MAX, QUERY_CHARS_MAX,
+    SESSION_CHARS_MAX, SPACE_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX,
+    TITLE_FROM_CONTENT_CHARS_MAX,
 };
 use crate::record::{Body, BodyText};
 use crate::{
-    DEFAULT_KIND, DEFAULT_SPACE, Draft, Error, Lifespan, Metadata, MetadataValue, Patch, Result,
-    Timestamp,
+    DEFAULT_KIND, DEFAULT_SPACE, Draft, Error, Filter, Lifespan, Metadata, MetadataTest,
+    MetadataValue, Patch, Result, Timestamp,
 };
 
 /// The body of a draft, if it is within the limits.
@@ -145,6 +147,72 @@ fn metadata(metadata: &Metadata) -> Result<()> {
         return Err(Error::invalid("metadata", reason));
     }
     Ok(())
+}
+
+/// Checks the parts of a filter whose size would count for every memory.
+pub(crate) fn filter(filter: &Filter) -> Result<()> {
+    for (field, tags) in [("tags", &filter.tags), ("tagsAny", &filter.tags_any)] {
+        if tags.len() > TAGS_MAX {
+            let reason = format!("has {} tags; the limit is {TAGS_MAX}", tags.len());
+            return Err(Error::invalid(field, reason));
+        }
+    }
+    let keys = filter.metadata.len();
+    if keys > METADATA_FILTER_KEYS_MAX {
+        let reason = format!("tests {keys} keys; the limit is {METADATA_FILTER_KEYS_MAX}");
+        return Err(Error::invalid("metadata", reason));
+    }
+    for (key, test) in &filter.metadata {
+        let field = format!("metadata/{key}");
+        name(&field, key, METADATA_KEY_CHARS_MAX)?;
+        metadata_test(test).map_err(|reason| Error::invalid(field, reason))?;
+    }
+    Ok(())
+}
+
+fn metadata_test(test: &MetadataTest) -> std::result::Result<(), String> {
+    match test {
+        MetadataTest::OneOf(values) => {
+            if !(1..=METADATA_FILTER_VALUES_MAX).contains(&values.len()) {
+                return Err(format!(
+                    "has {} values; expected 1 to {METADATA_FILTER_VALUES_MAX}",
+                    values.len()
+                ));
+            }
+            if values.windows(2).any(|it| type_of(&it[0]) != type_of(&it[1])) {
+                return Err("has values of several types; expected only texts, only numbers or \
+                            only booleans"
+                    .to_owned());
+            }
+        }
+        MetadataTest::Within { gte, lte } => {
+            let bounds = [gte, lte].into_iter().flatten();
+            if bounds.clone().next().is_none() {
+                return Err("has no bound; expected `gte`, `lte` or both".to_owned());
+            }
+            for bound in bounds {
+                if type_of(bound) != "number" && facet::time(bound).is_none() {
+                    return Err("has a bound that is neither a number nor a time like \
+                                2026-11-21T13:00:00Z"
+                        .to_owned());
+                }
+            }
+            if let (Some(gte), Some(lte)) = (gte, lte)
+                && facet::is_empty(gte, lte)
+            {
+                return Err("has a `gte` above its `lte`, or of another type".to_owned());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn type_of(value: &MetadataValue) -> &'static str {
+    match value {
+        MetadataValue::Text(_) => "text",
+        MetadataValue::Integer(_) | MetadataValue::Float(_) => "number",
+        MetadataValue::Boolean(_) => "boolean",
+    }
 }
 
 fn name(field: &str, name: &str, chars_max: usize) -> Result<()> {

@@ -4,8 +4,10 @@
 pub(crate) mod alike;
 pub(crate) mod backlog;
 pub(crate) mod changes;
+pub(crate) mod condition;
 pub(crate) mod embed;
 pub(crate) mod graph;
+pub(crate) mod labels;
 mod load;
 pub(crate) mod pending;
 pub(crate) mod snapshot;

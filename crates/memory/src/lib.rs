@@ -46,6 +46,7 @@ mod error;
 pub mod limits;
 
 mod embedder;
+mod filter;
 mod lifespan;
 mod link;
 mod memory;
@@ -59,6 +60,7 @@ mod transfer;
 
 mod check;
 mod codec;
+mod facet;
 mod journal;
 mod layout;
 mod log_error;
@@ -83,6 +85,7 @@ mod verify;
 pub use doctor::{Checked, Repaired, check, check_log, check_versions, repair, repair_watched};
 pub use embedder::{EmbedFn, EmbedProgress, Embedder, ModelInfo};
 pub use error::{Error, ErrorKind, Result};
+pub use filter::{Filter, MetadataTest};
 pub use lifespan::Lifespan;
 pub use link::{Link, LinkKind, Linked};
 pub use memory::{
@@ -91,9 +94,7 @@ pub use memory::{
 };
 pub use options::{OpenPhase, OpenProgress, OpenProgressFn, OpenReport, Reached, StoreOptions};
 pub use params::SearchParams;
-pub use query::{
-    Filter, Hit, HitExplanation, Rerank, SearchMode, SearchOptions, SearchResult, Signal,
-};
+pub use query::{Hit, HitExplanation, Rerank, SearchMode, SearchOptions, SearchResult, Signal};
 pub use reranker::{Reranker, ScoreFn};
 pub use status::{
     Compacted, Compaction, IndexProgress, IndexStatus, Maintained, Reindex, ReindexPhase,

@@ -20,6 +20,10 @@ pub const METADATA_KEYS_MAX: usize = 64;
 pub const METADATA_KEY_CHARS_MAX: usize = 64;
 /// Maximum size of all keys and values of a memory's metadata together, in bytes.
 pub const METADATA_BYTES_MAX: usize = 16 * 1024;
+/// Maximum number of metadata keys that a filter tests.
+pub const METADATA_FILTER_KEYS_MAX: usize = 16;
+/// Maximum number of values that a filter allows for one metadata key.
+pub const METADATA_FILTER_VALUES_MAX: usize = 64;
 /// Maximum length of the name of a space, in characters.
 pub const SPACE_CHARS_MAX: usize = 128;
 /// Maximum length of the name of a session, in characters.

@@ -293,6 +293,7 @@ fn check_options(options: &SearchOptions) -> Result<()> {
         let reason = format!("is {limit}; expected 1 to {SEARCH_LIMIT_MAX}");
         return Err(Error::invalid("limit", reason));
     }
+    check::filter(&options.filter)?;
     match options.min_score {
         Some(score) if !(0.0..=1.0).contains(&score) => {
             Err(Error::invalid("minScore", format!("is {score}; expected 0 to 1")))

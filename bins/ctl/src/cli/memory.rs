@@ -57,6 +57,13 @@ pub(crate) struct FilterArgs {
     /// Only memories with this tag; may be repeated to require all of them
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<String>,
+    /// Only memories with this tag or another one given so; may be repeated
+    #[arg(long = "tag-any", value_name = "TAG")]
+    pub(crate) tags_any: Vec<String>,
+    /// Only memories with this metadata: `KEY=VALUE`, `KEY>=VALUE` or `KEY<=VALUE`; may be repeated; of
+    /// several values of a key, one must be equal; ranges compare numbers or RFC 3339 times
+    #[arg(long = "meta", value_name = "TEST")]
+    pub(crate) metadata: Vec<String>,
     /// Only memories in this space
     #[arg(long)]
     pub(crate) space: Option<String>,

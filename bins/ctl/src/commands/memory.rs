@@ -9,10 +9,9 @@ use waypost_api::{
 };
 use waypost_time::Timestamp;
 
+use super::filter::{Filters, scalar};
 use super::{show, suggestions, text_or_stdin};
-use crate::cli::{
-    AddArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, LifespanArgs, ListArgs, UpdateArgs,
-};
+use crate::cli::{AddArgs, DeleteArgs, GetArgs, HistoryArgs, LifespanArgs, ListArgs, UpdateArgs};
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
 use crate::program::Program;
@@ -85,17 +84,7 @@ fn metadata(pairs: &[String]) -> Result<BTreeMap<String, Scalar>> {
         let (key, value) = pair
             .split_once('=')
             .ok_or_else(|| Failure::usage(format!("--meta {pair:?}: expected KEY=VALUE")))?;
-        let quoted = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        let scalar = match (quoted, value) {
-            (Some(text), _) => Scalar::String(text.to_owned()),
-            (None, "true") => Scalar::Bool(true),
-            (None, "false") => Scalar::Bool(false),
-            (None, text) => match text.parse::<serde_json::Number>() {
-                Ok(number) if number.as_f64().is_some_and(f64::is_finite) => Scalar::Number(number),
-                _ => Scalar::String(text.to_owned()),
-            },
-        };
-        if read.insert(key.to_owned(), scalar).is_some() {
+        if read.insert(key.to_owned(), scalar(value)).is_some() {
             return Err(Failure::usage(format!("--meta: duplicate key {key:?}")));
         }
     }
@@ -120,21 +109,24 @@ pub(super) fn get(program: &Program, args: &GetArgs, output: &mut Output) -> Res
 
 pub(super) fn list(program: &Program, args: ListArgs, output: &mut Output) -> Result<()> {
     let client = program.client()?;
-    let now = span::now();
-    let FilterArgs { kinds, tags, space, since, until, pinned } = args.filter;
+    let Filters { kinds, tags, tags_any, metadata, space, since, until, pinned } =
+        Filters::read(args.filter, span::now())?;
+    let after = args.after;
     let request = ListRequest {
         limit: None,
-        after: args.after,
+        after,
         kinds,
         tags,
+        tags_any,
+        metadata,
         space,
-        since: since.map(|it| span::past(&it, now)).transpose()?,
-        until: until.map(|it| span::past(&it, now)).transpose()?,
-        pinned: pinned.then_some(true),
+        since,
+        until,
+        pinned,
     };
     // After an id, pinned memories are in their place.
     let parts: &[Option<bool>] = match args.after {
-        None if !pinned => &[Some(true), Some(false)],
+        None if pinned.is_none() => &[Some(true), Some(false)],
         _ => &[request.pinned],
     };
     let left = if args.all { u64::MAX } else { args.limit.unwrap_or(100) };

@@ -2,8 +2,9 @@
 
 use waypost_api::{Explanation, Hit, SearchMode, SearchRequest, Vocabulary};
 
+use super::filter::Filters;
 use super::{show, text_or_stdin};
-use crate::cli::{FilterArgs, SearchArgs};
+use crate::cli::SearchArgs;
 use crate::failure::Result;
 use crate::output::{Look, Output, cut};
 use crate::program::Program;
@@ -17,17 +18,20 @@ const SNIPPET_LINES: usize = 2;
 
 pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -> Result<()> {
     let query = text_or_stdin(args.query.join(" "))?;
-    let FilterArgs { kinds, tags, space, since, until, pinned } = args.filter;
     let now = span::now();
+    let Filters { kinds, tags, tags_any, metadata, space, since, until, pinned } =
+        Filters::read(args.filter, now)?;
     let request = SearchRequest {
         query,
         limit: args.limit,
         kinds,
         tags,
+        tags_any,
+        metadata,
         space,
-        since: since.map(|it| span::past(&it, now)).transpose()?,
-        until: until.map(|it| span::past(&it, now)).transpose()?,
-        pinned: pinned.then_some(true),
+        since,
+        until,
+        pinned,
         mode: args.mode,
         explain: args.explain.then_some(true),
         min_score: args.min_score,

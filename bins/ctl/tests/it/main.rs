@@ -9,6 +9,7 @@ mod ctl;
 mod damage;
 mod disk;
 mod events;
+mod filters;
 mod flows;
 mod lifespan;
 mod mesh;

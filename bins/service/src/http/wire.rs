@@ -37,6 +37,8 @@ const _: () = {
     assert!(wire::METADATA_KEYS_MAX == store::METADATA_KEYS_MAX);
     assert!(wire::METADATA_KEY_CHARS_MAX == store::METADATA_KEY_CHARS_MAX);
     assert!(wire::METADATA_BYTES_MAX == store::METADATA_BYTES_MAX);
+    assert!(wire::METADATA_FILTER_KEYS_MAX == store::METADATA_FILTER_KEYS_MAX);
+    assert!(wire::METADATA_FILTER_VALUES_MAX == store::METADATA_FILTER_VALUES_MAX);
 };
 
 /// The id from a body or path, whose range has been checked.
@@ -183,14 +185,9 @@ fn version(id: memory::MemoryId, it: memory::Version) -> api::Version {
 }
 
 pub(crate) fn search_options(it: &api::SearchRequest, limit: usize) -> memory::SearchOptions {
-    let mut filter = memory::Filter::default().with_kinds(&it.kinds).with_tags(&it.tags);
-    filter.space.clone_from(&it.space);
-    filter.since = it.since;
-    filter.until = it.until;
-    filter.is_pinned = it.pinned;
     memory::SearchOptions::default()
         .with_limit(limit)
-        .with_filter(filter)
+        .with_filter(filter(it.filters()))
         .with_mode(match it.mode {
             None | Some(api::SearchMode::Hybrid) => memory::SearchMode::Hybrid,
             Some(api::SearchMode::Lexical) => memory::SearchMode::Lexical,
@@ -205,13 +202,32 @@ pub(crate) fn search_options(it: &api::SearchRequest, limit: usize) -> memory::S
         .with_now(it.now.unwrap_or_else(now))
 }
 
-pub(crate) fn list_filter(it: api::ListRequest) -> memory::Filter {
-    let mut filter = memory::Filter::default().with_kinds(it.kinds).with_tags(it.tags);
-    filter.space = it.space;
+pub(crate) fn filter(it: api::Filters<'_>) -> memory::Filter {
+    let tests = it.metadata.iter().map(|(key, test)| (key.clone(), metadata_test(test)));
+    let mut filter = memory::Filter::default()
+        .with_kinds(it.kinds)
+        .with_tags(it.tags)
+        .with_tags_any(it.tags_any);
+    filter.metadata = tests.collect();
+    filter.space = it.space.map(str::to_owned);
     filter.since = it.since;
     filter.until = it.until;
     filter.is_pinned = it.pinned;
     filter
+}
+
+fn metadata_test(it: &api::MetadataTest) -> memory::MetadataTest {
+    let value = |it: &api::Scalar| metadata_value(it.clone());
+    match it {
+        api::MetadataTest::Is(it) => memory::MetadataTest::is(value(it)),
+        api::MetadataTest::OneOf(values) => {
+            memory::MetadataTest::OneOf(values.iter().map(value).collect())
+        }
+        api::MetadataTest::Within(it) => memory::MetadataTest::Within {
+            gte: it.gte.as_ref().map(value),
+            lte: it.lte.as_ref().map(value),
+        },
+    }
 }
 
 pub(crate) fn hit(it: memory::Hit) -> api::Hit {

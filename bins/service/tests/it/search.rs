@@ -150,3 +150,66 @@ fn a_superseded_memory_ranks_below_its_successor_and_is_marked() {
     let all = search(&service, &json!({"query": "deploy key vault", "includeSuperseded": true}));
     assert_eq!(ids(&all), [old, new]);
 }
+
+#[test]
+fn filters_by_tags_and_metadata_hold_for_searches_lists_and_the_past() {
+    let service = Service::start();
+    let add =
+        |body: Value| service.post("/api/memory/add", &body).json()["id"].as_u64().expect("an id");
+    let wiki = add(json!({"content": "apple one", "tags": ["red"],
+        "metadata": {"source": "wiki", "priority": 2, "seen": "2026-03-01T01:00:00+01:00"}}));
+    let mail = add(json!({"content": "apple two", "tags": ["green"],
+        "metadata": {"source": "mail", "priority": 3.5, "open": true}}));
+    let plain = add(json!({"content": "apple three", "space": "other"}));
+    let found = |filter: Value| {
+        let mut body = json!({"query": "apple"});
+        let fields = filter.as_object().expect("an object");
+        body.as_object_mut().expect("an object").extend(fields.clone());
+        let mut found = ids(&search(&service, &body));
+        body["asOf"] = json!("9999-01-01T00:00:00Z");
+        let mut past = ids(&search(&service, &body));
+        found.sort_unstable();
+        past.sort_unstable();
+        assert_eq!(found, past, "{body}");
+        let pairs = fields.iter().flat_map(|(name, value)| match value {
+            Value::Array(all) => all.iter().map(|it| (name, it.clone())).collect(),
+            value => vec![(name, value.clone())],
+        });
+        let pairs = pairs.map(|(name, value)| {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let encode = |text: String, it| text + &format!("%{it:02X}");
+            format!("{name}={}", value.bytes().fold(String::new(), encode))
+        });
+        let query = pairs.collect::<Vec<_>>().join("&");
+        let list = service.get(&format!("/api/memory?{query}"));
+        assert_eq!(list.status, 200, "{query}: {}", list.text());
+        assert_eq!(ids(&list), found, "{query}");
+        found
+    };
+    assert_eq!(found(json!({})), [wiki, mail, plain]);
+    assert_eq!(found(json!({"tagsAny": ["red", "green"]})), [wiki, mail]);
+    assert_eq!(found(json!({"tagsAny": ["red", "blue"], "tags": ["red"]})), [wiki]);
+    assert_eq!(found(json!({"metadata": {"source": "wiki"}})), [wiki]);
+    assert_eq!(found(json!({"metadata": {"source": ["wiki", "mail"]}})), [wiki, mail]);
+    assert_eq!(found(json!({"metadata": {"priority": {"gte": 2, "lte": 3}}})), [wiki]);
+    assert_eq!(found(json!({"metadata": {"priority": 2.0}})), [wiki]);
+    assert_eq!(found(json!({"metadata": {"open": true, "priority": {"gte": 3.5}}})), [mail]);
+    assert_eq!(found(json!({"metadata": {"open": "true"}})), Vec::<u64>::new());
+    assert_eq!(found(json!({"metadata": {"seen": {"lte": "2026-03-01T00:00:00Z"}}})), [wiki]);
+    let wrong = json!({"query": "apple", "metadata": {"priority": {"gt": 2}}});
+    let detail = service.post("/api/memory/search", &wrong).problem(422);
+    assert!(
+        detail.contains("metadata/priority/gt: unknown field; did you mean `gte`?"),
+        "{detail}"
+    );
+    // Numbers that a float does not tell apart are compared exactly, also by the store's own check.
+    let beyond = json!({"gte": 9_007_199_254_740_993_u64, "lte": 9_007_199_254_740_992_u64});
+    let wrong = json!({"query": "apple", "metadata": {"priority": beyond}});
+    service.post("/api/memory/search", &wrong).problem(422);
+    let bound = service.new_token(&["memory:read"], Some("other"));
+    let body = json!({"query": "apple", "metadata": {"source": "wiki"}}).to_string();
+    let hidden = service.send("POST", "/api/memory/search", &bound, body.as_bytes());
+    assert_eq!(hidden.json(), json!([]));
+    let list = service.send("GET", "/api/memory?tagsAny=red", &bound, b"");
+    assert_eq!(list.json(), json!([]));
+}

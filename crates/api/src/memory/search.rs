@@ -1,8 +1,11 @@
 //! Searches, and how their hits were ranked.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Link, Memory};
+use super::filter::filters;
+use super::{Link, Memory, MetadataTest};
 use crate::Vocabulary;
 use crate::limits::{Check, Faults, LIMIT_MAX, QUERY_CHARS_MAX};
 use crate::wire;
@@ -34,6 +37,13 @@ pub struct SearchRequest {
     /// Only memories with all of these tags.
     #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    /// Only memories with at least one of these tags.
+    #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
+    pub tags_any: Vec<String>,
+    /// Only memories whose metadata has each of these keys, at most 16, with this value, one of these
+    /// values, or a value within `{"gte": …, "lte": …}`.
+    #[serde(default, deserialize_with = "wire::map", skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, MetadataTest>,
     /// Only memories of this space; default: all spaces that the token can read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
@@ -76,6 +86,8 @@ pub struct SearchRequest {
     pub now: Option<Timestamp>,
 }
 
+filters!(SearchRequest);
+
 impl Check for SearchRequest {
     fn check(&self, faults: &mut Faults) {
         if self.query.is_empty() {
@@ -86,10 +98,7 @@ impl Check for SearchRequest {
         }
         faults.chars("query", &self.query, QUERY_CHARS_MAX);
         faults.range("limit", self.limit, LIMIT_MAX);
-        faults.kinds(&self.kinds);
-        faults.tags(&self.tags);
-        faults.space(self.space.as_deref());
-        faults.period(self.since, self.until);
+        self.filters().check(faults);
         if let Some(score) = self.min_score
             && !(0.0..=1.0).contains(&score)
         {

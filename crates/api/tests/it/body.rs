@@ -293,3 +293,47 @@ fn an_error_names_a_bounded_number_of_fields() {
     let problem = search(body.to_string()).expect_err("numbers");
     assert_eq!(problem.errors.len(), 1);
 }
+
+#[test]
+fn metadata_filters_are_read_and_wrong_ones_are_named() {
+    let body = |metadata: &str| format!(r#"{{"query":"x","metadata":{metadata}}}"#);
+    let right = r#"{"a":"b","c":[1,2.5],"d":{"gte":1},"e":{"gte":"2026-01-01T00:00:00Z","lte":"2026-01-01T00:00:00Z"},"f":false}"#;
+    let read = search(body(right)).unwrap();
+    assert_eq!(read.metadata.len(), 5);
+    assert_eq!(search(serde_json::to_string(&read).unwrap()).unwrap(), read);
+    assert!(search(body("{}")).is_ok() && search(body("null")).is_ok());
+    for (metadata, pointer, reason) in [
+        (r#"{"k":{"gt":1}}"#, "/metadata/k/gt", "did you mean `gte`?"),
+        (r#"{"k":{"above":1}}"#, "/metadata/k/above", "expected one of `gte`, `lte`"),
+        (r#"{"k":{}}"#, "/metadata/k", "has no bound"),
+        (r#"{"k":{"gte":true}}"#, "/metadata/k", "neither a number nor an RFC 3339 time"),
+        (r#"{"k":{"lte":"b"}}"#, "/metadata/k", "neither a number nor an RFC 3339 time"),
+        (r#"{"k":{"gte":2,"lte":1}}"#, "/metadata/k", "`gte` of 2, above"),
+        (r#"{"k":{"gte":2,"lte":"2026-01-01T00:00:00Z"}}"#, "/metadata/k", "mixes types"),
+        (r#"{"k":[]}"#, "/metadata/k", "has 0 values; expected 1 to 64"),
+        (r#"{"k":[1,"1"]}"#, "/metadata/k", "mixes types"),
+        (r#"{"k":[1,[2]]}"#, "/metadata/k/1", "a string, a number or a boolean"),
+        (r#"{"k":null}"#, "/metadata/k", "an object with `gte` and `lte`"),
+        (r#"{"":1}"#, "/metadata/", "blank"),
+        (r#"["k"]"#, "/metadata", "an object"),
+    ] {
+        let (status, at, detail) = refused(search(body(metadata)));
+        assert_eq!((status, at.as_str()), (422, pointer), "{metadata}: {detail}");
+        assert!(detail.contains(reason), "{metadata}: {detail}");
+    }
+    let keys = |count: usize| {
+        let keys: Vec<String> = (0..count).map(|it| format!(r#""k{it}":1"#)).collect();
+        body(&format!("{{{}}}", keys.join(",")))
+    };
+    assert!(search(keys(16)).is_ok());
+    assert_eq!(refused(search(keys(17))).1, "/metadata");
+    let values = |count: usize| body(&format!(r#"{{"k":[{}]}}"#, vec!["1"; count].join(",")));
+    assert!(search(values(64)).is_ok());
+    assert_eq!(refused(search(values(65))).1, "/metadata/k");
+    let tags = |count: usize| {
+        let tags: Vec<String> = (0..count).map(|it| format!(r#""t{it}""#)).collect();
+        format!(r#"{{"query":"x","tagsAny":[{}]}}"#, tags.join(","))
+    };
+    assert!(search(tags(64)).is_ok());
+    assert_eq!(refused(search(tags(65))).1, "/tagsAny");
+}

@@ -62,3 +62,25 @@ fn every_parameter_that_is_wrong_is_told() {
     found.sort();
     assert_eq!(found, ["?form", "?from", "?to", "?type"]);
 }
+
+#[test]
+fn metadata_is_json_in_a_query() {
+    let read =
+        list("tagsAny=a&tagsAny=b&metadata=%7B%22k%22:%5B%22v%22%5D,%22n%22:%7B%22gte%22:2%7D%7D");
+    let read = read.unwrap();
+    assert_eq!(read.tags_any, ["a", "b"]);
+    assert_eq!(serde_json::to_string(&read.metadata).unwrap(), r#"{"k":["v"],"n":{"gte":2}}"#);
+    for (metadata, pointer, reason) in [
+        ("%7B", "?metadata", "must be a JSON object"),
+        ("source=wiki", "?metadata", "must be a JSON object"),
+        ("[]", "?metadata", "must be a JSON object"),
+        ("%7B%22k%22:1,%22k%22:2%7D", "?metadata", "duplicate key"),
+        ("%7B%22k%22:%7B%22gt%22:2%7D%7D", "?metadata", "unknown field `gt`"),
+        ("%7B%22k%22:[]%7D", "?metadata/k", "has 0 values"),
+    ] {
+        let problem = list(&format!("metadata={metadata}")).expect_err(metadata);
+        let found = (problem.status, problem.errors[0].pointer.as_str());
+        assert_eq!(found, (422, pointer), "{metadata}: {}", problem.detail);
+        assert!(problem.detail.contains(reason), "{metadata}: {}", problem.detail);
+    }
+}

@@ -22,7 +22,7 @@ pub(super) fn load(
 ) -> Result<(View, Vec<MemoryId>)> {
     let why = match snapshot {
         Ok(Some(snapshot)) if !snapshot.is_current => {
-            "an earlier release analysed its texts differently".to_owned()
+            "an earlier release wrote its snapshot".to_owned()
         }
         Ok(Some(snapshot)) => match without(records, snapshot, changed)? {
             Some(caught_up) => {

@@ -15,14 +15,16 @@ use waypost_projection::files::{sync_dir, write_synced};
 use waypost_ranking::{Analyzer, Cues, Period, Signature, SimilarIndex, Slots, TextIndex};
 
 use crate::codec::{Malformed, Reader, Writer};
+use crate::facet::{Facet, FacetKind};
 use crate::index::alike::{Alike, Near};
+use crate::index::labels::Labels;
 use crate::index::view::{Fact, View, boxed};
 use crate::{Error, Lifespan, MemoryId, Result};
 
 const MAGIC: &[u8] = b"waypost-index\n";
-const VERSION: u32 = 3 + Cues::VERSION + Analyzer::VERSION + Signature::VERSION;
+const VERSION: u32 = 4 + Cues::VERSION + Analyzer::VERSION + Signature::VERSION;
 /// The first version of this format. A snapshot of an older version than [`VERSION`] is sound, but
-/// its texts have to be analysed again.
+/// lacks something, or its texts have to be analysed again.
 const VERSION_OLDEST: u32 = 2;
 const FILE: &str = "snapshot";
 
@@ -31,7 +33,7 @@ const FILE: &str = "snapshot";
 pub(crate) struct Snapshot {
     pub(crate) view: View,
     pub(crate) position: u64,
-    /// Whether its texts have the terms that this release gives them.
+    /// Whether it has what this release needs, and its texts the terms that this release gives them.
     pub(crate) is_current: bool,
 }
 
@@ -110,9 +112,9 @@ impl UsedNames {
     fn of(view: &View) -> Self {
         let mut used = Self::default();
         for fact in view.spaces.values().flat_map(|it| it.facts.iter().flatten()) {
-            for number in
-                [fact.kind].into_iter().chain(fact.session).chain(fact.tags.iter().copied())
-            {
+            let tags = fact.labels.tags().iter().copied();
+            let keys = fact.labels.facets().map(|(key, _)| key);
+            for number in [fact.kind].into_iter().chain(fact.session).chain(tags).chain(keys) {
                 let next = used.names.len() as u32;
                 used.numbers.entry(number).or_insert_with(|| {
                     used.names.push(view.names.name(number).to_owned());
@@ -134,9 +136,16 @@ fn encode_fact(out: &mut Writer, fact: &Fact, names: &UsedNames) {
     out.u64(fact.text_hash);
     out.u32(names.number(fact.kind));
     out.u32(fact.session.map_or(0, |it| names.number(it) + 1));
-    out.u32(u32::try_from(fact.tags.len()).expect("the limits keep tags few"));
-    for tag in &fact.tags {
+    let (tags, facets) = (fact.labels.tags(), fact.labels.facets());
+    out.u32(u32::try_from(tags.len()).expect("the limits keep tags few"));
+    for tag in tags {
         out.u32(names.number(*tag));
+    }
+    out.u8(u8::try_from(facets.len()).expect("a memory has at most 64 keys, each with two facets"));
+    for (key, facet) in facets {
+        out.u32(names.number(key));
+        out.u8(facet.kind as u8);
+        out.u64(facet.bits);
     }
     out.u8(fact.cues.to_bits());
     out.u8(u8::try_from(fact.periods.len()).expect("periods are few"));
@@ -215,8 +224,10 @@ fn decode_fact(
     let (version, created_at, text_hash) = (input.u32()?, input.time()?, input.u64()?);
     let (kind, session, tag_count) = (known(input.u32()?)?, input.u32()?, input.u32()?);
     let session = session.checked_sub(1).map(known).transpose()?;
-    let tags =
-        (0..tag_count).map(|_| known(input.u32()?)).collect::<std::result::Result<_, _>>()?;
+    let tags = (0..tag_count).map(|_| known(input.u32()?));
+    let tags: Vec<u32> = tags.collect::<std::result::Result<_, _>>()?;
+    let facets = (0..input.u8()?).map(|_| decode_facet(input, known));
+    let facets: Vec<_> = facets.collect::<std::result::Result<_, _>>()?;
     let cues = Cues::from_bits(input.u8()?);
     let count = input.u8()?;
     let periods = (0..count).map(|_| decode_period(input));
@@ -230,13 +241,22 @@ fn decode_fact(
         text_hash,
         kind,
         session,
-        tags,
+        labels: Labels::new(tags, facets),
         cues,
         periods,
         length,
         lifespan: boxed(lifespan),
         embedded,
     })
+}
+
+fn decode_facet(
+    input: &mut Reader<'_>,
+    known: &dyn Fn(u32) -> std::result::Result<u32, Malformed>,
+) -> std::result::Result<(u32, Facet), Malformed> {
+    let (key, kind) = (known(input.u32()?)?, u32::from(input.u8()?));
+    let kind = FacetKind::of_code(kind).ok_or(Malformed("a metadata value has an unknown form"))?;
+    Ok((key, Facet { kind, bits: input.u64()? }))
 }
 
 fn decode_period(input: &mut Reader<'_>) -> std::result::Result<Period, Malformed> {

@@ -9,11 +9,13 @@ use waypost_ranking::{
     Cues, Document, Period, Signature, SimilarIndex, Slot, Slots, TextIndex, VectorIndex, periods,
 };
 
+use crate::facet::Facet;
 use crate::index::alike::Alike;
 use crate::index::graph::Graph;
+use crate::index::labels::{Labels, NUMBER_MAX};
 use crate::index::pending::Pending;
 use crate::record::Body;
-use crate::{Filter, Lifespan, MemoryId, Timestamp};
+use crate::{Lifespan, MemoryId, Timestamp};
 
 /// The index of the existing memories.
 #[derive(Debug, Default)]
@@ -59,7 +61,8 @@ pub(crate) struct Fact {
     pub(crate) text_hash: u64,
     pub(crate) kind: u32,
     pub(crate) session: Option<u32>,
-    pub(crate) tags: Box<[u32]>,
+    /// Its tags and metadata.
+    pub(crate) labels: Labels,
     pub(crate) cues: Cues,
     /// The days that its text names, resolved against its creation.
     pub(crate) periods: Box<[Period]>,
@@ -87,6 +90,8 @@ pub(crate) struct Prepared {
     pub(crate) kind: String,
     pub(crate) session: Option<String>,
     pub(crate) tags: Vec<String>,
+    /// Its metadata, by key.
+    pub(crate) facets: Vec<(String, Facet)>,
     pub(crate) cues: Cues,
     pub(crate) periods: Box<[Period]>,
     pub(crate) lifespan: Lifespan,
@@ -111,6 +116,7 @@ impl Prepared {
             kind: text.kind.clone(),
             session: text.session.clone(),
             tags: text.tags.clone(),
+            facets: Facet::all(&text.metadata),
             cues: Cues::of(&text.content),
             periods: periods(&text.content, Some(day_of(body.created_at))).into(),
             lifespan: text.lifespan,
@@ -144,7 +150,8 @@ impl Names {
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
-        let number = u32::try_from(self.names.len()).expect("fewer than 2^32 unequal names");
+        let number = u32::try_from(self.names.len()).ok().filter(|it| *it <= NUMBER_MAX);
+        let number = number.expect("fewer than 2^28 unequal names");
         self.names.push(name.to_owned());
         self.numbers.insert(name.to_owned(), number);
         number
@@ -274,13 +281,16 @@ impl View {
     /// Updates a memory in the index; `None` removes it.
     pub(crate) fn refresh(&mut self, id: MemoryId, prepared: Option<Prepared>) {
         let Some(prepared) = prepared else { return self.remove(id) };
+        let tags: Vec<u32> = prepared.tags.iter().map(|it| self.names.number(it)).collect();
+        let facets = prepared.facets.iter().map(|(key, it)| (self.names.number(key), *it));
+        let labels = Labels::new(tags, facets);
         let fact = Fact {
             version: prepared.version,
             created_at: prepared.created_at,
             text_hash: prepared.text_hash,
             kind: self.names.number(&prepared.kind),
             session: prepared.session.as_deref().map(|it| self.names.number(it)),
-            tags: prepared.tags.iter().map(|it| self.names.number(it)).collect(),
+            labels,
             cues: prepared.cues,
             periods: prepared.periods,
             length: prepared.document.length(),
@@ -464,60 +474,5 @@ fn leave_session(space: &mut Space, fact: &Fact, id: MemoryId) {
         if members.is_empty() {
             space.sessions.remove(&session);
         }
-    }
-}
-
-/// The number of a name that no memory has.
-const UNKNOWN: u32 = u32::MAX;
-
-/// A filter in the view's numbers.
-#[derive(Debug)]
-pub(crate) struct Condition {
-    /// `None` means any; an empty list means none.
-    kinds: Option<Vec<u32>>,
-    /// `None` means that a tag is unknown, so no memory has it.
-    tags: Option<Vec<u32>>,
-    session: Option<u32>,
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-    pinned: Option<bool>,
-    /// Excludes what has expired by this time; `None` if nothing has.
-    now: Option<Timestamp>,
-}
-
-impl Condition {
-    pub(crate) fn new(filter: &Filter, view: &View) -> Self {
-        let names = &view.names;
-        let kinds = filter.kinds.iter().filter_map(|it| names.find(it)).collect();
-        Self {
-            kinds: (!filter.kinds.is_empty()).then_some(kinds),
-            tags: filter.tags.iter().map(|it| names.find(it)).collect(),
-            session: filter.session.as_deref().map(|it| names.find(it).unwrap_or(UNKNOWN)),
-            since: filter.since,
-            until: filter.until,
-            pinned: filter.is_pinned,
-            now: filter.now.filter(|it| view.expired(*it).next().is_some()),
-        }
-    }
-
-    /// Whether every memory matches it.
-    pub(crate) fn is_any(&self) -> bool {
-        self.kinds.is_none()
-            && self.tags.as_ref().is_some_and(Vec::is_empty)
-            && self.session.is_none()
-            && self.since.is_none()
-            && self.until.is_none()
-            && self.pinned.is_none()
-            && self.now.is_none()
-    }
-
-    pub(crate) fn holds(&self, fact: &Fact) -> bool {
-        self.kinds.as_ref().is_none_or(|it| it.contains(&fact.kind))
-            && self.tags.as_ref().is_some_and(|it| it.iter().all(|tag| fact.tags.contains(tag)))
-            && self.session.is_none_or(|it| fact.session == Some(it))
-            && self.since.is_none_or(|it| fact.created_at >= it)
-            && self.until.is_none_or(|it| fact.created_at < it)
-            && self.pinned.is_none_or(|it| fact.lifespan().is_pinned == it)
-            && self.now.is_none_or(|it| !fact.lifespan().has_expired(it))
     }
 }

@@ -101,12 +101,14 @@ impl Answer {
 fn is_same(one: &SearchOptions, other: &SearchOptions) -> bool {
     let SearchOptions { limit, filter, mode, explain, min_score, include_superseded, .. } = one;
     let times = |it: &SearchOptions| (it.recency, it.valid_at, it.as_of, it.now.map(day_of));
-    let Filter { kinds, tags, space, session, since, until, is_pinned, now: _ } = filter;
+    let Filter { kinds, tags, tags_any, metadata, space, session, since, until, is_pinned, now: _ } =
+        filter;
     let wanted = &other.filter;
     (limit, mode, explain) == (&other.limit, &other.mode, &other.explain)
         && (min_score, include_superseded) == (&other.min_score, &other.include_superseded)
         && times(one) == times(other)
         && (kinds, tags, space) == (&wanted.kinds, &wanted.tags, &wanted.space)
+        && (tags_any, metadata) == (&wanted.tags_any, &wanted.metadata)
         && (session, since, until) == (&wanted.session, &wanted.since, &wanted.until)
         && *is_pinned == wanted.is_pinned
 }

@@ -8,7 +8,8 @@ use waypost_ranking::Slot;
 
 use super::candidates::{Candidate, Candidates, Scored, Scoring};
 use super::force::out_of_force;
-use crate::index::view::{Condition, Space, View};
+use crate::index::condition::Condition;
+use crate::index::view::{Space, View};
 use crate::limits::UPDATE_STEPS_MAX;
 use crate::{Filter, LinkKind, MemoryId, SearchParams, Timestamp};
 

@@ -1,11 +1,13 @@
 //! Listing memories, and the versions of one.
 
-use crate::index::view::Condition;
+use crate::check;
+use crate::facet::{Facet, Test};
+use crate::index::condition::Condition;
 use crate::limits::LIST_LIMIT_MAX;
 use crate::record::Body;
 use crate::state::keys::StoredVersion;
 use crate::store::Store;
-use crate::{Error, Filter, Memory, MemoryId, Result, Version};
+use crate::{Error, Filter, Memory, MemoryId, Metadata, Result, Version};
 
 impl Store {
     /// Memories ordered by id, from the first after `after`.
@@ -19,6 +21,7 @@ impl Store {
             let reason = format!("is {limit}; expected 1 to {LIST_LIMIT_MAX}");
             return Err(Error::invalid("limit", reason));
         }
+        check::filter(filter)?;
         if !self.index.backlog.is_complete() {
             return self.list_by_state(filter, after, limit);
         }
@@ -55,6 +58,7 @@ impl Store {
         after: Option<MemoryId>,
         limit: usize,
     ) -> Result<Vec<Memory>> {
+        let exact = Exact::new(filter);
         let mut found = Vec::new();
         let mut next = after.map_or(1, |it| it.get() + 1);
         while found.len() < limit {
@@ -64,7 +68,7 @@ impl Store {
                     continue;
                 }
                 let body = self.records.body(id, head.version)?;
-                if let Some(body) = body.filter(|it| meets(filter, it)) {
+                if let Some(body) = body.filter(|it| exact.holds(it)) {
                     let memory = Memory::of(id, head.version, head.updated_at, body);
                     found.push(self.index.complete(memory));
                 }
@@ -109,14 +113,44 @@ impl Store {
     }
 }
 
-fn meets(filter: &Filter, body: &Body) -> bool {
-    let Some(text) = &body.text else { return false };
-    (filter.kinds.is_empty() || filter.kinds.contains(&text.kind))
-        && filter.tags.iter().all(|it| text.tags.contains(it))
-        && filter.space.as_ref().is_none_or(|it| *it == body.space)
-        && filter.session.as_ref().is_none_or(|it| text.session.as_ref() == Some(it))
-        && filter.since.is_none_or(|it| body.created_at >= it)
-        && filter.until.is_none_or(|it| body.created_at < it)
-        && filter.is_pinned.is_none_or(|it| text.lifespan.is_pinned == it)
-        && filter.now.is_none_or(|it| !text.lifespan.has_expired(it))
+/// A filter on bodies, for memories that the index lacks.
+struct Exact<'a> {
+    filter: &'a Filter,
+    tests: Vec<(&'a str, Test)>,
+}
+
+impl<'a> Exact<'a> {
+    fn new(filter: &'a Filter) -> Self {
+        let tests = filter.metadata.iter().map(|(key, it)| (key.as_str(), Test::new(it)));
+        Self { filter, tests: tests.collect() }
+    }
+
+    fn holds(&self, body: &Body) -> bool {
+        let Some(text) = &body.text else { return false };
+        let filter = self.filter;
+        let any_of = |wanted: &[String], own: &[String]| {
+            wanted.is_empty() || wanted.iter().any(|it| own.contains(it))
+        };
+        any_of(&filter.kinds, std::slice::from_ref(&text.kind))
+            && filter.tags.iter().all(|it| text.tags.contains(it))
+            && any_of(&filter.tags_any, &text.tags)
+            && filter.space.as_ref().is_none_or(|it| *it == body.space)
+            && filter.session.as_ref().is_none_or(|it| text.session.as_ref() == Some(it))
+            && filter.since.is_none_or(|it| body.created_at >= it)
+            && filter.until.is_none_or(|it| body.created_at < it)
+            && filter.is_pinned.is_none_or(|it| text.lifespan.is_pinned == it)
+            && filter.now.is_none_or(|it| !text.lifespan.has_expired(it))
+            && self.passes(&text.metadata)
+    }
+
+    fn passes(&self, metadata: &Metadata) -> bool {
+        if self.tests.is_empty() {
+            return true;
+        }
+        let facets = Facet::all(metadata);
+        let passes = |(key, test): &(&str, Test)| {
+            facets.iter().any(|(own, it)| own == key && test.holds(*it))
+        };
+        self.tests.iter().all(passes)
+    }
 }

@@ -5,6 +5,7 @@
 mod concurrency;
 mod crash;
 mod duplicates;
+mod filters;
 mod history;
 mod kill;
 #[path = "../../../../tests/killed_repair.rs"]

@@ -4,7 +4,7 @@
 //! it has reached; `v0` is the same without the note, as releases before left it; `v2` is of the
 //! first release that stems words of other scripts, so that the index of earlier ones is built
 //! again; `v3` also has a memory with a lifespan, and its own `v3.ndjson`; `v4` has what suggestions
-//! need in its index. To add one for a new format: `WAYPOST_TEST_WRITE_STORE=FOLDER cargo nextest run -p waypost-memory write_the_store`, and
+//! need in its index; `v5` has metadata in its index. To add one for a new format: `WAYPOST_TEST_WRITE_STORE=FOLDER cargo nextest run -p waypost-memory write_the_store`, and
 //! copy FOLDER to `tests/data/vN` and `FOLDER.ndjson`, if it says more, beside it.
 
 use std::fs;
@@ -110,7 +110,8 @@ fn every_earlier_store_opens_as_it_was() {
         ("v1", "export.ndjson", 4, true),
         ("v2", "export.ndjson", 4, true),
         ("v3", "v3.ndjson", 5, true),
-        ("v4", "v3.ndjson", 5, false),
+        ("v4", "v3.ndjson", 5, true),
+        ("v5", "v3.ndjson", 5, false),
     ] {
         let wanted = fs::read_to_string(data(export)).expect("the export");
         let dir = TempDir::new().expect("a temporary folder");

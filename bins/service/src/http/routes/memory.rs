@@ -127,7 +127,7 @@ pub(super) async fn list(
     let scoped = app.scoped(&caller);
     app.reads
         .run(move || {
-            let filter = wire::list_filter(asked);
+            let filter = wire::filter(asked.filters());
             let page = scoped.list(filter.clone(), after, limit)?;
             let last = page.last().map(|it| it.id).filter(|_| page.len() == limit);
             let next = match last {

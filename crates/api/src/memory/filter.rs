@@ -1,0 +1,211 @@
+//! Filters on memories, which searches, lists and counts share.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use waypost_time::Timestamp;
+
+use super::Scalar;
+use crate::limits::{
+    Faults, METADATA_BYTES_MAX, METADATA_FILTER_KEYS_MAX, METADATA_FILTER_VALUES_MAX,
+    METADATA_KEY_CHARS_MAX, escape_pointer,
+};
+
+/// What a filter wants of a metadata value. A value of another type does not pass.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(untagged)]
+pub enum MetadataTest {
+    /// It equals this one. Numbers are equal by value, texts if they have the same characters.
+    Is(Scalar),
+    /// It equals one of these, 1 to 64, which all have the same type.
+    OneOf(Vec<Scalar>),
+    /// It is within these bounds.
+    Within(MetadataRange),
+}
+
+/// Bounds of a metadata value: two numbers, or two times in RFC 3339. One may be absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct MetadataRange {
+    /// The lowest value that passes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gte: Option<Scalar>,
+    /// The highest value that passes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lte: Option<Scalar>,
+}
+
+impl<'de> Deserialize<'de> for MetadataTest {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = MetadataTest;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string, a number, a boolean, an array of them, or an object with `gte` and `lte`")
+            }
+            fn visit_bool<E: Error>(self, value: bool) -> Result<MetadataTest, E> {
+                Ok(MetadataTest::Is(Scalar::Bool(value)))
+            }
+            fn visit_u64<E: Error>(self, value: u64) -> Result<MetadataTest, E> {
+                Ok(MetadataTest::Is(Scalar::Number(value.into())))
+            }
+            fn visit_i64<E: Error>(self, value: i64) -> Result<MetadataTest, E> {
+                Ok(MetadataTest::Is(Scalar::Number(value.into())))
+            }
+            fn visit_f64<E: Error>(self, value: f64) -> Result<MetadataTest, E> {
+                // JSON has no other numbers than finite ones.
+                let number = serde_json::Number::from_f64(value);
+                let number = number.ok_or_else(|| E::custom("must be a finite number"))?;
+                Ok(MetadataTest::Is(Scalar::Number(number)))
+            }
+            fn visit_str<E: Error>(self, value: &str) -> Result<MetadataTest, E> {
+                Ok(MetadataTest::Is(Scalar::String(value.to_owned())))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<MetadataTest, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(items)).map(MetadataTest::OneOf)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<MetadataTest, A::Error> {
+                MetadataRange::deserialize(MapAccessDeserializer::new(members))
+                    .map(MetadataTest::Within)
+            }
+        }
+        input.deserialize_any(Any)
+    }
+}
+
+/// The filter of a request.
+#[derive(Debug, Clone, Copy)]
+pub struct Filters<'a> {
+    /// The type is one of these; empty for any.
+    pub kinds: &'a [String],
+    /// The memory has all of these tags.
+    pub tags: &'a [String],
+    /// The memory has at least one of these tags; empty for any.
+    pub tags_any: &'a [String],
+    /// The metadata has each of these keys, with a value that passes the test.
+    pub metadata: &'a BTreeMap<String, MetadataTest>,
+    /// The space; `None` for all.
+    pub space: Option<&'a str>,
+    /// Created at or after this time.
+    pub since: Option<Timestamp>,
+    /// Created before this time.
+    pub until: Option<Timestamp>,
+    /// Only pinned memories, or only others.
+    pub pinned: Option<bool>,
+}
+
+/// Gives a request with the fields of a filter the method `filters`.
+macro_rules! filters {
+    ($request:ty) => {
+        impl $request {
+            /// Its filter.
+            pub fn filters(&self) -> $crate::Filters<'_> {
+                $crate::Filters {
+                    kinds: &self.kinds,
+                    tags: &self.tags,
+                    tags_any: &self.tags_any,
+                    metadata: &self.metadata,
+                    space: self.space.as_deref(),
+                    since: self.since,
+                    until: self.until,
+                    pinned: self.pinned,
+                }
+            }
+        }
+    };
+}
+pub(super) use filters;
+
+impl Filters<'_> {
+    pub(super) fn check(self, faults: &mut Faults) {
+        faults.kinds(self.kinds);
+        faults.tags("tags", self.tags);
+        faults.tags("tagsAny", self.tags_any);
+        let keys = self.metadata.len();
+        if keys > METADATA_FILTER_KEYS_MAX {
+            let reason = format!("tests {keys} keys; the limit is {METADATA_FILTER_KEYS_MAX}");
+            faults.add("metadata", reason);
+        }
+        for (key, test) in self.metadata {
+            let field = format!("metadata/{}", escape_pointer(key));
+            faults.name(&field, key, METADATA_KEY_CHARS_MAX);
+            if let Err(reason) = check(test) {
+                faults.add(&field, reason);
+            }
+        }
+        faults.space(self.space);
+        faults.period(self.since, self.until);
+    }
+}
+
+fn check(test: &MetadataTest) -> Result<(), String> {
+    let too_long = |it: &Scalar| matches!(it, Scalar::String(it) if it.len() > METADATA_BYTES_MAX);
+    let one = |it: &Scalar| {
+        let reason = || format!("has a text of more than {METADATA_BYTES_MAX} bytes");
+        if too_long(it) { Err(reason()) } else { Ok(()) }
+    };
+    match test {
+        MetadataTest::Is(value) => one(value),
+        MetadataTest::OneOf(values) => {
+            let count = values.len();
+            if !(1..=METADATA_FILTER_VALUES_MAX).contains(&count) {
+                return Err(format!(
+                    "has {count} values; expected 1 to {METADATA_FILTER_VALUES_MAX}"
+                ));
+            }
+            let kind = std::mem::discriminant::<Scalar>;
+            if values.windows(2).any(|it| kind(&it[0]) != kind(&it[1])) {
+                return Err(
+                    "mixes types; expected only strings, only numbers or only booleans".to_owned()
+                );
+            }
+            values.iter().try_for_each(one)
+        }
+        MetadataTest::Within(MetadataRange { gte: None, lte: None }) => {
+            Err("has no bound; expected `gte`, `lte` or both".to_owned())
+        }
+        MetadataTest::Within(MetadataRange { gte, lte }) => {
+            let bounds = [gte, lte].map(|it| it.as_ref().map(Bound::of).transpose());
+            match bounds {
+                [Err(reason), _] | [_, Err(reason)] => Err(reason),
+                [Ok(Some(Bound::Number(low))), Ok(Some(Bound::Number(high)))] if low > high => {
+                    Err(format!("has a `gte` of {low}, above its `lte` of {high}"))
+                }
+                [Ok(Some(Bound::Time(low))), Ok(Some(Bound::Time(high)))] if low > high => {
+                    Err(format!("has a `gte` of {low}, after its `lte` of {high}"))
+                }
+                [Ok(Some(Bound::Number(_))), Ok(Some(Bound::Time(_)))]
+                | [Ok(Some(Bound::Time(_))), Ok(Some(Bound::Number(_)))] => {
+                    Err("mixes types; expected two numbers or two times".to_owned())
+                }
+                _ => Ok(()),
+            }
+        }
+    }
+}
+
+/// A bound of a range.
+enum Bound {
+    Number(f64),
+    Time(Timestamp),
+}
+
+impl Bound {
+    fn of(value: &Scalar) -> Result<Self, String> {
+        let found = match value {
+            Scalar::Number(number) => number.as_f64().map(Self::Number),
+            Scalar::String(text) => text.parse().ok().map(Self::Time),
+            Scalar::Bool(_) => None,
+        };
+        found.ok_or_else(|| {
+            "has a bound that is neither a number nor an RFC 3339 time such as \
+             `2026-11-21T13:00:00Z`"
+                .to_owned()
+        })
+    }
+}
