@@ -18,8 +18,9 @@ pub(crate) use flows::{
     FlowsAllowArgs, FlowsCheckArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs, FlowsTestArgs,
 };
 pub(crate) use memory::{
-    AddArgs, BatchArgs, CompactArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, LifespanArgs,
-    LinkArgs, LinksArgs, ListArgs, ReindexArgs, SearchArgs, SuggestionsArgs, UpdateArgs,
+    AddArgs, BatchArgs, CompactArgs, CountArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs,
+    LifespanArgs, LinkArgs, LinksArgs, ListArgs, ReindexArgs, SearchArgs, SuggestionsArgs,
+    UpdateArgs,
 };
 pub(crate) use mesh::{MeshBroadcastArgs, MeshCallArgs, MeshCommand, MeshListenArgs, MeshPairArgs};
 pub(crate) use other::{
@@ -84,6 +85,7 @@ pub(crate) enum Command {
     Batch(BatchArgs),
     Get(GetArgs),
     List(ListArgs),
+    Count(CountArgs),
     Update(UpdateArgs),
     Delete(DeleteArgs),
     History(HistoryArgs),

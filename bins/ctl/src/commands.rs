@@ -34,6 +34,7 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Batch(args) => transfer::batch(program, &args, output),
         Command::Get(args) => memory::get(program, &args, output),
         Command::List(args) => memory::list(program, args, output),
+        Command::Count(args) => memory::count(program, args, output),
         Command::Update(args) => memory::update(program, args, output),
         Command::Delete(args) => memory::delete(program, &args, output),
         Command::History(args) => memory::history(program, &args, output),

@@ -44,10 +44,10 @@ pub use self::error::Error;
 use self::way::{Near, NoResolver};
 use crate::{
     ANSWERABLE_HEADER, AddRequest, AddedMemory, BatchResult, CompactRequest, CompactResult,
-    EVENT_STREAM, FORGOTTEN_HEADER, Hit, ImportRequest, ImportResult, IndexProgress, IndexRequest,
-    IndexResult, Link, LinkRequest, ListRequest, Memory, NDJSON, NewTokenRequest, PatchRequest,
-    Problem, SEARCH_MODE_HEADER, SearchMode, SearchRequest, Status, Suggestions,
-    SuggestionsRequest, TokenCreated, TokenInfo, Version, Vocabulary,
+    CountRequest, Counts, EVENT_STREAM, FORGOTTEN_HEADER, Hit, ImportRequest, ImportResult,
+    IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, ListRequest, Memory, NDJSON,
+    NewTokenRequest, PatchRequest, Problem, SEARCH_MODE_HEADER, SearchMode, SearchRequest, Status,
+    Suggestions, SuggestionsRequest, TokenCreated, TokenInfo, Version, Vocabulary,
 };
 
 /// The time limit for establishing a connection.
@@ -203,6 +203,11 @@ impl Client {
         let next =
             response.headers().get(LINK).and_then(|it| it.to_str().ok()).and_then(next_after);
         Ok(Page { memories: self.read(response)?, next })
+    }
+
+    /// `POST /api/memory/count`.
+    pub fn count(&self, request: &CountRequest) -> Result<Counts> {
+        self.read(self.send_json("POST", "/api/memory/count", request)?)
     }
 
     /// `GET /api/memory/{id}`.

@@ -1,6 +1,7 @@
 //! Memories.
 
 mod bulk;
+mod count;
 mod filter;
 mod link;
 mod search;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use waypost_time::Timestamp;
 
 pub use self::bulk::*;
+pub use self::count::*;
 use self::filter::filters;
 pub use self::filter::{Filters, MetadataRange, MetadataTest};
 pub use self::link::*;
@@ -227,7 +229,11 @@ pub struct ListRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub limit: Option<u64>,
-    /// Only memories with a larger id: the last id of the previous page.
+    /// The order: `id` (default), or `newest` for descending creation times, then ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(inline))]
+    pub order: Option<ListOrder>,
+    /// Only memories after this one: the last id of the previous page. In order of id, any number.
     #[serde(
         default,
         deserialize_with = "wire::optional_whole",
@@ -287,6 +293,18 @@ impl Check for ListRequest {
         }
         self.filters().check(faults);
     }
+}
+
+/// The order of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ListOrder {
+    /// Ascending ids.
+    #[default]
+    Id,
+    /// Descending creation times, then descending ids.
+    Newest,
 }
 
 /// An element of `GET /api/memory/{id}/history`: the memory as it was after a change.

@@ -9,12 +9,13 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     AddRequest, AddedMemory, AllowRequest, BatchResult, CompactRequest, CompactResult,
-    ContextAnswer, ContextRequest, ContextScan, ContextStatus, Event, EventsRequest, FlowFileInfo,
-    FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit, ImportRequest,
-    ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest,
-    ListRequest, Memory, NewTokenRequest, PatchRequest, PauseRequest, PublishRequest, Published,
-    Readiness, Replay, ReplayRequest, Run, RunsRequest, Scope, SearchRequest, Status,
-    StreamRequest, Suggestions, SuggestionsRequest, TokenCreated, TokenInfo, Version, WhyRequest,
+    ContextAnswer, ContextRequest, ContextScan, ContextStatus, CountRequest, Counts, Event,
+    EventsRequest, FlowFileInfo, FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy,
+    Flows, Health, Hit, ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult,
+    Link, LinkRequest, LinksRequest, ListRequest, Memory, NewTokenRequest, PatchRequest,
+    PauseRequest, PublishRequest, Published, Readiness, Replay, ReplayRequest, Run, RunsRequest,
+    Scope, SearchRequest, Status, StreamRequest, Suggestions, SuggestionsRequest, TokenCreated,
+    TokenInfo, Version, WhyRequest,
 };
 
 /// One method on one path.
@@ -176,13 +177,22 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/memory",
         operation: "listMemories",
-        summary: "List memories in order of id",
+        summary: "List memories in order of id, or the newest first",
         query: Some(parameters::<ListRequest>),
         answers: &[answer(
             200,
             "A page; `Link: <...>; rel=\"next\"` is the next one",
             Payload::Array(shape::<Memory>()),
         )],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/memory/count",
+        operation: "countMemories",
+        summary: "Count memories, also by type, tag and space",
+        body: Payload::OptionalJson(shape::<CountRequest>()),
+        answers: &[answer(200, "The counts", Payload::Json(shape::<Counts>()))],
         ..BASE
     },
     Route {

@@ -97,7 +97,7 @@ pub use params::SearchParams;
 pub use query::{Hit, HitExplanation, Rerank, SearchMode, SearchOptions, SearchResult, Signal};
 pub use reranker::{Reranker, ScoreFn};
 pub use status::{
-    Compacted, Compaction, IndexProgress, IndexStatus, Maintained, Reindex, ReindexPhase,
+    Compacted, Compaction, Counts, IndexProgress, IndexStatus, Maintained, Reindex, ReindexPhase,
     ReindexProgress, Reindexed, Status,
 };
 pub use store::Store;

@@ -142,3 +142,16 @@ pub struct Compacted {
     /// Versions whose content was removed permanently.
     pub purged_versions: u64,
 }
+
+/// Counts of the memories that match a filter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All of them.
+    pub memories: u64,
+    /// By kind (`type` on the wire).
+    pub by_kind: BTreeMap<String, u64>,
+    /// By tag; a memory counts for each of its tags.
+    pub by_tag: BTreeMap<String, u64>,
+    /// By space.
+    pub by_space: BTreeMap<String, u64>,
+}

@@ -3,9 +3,12 @@
 pub(crate) mod add;
 mod backup;
 mod compact;
+mod count;
+mod exact;
 mod export;
 pub(crate) mod import;
 mod list;
+mod newest;
 mod open;
 mod reindex;
 mod status;

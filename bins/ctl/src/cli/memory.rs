@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use waypost_api::limits::{DEPTH_MAX, LIMIT_MAX};
-use waypost_api::{LinkKind, SearchMode};
+use waypost_api::{CountBy, LinkKind, SearchMode};
 
 use super::names::names;
 
@@ -152,7 +152,7 @@ pub(crate) struct GetArgs {
     pub(crate) ids: Vec<u64>,
 }
 
-/// List memories: pinned ones first, then the others, each in order of id
+/// List memories: pinned ones first, then the others, each in order of id, or the newest first
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl list --type decision --space work -n 20")]
 pub(crate) struct ListArgs {
@@ -162,9 +162,23 @@ pub(crate) struct ListArgs {
     /// List all memories
     #[arg(long)]
     pub(crate) all: bool,
-    /// Only memories with a larger id, pinned ones in their place
+    /// The newest first, by creation time, pinned ones in their place
+    #[arg(long)]
+    pub(crate) newest: bool,
+    /// Only memories after this one: with a larger id or, with `--newest`, older; pinned ones in their place
     #[arg(long, value_name = "ID", value_parser = id)]
     pub(crate) after: Option<u64>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+}
+
+/// Count memories
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl count --type decision --by tag")]
+pub(crate) struct CountArgs {
+    /// Also count them by this; may be repeated
+    #[arg(long, value_name = "WHAT", value_parser = names::<CountBy>())]
+    pub(crate) by: Vec<CountBy>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
 }

@@ -1,17 +1,21 @@
 //! `add`, `get`, `list`, `update`, `delete`, `history`.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde_json::json;
 use waypost_api::client::{Client, Stored};
 use waypost_api::{
-    AddRequest, CompactRequest, ListRequest, Memory, PatchRequest, Scalar, VersionChange,
+    AddRequest, CompactRequest, CountRequest, ListOrder, ListRequest, Memory, PatchRequest, Scalar,
+    VersionChange,
 };
 use waypost_time::Timestamp;
 
 use super::filter::{Filters, scalar};
 use super::{show, suggestions, text_or_stdin};
-use crate::cli::{AddArgs, DeleteArgs, GetArgs, HistoryArgs, LifespanArgs, ListArgs, UpdateArgs};
+use crate::cli::{
+    AddArgs, CountArgs, DeleteArgs, GetArgs, HistoryArgs, LifespanArgs, ListArgs, UpdateArgs,
+};
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
 use crate::program::Program;
@@ -114,6 +118,7 @@ pub(super) fn list(program: &Program, args: ListArgs, output: &mut Output) -> Re
     let after = args.after;
     let request = ListRequest {
         limit: None,
+        order: args.newest.then_some(ListOrder::Newest),
         after,
         kinds,
         tags,
@@ -126,7 +131,7 @@ pub(super) fn list(program: &Program, args: ListArgs, output: &mut Output) -> Re
     };
     // After an id, pinned memories are in their place.
     let parts: &[Option<bool>] = match args.after {
-        None if pinned.is_none() => &[Some(true), Some(false)],
+        None if pinned.is_none() && !args.newest => &[Some(true), Some(false)],
         _ => &[request.pinned],
     };
     let left = if args.all { u64::MAX } else { args.limit.unwrap_or(100) };
@@ -149,7 +154,9 @@ pub(super) fn list(program: &Program, args: ListArgs, output: &mut Output) -> Re
             output.note("more memories follow: `ctl list --all`");
         } else {
             let after = last.id;
-            output.note(&format!("more memories follow: `ctl list --after {after}`, or `--all`"));
+            let newest = if args.newest { " --newest" } else { "" };
+            let next = format!("ctl list{newest} --after {after}");
+            output.note(&format!("more memories follow: `{next}`, or `--all`"));
         }
     }
     Ok(())
@@ -183,6 +190,33 @@ impl Listed {
         }
         Ok(())
     }
+}
+
+pub(super) fn count(program: &Program, args: CountArgs, output: &mut Output) -> Result<()> {
+    let Filters { kinds, tags, tags_any, metadata, space, since, until, pinned } =
+        Filters::read(args.filter, span::now())?;
+    let by = args.by;
+    let request = CountRequest { kinds, tags, tags_any, metadata, space, since, until, pinned, by };
+    let counts = program.client()?.count(&request)?;
+    if output.is_json() {
+        output.document(&counts)?;
+        return Ok(());
+    }
+    output.line(&show::count(counts.count, "memory", "memories"))?;
+    let parts = [("TYPE", counts.by_type), ("TAG", counts.by_tag), ("SPACE", counts.by_space)];
+    for (name, counts) in parts.into_iter().filter_map(|(name, it)| Some((name, it?))) {
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by_key(|(_, count)| Reverse(*count));
+        let row = |(name, count): &(String, u64)| {
+            vec![(Look::Plain, name.clone()), (Look::Plain, count.to_string())]
+        };
+        output.line("")?;
+        output.table(&[name, "MEMORIES"], &counts.iter().map(row).collect::<Vec<_>>())?;
+    }
+    if counts.truncated {
+        output.note("only the 1,000 names with the most memories are shown");
+    }
+    Ok(())
 }
 
 pub(super) fn update(program: &Program, args: UpdateArgs, output: &mut Output) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Filters of `search` and `list`.
+//! Filters of `search`, `list` and `count`, and the order of lists.
 
 use crate::service::Service;
 
@@ -45,4 +45,35 @@ fn tags_and_metadata_select_memories() {
         let refused = service.ctl(&all);
         assert!(refused.code != 0 && refused.err.contains(reason), "{refused:?}");
     }
+}
+
+#[test]
+fn memories_are_counted_and_the_newest_listed_first() {
+    let service = Service::start();
+    for (text, day, kind) in [("b", "02", "fact"), ("a", "01", "note"), ("c", "03", "note")] {
+        let time = format!("2024-01-{day}");
+        service.ctl(&["add", text, "--created-at", &time, "--type", kind, "--tag", "t"]).done();
+    }
+    service.ctl(&["update", "2", "--pin"]).done();
+    let ids = |arguments: &[&str]| {
+        let all = [&["--json", "list"], arguments].concat();
+        let list = service.ctl(&all).json();
+        let ids = list.as_array().expect("an array").iter();
+        ids.map(|it| it["id"].as_u64().expect("an id")).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&["--newest"]), [3, 1, 2]);
+    assert_eq!(ids(&["--newest", "-n", "1"]), [3]);
+    assert_eq!(ids(&["--newest", "--after", "3"]), [1, 2]);
+    assert_eq!(ids(&["--newest", "--all", "--type", "note"]), [3, 2]);
+    let more = service.ctl(&["list", "--newest", "-n", "2"]).err;
+    assert!(more.contains("`ctl list --newest --after 1`, or `--all`"), "{more}");
+    assert_eq!(service.ctl(&["count"]).done(), "3 memories\n");
+    assert_eq!(service.ctl(&["count", "--type", "fact"]).done(), "1 memory\n");
+    let by = service.ctl(&["count", "--by", "type", "--by", "tag"]).done();
+    let words: Vec<&str> = by.split_whitespace().collect();
+    assert_eq!(words[..8], ["3", "memories", "TYPE", "MEMORIES", "note", "2", "fact", "1"]);
+    assert_eq!(words[8..], ["TAG", "MEMORIES", "t", "3"]);
+    let json = service.ctl(&["--json", "count", "--by", "space", "--pinned"]).json();
+    assert_eq!(json.to_string(), r#"{"bySpace":{"default":1},"count":1}"#);
+    assert_eq!(service.ctl(&["count", "--by", "kind"]).code, 2);
 }

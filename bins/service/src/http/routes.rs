@@ -69,6 +69,7 @@ fn answers(route: &Route) -> Option<MethodRouter<Arc<App>>> {
         "addMemory" => on(by, memory::add),
         "addMemories" => on(by, batch::batch),
         "listMemories" => on(by, memory::list),
+        "countMemories" => on(by, memory::count),
         "listSuggestions" => on(by, suggestions::list),
         "memoryStatus" => on(by, operation::status),
         "reindexMemories" => on(by, index::index),

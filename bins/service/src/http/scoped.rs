@@ -11,7 +11,7 @@ use std::sync::Arc;
 use waypost_auth::Scope;
 use waypost_events::{Bus, Event, Page, Pattern, Published, Query, Tail};
 use waypost_memory::{
-    Draft, Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, SearchOptions,
+    Counts, Draft, Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, SearchOptions,
     SearchResult, Status, Store, SuggestionOptions, Suggestions, Version,
 };
 use waypost_time::Timestamp;
@@ -163,6 +163,23 @@ impl Scoped {
         self.within(&mut filter);
         let page = self.store.list(&filter, after, limit)?;
         Ok(page.into_iter().map(|it| self.shown(it)).collect())
+    }
+
+    /// The same, the newest first.
+    pub(crate) fn list_newest(
+        &self,
+        mut filter: Filter,
+        after: Option<MemoryId>,
+        limit: usize,
+    ) -> Result<Vec<Memory>, Failure> {
+        self.within(&mut filter);
+        let page = self.store.list_newest(&filter, after, limit)?;
+        Ok(page.into_iter().map(|it| self.shown(it)).collect())
+    }
+
+    pub(crate) fn count(&self, mut filter: Filter) -> Result<Counts, Failure> {
+        self.within(&mut filter);
+        Ok(self.store.count(&filter)?)
     }
 
     pub(crate) fn search(

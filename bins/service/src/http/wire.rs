@@ -216,6 +216,31 @@ pub(crate) fn filter(it: api::Filters<'_>) -> memory::Filter {
     filter
 }
 
+pub(crate) fn counts(it: memory::Counts, by: &[api::CountBy]) -> api::Counts {
+    let mut truncated = false;
+    let mut shown = |by_what, counts: BTreeMap<String, u64>| {
+        let is_longer = counts.len() as u64 > api::limits::LIMIT_MAX;
+        by.contains(&by_what).then(|| {
+            truncated |= is_longer;
+            if is_longer { largest(counts) } else { counts }
+        })
+    };
+    api::Counts {
+        count: it.memories,
+        by_type: shown(api::CountBy::Type, it.by_kind),
+        by_tag: shown(api::CountBy::Tag, it.by_tag),
+        by_space: shown(api::CountBy::Space, it.by_space),
+        truncated,
+    }
+}
+
+/// The largest counts, as many as a page has; of equal ones, the first by name.
+fn largest(counts: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts.into_iter().take(api::limits::LIMIT_MAX as usize).collect()
+}
+
 fn metadata_test(it: &api::MetadataTest) -> memory::MetadataTest {
     let value = |it: &api::Scalar| metadata_value(it.clone());
     match it {

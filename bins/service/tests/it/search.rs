@@ -213,3 +213,69 @@ fn filters_by_tags_and_metadata_hold_for_searches_lists_and_the_past() {
     let list = service.send("GET", "/api/memory?tagsAny=red", &bound, b"");
     assert_eq!(list.json(), json!([]));
 }
+
+#[test]
+fn the_newest_memories_are_listed_first_in_pages() {
+    let service = Service::start();
+    for (content, time) in [("b", "2024-01-02"), ("a", "2024-01-01"), ("c", "2024-01-02")] {
+        let body = json!({"content": content, "createdAt": format!("{time}T00:00:00Z")});
+        assert_eq!(service.post("/api/memory/add", &body).status, 201);
+    }
+    let mut next = Some("/api/memory?order=newest&limit=1&type=note".to_owned());
+    let mut listed = Vec::new();
+    while let Some(path) = next {
+        let page = service.get(&path);
+        listed.extend(ids(&page));
+        // A memory that is newer than the place of the page moves nothing.
+        service.add(&format!("newer {}", listed.len()));
+        let link = page.header("link").map(str::to_owned);
+        next = link.map(|it| it[1..it.find('>').expect("a target")].to_owned());
+    }
+    assert_eq!(listed, [3, 1, 2]);
+    assert_eq!(ids(&service.get("/api/memory?limit=2")), [1, 2]);
+    assert_eq!(ids(&service.get("/api/memory?order=id&limit=2")), [1, 2]);
+    let detail = service.get("/api/memory?order=oldest").problem(422);
+    assert!(detail.contains("`oldest` is not one of `id`, `newest`"), "{detail}");
+    service.get("/api/memory?order=newest&after=999").problem(422);
+}
+
+#[test]
+fn memories_are_counted_by_filter() {
+    let service = Service::start();
+    let add = |body: Value| assert_eq!(service.post("/api/memory/add", &body).status, 201);
+    add(json!({"content": "one", "type": "fact", "tags": ["a", "b"], "metadata": {"n": 1}}));
+    add(json!({"content": "two", "tags": ["b"], "metadata": {"n": 2}}));
+    add(json!({"content": "three", "space": "team", "metadata": {"n": 3}}));
+    let count = |body: Value| {
+        let answer = service.post("/api/memory/count", &body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()
+    };
+    assert_eq!(count(json!({})), json!({"count": 3}));
+    assert_eq!(service.send("POST", "/api/memory/count", &service.token, b"").json()["count"], 3);
+    assert_eq!(
+        count(json!({"by": ["type", "tag", "space"]})),
+        json!({"count": 3, "byType": {"fact": 1, "note": 2}, "byTag": {"a": 1, "b": 2},
+            "bySpace": {"default": 2, "team": 1}})
+    );
+    let filter = json!({"metadata": {"n": {"gte": 2}}, "by": ["tag"]});
+    assert_eq!(count(filter), json!({"count": 2, "byTag": {"b": 1}}));
+    assert_eq!(count(json!({"tagsAny": ["a", "x"]})), json!({"count": 1}));
+    assert_eq!(
+        count(json!({"type": "unknown", "by": ["type"]})),
+        json!({"count": 0, "byType": {}})
+    );
+    let detail = service.post("/api/memory/count", &json!({"by": ["kind"]})).problem(422);
+    assert!(detail.contains("by/0"), "{detail}");
+    let reader = service.new_token(&["memory:read"], None);
+    assert_eq!(service.send("POST", "/api/memory/count", &reader, b"").status, 200);
+    let writer = service.new_token(&["memory:write"], None);
+    service.send("POST", "/api/memory/count", &writer, b"").problem(403);
+    let tags = |from: usize| (from..from + 60).map(|it| format!("t{it:04}")).collect::<Vec<_>>();
+    for number in 0..17 {
+        add(json!({"content": format!("many {number}"), "tags": tags(number * 60)}));
+    }
+    let all = count(json!({"by": ["tag"]}));
+    assert_eq!(all["byTag"].as_object().map(serde_json::Map::len), Some(1000));
+    assert_eq!((&all["truncated"], &all["byTag"]["b"]), (&json!(true), &json!(2)));
+}

@@ -80,6 +80,15 @@ fn lists_searches_and_adds_stay_in_the_space() {
     ] {
         it.send(method, path, &Value::Null).problem(403);
     }
+    let count = it.send("POST", "/api/memory/count", &json!({"by": ["space"]})).json();
+    assert_eq!(count, json!({"count": 2, "bySpace": {"mine": 2}}));
+    it.send("POST", "/api/memory/count", &json!({"space": "theirs"})).problem(403);
+    // The place of another space's memory is as unknown as one that does not exist.
+    let place = |id: u64| {
+        let path = format!("/api/memory?order=newest&after={id}");
+        it.send("GET", &path, &Value::Null).problem(422)
+    };
+    assert_eq!(place(it.theirs), place(999).replace("999", &it.theirs.to_string()));
     let status = it.send("GET", "/api/memory/status", &Value::Null).json();
     assert_eq!(status["bySpace"], json!({"mine": 2}));
     assert_eq!((&status["memories"], &status["byType"]), (&json!(2), &json!({"note": 2})));
@@ -131,6 +140,8 @@ const ROUTES: &[(&str, &str, &str, Sees)] = &[
     ("GET", "/api/memory/{theirs}/links", "", Sees::Hidden),
     ("GET", "/api/memory/{mine}/links?depth=5", "", Sees::Own),
     ("GET", "/api/memory?limit=1000", "", Sees::Own),
+    ("GET", "/api/memory?limit=1000&order=newest", "", Sees::Own),
+    ("POST", "/api/memory/count", r#"{"by":["type","tag","space"]}"#, Sees::Own),
     ("GET", "/api/memory/suggestions?limit=1000", "", Sees::Own),
     ("GET", "/api/memory/suggestions?id={mine}", "", Sees::Own),
     ("GET", "/api/memory/suggestions?id={theirs}", "", Sees::Hidden),

@@ -18,7 +18,7 @@ pub struct Found {
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
-    /// The memories, in order of their ids.
+    /// The memories, in the order that was asked for.
     pub memories: Vec<Memory>,
     /// The `after` of the next page, if there is one.
     pub next: Option<u64>,

@@ -1,13 +1,12 @@
 //! Listing memories, and the versions of one.
 
 use crate::check;
-use crate::facet::{Facet, Test};
 use crate::index::condition::Condition;
 use crate::limits::LIST_LIMIT_MAX;
-use crate::record::Body;
 use crate::state::keys::StoredVersion;
 use crate::store::Store;
-use crate::{Error, Filter, Memory, MemoryId, Metadata, Result, Version};
+use crate::store::exact::Exact;
+use crate::{Error, Filter, Memory, MemoryId, Result, Version};
 
 impl Store {
     /// Memories ordered by id, from the first after `after`.
@@ -17,11 +16,7 @@ impl Store {
         after: Option<MemoryId>,
         limit: usize,
     ) -> Result<Vec<Memory>> {
-        if !(1..=LIST_LIMIT_MAX).contains(&limit) {
-            let reason = format!("is {limit}; expected 1 to {LIST_LIMIT_MAX}");
-            return Err(Error::invalid("limit", reason));
-        }
-        check::filter(filter)?;
+        check_list(filter, limit)?;
         if !self.index.backlog.is_complete() {
             return self.list_by_state(filter, after, limit);
         }
@@ -39,9 +34,14 @@ impl Store {
                 _ => view.ids_after(after).filter(meets).take(limit).collect(),
             }
         };
+        self.read_all(&ids)
+    }
+
+    /// The memories of these ids that still exist.
+    pub(super) fn read_all(&self, ids: &[MemoryId]) -> Result<Vec<Memory>> {
         let mut memories = Vec::with_capacity(ids.len());
         for id in ids {
-            match self.get(id) {
+            match self.get(*id) {
                 Ok(memory) => memories.push(memory),
                 Err(Error::NotFound(_)) => {}
                 Err(error) => return Err(error),
@@ -113,44 +113,10 @@ impl Store {
     }
 }
 
-/// A filter on bodies, for memories that the index lacks.
-struct Exact<'a> {
-    filter: &'a Filter,
-    tests: Vec<(&'a str, Test)>,
-}
-
-impl<'a> Exact<'a> {
-    fn new(filter: &'a Filter) -> Self {
-        let tests = filter.metadata.iter().map(|(key, it)| (key.as_str(), Test::new(it)));
-        Self { filter, tests: tests.collect() }
+pub(super) fn check_list(filter: &Filter, limit: usize) -> Result<()> {
+    if !(1..=LIST_LIMIT_MAX).contains(&limit) {
+        let reason = format!("is {limit}; expected 1 to {LIST_LIMIT_MAX}");
+        return Err(Error::invalid("limit", reason));
     }
-
-    fn holds(&self, body: &Body) -> bool {
-        let Some(text) = &body.text else { return false };
-        let filter = self.filter;
-        let any_of = |wanted: &[String], own: &[String]| {
-            wanted.is_empty() || wanted.iter().any(|it| own.contains(it))
-        };
-        any_of(&filter.kinds, std::slice::from_ref(&text.kind))
-            && filter.tags.iter().all(|it| text.tags.contains(it))
-            && any_of(&filter.tags_any, &text.tags)
-            && filter.space.as_ref().is_none_or(|it| *it == body.space)
-            && filter.session.as_ref().is_none_or(|it| text.session.as_ref() == Some(it))
-            && filter.since.is_none_or(|it| body.created_at >= it)
-            && filter.until.is_none_or(|it| body.created_at < it)
-            && filter.is_pinned.is_none_or(|it| text.lifespan.is_pinned == it)
-            && filter.now.is_none_or(|it| !text.lifespan.has_expired(it))
-            && self.passes(&text.metadata)
-    }
-
-    fn passes(&self, metadata: &Metadata) -> bool {
-        if self.tests.is_empty() {
-            return true;
-        }
-        let facets = Facet::all(metadata);
-        let passes = |(key, test): &(&str, Test)| {
-            facets.iter().any(|(own, it)| own == key && test.holds(*it))
-        };
-        self.tests.iter().all(passes)
-    }
+    check::filter(filter)
 }

@@ -12,26 +12,26 @@ use crate::{Result, Status};
 impl Store {
     /// Health and statistics of the whole store.
     pub fn status(&self) -> Result<Status> {
-        self.count(None, true)
+        self.status_of(None, true)
     }
 
     /// The same without [`Status::storage_bytes`], which needs a walk over folders.
     pub fn counts(&self) -> Result<Status> {
-        self.count(None, false)
+        self.status_of(None, false)
     }
 
     /// Health and statistics for a reader of one space: memories, links and the index are those of
     /// that space; `storage_bytes` and `last_reindex_at` are those of the whole store.
     pub fn status_in(&self, space: &str) -> Result<Status> {
-        self.count(Some(space), true)
+        self.status_of(Some(space), true)
     }
 
     /// The same without [`Status::storage_bytes`].
     pub fn counts_in(&self, space: &str) -> Result<Status> {
-        self.count(Some(space), false)
+        self.status_of(Some(space), false)
     }
 
-    fn count(&self, only: Option<&str>, measures: bool) -> Result<Status> {
+    fn status_of(&self, only: Option<&str>, measures: bool) -> Result<Status> {
         let last_reindex_at = match self.records.state.get(keys::LAST_REINDEX)? {
             Some(bytes) => Some(Reader::new(&bytes).time().map_err(damaged)?),
             None => None,

@@ -191,11 +191,22 @@ fn a_list_of_an_incomplete_index_filters_the_same() {
         .with_metadata("count", within(number(300.0), number(900.0)));
     assert!(world.store().index_progress().is_some());
     let of_state = listed(&world, &filter);
+    let newest = |world: &World| {
+        let page = |after| world.store().list_newest(&filter, after, 70).expect("a list");
+        let first = page(Some(MemoryId::new(2_000).expect("an id")));
+        let next = page(first.last().map(|it| it.id));
+        first.into_iter().chain(next).collect::<Vec<_>>()
+    };
+    let (newest_of_state, counts) = (newest(&world), world.store().count(&filter).expect("counts"));
     while world.store().build_index().expect("an index").is_some() {}
     assert_eq!(world.store().index_progress(), None);
     assert_eq!(listed(&world, &filter), of_state);
+    assert_eq!(newest(&world), newest_of_state);
+    assert_eq!(world.store().count(&filter).expect("counts"), counts);
     let wanted = (300..=900).filter(|it| [1, 3].contains(&(it % 7))).count();
     assert_eq!(of_state.len(), wanted);
+    assert_eq!((counts.memories, counts.by_tag.len()), (wanted as u64, 2));
+    assert_eq!(newest_of_state.len(), 140);
 }
 
 fn value() -> impl Strategy<Value = MetadataValue> {

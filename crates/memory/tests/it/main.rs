@@ -15,6 +15,7 @@ mod lifespan;
 mod limits;
 mod links;
 mod model;
+mod newest;
 mod old;
 mod outbox;
 mod rebuild;

@@ -124,16 +124,19 @@ pub(super) async fn list(
     caller.narrow(&mut asked.space)?;
     let limit = usize::try_from(asked.limit.unwrap_or(LIST_LIMIT_DEFAULT)).unwrap_or(usize::MAX);
     let after = asked.after.and_then(MemoryId::new);
+    let order = asked.order.unwrap_or_default();
     let scoped = app.scoped(&caller);
     app.reads
         .run(move || {
             let filter = wire::filter(asked.filters());
-            let page = scoped.list(filter.clone(), after, limit)?;
+            let read = |after: Option<MemoryId>, limit: usize| match order {
+                api::ListOrder::Id => scoped.list(filter.clone(), after, limit),
+                api::ListOrder::Newest => scoped.list_newest(filter.clone(), after, limit),
+            };
+            let page = read(after, limit)?;
             let last = page.last().map(|it| it.id).filter(|_| page.len() == limit);
             let next = match last {
-                Some(last) if !scoped.list(filter, Some(last), 1)?.is_empty() => {
-                    Some(next_page(&query, last))
-                }
+                Some(last) if !read(Some(last), 1)?.is_empty() => Some(next_page(&query, last)),
                 _ => None,
             };
             let page: Vec<_> = page.into_iter().map(wire::memory).collect();
@@ -142,6 +145,23 @@ pub(super) async fn list(
                 response.headers_mut().insert(LINK, next);
             }
             Ok(response)
+        })
+        .await?
+}
+
+pub(super) async fn count(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    let body = whole(&app, request).await?;
+    let scoped = app.scoped(&caller);
+    app.reads
+        .run(move || {
+            let mut asked: api::CountRequest = api::parse_optional_body(&body.bytes)?;
+            caller.narrow(&mut asked.space)?;
+            let counts = scoped.count(wire::filter(asked.filters()))?;
+            Ok(json(StatusCode::OK, &wire::counts(counts, &asked.by)))
         })
         .await?
 }

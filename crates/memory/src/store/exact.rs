@@ -1,0 +1,47 @@
+//! Filters on what the state and the log have, for memories that the index lacks.
+
+use crate::facet::{Facet, Test};
+use crate::record::Body;
+use crate::{Filter, Metadata};
+
+/// A filter on bodies, for memories that the index lacks.
+pub(super) struct Exact<'a> {
+    filter: &'a Filter,
+    tests: Vec<(&'a str, Test)>,
+}
+
+impl<'a> Exact<'a> {
+    pub(super) fn new(filter: &'a Filter) -> Self {
+        let tests = filter.metadata.iter().map(|(key, it)| (key.as_str(), Test::new(it)));
+        Self { filter, tests: tests.collect() }
+    }
+
+    pub(super) fn holds(&self, body: &Body) -> bool {
+        let Some(text) = &body.text else { return false };
+        let filter = self.filter;
+        let any_of = |wanted: &[String], own: &[String]| {
+            wanted.is_empty() || wanted.iter().any(|it| own.contains(it))
+        };
+        any_of(&filter.kinds, std::slice::from_ref(&text.kind))
+            && filter.tags.iter().all(|it| text.tags.contains(it))
+            && any_of(&filter.tags_any, &text.tags)
+            && filter.space.as_ref().is_none_or(|it| *it == body.space)
+            && filter.session.as_ref().is_none_or(|it| text.session.as_ref() == Some(it))
+            && filter.since.is_none_or(|it| body.created_at >= it)
+            && filter.until.is_none_or(|it| body.created_at < it)
+            && filter.is_pinned.is_none_or(|it| text.lifespan.is_pinned == it)
+            && filter.now.is_none_or(|it| !text.lifespan.has_expired(it))
+            && self.passes(&text.metadata)
+    }
+
+    fn passes(&self, metadata: &Metadata) -> bool {
+        if self.tests.is_empty() {
+            return true;
+        }
+        let facets = Facet::all(metadata);
+        let passes = |(key, test): &(&str, Test)| {
+            facets.iter().any(|(own, it)| own == key && test.holds(*it))
+        };
+        self.tests.iter().all(passes)
+    }
+}
