@@ -52,7 +52,7 @@ pub(crate) struct Cli {
 }
 
 /// Global options.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// Project folder [default: the nearest parent folder with `.waypost`, else `.git`]
@@ -128,5 +128,11 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Config(ConfigCommand),
     Doctor(DoctorArgs),
+    /// Serve the Model Context Protocol on standard input and output, for agents
+    ///
+    /// Calls the service of the project. Without one, or while the project waits for approval, each call fails with
+    /// the remedy. Ends when its input ends.
+    #[command(after_help = "Example:\n  claude mcp add waypost -- ctl --project ~/notes mcp")]
+    Mcp,
     Completions(CompletionsArgs),
 }

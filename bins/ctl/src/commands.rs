@@ -10,6 +10,7 @@ mod events;
 mod filter;
 mod flows;
 mod link;
+mod mcp;
 mod memory;
 mod mesh;
 mod model;
@@ -59,6 +60,7 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Allow(args) => allow::run(program, &args, output),
         Command::Config(command) => config::run(program, &command, output),
         Command::Doctor(args) => doctor::doctor(program, &args, output),
+        Command::Mcp => mcp::serve(program),
         Command::Completions(args) => completions::print(&args, output),
     }
 }

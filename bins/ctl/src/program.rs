@@ -16,6 +16,7 @@ use crate::files;
 
 /// The project and the settings that a command runs with.
 pub(crate) struct Program {
+    global: Global,
     project: Project,
     current_dir: PathBuf,
     flags: Vec<Flag>,
@@ -46,6 +47,7 @@ impl Program {
             })?,
             None => Project::find(&current_dir)?,
         };
+        let given = global.clone();
         let mut flags = Vec::new();
         if let Some(url) = global.url {
             flags.push(Flag::new("url", "--url", url));
@@ -56,7 +58,20 @@ impl Program {
             flags.push(Flag::new("token_file", "--token-file", file));
         }
         let (ca, trust_project) = (global.ca, global.trust_project);
-        Ok(Self { project, current_dir, flags, ca, trust_project, settings: OnceCell::new() })
+        Ok(Self {
+            global: given,
+            project,
+            current_dir,
+            flags,
+            ca,
+            trust_project,
+            settings: OnceCell::new(),
+        })
+    }
+
+    /// The options that it was created from.
+    pub(crate) fn global(&self) -> &Global {
+        &self.global
     }
 
     pub(crate) fn project(&self) -> &Project {

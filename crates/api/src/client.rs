@@ -33,7 +33,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use ureq::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, EXPECT, LINK};
 use ureq::http::request::Builder as RequestBuilder;
-use ureq::http::{Error as MalformedRequest, Request, Response, Uri};
+use ureq::http::uri::InvalidUri;
+use ureq::http::{Error as MalformedRequest, HeaderValue, Request, Response, Uri};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::unversioned::resolver::DefaultResolver;
 use ureq::{Agent, Body, SendBody, Timeout};
@@ -42,12 +43,13 @@ pub use self::answer::{Found, Page, Stored};
 pub use self::bus::{EventsPage, Told};
 pub use self::error::Error;
 use self::way::{Near, NoResolver};
+use crate::query::{encode, with_query};
 use crate::{
     ANSWERABLE_HEADER, AddRequest, AddedMemory, BatchResult, CompactRequest, CompactResult,
     CountRequest, Counts, EVENT_STREAM, FORGOTTEN_HEADER, Hit, ImportRequest, ImportResult,
     IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, ListRequest, Memory, NDJSON,
     NewTokenRequest, PatchRequest, Problem, SEARCH_MODE_HEADER, SearchMode, SearchRequest, Status,
-    Suggestions, SuggestionsRequest, TokenCreated, TokenInfo, Version, Vocabulary,
+    Suggestions, SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo, Version, Vocabulary,
 };
 
 /// The time limit for establishing a connection.
@@ -373,6 +375,39 @@ impl Client {
         self.read(self.send("GET", "/openapi.json")?)
     }
 
+    /// `GET /api/tokens/current`: what the client's token permits.
+    pub fn grants(&self) -> Result<TokenGrants> {
+        self.read(self.send("GET", "/api/tokens/current")?)
+    }
+
+    /// Sends a request to the path and query in its URI, with the client's token, and returns the response with
+    /// whatever status it has. For callers that translate requests; the other methods are typed.
+    ///
+    /// # Errors
+    /// If no response arrives, as for the other methods; never [`Error::Refused`].
+    pub fn exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>> {
+        let (mut head, body) = request.into_parts();
+        let path = head.uri.path_and_query().map_or("/", |it| it.as_str());
+        head.uri = format!("{}{path}", self.root).parse().map_err(|error: InvalidUri| {
+            Error::NotUnderstood { url: self.base.clone(), reason: error.to_string() }
+        })?;
+        if let Some(authorization) = &self.authorization {
+            let value = HeaderValue::try_from(authorization).map_err(|_| Error::Token)?;
+            head.headers.insert(AUTHORIZATION, value);
+        }
+        let limit = Some(self.answer_time_max);
+        let response = if body.is_empty() && head.method == "GET" {
+            let request = Request::from_parts(head, ());
+            self.agent.run(self.agent.configure_request(request).timeout_global(limit).build())
+        } else {
+            let request = Request::from_parts(head, body);
+            self.agent.run(self.agent.configure_request(request).timeout_global(limit).build())
+        };
+        let (head, mut body) = response.map_err(|error| self.not_reachable(error))?.into_parts();
+        let read = body.with_config().limit(u64::MAX).read_to_vec();
+        Ok(Response::from_parts(head, read.map_err(|error| self.not_reachable(error))?))
+    }
+
     fn request(&self, method: &str, path: &str) -> RequestBuilder {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.root));
         if let Some(authorization) = &self.authorization {
@@ -561,45 +596,6 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>> {
         return Err(Error::Authorities { reason: "the file contains no certificate".to_owned() });
     }
     Ok(found)
-}
-
-/// A path with the fields of a request as its query string.
-fn with_query(path: &str, request: &impl Serialize) -> String {
-    let mut url = path.to_owned();
-    let mut glue = '?';
-    let mut push = |name: &str, value: &Value| {
-        url.push(glue);
-        glue = '&';
-        encode(name, &mut url);
-        url.push('=');
-        match value {
-            Value::String(text) => encode(text, &mut url),
-            other => encode(&other.to_string(), &mut url),
-        }
-    };
-    if let Ok(Value::Object(fields)) = serde_json::to_value(request) {
-        for (name, value) in &fields {
-            match value {
-                Value::Array(values) => values.iter().for_each(|value| push(name, value)),
-                value => push(name, value),
-            }
-        }
-    }
-    url
-}
-
-fn encode(text: &str, url: &mut String) {
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            url.push(char::from(byte));
-        } else {
-            url.push('%');
-            url.extend(
-                [byte >> 4, byte & 15]
-                    .map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])),
-            );
-        }
-    }
 }
 
 /// The `after` of the page that a `Link` header names as next.

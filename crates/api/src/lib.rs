@@ -26,6 +26,7 @@ pub mod routes;
 mod status;
 mod strict;
 mod tokens;
+mod visible;
 mod vocabulary;
 mod wire;
 
@@ -41,8 +42,10 @@ pub use parse::{
     parse_optional_body_with, parse_query, parse_query_with,
 };
 pub use problem::{FieldError, Problem, ProblemKind};
+pub use query::with_query;
 pub use status::*;
 pub use tokens::*;
+pub use visible::{Lines, is_deceptive, visible};
 pub use vocabulary::Vocabulary;
 pub use waypost_time::{InvalidTimestamp, Timestamp};
 
@@ -56,6 +59,8 @@ pub const EVENT_STREAM: &str = "text/event-stream";
 pub const SEARCH_MODE_HEADER: &str = "Waypost-Search-Mode";
 /// The header that says how likely a search found an answer, 0 to 1.
 pub const ANSWERABLE_HEADER: &str = "Waypost-Answerable";
+/// From this value of [`ANSWERABLE_HEADER`] on, a search has probably found an answer.
+pub const ANSWERABLE_LEAST: f64 = 0.5;
 /// The header of a search with `asOf`: the number of memories of that time whose text was removed.
 pub const FORGOTTEN_HEADER: &str = "Waypost-Forgotten";
 /// The header of a search response that says whether a cross-encoder ordered the best hits.

@@ -91,6 +91,7 @@ fn operation(route: &Route) -> Value {
     }
     operation["security"] = match route.access {
         Access::Open => json!([]),
+        Access::Token => json!([{ "token": [] }]),
         Access::Scope(scope) => json!([{ "token": [scope] }]),
         Access::SocketOrScope(scope) => json!([{}, { "token": [scope] }]),
     };

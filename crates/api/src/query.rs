@@ -1,4 +1,4 @@
-//! Deserializes query strings with serde.
+//! Query strings: from a request's fields, and back.
 
 #![expect(
     clippy::result_large_err,
@@ -7,7 +7,8 @@
 
 use serde::de::value::{Error, SeqDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
-use serde::forward_to_deserialize_any;
+use serde::{Serialize, forward_to_deserialize_any};
+use serde_json::Value;
 
 use crate::Problem;
 
@@ -166,5 +167,44 @@ impl<'de> Deserializer<'de> for Values {
     forward_to_deserialize_any! {
         i8 i16 i32 i64 u8 u16 u32 f32 char bytes byte_buf unit unit_struct newtype_struct seq tuple tuple_struct
         map struct identifier ignored_any
+    }
+}
+
+/// The path with the fields of a request as its query string; a field that is an array is repeated.
+pub fn with_query(path: &str, request: &impl Serialize) -> String {
+    let mut url = path.to_owned();
+    let mut glue = '?';
+    let mut push = |name: &str, value: &Value| {
+        url.push(glue);
+        glue = '&';
+        encode(name, &mut url);
+        url.push('=');
+        match value {
+            Value::String(text) => encode(text, &mut url),
+            other => encode(&other.to_string(), &mut url),
+        }
+    };
+    if let Ok(Value::Object(fields)) = serde_json::to_value(request) {
+        for (name, value) in &fields {
+            match value {
+                Value::Array(values) => values.iter().for_each(|value| push(name, value)),
+                value => push(name, value),
+            }
+        }
+    }
+    url
+}
+
+pub(crate) fn encode(text: &str, url: &mut String) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            url.push('%');
+            url.extend(
+                [byte >> 4, byte & 15]
+                    .map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])),
+            );
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     Link, LinkRequest, LinksRequest, ListRequest, Memory, NewTokenRequest, PatchRequest,
     PauseRequest, PublishRequest, Published, Readiness, Replay, ReplayRequest, Run, RunsRequest,
     Scope, SearchRequest, Status, StreamRequest, Suggestions, SuggestionsRequest, TokenCreated,
-    TokenInfo, Version, WhyRequest,
+    TokenGrants, TokenInfo, Version, WhyRequest,
 };
 
 /// One method on one path.
@@ -46,6 +46,8 @@ pub struct Route {
 pub enum Access {
     /// Any client, without a token.
     Open,
+    /// Any valid token.
+    Token,
     /// A token with this scope, or with `admin`.
     Scope(Scope),
     /// Without a token at the service's socket, otherwise a token with this scope.
@@ -579,6 +581,14 @@ pub const ROUTES: &[Route] = &[
         ..BASE
     },
     Route {
+        path: "/api/tokens/current",
+        operation: "currentToken",
+        summary: "Get what the token of this request permits",
+        access: Access::Token,
+        answers: &[answer(200, "The scopes and the space", Payload::Json(shape::<TokenGrants>()))],
+        ..BASE
+    },
+    Route {
         method: "DELETE",
         path: "/api/tokens/{id}",
         operation: "revokeToken",
@@ -595,6 +605,20 @@ pub const ROUTES: &[Route] = &[
         access: ADMIN,
         answers: &[answer(200, "The backup file", Payload::Backup)],
         problems: &[507],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/mcp",
+        operation: "mcp",
+        summary: "Send a message of the Model Context Protocol; each tool needs the scope of its route",
+        access: Access::Token,
+        body: Payload::Object,
+        answers: &[
+            answer(200, "The response of JSON-RPC", Payload::Object),
+            answer(202, "A notification was accepted", Payload::None),
+        ],
+        problems: &[404, 406, 415],
         ..BASE
     },
     Route {

@@ -98,6 +98,25 @@ pub struct TokenCreated {
     pub info: TokenInfo,
 }
 
+/// Response of `GET /api/tokens/current`: what a token permits.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TokenGrants {
+    /// Its scopes; `admin` includes all others.
+    pub scopes: Vec<Scope>,
+    /// The only space it can access; absent if it can access all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space: Option<String>,
+}
+
+impl TokenGrants {
+    /// Whether it has this scope, or `admin`.
+    pub fn allows(&self, scope: Scope) -> bool {
+        self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin)
+    }
+}
+
 /// The properties of a token; an element of `GET /api/tokens`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -1,6 +1,6 @@
 //! `search`.
 
-use waypost_api::{Explanation, Hit, SearchMode, SearchRequest, Vocabulary};
+use waypost_api::{ANSWERABLE_LEAST, Explanation, Hit, SearchMode, SearchRequest, Vocabulary};
 
 use super::filter::Filters;
 use super::{show, text_or_stdin};
@@ -9,9 +9,6 @@ use crate::failure::Result;
 use crate::output::{Look, Output, cut};
 use crate::program::Program;
 use crate::span;
-
-/// Below this, no answer is likelier than one.
-const ANSWERABLE_LEAST: f64 = 0.5;
 
 /// Lines of content under a hit.
 const SNIPPET_LINES: usize = 2;

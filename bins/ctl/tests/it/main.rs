@@ -12,6 +12,7 @@ mod events;
 mod filters;
 mod flows;
 mod lifespan;
+mod mcp;
 mod mesh;
 mod messages;
 mod near;

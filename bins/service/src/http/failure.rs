@@ -298,7 +298,10 @@ pub(crate) fn as_problem(response: Response) -> Response {
         .headers()
         .get(CONTENT_TYPE)
         .is_some_and(|it| it.as_bytes() == PROBLEM_JSON.as_bytes());
-    if is_problem || !(status.is_client_error() || status.is_server_error()) {
+    // An error of JSON-RPC.
+    let is_json =
+        response.headers().get(CONTENT_TYPE).is_some_and(|it| it.as_bytes() == b"application/json");
+    if is_problem || is_json || !(status.is_client_error() || status.is_server_error()) {
         return response;
     }
     let allow = response.headers().get(ALLOW).cloned();

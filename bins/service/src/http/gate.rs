@@ -31,6 +31,6 @@ pub(crate) fn is_public(path: &str, peer: Peer) -> bool {
     ROUTES.iter().any(|route| match route.access {
         Access::Open => route.path == path,
         Access::SocketOrScope(_) => route.path == path && peer == Peer::Socket,
-        Access::Scope(_) => false,
+        Access::Token | Access::Scope(_) => false,
     })
 }

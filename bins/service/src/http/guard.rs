@@ -41,6 +41,11 @@ impl Caller {
         self.scopes.allows(scope)
     }
 
+    /// What the token permits.
+    pub(crate) fn scopes(&self) -> Scopes {
+        self.scopes
+    }
+
     /// The caller as the source of an event.
     pub(crate) fn source(&self) -> String {
         match self.session.who() {

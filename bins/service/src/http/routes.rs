@@ -5,6 +5,7 @@ mod context;
 mod events;
 mod flows;
 mod index;
+mod mcp;
 mod memory;
 mod operation;
 mod search;
@@ -19,7 +20,7 @@ use axum::Router;
 use axum::extract::{Extension, Request};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
-use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::routing::{MethodFilter, MethodRouter, on, post};
 use http::Method;
 use waypost_api::routes::{Access, ROUTES, Route};
 
@@ -32,15 +33,29 @@ use crate::http::wire;
 /// All routes over the opened parts.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let mut router = Router::new();
+    let mut over = Vec::new();
     for route in ROUTES {
-        if let Some(answers) = answers(route) {
-            let access = route.access;
-            let checked =
-                from_fn(move |caller, request, next| enter(access, caller, request, next));
-            router = router.route(route.path, answers.route_layer(checked));
+        match answers(route) {
+            Some(answers) => router = router.route(route.path, guarded(route.access, answers)),
+            None => over.push(route),
         }
     }
-    router.route_layer(from_fn(note_route)).with_state(app)
+    let router = router.route_layer(from_fn(note_route));
+    // Routes over the others.
+    let below = router.clone().with_state(Arc::clone(&app));
+    let mut above = Router::new();
+    for route in over {
+        if route.operation == "mcp" {
+            let answers = guarded(route.access, post(mcp::answer));
+            above = above
+                .route(route.path, answers.layer(Extension(mcp::InProcess::tools(below.clone()))));
+        }
+    }
+    router.merge(above.route_layer(from_fn(note_route))).with_state(app)
+}
+
+fn guarded(access: Access, answers: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
+    answers.route_layer(from_fn(move |caller, request, next| enter(access, caller, request, next)))
 }
 
 /// Lets a request with the route's scope in. Only a public path has no caller.
@@ -51,11 +66,11 @@ async fn enter(
     next: Next,
 ) -> Result<Response, Failure> {
     match (access, caller) {
-        (Access::Open, _) | (Access::SocketOrScope(_), None) => {}
+        (Access::Open, _) | (Access::SocketOrScope(_), None) | (Access::Token, Some(_)) => {}
         (Access::Scope(scope) | Access::SocketOrScope(scope), Some(Extension(caller))) => {
             caller.require(wire::scope(scope))?;
         }
-        (Access::Scope(_), None) => return Err(no_token()),
+        (Access::Token | Access::Scope(_), None) => return Err(no_token()),
     }
     Ok(next.run(request).await)
 }
@@ -105,6 +120,7 @@ fn answers(route: &Route) -> Option<MethodRouter<Arc<App>>> {
         "resumeFlow" => on(by, flows::resume),
         "listTokens" => on(by, token::list),
         "createToken" => on(by, token::create),
+        "currentToken" => on(by, token::current),
         "revokeToken" => on(by, token::revoke),
         "backUp" => on(by, transfer::backup),
         "live" => on(by, operation::healthz),

@@ -435,7 +435,7 @@ pub(crate) fn token(it: auth::TokenInfo) -> api::TokenInfo {
     api::TokenInfo {
         id: it.id.as_str().to_owned(),
         // Both crates define the same scopes.
-        scopes: it.scopes.iter().filter_map(|it| api::Scope::from_name(it.as_str())).collect(),
+        scopes: scopes(it.scopes),
         created_at: it.created,
         expires_at: it.expires,
         space: it.space,
@@ -443,6 +443,10 @@ pub(crate) fn token(it: auth::TokenInfo) -> api::TokenInfo {
         last_used_at: it.last_used,
         revoked_at: it.revoked,
     }
+}
+
+pub(crate) fn scopes(it: auth::Scopes) -> Vec<api::Scope> {
+    it.iter().filter_map(|it| api::Scope::from_name(it.as_str())).collect()
 }
 
 pub(crate) fn scope(it: api::Scope) -> auth::Scope {

@@ -26,6 +26,7 @@ mod index;
 mod limits;
 mod link;
 mod load;
+mod mcp;
 mod meaning;
 mod mesh;
 mod mixed_crash;

@@ -124,6 +124,9 @@ enum Sees {
     Open,
 }
 
+/// A search by the Model Context Protocol, as a client of an earlier revision sends it.
+const SEARCH_BY_MCP: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory_search","arguments":{"query":"secret","limit":50}}}"#;
+
 /// Every route, with a valid body, and the result for a space-bound token. `{theirs}` is another
 /// space's memory, `{event}` its event, `{mine}` a memory of the token's space.
 const ROUTES: &[(&str, &str, &str, Sees)] = &[
@@ -180,8 +183,10 @@ const ROUTES: &[(&str, &str, &str, Sees)] = &[
     ("POST", "/api/flows/files/a.yaml/allow", r#"{"hash":"x"}"#, Sees::Refused),
     ("GET", "/api/tokens", "", Sees::Refused),
     ("POST", "/api/tokens", r#"{"scopes":["admin"]}"#, Sees::Refused),
+    ("GET", "/api/tokens/current", "", Sees::Own),
     ("DELETE", "/api/tokens/aaaaaaaaaa", "", Sees::Refused),
     ("GET", "/api/backup", "", Sees::Refused),
+    ("POST", "/mcp", SEARCH_BY_MCP, Sees::Own),
     ("GET", "/healthz", "", Sees::Open),
     ("GET", "/readyz", "", Sees::Open),
     ("GET", "/metrics", "", Sees::Refused),
@@ -282,6 +287,14 @@ impl Two {
 
     fn ask(&self, token: &str, (method, path, body): (&str, &str, &str)) -> Answer {
         let (path, body) = (self.filled(path), self.filled(body));
+        if path == "/mcp" {
+            let headers = [
+                ("accept", "application/json, text/event-stream"),
+                ("content-type", "application/json"),
+            ];
+            let address = self.spaces.service.address;
+            return crate::service::send(address, method, &path, token, &headers, body.as_bytes());
+        }
         if !path.contains("/stream") {
             return self.spaces.service.send(method, &path, token, body.as_bytes());
         }

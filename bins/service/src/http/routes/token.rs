@@ -41,6 +41,14 @@ pub(super) async fn list(State(app): State<Arc<App>>) -> Result<Response, Failur
     Ok(json(StatusCode::OK, &tokens))
 }
 
+pub(super) async fn current(caller: Caller) -> Response {
+    let grants = api::TokenGrants {
+        scopes: wire::scopes(caller.scopes()),
+        space: caller.space().map(str::to_owned),
+    };
+    json(StatusCode::OK, &grants)
+}
+
 pub(super) async fn revoke(
     State(app): State<Arc<App>>,
     caller: Caller,

@@ -1,0 +1,212 @@
+//! The Model Context Protocol on standard input and output.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::ctl::{self, Ran};
+use crate::service::Service;
+
+/// A running `ctl mcp`.
+struct Server {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).spawn().expect("the program starts");
+        let input = child.stdin.take().expect("its input is piped");
+        let output = BufReader::new(child.stdout.take().expect("its output is piped"));
+        Self { child, input, output }
+    }
+
+    fn of(service: &Service) -> Self {
+        Self::start(&mut service.ctl_command(&["mcp"]))
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.input, "{message}").expect("it reads");
+    }
+
+    /// The next line of its output, which is one message.
+    fn read(&mut self) -> Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("it writes");
+        let message = serde_json::from_str(&line);
+        assert!(message.is_ok(), "{message:?} in {line:?}");
+        message.unwrap_or_default()
+    }
+
+    fn ask(&mut self, message: &Value) -> Value {
+        self.send(message);
+        let answer = self.read();
+        assert_eq!(
+            (&answer["jsonrpc"], &answer["id"]),
+            (&json!("2.0"), &message["id"]),
+            "{answer}"
+        );
+        answer
+    }
+
+    /// The result of a call.
+    fn call(&mut self, name: &str, arguments: &Value) -> Value {
+        let message = modern("tools/call", &json!({"name": name, "arguments": arguments}));
+        self.ask(&message)["result"].clone()
+    }
+
+    /// Closes its input; nothing more is written, and it ends.
+    fn end(self) -> Ran {
+        let Self { child, input, mut output } = self;
+        drop(input);
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut output, &mut rest).expect("it writes text");
+        let ended = child.wait_with_output().expect("it ends");
+        Ran { out: rest, ..ctl::ran(ended) }
+    }
+}
+
+/// A request of the revision 2026-07-28.
+fn modern(method: &str, params: &Value) -> Value {
+    let mut params = params.clone();
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})
+}
+
+fn initialize(version: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"},
+    }})
+}
+
+fn cancelled(id: u64) -> Value {
+    json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
+}
+
+#[test]
+fn a_client_of_2026_07_28_uses_the_tools_without_a_handshake() {
+    let service = Service::start();
+    let mut server = Server::of(&service);
+    let added = server.call("memory_add", &json!({"content": "The office is in Basel"}));
+    assert_eq!(added["structuredContent"]["new"], true, "{added}");
+    let found = server.call("memory_search", &json!({"query": "where is the office"}));
+    assert_eq!(found["structuredContent"]["hits"][0]["id"], added["structuredContent"]["id"]);
+    let discovered = server.ask(&modern("server/discover", &json!({})))["result"].clone();
+    assert_eq!(discovered["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "waypost");
+    assert_eq!(service.ctl(&["--json", "list"]).json().as_array().map(Vec::len), Some(1));
+    let ended = server.end();
+    assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, "", ""));
+}
+
+#[test]
+fn a_probe_that_is_cancelled_is_followed_by_initialize() {
+    let service = Service::start();
+    let mut server = Server::of(&service);
+    // Notifications and replies that come first are no reason to end.
+    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    server.send(&cancelled(3));
+    server.send(&json!({"jsonrpc": "2.0", "id": 9, "result": {}}));
+    let found = server.ask(&modern("server/discover", &json!({})));
+    assert!(found["result"]["supportedVersions"].is_array(), "{found}");
+    server.send(&cancelled(7));
+    assert_eq!(server.ask(&initialize("2025-11-25"))["result"]["protocolVersion"], "2025-11-25");
+    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    server.send(&cancelled(99));
+    let listed = server.ask(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}));
+    assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(7));
+    assert!(listed["result"].get("resultType").is_none());
+    // A request of the later revision on the same connection.
+    assert_eq!(server.call("memory_search", &json!({"query": "x"}))["resultType"], "complete");
+    assert_eq!(server.end().code, 0);
+}
+
+#[test]
+fn lines_that_are_no_requests_do_not_stop_it() {
+    let service = Service::start();
+    let mut server = Server::of(&service);
+    for line in ["", "hello", "{\"jsonrpc\":\"2.0\"", "\u{1b}[2J"] {
+        writeln!(server.input, "{line}").expect("it reads");
+    }
+    server.send(&json!({"jsonrpc": "2.0", "id": 5, "method": "tools/list"}));
+    let refused = server.read();
+    assert_eq!(
+        (&refused["id"], &refused["error"]["code"]),
+        (&json!(5), &json!(-32602)),
+        "{refused}"
+    );
+    let unknown = server.ask(&modern("nothing/known", &json!({})));
+    assert_eq!(unknown["error"]["code"], -32601);
+    let unknown = server.ask(&modern("tools/call", &json!({"name": "nothing"})));
+    assert_eq!(unknown["error"]["code"], -32602);
+    assert_eq!(server.end().code, 0);
+}
+
+#[test]
+fn calls_before_the_end_of_the_input_are_answered() {
+    let service = Service::start();
+    let mut messages = String::new();
+    for id in 0..20 {
+        let mut message = modern(
+            "tools/call",
+            &json!({"name": "memory_add", "arguments": {"content": format!("fact {id}")}}),
+        );
+        message["id"] = json!(id);
+        messages.extend([message.to_string(), "\n".to_owned()]);
+    }
+    let ran = service.ctl_with_input(&["mcp"], messages.as_bytes());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let mut ids: Vec<u64> = ran
+        .out
+        .lines()
+        .map(|it| serde_json::from_str::<Value>(it).expect("each line is a message"))
+        .map(|it| it["id"].as_u64().expect("an id"))
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (0..20).collect::<Vec<_>>());
+    assert_eq!(service.ctl_with_input(&["mcp"], b"").code, 0);
+}
+
+#[test]
+fn without_a_service_each_call_says_what_to_do_until_one_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join(".waypost")).expect("a folder");
+    let mut server = Server::start(&mut ctl::trusting(folder.path(), &["mcp"]));
+    let listed = server.ask(&modern("tools/list", &json!({})))["result"].clone();
+    assert_eq!(listed["tools"].as_array().map(Vec::len), Some(7));
+    let failed = server.call("memory_search", &json!({"query": "x"}));
+    assert_eq!(failed["isError"], true);
+    let said = failed["content"][0]["text"].as_str().expect("a text").to_owned();
+    assert!(
+        said.contains("error: no service responds at")
+            && said.contains("remedy: start the service"),
+        "{said}"
+    );
+    let service = Service::start_at(folder, |_, _| {});
+    let found = server.call("memory_search", &json!({"query": "x"}));
+    assert_eq!(found["isError"], false, "{found}");
+    drop(service);
+    assert_eq!(server.call("memory_search", &json!({"query": "x"}))["isError"], true);
+    assert_eq!(server.end().code, 0);
+}
+
+#[test]
+fn in_a_project_that_waits_for_approval_each_call_names_the_remedy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join(".waypost")).expect("a folder");
+    std::fs::write(folder.path().join(".waypost/config.yaml"), "url: https://elsewhere.example\n")
+        .expect("a file");
+    let mut server = Server::start(&mut ctl::command(folder.path(), &["mcp"]));
+    let failed = server.call("memory_add", &json!({"content": "x"}));
+    assert_eq!(failed["isError"], true, "{failed}");
+    let said = failed["content"][0]["text"].as_str().expect("a text");
+    assert!(said.contains("ctl allow"), "{said}");
+    // What needs no service is answered.
+    let found = server.ask(&modern("server/discover", &json!({})));
+    assert!(found["result"]["instructions"].is_string());
+    assert_eq!(server.end().code, 0);
+}

@@ -1,0 +1,70 @@
+//! The Model Context Protocol, over the other routes.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Extension, Request, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::Extensions;
+use http_body_util::BodyExt;
+use tower::ServiceExt;
+use waypost_mcp::{Answered, Http, Service, Unavailable};
+
+use crate::app::App;
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::request::whole;
+
+/// The tools, which call the other routes.
+pub(super) type Tools = Arc<Http<InProcess>>;
+
+/// The other routes, called in this process as the caller of the message.
+#[derive(Debug, Clone)]
+pub(super) struct InProcess(Router);
+
+impl InProcess {
+    /// The tools over these routes.
+    pub(super) fn tools(router: Router) -> Tools {
+        Arc::new(Http::new(Self(router)))
+    }
+}
+
+impl Service for InProcess {
+    async fn call(
+        &self,
+        caller: &Extensions,
+        request: http::Request<Vec<u8>>,
+    ) -> Result<http::Response<Bytes>, Unavailable> {
+        let mut request = request.map(Body::from);
+        // Without one, the route answers that a token is missing.
+        if let Some(caller) = caller.get::<Caller>() {
+            request.extensions_mut().insert(caller.clone());
+        }
+        let response = match self.0.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.map_err(|error| Unavailable {
+            what: format!("the response ended early: {error}"),
+            remedy: None,
+        })?;
+        Ok(http::Response::from_parts(head, body.to_bytes()))
+    }
+}
+
+pub(super) async fn answer(
+    State(app): State<Arc<App>>,
+    Extension(tools): Extension<Tools>,
+    request: Request,
+) -> Result<Response, Failure> {
+    let (head, body) = request.into_parts();
+    let body = whole(&app, Request::new(body)).await?;
+    let message = http::Request::from_parts(head, body.bytes.clone());
+    Ok(match tools.answer(message).await {
+        Answered::Response(response) => response.map(Body::new).into_response(),
+        Answered::Refused(status, reason) => return Err(Failure::new(status, reason)),
+    })
+}

@@ -1,0 +1,30 @@
+//! How the tools reach a service.
+
+use bytes::Bytes;
+use http::{Extensions, Request, Response};
+
+/// Sends requests to the routes of a service.
+pub trait Service: Clone + Send + Sync + 'static {
+    /// Sends a request, whose URI is a path and a query, and returns the response whatever its status is.
+    ///
+    /// `caller` has the extensions of the HTTP request that carried the message, with which the service identifies the
+    /// caller; it is empty over standard input.
+    ///
+    /// # Errors
+    /// If no response arrives.
+    fn call(
+        &self,
+        caller: &Extensions,
+        request: Request<Vec<u8>>,
+    ) -> impl Future<Output = Result<Response<Bytes>, Unavailable>> + Send;
+}
+
+/// Why a service did not respond.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct Unavailable {
+    /// What went wrong.
+    pub what: String,
+    /// What the user can do about it.
+    pub remedy: Option<String>,
+}

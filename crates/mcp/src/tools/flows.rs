@@ -1,0 +1,258 @@
+//! `flows`.
+
+use rmcp::model::JsonObject;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use waypost_api::{
+    Check, Faults, FlowWhy, Flows, Run, RunState, RunsRequest, Vocabulary, WhyRequest,
+};
+
+use super::{Description, action, only};
+use crate::api::Api;
+use crate::arguments;
+use crate::outcome::{Answer, Failure};
+use crate::service::Service;
+use crate::text::{NOTICE, RESULT_TOKENS, count, fenced, head, line, plain, tokens};
+
+/// Runs if a call does not say how many.
+const LIMIT_DEFAULT: u64 = 8;
+/// Runs at most.
+const LIMIT_MAX: u64 = 50;
+/// Characters of a reason that are shown.
+const REASON_CHARS: usize = 240;
+/// Tokens left for the first line and the note.
+const FRAME_TOKENS: usize = 100;
+
+pub(super) fn description() -> Description {
+    let states: Vec<&str> = RunState::ALL.iter().map(|it| it.as_str()).collect();
+    Description {
+        text: "Use when an automation (flow) should have run or failed: lists flows, their runs (with run: one run and its output), or why each flow did or did not run for an event.",
+        schema: json!({
+            "type": "object",
+            "properties": {
+                "action": {"type": "string", "enum": ["list", "runs", "why"]},
+                "flow": {"type": "string"},
+                "state": {"type": "string", "enum": states},
+                "run": {"type": "string", "description": "id"},
+                "limit": {"type": "integer", "description": "1-50, default 8"},
+                "event": {"type": "integer", "description": "id, for why"},
+            },
+            "required": ["action"],
+        }),
+    }
+}
+
+pub(super) async fn call<S: Service>(
+    api: Api<'_, S>,
+    schema: &JsonObject,
+    given: &JsonObject,
+) -> Result<Answer, Failure> {
+    let (action, rest) = action(schema, given)?;
+    match action.as_str() {
+        "why" => {
+            let asked: WhyRequest = arguments::read(&only(schema, &["event"], &["event"]), &rest)?;
+            let found = api.get::<Vec<FlowWhy>>("/api/flows/why", &asked).await?;
+            Ok(listed(&found.value, "flow", "flows", "why", why))
+        }
+        "runs" if rest.get("run").is_some_and(|it| !it.is_null()) => {
+            let asked: OneRun = arguments::read(&only(schema, &["run"], &["run"]), &rest)?;
+            let found = api.get::<Run>(&format!("/api/flows/runs/{}", asked.run), &()).await?;
+            Ok(output(&found.value))
+        }
+        "runs" => {
+            let schema = only(schema, &["flow", "state", "limit", "run"], &[]);
+            let mut asked: RunsRequest = arguments::read(&schema, &rest)?;
+            let limit = asked.limit.unwrap_or(LIMIT_DEFAULT);
+            if limit > LIMIT_MAX {
+                let message = format!("must be between 1 and {LIMIT_MAX}, not {limit}");
+                return Err(Failure::argument("limit", message, arguments::valid(&schema)));
+            }
+            asked.limit = Some(limit);
+            let found = api.get::<Vec<Run>>("/api/flows/runs", &asked).await?;
+            Ok(listed(&found.value, "run", "runs", "runs", run))
+        }
+        _ => {
+            arguments::read::<Nothing>(&only(schema, &[], &[]), &rest)?;
+            Ok(all(&api.get::<Flows>("/api/flows", &()).await?.value))
+        }
+    }
+}
+
+/// No arguments.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+impl Check for Nothing {
+    fn check(&self, _faults: &mut Faults) {}
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OneRun {
+    run: String,
+}
+
+impl Check for OneRun {
+    fn check(&self, faults: &mut Faults) {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if self.run.is_empty() || self.run.len() > 200 || !self.run.chars().all(is_part) {
+            faults.add("run", "must be the id of a run, such as `deploy.12`");
+        }
+    }
+}
+
+/// One line and one item for each element, as many as fit.
+fn listed<T>(
+    found: &[T],
+    one: &str,
+    many: &str,
+    name: &str,
+    show: fn(&T) -> (String, Value),
+) -> Answer {
+    let mut left = RESULT_TOKENS - FRAME_TOKENS;
+    let (mut lines, mut items) = (Vec::new(), Vec::new());
+    for it in found {
+        let (said, item) = show(it);
+        let Some(rest) = left.checked_sub(tokens(&said) + 1) else { break };
+        left = rest;
+        lines.push(said);
+        items.push(item);
+    }
+    let mut structured = json!({ "notice": NOTICE });
+    let mut text = if found.is_empty() {
+        format!("No {many}.")
+    } else {
+        format!("{}. {NOTICE}\n{}", count(found.len(), one, many), fenced(many, &lines.join("\n")))
+    };
+    if lines.len() < found.len() {
+        let note = format!("{} did not fit.", count(found.len() - lines.len(), one, many));
+        text.push('\n');
+        text.push_str(&note);
+        structured["note"] = json!(note);
+    }
+    structured[name] = Value::Array(items);
+    Answer { text, structured }
+}
+
+fn run(it: &Run) -> (String, Value) {
+    let why = it.why.as_deref().map(|it| line(it, REASON_CHARS));
+    let said = why.as_ref().map_or_else(String::new, |it| format!(": {it}"));
+    let text = format!("{} {} {} {}{said}", it.id, it.state.as_str(), it.created_at, it.kind);
+    let item = json!({
+        "id": it.id, "flow": it.flow, "event": it.event, "type": it.kind,
+        "state": it.state, "createdAt": it.created_at, "endedAt": it.ended_at, "why": why,
+    });
+    (text, item)
+}
+
+fn why(it: &FlowWhy) -> (String, Value) {
+    let mut reasons = Vec::new();
+    if let Some(run) = &it.run {
+        reasons.push(format!("run {} {}", run.id, run.state.as_str()));
+    } else if !it.enabled {
+        reasons.push("it is paused or disabled".to_owned());
+    } else if !it.selects {
+        reasons.push("its pattern does not match".to_owned());
+    }
+    reasons.extend(it.condition.as_ref().map(|it| format!("condition {it}")));
+    reasons.extend(
+        it.findings
+            .iter()
+            .map(|it| line(&format!("{} is {}: {}", it.text, it.truth, it.because), REASON_CHARS)),
+    );
+    reasons.extend(it.stopped.iter().chain(&it.missed).map(|it| line(it, REASON_CHARS)));
+    let wants = if it.wants { "wants it" } else { "does not want it" };
+    let text = line(&format!("{} {wants}: {}", it.flow, reasons.join("; ")), 1200);
+    let item =
+        json!({ "flow": it.flow, "wants": it.wants, "enabled": it.enabled, "reasons": reasons });
+    (text, item)
+}
+
+/// The flows, and the files that are not in force.
+fn all(found: &Flows) -> Answer {
+    let entries: Vec<(String, Value)> = found
+        .flows
+        .iter()
+        .map(|it| {
+            let state = match &it.paused {
+                _ if !it.enabled => "disabled".to_owned(),
+                Some(why) => format!("paused ({})", line(why, REASON_CHARS)),
+                None => "enabled".to_owned(),
+            };
+            let about = it.description.as_deref().map(|it| line(it, REASON_CHARS));
+            let failure = it.last_failure.as_ref().map(|it| format!("last failure {}: {}", it.run, line(&it.why, REASON_CHARS)));
+            let mut said = format!("{} {state} on {}", it.name, it.pattern);
+            for part in about.iter().chain(&failure) {
+                said.push_str("; ");
+                said.push_str(part);
+            }
+            let item = json!({
+                "name": it.name, "state": state, "pattern": it.pattern,
+                "description": about, "lastFailure": failure,
+            });
+            (line(&said, 1200), item)
+        })
+        .chain(found.files.iter().filter_map(|it| {
+            let problem = it.problem.as_ref()?;
+            let said = line(&format!("file {}: {problem}", it.name), REASON_CHARS);
+            let item = json!({ "file": it.name, "problem": line(problem, REASON_CHARS), "pending": it.pending });
+            Some((said, item))
+        }))
+        .collect();
+    let mut answer = listed(&entries, "flow or file", "flows and files", "flows", |it| it.clone());
+    if let Some(why) = &found.halted {
+        let why = line(why, REASON_CHARS);
+        answer.text = format!("Flows have stopped: {why}\n{}", answer.text);
+        answer.structured["halted"] = json!(why);
+    }
+    answer
+}
+
+/// A run with the end of its programs' output, which says why it failed.
+fn output(found: &Run) -> Answer {
+    let (summary, mut item) = run(found);
+    let mut left = RESULT_TOKENS.saturating_sub(FRAME_TOKENS + tokens(&summary));
+    let (mut blocks, mut tries) = (Vec::new(), Vec::new());
+    for it in found.tries.iter().rev() {
+        let said = line(
+            &format!("action {} attempt {} {}: {}", it.action, it.attempt, it.outcome, it.detail),
+            REASON_CHARS,
+        );
+        let mut shown = json!({ "action": it.action, "attempt": it.attempt, "outcome": it.outcome, "detail": line(&it.detail, REASON_CHARS) });
+        let Some(rest) = left.checked_sub(tokens(&said) + 8) else { break };
+        left = rest;
+        let mut parts = vec![fenced("attempt", &said)];
+        for (name, stream) in [("stderr", &it.stderr), ("stdout", &it.stdout)] {
+            let Some(stream) = stream.as_deref().filter(|it| !it.trim().is_empty()) else {
+                continue;
+            };
+            let stream = plain(stream.trim_end());
+            let end = tail(&stream, left.saturating_sub(12) / 2);
+            if end.is_empty() {
+                continue;
+            }
+            shown[name] = json!(end);
+            let block = fenced(name, end);
+            left = left.saturating_sub(tokens(&block) + 1);
+            parts.push(block);
+        }
+        tries.push(shown);
+        blocks.push(parts.join("\n"));
+    }
+    item["tries"] = Value::Array(tries);
+    item["notice"] = json!(NOTICE);
+    let text = format!(
+        "1 run, its last attempt first. {NOTICE}\n{}\n{}",
+        fenced("run", &summary),
+        blocks.join("\n")
+    );
+    Answer { text, structured: item }
+}
+
+/// The longest end of a text that fits into that many tokens.
+fn tail(text: &str, tokens_max: usize) -> &str {
+    let reversed: String = text.chars().rev().collect();
+    let bytes = head(&reversed, tokens_max).len();
+    &text[text.len() - bytes..]
+}
