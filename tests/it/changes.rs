@@ -19,7 +19,7 @@ const NAMED_IN: &[(&str, &[&str])] = &[
             "crates/memory/src/link.rs",
         ],
     ),
-    // A scope, which the table of routes uses and the tokens of runs have.
+    // A scope, which the table of routes and the tools use and the tokens of runs have.
     (
         "ContextRead",
         &[
@@ -28,6 +28,8 @@ const NAMED_IN: &[(&str, &[&str])] = &[
             "crates/api/src/routes.rs",
             "crates/api/src/tokens.rs",
             "crates/auth/src/scope.rs",
+            "crates/mcp/src/resources.rs",
+            "crates/mcp/src/tools.rs",
         ],
     ),
     // An action of flows, and its task.

@@ -43,11 +43,16 @@ pub(crate) fn head(text: &str, tokens_max: usize) -> &str {
 
 /// One line of stored text of up to that many characters.
 pub(crate) fn line(text: &str, chars_max: usize) -> String {
-    let shown = visible(text.trim(), Lines::Fold);
+    let shown = single(text);
     if shown.chars().count() <= chars_max {
-        return shown.into_owned();
+        return shown;
     }
     shown.chars().take(chars_max).chain("…".chars()).collect()
+}
+
+/// One line of stored text.
+pub(crate) fn single(text: &str) -> String {
+    visible(text.trim(), Lines::Fold).into_owned()
 }
 
 /// Stored text without control characters; line breaks and tabs stay.

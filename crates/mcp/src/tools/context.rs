@@ -7,7 +7,7 @@ use waypost_api::{
     Vocabulary,
 };
 
-use super::Description;
+use super::description::Description;
 use crate::api::Api;
 use crate::arguments;
 use crate::outcome::{Answer, Failure};

@@ -7,12 +7,12 @@ use waypost_api::{
     TokenGrants,
 };
 
-use super::{Description, action, only};
+use super::description::{Description, action, only};
 use crate::api::{Api, Reply};
 use crate::arguments;
 use crate::outcome::{Answer, Failure};
 use crate::service::Service;
-use crate::text::{NOTICE, RESULT_TOKENS, count, fenced, line, tokens};
+use crate::text::{NOTICE, RESULT_TOKENS, count, fenced, line, single, tokens};
 
 /// Events if a call does not say how many.
 const LIMIT_DEFAULT: u64 = 20;
@@ -106,7 +106,7 @@ fn show(found: &Reply<Vec<Event>>, is_after: bool) -> Answer {
             line(&it.source, 80),
             Value::Object(data.clone())
         );
-        let said = line(&said, usize::MAX);
+        let said = single(&said);
         let Some(rest) = left.checked_sub(tokens(&said) + 1) else { return false };
         left = rest;
         lines.push(said);

@@ -7,7 +7,7 @@ use waypost_api::{
     Check, Faults, FlowWhy, Flows, Run, RunState, RunsRequest, Vocabulary, WhyRequest,
 };
 
-use super::{Description, action, only};
+use super::description::{Description, action, only};
 use crate::api::Api;
 use crate::arguments;
 use crate::outcome::{Answer, Failure};

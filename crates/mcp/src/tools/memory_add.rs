@@ -2,14 +2,14 @@
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
-use waypost_api::{AddRequest, AddedMemory, Vocabulary, limits};
+use waypost_api::{AddRequest, AddedMemory, Vocabulary};
 
-use super::Description;
+use super::description::Description;
 use crate::api::Api;
 use crate::arguments;
 use crate::outcome::{Answer, Failure};
 use crate::service::Service;
-use crate::text::{NOTICE, fenced, line};
+use crate::text::{NOTICE, fenced, line, single};
 
 pub(super) fn description() -> Description {
     Description {
@@ -43,7 +43,6 @@ pub(super) async fn call<S: Service>(
 
 fn render(is_new: bool, added: &AddedMemory) -> Answer {
     let AddedMemory { memory, suggestions } = added;
-    let title = |text: &str| line(text, limits::TITLE_CHARS_MAX);
     let mut text = if is_new {
         format!("Stored as #{}.", memory.id)
     } else {
@@ -52,7 +51,7 @@ fn render(is_new: bool, added: &AddedMemory) -> Answer {
     let mut structured = json!({
         "id": memory.id,
         "new": is_new,
-        "title": title(&memory.title),
+        "title": single(&memory.title),
         "type": memory.kind,
         "space": memory.space,
         "createdAt": memory.created_at,
@@ -63,9 +62,9 @@ fn render(is_new: bool, added: &AddedMemory) -> Answer {
     let (mut lines, mut items): (Vec<String>, Vec<Value>) = (Vec::new(), Vec::new());
     for it in suggestions {
         let (other, named) = if it.from == memory.id {
-            (it.to, title(&it.to_title))
+            (it.to, single(&it.to_title))
         } else {
-            (it.from, title(&it.from_title))
+            (it.from, single(&it.from_title))
         };
         let kind = it.kind.as_str();
         lines.push(format!("#{other} {:.2} {kind}: {}", it.score, line(&named, 100)));

@@ -5,13 +5,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use waypost_api::{Check, Faults, Link, LinksRequest, Memory, Scalar, Vocabulary, limits};
 
-use super::Description;
+use super::description::Description;
 use crate::api::Api;
 use crate::arguments;
 use crate::outcome::{Answer, Failure};
 use crate::service::Service;
 use crate::text::{
-    NOTICE, RESULT_TOKENS, RESULT_TOKENS_MAX, count, fenced, head, line, plain, tokens,
+    NOTICE, RESULT_TOKENS, RESULT_TOKENS_MAX, count, fenced, head, line, plain, single, tokens,
 };
 
 /// Memories of a call.
@@ -171,16 +171,16 @@ fn header(it: &Found) -> String {
     let Found { memory, links } = it;
     let mut lines = vec![
         format!("#{}", memory.id),
-        format!("title: {}", line(&memory.title, limits::TITLE_CHARS_MAX)),
+        format!("title: {}", single(&memory.title)),
         format!("type: {}", memory.kind),
-        format!("space: {}", line(&memory.space, limits::SPACE_CHARS_MAX)),
+        format!("space: {}", single(&memory.space)),
         format!("created: {}", memory.created_at),
     ];
     if memory.updated_at != memory.created_at {
         lines.push(format!("updated: {}", memory.updated_at));
     }
     if !memory.tags.is_empty() {
-        let tags: Vec<_> = memory.tags.iter().map(|it| line(it, limits::TAG_CHARS_MAX)).collect();
+        let tags: Vec<_> = memory.tags.iter().map(|it| single(it)).collect();
         lines.push(format!("tags: {}", tags.join(", ")));
     }
     for (name, value) in [
@@ -200,7 +200,7 @@ fn header(it: &Found) -> String {
             Scalar::Number(it) => it.to_string(),
             Scalar::Bool(it) => it.to_string(),
         };
-        lines.push(format!("metadata {}: {value}", key(name)));
+        lines.push(format!("metadata {}: {value}", single(name)));
     }
     for it in links.iter().take(LINKS_MAX) {
         lines.push(format!("link: #{} {} #{}", it.from, it.kind.as_str(), it.to));
@@ -209,10 +209,6 @@ fn header(it: &Found) -> String {
         lines.push(format!("links: {} more", links.len() - LINKS_MAX));
     }
     lines.join("\n")
-}
-
-fn key(name: &str) -> String {
-    line(name, limits::METADATA_KEY_CHARS_MAX)
 }
 
 fn shown(value: &Scalar) -> Scalar {
@@ -225,12 +221,16 @@ fn shown(value: &Scalar) -> Scalar {
 fn item(it: &Found, content: &str) -> Value {
     let Found { memory, links } = it;
     let clean = Memory {
-        title: line(&memory.title, limits::TITLE_CHARS_MAX),
+        title: single(&memory.title),
         content: content.to_owned(),
-        space: line(&memory.space, limits::SPACE_CHARS_MAX),
-        session: memory.session.as_deref().map(|it| line(it, limits::SESSION_CHARS_MAX)),
-        tags: memory.tags.iter().map(|it| line(it, limits::TAG_CHARS_MAX)).collect(),
-        metadata: memory.metadata.iter().map(|(name, value)| (key(name), shown(value))).collect(),
+        space: single(&memory.space),
+        session: memory.session.as_deref().map(single),
+        tags: memory.tags.iter().map(|it| single(it)).collect(),
+        metadata: memory
+            .metadata
+            .iter()
+            .map(|(name, value)| (single(name), shown(value)))
+            .collect(),
         ..memory.clone()
     };
     let mut item = json!(clean);

@@ -4,7 +4,7 @@ use rmcp::model::JsonObject;
 use serde_json::json;
 use waypost_api::{Link, LinkKind, LinkRequest, Vocabulary};
 
-use super::Description;
+use super::description::Description;
 use crate::api::Api;
 use crate::arguments;
 use crate::outcome::{Answer, Failure};

@@ -4,7 +4,7 @@ use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use waypost_api::{ANSWERABLE_HEADER, ANSWERABLE_LEAST, Hit, SearchRequest};
 
-use super::Description;
+use super::description::Description;
 use crate::api::Api;
 use crate::arguments;
 use crate::outcome::{Answer, Failure};
