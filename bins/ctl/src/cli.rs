@@ -132,7 +132,9 @@ pub(crate) enum Command {
     ///
     /// Calls the service of the project. Without one, or while the project waits for approval, each call fails with
     /// the remedy. Ends when its input ends.
-    #[command(after_help = "Examples:\n  ctl mcp\n  claude mcp add waypost -- ctl --project ~/notes mcp")]
+    #[command(
+        after_help = "Examples:\n  ctl mcp\n  claude mcp add waypost -- ctl --project ~/notes mcp"
+    )]
     Mcp,
     Completions(CompletionsArgs),
 }
