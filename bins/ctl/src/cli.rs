@@ -19,8 +19,8 @@ pub(crate) use flows::{
 };
 pub(crate) use memory::{
     AddArgs, BatchArgs, CompactArgs, CountArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs,
-    LifespanArgs, LinkArgs, LinksArgs, ListArgs, ReindexArgs, SearchArgs, SuggestionsArgs,
-    UpdateArgs,
+    LifespanArgs, LinkArgs, LinksArgs, ListArgs, ReindexArgs, RevertArgs, SearchArgs,
+    SuggestionsArgs, UndeleteArgs, UpdateArgs,
 };
 pub(crate) use mesh::{MeshBroadcastArgs, MeshCallArgs, MeshCommand, MeshListenArgs, MeshPairArgs};
 pub(crate) use other::{
@@ -88,6 +88,8 @@ pub(crate) enum Command {
     Count(CountArgs),
     Update(UpdateArgs),
     Delete(DeleteArgs),
+    Revert(RevertArgs),
+    Undelete(UndeleteArgs),
     History(HistoryArgs),
     /// Add a typed link between two memories
     #[command(after_help = "Example:\n  ctl link 14 12 --type updates")]

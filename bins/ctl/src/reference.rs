@@ -18,7 +18,7 @@ pub fn reference() -> String {
         line(&mut text, format_args!("| {code} | {meaning} |"));
     }
     text += "\nErrors go to standard error: `error: ...`, its causes, and `hint: ...` with a remedy. If the service itself failed, the hint has the request id to look for in the service's log. With `--json`, standard error has one JSON object per line: errors as a problem of RFC 9457 (with `exitStatus`, `causes` and `hint`), notes and warnings as `{\"note\": ...}` or `{\"warning\": ...}`.\n";
-    text += "\n`-` for a file or a text means standard input (for `export` and `backup`, standard output). With `--json`, the output is one JSON document; for `get` one per id, for `batch` one per line.\n";
+    text += "\n`-` for a file or a text means standard input (for `export` and `backup`, standard output). With `--json`, the output is one JSON document; for `get` and `undelete` one per id, for `batch` one per line.\n";
     for command in root.get_subcommands() {
         describe(command, "ctl", &mut text);
     }

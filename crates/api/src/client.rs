@@ -48,8 +48,9 @@ use crate::{
     ANSWERABLE_HEADER, AddRequest, AddedMemory, BatchResult, CompactRequest, CompactResult,
     CountRequest, Counts, EVENT_STREAM, FORGOTTEN_HEADER, Hit, ImportRequest, ImportResult,
     IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, ListRequest, Memory, NDJSON,
-    NewTokenRequest, PatchRequest, Problem, SEARCH_MODE_HEADER, SearchMode, SearchRequest, Status,
-    Suggestions, SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo, Version, Vocabulary,
+    NewTokenRequest, PatchRequest, Problem, RestoreRequest, SEARCH_MODE_HEADER, SearchMode,
+    SearchRequest, Status, Suggestions, SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo,
+    Version, Vocabulary,
 };
 
 /// The time limit for establishing a connection.
@@ -225,6 +226,18 @@ impl Client {
     /// `DELETE /api/memory/{id}`.
     pub fn delete(&self, id: u64) -> Result<()> {
         self.send("DELETE", &format!("/api/memory/{id}")).map(drop)
+    }
+
+    /// `POST /api/memory/{id}/restore`.
+    pub fn restore(&self, id: u64, request: RestoreRequest) -> Result<Memory> {
+        self.read(self.send_json("POST", &format!("/api/memory/{id}/restore"), &request)?)
+    }
+
+    /// `POST /api/memory/{id}/undelete`.
+    pub fn undelete(&self, id: u64) -> Result<Memory> {
+        let request = self.request("POST", &format!("/api/memory/{id}/undelete"));
+        let request = request.body(Vec::new()).map_err(|error| self.not_sent(&error))?;
+        self.read(self.run_in_time(request)?)
     }
 
     /// `GET /api/memory/{id}/history`.

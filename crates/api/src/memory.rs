@@ -4,6 +4,7 @@ mod bulk;
 mod count;
 mod filter;
 mod link;
+mod scalar;
 mod search;
 mod suggestion;
 
@@ -17,6 +18,7 @@ pub use self::count::*;
 use self::filter::filters;
 pub use self::filter::{Filters, MetadataRange, MetadataTest};
 pub use self::link::*;
+pub use self::scalar::Scalar;
 pub use self::search::*;
 pub use self::suggestion::*;
 use crate::limits::{Check, Faults, ID_MAX, LIMIT_MAX, TITLE_CHARS_MAX};
@@ -79,20 +81,6 @@ impl Check for AddRequest {
         faults.session(self.session.as_deref());
         faults.validity(self.valid_from, self.valid_until);
     }
-}
-
-/// A metadata value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(untagged)]
-pub enum Scalar {
-    /// A string.
-    String(String),
-    /// A number.
-    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
-    Number(serde_json::Number),
-    /// A boolean.
-    Bool(bool),
 }
 
 /// Body of `PATCH /api/memory/{id}`: given fields replace the existing ones, absent fields do not change.
@@ -163,6 +151,22 @@ impl Check for PatchRequest {
     }
 }
 
+/// Body of `POST /api/memory/{id}/restore`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RestoreRequest {
+    /// The version whose fields the memory gets, from 1.
+    #[serde(deserialize_with = "wire::whole")]
+    pub version: u64,
+}
+
+impl Check for RestoreRequest {
+    fn check(&self, faults: &mut Faults) {
+        faults.range("version", Some(self.version), u64::from(u32::MAX));
+    }
+}
+
 /// A memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -202,18 +206,13 @@ pub struct Memory {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// Whether it is pinned; absent if not.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "wire::is_false")]
     pub pinned: bool,
     /// Whether it has a vector of the current model, so that semantic search finds it.
     pub embedded: bool,
     /// The newer memory that supersedes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<u64>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_false(value: &bool) -> bool {
-    !*value
 }
 
 /// Query of `GET /api/memory`.
@@ -336,6 +335,8 @@ pub enum VersionChange {
     Added,
     /// It was changed.
     Updated,
-    /// It was deleted.
+    /// It was deleted. The number is that of the next version, if a later change restored it.
     Deleted,
+    /// It was restored after a deletion.
+    Restored,
 }

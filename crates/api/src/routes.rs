@@ -13,9 +13,9 @@ use crate::{
     EventsRequest, FlowFileInfo, FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy,
     Flows, Health, Hit, ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult,
     Link, LinkRequest, LinksRequest, ListRequest, Memory, NewTokenRequest, PatchRequest,
-    PauseRequest, PublishRequest, Published, Readiness, Replay, ReplayRequest, Run, RunsRequest,
-    Scope, SearchRequest, Status, StreamRequest, Suggestions, SuggestionsRequest, TokenCreated,
-    TokenGrants, TokenInfo, Version, WhyRequest,
+    PauseRequest, PublishRequest, Published, Readiness, Replay, ReplayRequest, RestoreRequest, Run,
+    RunsRequest, Scope, SearchRequest, Status, StreamRequest, Suggestions, SuggestionsRequest,
+    TokenCreated, TokenGrants, TokenInfo, Version, WhyRequest,
 };
 
 /// One method on one path.
@@ -320,6 +320,27 @@ pub const ROUTES: &[Route] = &[
         access: WRITE,
         answers: &[answer(204, "Deleted", Payload::None)],
         problems: &[404],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/memory/{id}/restore",
+        operation: "restoreVersion",
+        summary: "Give a memory the fields of an earlier version, as a new version",
+        access: WRITE,
+        body: Payload::Json(shape::<RestoreRequest>()),
+        answers: &[answer(200, "The memory after the change", Payload::Json(shape::<Memory>()))],
+        problems: &[404, 410],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/memory/{id}/undelete",
+        operation: "undeleteMemory",
+        summary: "Restore a deleted memory, without its links",
+        access: WRITE,
+        answers: &[answer(200, "The memory", Payload::Json(shape::<Memory>()))],
+        problems: &[404, 409, 410],
         ..BASE
     },
     Route {

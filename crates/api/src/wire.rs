@@ -116,6 +116,12 @@ pub(crate) fn json<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     })
 }
 
+/// Whether a flag is absent from the wire.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+pub(crate) fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 /// A field that was given, even as `null`.
 #[expect(clippy::option_option, reason = "absent, null and a value are three things in a patch")]
 pub(crate) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(

@@ -23,6 +23,29 @@ pub enum Error {
     /// There is no memory with this id.
     #[error("no memory {0}")]
     NotFound(MemoryId),
+    /// The memory never had this version.
+    #[error("memory {id} has no version {version}; it has versions 1 to {newest}")]
+    NoVersion {
+        /// The memory.
+        id: MemoryId,
+        /// The version that the caller asked for.
+        version: u32,
+        /// The newest version.
+        newest: u32,
+    },
+    /// The text of this version no longer exists.
+    #[error("the text of version {version} of memory {id} is gone: {reason}")]
+    Gone {
+        /// The memory.
+        id: MemoryId,
+        /// The version.
+        version: u32,
+        /// What became of it.
+        reason: &'static str,
+    },
+    /// The memory is not deleted.
+    #[error("memory {0} is not deleted")]
+    NotDeleted(MemoryId),
     /// The memory was changed meanwhile.
     #[error("the memory has version {found}, not {expected}")]
     Conflict {
@@ -85,6 +108,10 @@ pub enum ErrorKind {
     Invalid,
     /// The memory does not exist.
     NotFound,
+    /// Nothing can bring back what is asked for.
+    Gone,
+    /// There is nothing to restore: the memory is not deleted.
+    NotDeleted,
     /// Read the memory again: it was changed meanwhile.
     Conflict,
     /// Try again later: a similar operation is running.
@@ -108,7 +135,9 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid { .. } => ErrorKind::Invalid,
-            Self::NotFound(_) => ErrorKind::NotFound,
+            Self::NotFound(_) | Self::NoVersion { .. } => ErrorKind::NotFound,
+            Self::Gone { .. } => ErrorKind::Gone,
+            Self::NotDeleted(_) => ErrorKind::NotDeleted,
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Busy => ErrorKind::Busy,
             Self::Full(_) => ErrorKind::Full,

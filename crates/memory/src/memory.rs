@@ -368,6 +368,8 @@ pub struct Version {
     pub valid_from: Timestamp,
     /// When it was replaced or deleted; `None` if it is the current one.
     pub valid_until: Option<Timestamp>,
+    /// When the memory was deleted as this version. The next version, if there is one, restored it.
+    pub deleted_at: Option<Timestamp>,
 }
 
 impl Version {
@@ -388,6 +390,7 @@ impl Version {
             lifespan: text.lifespan,
             valid_from,
             valid_until: None,
+            deleted_at: None,
         }
     }
 }

@@ -18,9 +18,12 @@
 //! and UTF-8. A record of another kind or version, or a link of another kind, comes from a newer
 //! release.
 //!
-//! All kinds have version 1, and add and update also version 2. In version 2, a full body ends with
+//! All kinds have version 1, and add and update also version 2, and update version 3. In version 2, a full body ends with
 //! its lifespan, which is not the default one: flags u8 (1 valid from, 2 valid until, 4 expires at, 8
 //! pinned), and an i64 for each flagged time in this order. Any other body has version 1.
+//!
+//! An update of version 3 restores a deleted memory; one of a lower version changes none. Before its
+//! body, it has the version of that, u8.
 
 use std::borrow::Cow;
 
@@ -30,9 +33,11 @@ use crate::codec::{Malformed, Reader, Writer};
 use crate::{Error, Lifespan, LinkKind, MemoryId, Metadata, Timestamp};
 
 /// The newest version of a payload that this release writes and reads.
-pub(crate) const RECORD_VERSION: u8 = 2;
-/// The kinds that have version 2; the others have only version 1.
-const WITH_BODY: std::ops::RangeInclusive<u8> = 1..=2;
+pub(crate) const RECORD_VERSION: u8 = 3;
+/// The version of a body with a lifespan.
+const BODY_VERSION: u8 = 2;
+const ADD_KIND: u8 = 1;
+const UPDATE_KIND: u8 = 2;
 /// Notices and records of their publication change no memory.
 pub(crate) const NOTICE_KIND: u8 = 9;
 const TOLD_KIND: u8 = 10;
@@ -69,7 +74,11 @@ impl Unreadable {
 
 /// Whether this release reads records of a kind and a version.
 pub(crate) fn can_read(kind: u8, version: u8) -> bool {
-    let newest = if WITH_BODY.contains(&kind) { RECORD_VERSION } else { 1 };
+    let newest = match kind {
+        ADD_KIND => BODY_VERSION,
+        UPDATE_KIND => RECORD_VERSION,
+        _ => 1,
+    };
     KINDS.contains(&kind) && version <= newest
 }
 
@@ -122,6 +131,8 @@ pub(crate) enum Record<'a> {
         id: MemoryId,
         version: u32,
         at: Timestamp,
+        /// Whether the memory exists again if it was deleted.
+        restores: bool,
         body: Cow<'a, Body>,
     },
     Delete {
@@ -169,8 +180,8 @@ impl Record<'static> {
 impl Record<'_> {
     pub(crate) fn kind(&self) -> u8 {
         match self {
-            Self::Add { .. } => 1,
-            Self::Update { .. } => 2,
+            Self::Add { .. } => ADD_KIND,
+            Self::Update { .. } => UPDATE_KIND,
             Self::Delete { .. } => 3,
             Self::Link { .. } => 4,
             Self::Unlink { .. } => 5,
@@ -185,7 +196,8 @@ impl Record<'_> {
     /// The lowest version that can express it, so that earlier releases read what they know.
     fn version(&self) -> u8 {
         match self {
-            Self::Add { body, .. } | Self::Update { body, .. } if body.has_lifespan() => 2,
+            Self::Update { restores: true, .. } => RECORD_VERSION,
+            Self::Add { body, .. } | Self::Update { body, .. } => body.version(),
             _ => 1,
         }
     }
@@ -202,10 +214,13 @@ impl Record<'_> {
                 out.time(*at);
                 body.encode(&mut out);
             }
-            Self::Update { id, version, at, body } => {
+            Self::Update { id, version, at, restores, body } => {
                 out.u64(id.get());
                 out.u32(*version);
                 out.time(*at);
+                if *restores {
+                    out.u8(body.version());
+                }
                 body.encode(&mut out);
             }
             Self::Delete { id, at } => {
@@ -246,7 +261,7 @@ impl Record<'_> {
             return Err(Unreadable::Newer);
         }
         match version {
-            1 | 2 => Self::decode_known(kind, version, payload),
+            1..=RECORD_VERSION => Self::decode_known(kind, version, payload),
             _ => Err(Malformed("it has version 0").into()),
         }
     }
@@ -255,14 +270,22 @@ impl Record<'_> {
     fn decode_known(kind: u8, version: u8, payload: &[u8]) -> Result<Self, Unreadable> {
         let mut input = Reader::new(payload);
         let record = match kind {
-            1 => {
+            ADD_KIND => {
                 let (id, at) = (read_id(&mut input)?, input.time()?);
                 Self::Add { id, at, body: Cow::Owned(Body::decode(&mut input, version)?) }
             }
-            2 => {
+            UPDATE_KIND => {
                 let (id, number, at) = (read_id(&mut input)?, input.u32()?, input.time()?);
-                let body = Cow::Owned(Body::decode(&mut input, version)?);
-                Self::Update { id, version: number, at, body }
+                let restores = version == RECORD_VERSION;
+                let version = if restores { input.u8()? } else { version };
+                if !(1..=BODY_VERSION).contains(&version) {
+                    return Err(Malformed("a body has an unknown version").into());
+                }
+                let body = Body::decode(&mut input, version)?;
+                if restores && body.version() != version {
+                    return Err(Malformed("a body has a wrong version").into());
+                }
+                Self::Update { id, version: number, at, restores, body: Cow::Owned(body) }
             }
             3 => Self::Delete { id: read_id(&mut input)?, at: input.time()? },
             4 => Self::Link { edge: read_edge(&mut input)?, at: input.time()? },
@@ -316,6 +339,11 @@ impl Body {
                 text.lifespan.encode(out);
             }
         }
+    }
+
+    /// The lowest version that can express it.
+    fn version(&self) -> u8 {
+        if self.has_lifespan() { BODY_VERSION } else { 1 }
     }
 
     fn has_lifespan(&self) -> bool {
@@ -439,9 +467,11 @@ mod tests {
                 at,
                 body: Cow::Owned(body)
             }),
-            (id(), any::<u32>(), time(), body()).prop_map(|(id, version, at, body)| {
-                Record::Update { id, version, at, body: Cow::Owned(body) }
-            }),
+            (id(), any::<u32>(), time(), any::<bool>(), body()).prop_map(
+                |(id, version, at, restores, body)| {
+                    Record::Update { id, version, at, restores, body: Cow::Owned(body) }
+                }
+            ),
             (id(), time()).prop_map(|(id, at)| Record::Delete { id, at }),
             (edge(), time()).prop_map(|(edge, at)| Record::Link { edge, at }),
             (edge(), time()).prop_map(|(edge, at)| Record::Unlink { edge, at }),
@@ -476,7 +506,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_record_or_an_error(kind: u8, version in 0..3_u8, bytes: Vec<u8>) {
+        fn any_bytes_are_a_record_or_an_error(kind: u8, version in 0..5_u8, bytes: Vec<u8>) {
             if let Ok(record) = Record::decode(kind, version, &bytes) {
                 prop_assert_eq!(record.encode(), bytes);
             }
@@ -539,6 +569,7 @@ mod tests {
         assert_eq!(record(None).encoded().version, 1);
         let pinned = record(Some(text(Lifespan::default().with_is_pinned(true)))).encoded();
         assert_eq!((pinned.version, pinned.payload.last()), (2, Some(&8)));
-        assert!(can_read(2, 2) && !can_read(2, 3) && !can_read(3, 2) && can_read(9, 1));
+        assert!(can_read(1, 2) && !can_read(1, 3) && can_read(2, 3) && !can_read(2, 4));
+        assert!(!can_read(3, 2) && can_read(9, 1));
     }
 }

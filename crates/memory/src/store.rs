@@ -85,6 +85,38 @@ impl Store {
         }
     }
 
+    /// Gives a memory the text, tags and other fields that it had in an earlier version, as a new
+    /// version; if it has them already, nothing changes. A time of expiry that has passed is left out.
+    ///
+    /// # Errors
+    /// [`Error::NoVersion`] if there never was such a version, [`Error::Gone`] if its text was removed
+    /// by a compaction or destroyed.
+    pub fn revert(&self, id: MemoryId, version: u32, now: Timestamp) -> Result<Memory> {
+        match self.writer.submit_one(Command::Revert { id, version, at: now })? {
+            Outcome::Updated(memory) => Ok(self.index.complete(memory)),
+            _ => Err(Error::NotFound(id)),
+        }
+    }
+
+    /// Restores a deleted memory, or one that has expired, with its last text, as a new version. Its
+    /// links stay removed. A time of expiry that has passed is left out.
+    ///
+    /// # Errors
+    /// [`Error::NotDeleted`], and [`Error::Gone`] if [`Store::compact`] has purged it.
+    pub fn undelete(&self, id: MemoryId, now: Timestamp) -> Result<Memory> {
+        match self.writer.submit_one(Command::Undelete { id, at: now })? {
+            Outcome::Updated(memory) => Ok(self.index.complete(memory)),
+            _ => Err(Error::NotFound(id)),
+        }
+    }
+
+    /// The space of a memory, also of a deleted one; `None` if its id was never used, or if only an
+    /// import has deleted it.
+    pub fn space_of(&self, id: MemoryId) -> Result<Option<String>> {
+        let Some(head) = self.records.head(id)? else { return Ok(None) };
+        Ok(self.records.stored_version(id, head.version)?.map(|it| it.space))
+    }
+
     /// Deletes a memory and its links; its history stays until [`Store::compact`] purges it.
     pub fn delete(&self, id: MemoryId, now: Timestamp) -> Result<()> {
         self.writer.submit_one(Command::Delete { id, at: now }).map(|_| ())

@@ -2,7 +2,7 @@
 //!
 //! The first line is `{"format":"waypost-memory","version":1}`. It is followed by one line for each
 //! version of each memory, ordered by id and version; a deletion follows the versions of a deleted
-//! memory. Then come the links. The last line contains the counts of all lines before it and a
+//! memory, and is `deletedAt` of the version before it if a later one restored the memory. Then come the links. The last line contains the counts of all lines before it and a
 //! CRC-32C over their bytes.
 
 use std::collections::BTreeMap;
@@ -67,6 +67,9 @@ pub(crate) struct MemoryLine {
     pub(crate) valid_from: Option<String>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) purged: bool,
+    /// When the memory was deleted as this version, if the next one restored it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) deleted_at: Option<String>,
 }
 
 /// A [`Lifespan`] that is not the default one. Its `validFrom` is when the memory holds, the line's

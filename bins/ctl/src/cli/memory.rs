@@ -248,6 +248,29 @@ pub(crate) struct DeleteArgs {
     pub(crate) purge: bool,
 }
 
+/// Give a memory the fields of an earlier version, as a new version
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl revert 12 --to 3")]
+pub(crate) struct RevertArgs {
+    /// Id of the memory
+    #[arg(value_name = "ID", value_parser = id)]
+    pub(crate) id: u64,
+    /// The version, as `ctl history` shows it
+    #[arg(long, value_name = "VERSION", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) to: u32,
+}
+
+/// Restore deleted memories, without their links
+///
+/// The texts of deleted memories stay in the store until `ctl compact` removes them.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl undelete 12 13")]
+pub(crate) struct UndeleteArgs {
+    /// Ids of the memories
+    #[arg(required = true, value_name = "ID", value_parser = id)]
+    pub(crate) ids: Vec<u64>,
+}
+
 /// Show the versions of a memory, oldest first
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl history 12")]

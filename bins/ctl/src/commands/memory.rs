@@ -6,15 +6,16 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use waypost_api::client::{Client, Stored};
 use waypost_api::{
-    AddRequest, CompactRequest, CountRequest, ListOrder, ListRequest, Memory, PatchRequest, Scalar,
-    VersionChange,
+    AddRequest, CompactRequest, CountRequest, ListOrder, ListRequest, Memory, PatchRequest,
+    RestoreRequest, Scalar, VersionChange,
 };
 use waypost_time::Timestamp;
 
 use super::filter::{Filters, scalar};
 use super::{show, suggestions, text_or_stdin};
 use crate::cli::{
-    AddArgs, CountArgs, DeleteArgs, GetArgs, HistoryArgs, LifespanArgs, ListArgs, UpdateArgs,
+    AddArgs, CountArgs, DeleteArgs, GetArgs, HistoryArgs, LifespanArgs, ListArgs, RevertArgs,
+    UndeleteArgs, UpdateArgs,
 };
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
@@ -237,15 +238,30 @@ pub(super) fn update(program: &Program, args: UpdateArgs, output: &mut Output) -
         pinned: (args.lifespan.pin || args.unpin).then_some(args.lifespan.pin),
     };
     let memory = program.client()?.update(args.id, &request)?;
+    changed("updated", &memory, output)
+}
+
+/// Shows what became of a memory.
+fn changed(what: &str, memory: &Memory, output: &mut Output) -> Result<()> {
     if output.is_json() {
-        output.document(&memory)?;
-    } else {
-        let id = format!(" #{}  ", memory.id);
-        output.styled(&[
-            (Look::Plain, "updated"),
-            (Look::Name, &id),
-            (Look::Bold, &memory.title),
-        ])?;
+        output.document(memory)?;
+        return Ok(());
+    }
+    let id = format!(" #{}  ", memory.id);
+    output.styled(&[(Look::Plain, what), (Look::Name, &id), (Look::Bold, &memory.title)])?;
+    Ok(())
+}
+
+pub(super) fn revert(program: &Program, args: &RevertArgs, output: &mut Output) -> Result<()> {
+    let request = RestoreRequest { version: args.to.into() };
+    let memory = program.client()?.restore(args.id, request)?;
+    changed("reverted", &memory, output)
+}
+
+pub(super) fn undelete(program: &Program, args: &UndeleteArgs, output: &mut Output) -> Result<()> {
+    let client = program.client()?;
+    for id in &args.ids {
+        changed("restored", &client.undelete(*id)?, output)?;
     }
     Ok(())
 }
@@ -280,6 +296,7 @@ pub(super) fn history(program: &Program, args: &HistoryArgs, output: &mut Output
             VersionChange::Added => (Look::Good, "added"),
             VersionChange::Updated => (Look::Name, "updated"),
             VersionChange::Deleted => (Look::Bad, "deleted"),
+            VersionChange::Restored => (Look::Good, "restored"),
         };
         if let Some(count) = version.missing_before {
             output.line(&missing(version.version, count))?;

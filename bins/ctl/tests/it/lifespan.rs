@@ -1,4 +1,4 @@
-//! Memories that are pinned, expire or hold for a time, and searches of the past.
+//! Memories that are pinned, expire, hold for a time or come back, and searches of the past.
 
 use crate::service::Service;
 
@@ -75,4 +75,25 @@ fn a_search_of_the_past_says_what_it_cannot_find() {
     let after = found(then);
     assert!(after.err.contains("1 memory of that time can no longer be found"), "{after:?}");
     assert!(!after.err.contains("instead of"), "{after:?}");
+}
+
+#[test]
+fn versions_and_deleted_memories_come_back() {
+    let service = Service::start();
+    let id = service.add("the first text").to_string();
+    service.ctl(&["update", &id, "--content", "the second text"]).done();
+    let reverted = service.ctl(&["revert", &id, "--to", "1"]).done();
+    assert_eq!(reverted, "reverted #1  the first text\n");
+    let missing = service.ctl(&["revert", &id, "--to", "9"]);
+    assert!(missing.code == 3 && missing.err.contains("it has versions 1 to 3"), "{missing:?}");
+    assert_eq!(service.ctl(&["revert", &id, "--to", "0"]).code, 2);
+    let refused = service.ctl(&["undelete", &id]);
+    assert!(refused.code == 1 && refused.err.contains("memory 1 is not deleted"), "{refused:?}");
+    service.ctl(&["delete", &id]).done();
+    assert_eq!(service.ctl(&["undelete", &id]).done(), "restored #1  the first text\n");
+    let history = service.ctl(&["history", &id]).done();
+    assert!(history.contains("version 4  deleted") && history.contains("version 4  restored"));
+    service.ctl(&["delete", &id, "--purge"]).done();
+    let gone = service.ctl(&["undelete", &id]);
+    assert!(gone.code != 0 && gone.err.contains("a compaction removed it"), "{gone:?}");
 }

@@ -120,6 +120,8 @@ impl From<waypost_memory::Error> for Failure {
             // A newer release wrote the imported file.
             ErrorKind::Newer => StatusCode::UNPROCESSABLE_ENTITY,
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            ErrorKind::Gone => StatusCode::GONE,
+            ErrorKind::NotDeleted => StatusCode::CONFLICT,
             ErrorKind::Busy => {
                 return Self::new(StatusCode::CONFLICT, error.to_string())
                     .of(ProblemKind::ReindexRunning);

@@ -96,6 +96,8 @@ fn answers(route: &Route) -> Option<MethodRouter<Arc<App>>> {
         "getMemory" => on(by, memory::get),
         "updateMemory" => on(by, memory::update),
         "deleteMemory" => on(by, memory::delete),
+        "restoreVersion" => on(by, memory::restore),
+        "undeleteMemory" => on(by, memory::undelete),
         "memoryHistory" => on(by, memory::history),
         "memoryLinks" => on(by, memory::links),
         "queryContext" => on(by, context::query),

@@ -131,9 +131,28 @@ impl Scoped {
 
     pub(crate) fn update(&self, id: MemoryId, patch: Patch) -> Result<Memory, Failure> {
         self.visible(id)?;
-        let memory = self.shown(self.store.update(id, patch, now())?);
-        // A change is no way to read what stays as it was.
-        Ok(if self.caller.may(Scope::MemoryRead) { memory } else { memory.without_text() })
+        Ok(self.changed(self.store.update(id, patch, now())?))
+    }
+
+    /// What to return for a memory that the caller has changed: a change is no way to read it.
+    fn changed(&self, memory: Memory) -> Memory {
+        let memory = self.shown(memory);
+        if self.caller.may(Scope::MemoryRead) { memory } else { memory.without_text() }
+    }
+
+    /// Gives a memory the fields of an earlier version.
+    pub(crate) fn revert(&self, id: MemoryId, version: u32) -> Result<Memory, Failure> {
+        self.visible(id)?;
+        Ok(self.changed(self.store.revert(id, version, now())?))
+    }
+
+    /// Restores a deleted memory.
+    pub(crate) fn undelete(&self, id: MemoryId) -> Result<Memory, Failure> {
+        // If an import deleted it, its space is unknown.
+        if self.space().is_some() && !self.sees(self.store.space_of(id)?.as_deref()) {
+            return Err(Error::NotFound(id).into());
+        }
+        Ok(self.changed(self.store.undelete(id, now())?))
     }
 
     pub(crate) fn delete(&self, id: MemoryId) -> Result<(), Failure> {

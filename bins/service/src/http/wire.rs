@@ -134,31 +134,32 @@ pub(crate) fn memory(it: memory::Memory) -> api::Memory {
     }
 }
 
-/// The versions of a memory, and its deletion if it was deleted.
+/// The versions of a memory, and its deletions.
 pub(crate) fn history(id: memory::MemoryId, versions: Vec<memory::Version>) -> Vec<api::Version> {
-    let deleted = versions.last().and_then(|it| Some((it.version, it.valid_until?)));
-    let mut last = 0;
+    let (mut last, mut was_deleted) = (0, false);
     let mut all = Vec::with_capacity(versions.len() + 1);
     for it in versions {
         let missing_before = Some(it.version.saturating_sub(last + 1)).filter(|it| *it > 0);
-        last = it.version;
-        all.push(api::Version { missing_before, ..version(id, it) });
+        let change = match it.version {
+            _ if was_deleted => api::VersionChange::Restored,
+            1 => api::VersionChange::Added,
+            _ => api::VersionChange::Updated,
+        };
+        let deletion = it.deleted_at.map(|at| api::Version {
+            version: u64::from(it.version) + 1,
+            change: api::VersionChange::Deleted,
+            changed_at: at,
+            missing_before: None,
+            memory: None,
+        });
+        (last, was_deleted) = (it.version, deletion.is_some());
+        all.push(api::Version { missing_before, ..version(id, change, it) });
+        all.extend(deletion);
     }
-    all.extend(deleted.map(|(last, at)| api::Version {
-        version: u64::from(last) + 1,
-        change: api::VersionChange::Deleted,
-        changed_at: at,
-        missing_before: None,
-        memory: None,
-    }));
     all
 }
 
-fn version(id: memory::MemoryId, it: memory::Version) -> api::Version {
-    let change = match it.version {
-        1 => api::VersionChange::Added,
-        _ => api::VersionChange::Updated,
-    };
+fn version(id: memory::MemoryId, change: api::VersionChange, it: memory::Version) -> api::Version {
     let changed_at = it.valid_from;
     let metadata = it.metadata.into_iter().map(|(key, value)| (key, scalar(value))).collect();
     // A purged version has no content.

@@ -37,6 +37,7 @@ mod power;
 mod private;
 mod program;
 mod rerank;
+mod restore;
 mod search;
 mod service;
 mod sessions;

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use waypost_time::Timestamp;
 
-use super::MetadataTest;
-use super::filter::filters;
+use super::filter::{MetadataTest, filters};
 use crate::limits::{Check, Faults};
 use crate::{Vocabulary, wire};
 
@@ -99,6 +98,6 @@ pub struct Counts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_space: Option<BTreeMap<String, u64>>,
     /// Whether a map has only the 1,000 names with the most memories; absent if not.
-    #[serde(default, skip_serializing_if = "super::is_false")]
+    #[serde(default, skip_serializing_if = "wire::is_false")]
     pub truncated: bool,
 }

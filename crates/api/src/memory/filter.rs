@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use waypost_time::Timestamp;
 
-use super::Scalar;
+use super::scalar::Scalar;
 use crate::limits::{
     Faults, METADATA_BYTES_MAX, METADATA_FILTER_KEYS_MAX, METADATA_FILTER_VALUES_MAX,
     METADATA_KEY_CHARS_MAX, escape_pointer,

@@ -146,7 +146,8 @@ fn version_at(
         next.filter(|(next, it)| *next > number + 1 && (number > 0 || it.created_at <= time));
     Ok(match lost {
         Some((next, it)) => Some((next - 1, StoredVersion { sequence: None, ..it })),
-        None => held,
+        // The memory was deleted, and restored later.
+        None => held.filter(|(_, it)| it.deleted_at.is_none_or(|deleted| time < deleted)),
     })
 }
 

@@ -164,12 +164,15 @@ pub(crate) struct StoredVersion {
     pub(crate) sequence: Option<u64>,
     pub(crate) space: String,
     pub(crate) created_at: Timestamp,
+    /// When the memory was deleted as this version, if a later version restored it.
+    pub(crate) deleted_at: Option<Timestamp>,
 }
 
 impl StoredVersion {
     pub(crate) fn new(body: &Body, valid_from: Timestamp, sequence: u64) -> Self {
         let sequence = body.text.is_some().then_some(sequence);
-        Self { valid_from, sequence, space: body.space.clone(), created_at: body.created_at }
+        let (space, created_at) = (body.space.clone(), body.created_at);
+        Self { valid_from, sequence, space, created_at, deleted_at: None }
     }
 
     /// The body, with the text from the log record.
@@ -183,6 +186,9 @@ impl StoredVersion {
         out.u64(self.sequence.unwrap_or(0));
         out.text(&self.space);
         out.time(self.created_at);
+        if let Some(at) = self.deleted_at {
+            out.time(at);
+        }
         out.into_bytes()
     }
 
@@ -190,7 +196,9 @@ impl StoredVersion {
         let mut input = Reader::new(bytes);
         let (valid_from, sequence) = (input.time()?, input.u64()?);
         let (space, created_at) = (input.text()?, input.time()?);
+        let deleted_at = if input.is_empty() { None } else { Some(input.time()?) };
         input.end()?;
-        Ok(Self { valid_from, sequence: (sequence != 0).then_some(sequence), space, created_at })
+        let sequence = (sequence != 0).then_some(sequence);
+        Ok(Self { valid_from, sequence, space, created_at, deleted_at })
     }
 }

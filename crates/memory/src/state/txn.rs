@@ -172,9 +172,12 @@ impl<'a> Txn<'a> {
 /// Applies the record with this sequence.
 pub(crate) fn apply(record: &Record<'_>, sequence: u64, txn: &mut Txn<'_>) -> Result<()> {
     match record {
-        Record::Add { id, at, body } => put_version(txn, *id, 1, (*at, body), sequence)?,
-        Record::Update { id, version, at, body } => {
-            put_version(txn, *id, *version, (*at, body), sequence)?;
+        Record::Add { id, at, body } => put_version(txn, (*id, 1), (*at, body), sequence)?,
+        Record::Update { id, version, at, restores, body } => {
+            if *restores {
+                end_deletion(txn, *id, *version)?;
+            }
+            put_version(txn, (*id, *version), (*at, body), sequence)?;
         }
         Record::Delete { id, at } => delete(txn, *id, *at)?,
         Record::Link { edge, at } => add_link(txn, *edge, *at)?,
@@ -208,8 +211,7 @@ pub(crate) fn apply(record: &Record<'_>, sequence: u64, txn: &mut Txn<'_>) -> Re
 
 fn put_version(
     txn: &mut Txn<'_>,
-    id: MemoryId,
-    version: u32,
+    (id, version): (MemoryId, u32),
     (at, body): (Timestamp, &Body),
     sequence: u64,
 ) -> Result<()> {
@@ -239,6 +241,20 @@ fn put_version(
         txn.set_number(keys::NEXT_ID, id.get() + 1);
     }
     txn.touched.memories.insert(id);
+    Ok(())
+}
+
+/// Makes a deleted memory exist again, until its version `next` replaces that which it had when it
+/// was deleted; the history keeps the time of the deletion.
+fn end_deletion(txn: &mut Txn<'_>, id: MemoryId, next: u32) -> Result<()> {
+    let Some(head) = txn.head(id)?.filter(|it| it.version < next) else { return Ok(()) };
+    let Some(deleted_at) = head.deleted_at else { return Ok(()) };
+    if let Some(stored) = txn.version(id, head.version)? {
+        txn.flip_digest(&keys::space(&stored.space), head.digest)?;
+        let ended = StoredVersion { deleted_at: Some(deleted_at), ..stored };
+        txn.put(keys::version(id, head.version), Some(ended.encode()));
+    }
+    txn.put(keys::head(id), Some(Head { deleted_at: None, ..head }.encode()));
     Ok(())
 }
 

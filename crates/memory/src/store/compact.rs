@@ -124,9 +124,12 @@ impl Store {
                 Some(body) => Keep::Replace(Record::Add { id, at, body }.encode()),
                 None => Keep::Yes,
             }),
-            Record::Update { id, version, at, body } => {
+            Record::Update { id, version, at, restores, body } => {
                 Ok(match without_text(id, version, &body) {
-                    Some(body) => Keep::Replace(Record::Update { id, version, at, body }.encode()),
+                    Some(body) => {
+                        let record = Record::Update { id, version, at, restores, body };
+                        Keep::Replace(record.encode())
+                    }
                     None => Keep::Yes,
                 })
             }

@@ -68,8 +68,10 @@ impl Store {
     }
 
     fn memory_line(&self, id: MemoryId, version: u32, stored: StoredVersion) -> Result<MemoryLine> {
-        let valid_from = stored.valid_from;
-        Ok(MemoryLine::of(id, version, valid_from, self.records.whole_body(stored)?))
+        let (valid_from, deleted_at) = (stored.valid_from, stored.deleted_at);
+        let body = self.records.whole_body(stored)?;
+        let deleted_at = deleted_at.map(|it| it.to_string());
+        Ok(MemoryLine { deleted_at, ..MemoryLine::of(id, version, valid_from, body) })
     }
 }
 

@@ -217,7 +217,7 @@ impl Importer<'_> {
         }
     }
 
-    fn take_memory(&mut self, line: u64, given: MemoryLine, bytes: usize) -> Taken {
+    fn take_memory(&mut self, line: u64, mut given: MemoryLine, bytes: usize) -> Taken {
         let id = id_of(given.id)?;
         if self.too_long == Some(id) {
             return Ok(());
@@ -231,8 +231,10 @@ impl Importer<'_> {
         };
         check_version(version, previous)?;
         let valid_from = time_of(given.valid_from.as_deref(), self.now)?;
+        let deleted_at = given.deleted_at.take();
+        let deleted_at = deleted_at.map(|it| time_of(Some(&it), self.now)).transpose()?;
         let body = body_of(given, valid_from)?;
-        let version = ImportVersion { line, version, valid_from, body };
+        let version = ImportVersion { line, version, valid_from, body, deleted_at };
         if let Some(ImportUnit::Memory { id: last, versions, deletion: None, .. }) =
             self.units.last_mut()
             && *last == id

@@ -78,19 +78,19 @@ impl Store {
         Ok(found)
     }
 
-    /// All versions of a memory, oldest first. The last version of a deleted memory ends with its
-    /// deletion.
+    /// All versions of a memory, oldest first. A version ends with a deletion, or with the next
+    /// version.
     pub fn history(&self, id: MemoryId) -> Result<Vec<Version>> {
         let head = self.records.head(id)?.ok_or(Error::NotFound(id))?;
         let mut versions: Vec<Version> = Vec::new();
         for (number, stored) in self.records.stored_versions(id)? {
             if let Some(last) = versions.last_mut() {
-                last.valid_until = Some(stored.valid_from);
+                last.valid_until = Some(last.deleted_at.unwrap_or(stored.valid_from));
             }
             versions.push(self.version(number, stored)?);
         }
         if let Some(last) = versions.last_mut() {
-            last.valid_until = head.deleted_at;
+            (last.valid_until, last.deleted_at) = (head.deleted_at, head.deleted_at);
         }
         Ok(versions)
     }
@@ -108,8 +108,9 @@ impl Store {
     }
 
     fn version(&self, version: u32, stored: StoredVersion) -> Result<Version> {
-        let valid_from = stored.valid_from;
-        Ok(Version::of(version, valid_from, self.records.whole_body(stored)?))
+        let (valid_from, deleted_at) = (stored.valid_from, stored.deleted_at);
+        let body = self.records.whole_body(stored)?;
+        Ok(Version { deleted_at, ..Version::of(version, valid_from, body) })
     }
 }
 

@@ -25,7 +25,18 @@ pub(crate) enum Command {
         patch: Patch,
         at: Timestamp,
     },
+    /// Gives a memory the text of an earlier version.
+    Revert {
+        id: MemoryId,
+        version: u32,
+        at: Timestamp,
+    },
     Delete {
+        id: MemoryId,
+        at: Timestamp,
+    },
+    /// Restores a deleted memory.
+    Undelete {
         id: MemoryId,
         at: Timestamp,
     },

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use waypost_ranking::Document;
 
 use crate::check;
-use crate::record::{Body, Record};
+use crate::record::{Body, BodyText, Record};
+use crate::state::keys::Head;
 use crate::writer::batch::Batch;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::import;
@@ -18,6 +19,8 @@ impl Batch<'_> {
                 self.add(body, document.take(), *at, note.as_deref())
             }
             Command::Update { id, patch, at } => self.update(*id, patch, *at),
+            Command::Revert { id, version, at } => self.revert(*id, *version, *at),
+            Command::Undelete { id, at } => self.undelete(*id, *at),
             Command::Delete { id, at } => {
                 let (id, at) = (*id, *at);
                 self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
@@ -126,12 +129,53 @@ impl Batch<'_> {
         if after == *before {
             return Ok(Outcome::Updated(Memory::of(id, head.version, head.updated_at, body)));
         }
+        self.replace(id, &head, Body { text: Some(after), ..body }, at)
+    }
+
+    /// Writes the next version of a memory, which restores it if it was deleted.
+    fn replace(&mut self, id: MemoryId, head: &Head, body: Body, at: Timestamp) -> Result<Outcome> {
         let version = head.version.checked_add(1).ok_or_else(|| {
             let reason = format!("is {}, the last one possible; add a new memory", head.version);
             Error::invalid("version", reason)
         })?;
-        let body = Body { text: Some(after), ..body };
-        self.push(&Record::Update { id, version, at, body: Cow::Borrowed(&body) })?;
+        let restores = head.deleted_at.is_some();
+        let record = Record::Update { id, version, at, restores, body: Cow::Borrowed(&body) };
+        self.push(&record)?;
         Ok(Outcome::Updated(Memory::of(id, version, at, body)))
     }
+
+    fn revert(&mut self, id: MemoryId, version: u32, at: Timestamp) -> Result<Outcome> {
+        let head = self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
+        if !(1..=head.version).contains(&version) {
+            return Err(Error::NoVersion { id, version, newest: head.version });
+        }
+        let gone = |reason| Error::Gone { id, version, reason };
+        let earlier = self.body(id, version)?.ok_or(gone("damage destroyed it"))?;
+        let earlier = earlier.text.ok_or(gone("a compaction removed it"))?;
+        let after = unexpired(earlier, at);
+        let body = self.body(id, head.version)?.ok_or(Error::NotFound(id))?;
+        if body.text.as_ref() == Some(&after) {
+            return Ok(Outcome::Updated(Memory::of(id, head.version, head.updated_at, body)));
+        }
+        self.replace(id, &head, Body { text: Some(after), ..body }, at)
+    }
+
+    fn undelete(&mut self, id: MemoryId, at: Timestamp) -> Result<Outcome> {
+        // A memory that has expired seems deleted.
+        self.expire(id, at)?;
+        let head = self.txn.head(id)?.ok_or(Error::NotFound(id))?;
+        if head.deleted_at.is_none() {
+            return Err(Error::NotDeleted(id));
+        }
+        let gone = |reason| Error::Gone { id, version: head.version, reason };
+        let body = self.body(id, head.version)?.ok_or(gone("the store never had it"))?;
+        let text = body.text.clone().ok_or(gone("a compaction removed it"))?;
+        self.replace(id, &head, Body { text: Some(unexpired(text, at)), ..body }, at)
+    }
+}
+
+/// A text without a time of expiry that has passed: the memory would be deleted at once.
+fn unexpired(mut text: BodyText, now: Timestamp) -> BodyText {
+    text.lifespan.expires_at = text.lifespan.expires_at.filter(|it| *it > now);
+    text
 }

@@ -34,6 +34,8 @@ pub(crate) struct ImportVersion {
     pub(crate) version: u32,
     pub(crate) valid_from: Timestamp,
     pub(crate) body: Body,
+    /// When the memory was deleted as this version, if the next one restored it.
+    pub(crate) deleted_at: Option<Timestamp>,
 }
 
 /// The memory of the store for each memory of the file, for one import.
@@ -167,6 +169,10 @@ fn import_memory(
         let message = "the newest version is purged, but the memory is not deleted";
         return Ok(Err(ImportProblem::new(memory.line(), message)));
     }
+    if memory.versions.last().is_some_and(|it| it.deleted_at.is_some()) {
+        let message = "`deletedAt` needs a later version; use a line with the record `deletion`";
+        return Ok(Err(ImportProblem::new(memory.line(), message)));
+    }
     let taken = place(memory, ids, batch)?;
     let took = match taken {
         Ok((here, Fit::Same)) => Took::Existing(here),
@@ -236,17 +242,28 @@ fn fit(memory: &FileMemory<'_>, here: MemoryId, batch: &Batch<'_>) -> Result<Fit
     let Some(head) = batch.txn.head(here)? else { return Ok(Fit::Free) };
     // Versions that exist in both must be the same.
     for it in memory.versions.iter().filter(|it| it.version <= head.version) {
-        let there = batch.txn.version(here, it.version)?.map(|it| it.valid_from);
+        let there = batch.txn.version(here, it.version)?;
         let body = batch.body(here, it.version)?;
         let is_same = body.is_some_and(|body| is_same_version(&body, &it.body));
-        if !is_same || there != Some(it.valid_from) {
+        if !is_same || there.as_ref().map(|it| it.valid_from) != Some(it.valid_from) {
+            return Ok(Fit::Other);
+        }
+        // Of two deletions of one version, one has another history.
+        let ended = there.and_then(|it| it.deleted_at);
+        if ended.is_some() && it.deleted_at.is_some() && ended != it.deleted_at {
             return Ok(Fit::Other);
         }
     }
     let newest = memory.versions.last().map_or(0, |it| it.version);
     let continues =
         if is_continued(memory, head.version) { Fit::Continues(head.version) } else { Fit::Other };
+    // The file may have what restored the memory since, and the store may have restored it.
+    let restored = memory.versions.iter().find(|it| it.version == head.version);
+    let restored = restored.and_then(|it| it.deleted_at);
+    let ended = batch.txn.version(here, newest)?.and_then(|it| it.deleted_at);
     Ok(match (head.deleted_at, memory.deleted_at()) {
+        (Some(here), _) if restored == Some(here) => continues,
+        (_, Some(there)) if ended == Some(there) => Fit::Same,
         // Only the same time of deletion shows that it is the same memory.
         (Some(here), Some(there)) if here == there => Fit::Same,
         (Some(_), Some(_)) => Fit::Other,
@@ -277,14 +294,22 @@ fn push_memory(
     newest: u32,
     batch: &mut Batch<'_>,
 ) -> Result<()> {
-    for it in memory.versions.iter().filter(|it| it.version > newest) {
-        let (id, at, body) = (here, it.valid_from, Cow::Borrowed(&it.body));
-        let record = if it.version == 1 {
-            Record::Add { id, at, body }
-        } else {
-            Record::Update { id, version: it.version, at, body }
-        };
-        batch.push(&record)?;
+    let mut restores = false;
+    for it in memory.versions.iter().filter(|it| it.version >= newest) {
+        let (id, version, at, body) = (here, it.version, it.valid_from, Cow::Borrowed(&it.body));
+        if version > newest {
+            let record = match version {
+                1 => Record::Add { id, at, body },
+                _ => Record::Update { id, version, at, restores, body },
+            };
+            batch.push(&record)?;
+        }
+        restores = it.deleted_at.is_some();
+        if let Some(at) = it.deleted_at
+            && batch.txn.live_head(id)?.is_some()
+        {
+            batch.push(&Record::Delete { id, at })?;
+        }
         // The newest version of a memory has a text, unless it is deleted.
         if it.body.text.is_some() {
             batch.may_end_append();

@@ -63,6 +63,13 @@ enum Step {
     Delete {
         id: u64,
     },
+    Undelete {
+        id: u64,
+    },
+    Revert {
+        id: u64,
+        version: usize,
+    },
     Link {
         from: u64,
         to: u64,
@@ -103,7 +110,7 @@ fn steps(seed: u64) -> Vec<Step> {
     let mut step = || {
         let text = random.below(40) as u8;
         let (from, to, kind) = (1 + random.below(8), 1 + random.below(8), random.below(2) as usize);
-        match random.below(39) {
+        match random.below(45) {
             0..=6 => Step::Add { text, space: kind as u8 },
             7..=10 => Step::Update { id: from, text },
             11..=12 => Step::Delete { id: from },
@@ -120,6 +127,8 @@ fn steps(seed: u64) -> Vec<Step> {
             28..=29 => Step::Maintain,
             30..=31 => Step::Reopen,
             32..=34 => Step::Expire,
+            35..=37 => Step::Undelete { id: from },
+            38..=40 => Step::Revert { id: from, version: 1 + to as usize % 3 },
             _ => Step::Backup,
         }
     };
@@ -191,6 +200,17 @@ impl Model {
         }
     }
 
+    /// The text with which a deleted memory may be restored.
+    fn restorable(&self, id: u64) -> Option<String> {
+        let memory = self.memories.get(&id).filter(|it| it.is_deleted)?;
+        there(memory.versions.last())
+    }
+
+    /// The text of a version of an existing memory.
+    fn earlier(&self, id: u64, version: usize) -> Option<String> {
+        there(self.live(id)?.versions.get(version - 1))
+    }
+
     fn apply(&mut self, step: &Step) {
         match *step {
             Step::Add { text, space } => self.add(text, space),
@@ -203,6 +223,21 @@ impl Model {
                 }
             }
             Step::Delete { id } => self.delete(id),
+            Step::Undelete { id } => {
+                if let Some(text) = self.restorable(id) {
+                    let memory = self.memories.get_mut(&id).expect("it is deleted");
+                    memory.is_deleted = false;
+                    memory.versions.push(Text::There(text));
+                }
+            }
+            Step::Revert { id, version } => {
+                if let Some(text) = self.earlier(id, version).map(Text::There) {
+                    let memory = self.memories.get_mut(&id).expect("it exists");
+                    if memory.versions.last() != Some(&text) {
+                        memory.versions.push(text);
+                    }
+                }
+            }
             Step::Expire => {
                 let expiring = self.memories.iter().filter(|(_, it)| it.expires);
                 let ids: Vec<u64> = expiring.map(|(id, _)| *id).collect();
@@ -254,6 +289,15 @@ impl Model {
                 *text = drop(text.clone());
             }
         }
+    }
+}
+
+/// A text that exists. After a compaction that was killed, the same one is done again before another
+/// step.
+fn there(text: Option<&Text>) -> Option<String> {
+    match text {
+        Some(Text::There(text)) => Some(text.clone()),
+        _ => None,
     }
 }
 
@@ -495,6 +539,15 @@ fn perform(store: &Store, step: &Step, model: &Model, number: usize) {
         }
         Step::Delete { id: number } => {
             assert_eq!(store.delete(id(number), now).is_ok(), model.live(number).is_some());
+        }
+        Step::Undelete { id: number } => {
+            let restored = store.undelete(id(number), now);
+            assert_eq!(restored.is_ok(), model.restorable(number).is_some(), "{restored:?}");
+        }
+        Step::Revert { id: number, version } => {
+            let reverted = store.revert(id(number), version as u32, now);
+            let is_there = model.earlier(number, version).is_some();
+            assert_eq!(reverted.is_ok(), is_there, "{reverted:?}");
         }
         Step::Link { from, to, kind } => {
             drop(store.link(id(from), id(to), LinkKind::ALL[kind], now));

@@ -21,6 +21,7 @@ mod outbox;
 mod rebuild;
 mod repair;
 mod rerank;
+mod restore;
 mod search;
 mod suggestions;
 mod suggestions_quality;

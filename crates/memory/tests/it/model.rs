@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use proptest::prelude::*;
-use waypost_memory::{Added, Compaction, Draft, Error, Filter, LinkKind, MemoryId, Patch};
+use waypost_memory::{
+    Added, Compaction, Draft, Error, Filter, LinkKind, MemoryId, Patch, Store, Timestamp,
+};
 
 use crate::world::{World, id};
 
@@ -13,6 +15,8 @@ enum Operation {
     Add { text: u8, space: u8 },
     Update { id: u64, text: u8 },
     Delete { id: u64 },
+    Undelete { id: u64 },
+    Revert { id: u64, version: u32 },
     Link { from: u64, to: u64, kind: usize },
     Unlink { from: u64, to: u64, kind: usize },
     Reopen,
@@ -26,6 +30,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         8 => (0..20_u8, 0..2_u8).prop_map(|(text, space)| Operation::Add { text, space }),
         4 => (ids(), 0..20_u8).prop_map(|(id, text)| Operation::Update { id, text }),
         3 => ids().prop_map(|id| Operation::Delete { id }),
+        2 => ids().prop_map(|id| Operation::Undelete { id }),
+        2 => (ids(), 0..5_u32).prop_map(|(id, version)| Operation::Revert { id, version }),
         5 => (ids(), ids(), 0..5_usize)
             .prop_map(|(from, to, kind)| Operation::Link { from, to, kind }),
         2 => (ids(), ids(), 0..5_usize)
@@ -45,6 +51,10 @@ struct Model {
     next: u64,
     memories: BTreeMap<u64, (String, String, u32)>,
     links: BTreeSet<(u64, LinkKind, u64)>,
+    /// The content and space of each deleted memory.
+    deleted: BTreeMap<u64, (String, String)>,
+    /// The contents of each memory's versions; `None` once removed.
+    texts: BTreeMap<u64, Vec<Option<String>>>,
 }
 
 fn content(text: u8) -> String {
@@ -70,6 +80,7 @@ impl Model {
                     (Added::New(memory), None) => {
                         self.next += 1;
                         assert_eq!(memory.id.get(), self.next);
+                        self.texts.insert(self.next, vec![Some(content.clone())]);
                         self.memories.insert(self.next, (content, space, 1));
                     }
                     (added, same) => panic!("{added:?} where the model has {same:?}"),
@@ -84,16 +95,21 @@ impl Model {
                         if there.0 != content(*text) {
                             there.0 = content(*text);
                             there.2 += 1;
+                            let texts = self.texts.get_mut(number).expect("versions");
+                            texts.push(Some(content(*text)));
                         }
                         assert_eq!(updated.expect("it is there").version, there.2);
                     }
                 }
             }
             Operation::Delete { id: number } => {
-                let was_there = self.memories.remove(number).is_some();
-                assert_eq!(store.delete(id(*number), now).is_ok(), was_there);
+                let was_there = self.memories.remove(number);
+                assert_eq!(store.delete(id(*number), now).is_ok(), was_there.is_some());
+                self.deleted.extend(was_there.map(|it| (*number, (it.0, it.1))));
                 self.links.retain(|(from, _, to)| from != number && to != number);
             }
+            Operation::Undelete { id } => self.undelete(store, *id, now),
+            Operation::Revert { id, version } => self.revert(store, *id, *version, now),
             Operation::Link { from, to, kind } => {
                 let kind = LinkKind::ALL[*kind];
                 let possible = from != to
@@ -123,16 +139,68 @@ impl Model {
                 world.reopen();
                 assert_eq!(world.export(), before, "a replay gives the same state");
             }
-            Operation::Compact(what) => {
-                store.compact(*what).expect("a compaction");
-                for number in self.memories.keys() {
-                    let mut history = store.history(id(*number)).expect("a history");
-                    assert!(history.pop().is_some_and(|it| it.content.is_some()));
-                    let Some(versions) = what.versions else { continue };
-                    let kept = history.iter().filter(|it| it.content.is_some()).count();
-                    assert!(kept < versions.get() as usize, "{kept} beside the newest");
-                }
+            Operation::Compact(what) => self.compact(store, *what),
+        }
+    }
+
+    fn undelete(&mut self, store: &Store, number: u64, now: Timestamp) {
+        let restored = store.undelete(id(number), now);
+        let texts = self.texts.get_mut(&number);
+        let last = texts.as_ref().and_then(|it| it.last().cloned());
+        match (self.deleted.contains_key(&number), last) {
+            (true, Some(Some(_))) => {
+                let (content, space) = self.deleted.remove(&number).expect("it");
+                let texts = texts.expect("versions");
+                texts.push(Some(content.clone()));
+                let version = texts.len() as u32;
+                assert_eq!(restored.expect("it is restored").version, version);
+                self.memories.insert(number, (content, space, version));
             }
+            (true, _) => assert!(matches!(restored, Err(Error::Gone { .. }))),
+            (false, Some(_)) => assert!(matches!(restored, Err(Error::NotDeleted(_)))),
+            (false, None) => assert!(matches!(restored, Err(Error::NotFound(_)))),
+        }
+    }
+
+    fn revert(&mut self, store: &Store, number: u64, version: u32, now: Timestamp) {
+        let reverted = store.revert(id(number), version, now);
+        let Some(there) = self.memories.get_mut(&number) else {
+            assert!(matches!(reverted, Err(Error::NotFound(_))));
+            return;
+        };
+        let texts = self.texts.get_mut(&number).expect("versions");
+        let earlier = version.checked_sub(1).and_then(|it| texts.get(it as usize).cloned());
+        match earlier {
+            None => assert!(matches!(reverted, Err(Error::NoVersion { .. }))),
+            Some(None) => assert!(matches!(reverted, Err(Error::Gone { .. }))),
+            Some(Some(content)) => {
+                if there.0 != content {
+                    there.0.clone_from(&content);
+                    there.2 += 1;
+                    texts.push(Some(content));
+                }
+                assert_eq!(reverted.expect("it is there").version, there.2);
+            }
+        }
+    }
+
+    fn compact(&mut self, store: &Store, what: Compaction) {
+        store.compact(what).expect("a compaction");
+        for (number, texts) in &mut self.texts {
+            let kept = match (self.deleted.contains_key(number), what.versions) {
+                (true, _) if what.purge => 0,
+                (false, Some(versions)) => versions.get() as usize,
+                _ => continue,
+            };
+            let gone = texts.len().saturating_sub(kept);
+            texts[..gone].fill(None);
+        }
+        for number in self.memories.keys() {
+            let mut history = store.history(id(*number)).expect("a history");
+            assert!(history.pop().is_some_and(|it| it.content.is_some()));
+            let Some(versions) = what.versions else { continue };
+            let kept = history.iter().filter(|it| it.content.is_some()).count();
+            assert!(kept < versions.get() as usize, "{kept} beside the newest");
         }
     }
 
@@ -141,6 +209,13 @@ impl Model {
         let there: BTreeMap<u64, (String, String, u32)> =
             there.into_iter().map(|it| (it.id.get(), (it.content, it.space, it.version))).collect();
         assert_eq!(there, self.memories);
+        for (number, texts) in &self.texts {
+            let history = world.store().history(id(*number)).expect("a history");
+            let contents: Vec<_> = history.iter().map(|it| it.content.clone()).collect();
+            assert_eq!(contents, *texts, "{number}");
+            let is_deleted = history.last().is_some_and(|it| it.deleted_at.is_some());
+            assert_eq!(is_deleted, self.deleted.contains_key(number), "{number}");
+        }
         let mut links = BTreeSet::new();
         for number in self.memories.keys() {
             let around = world.store().links(id(*number), 1).expect("links");

@@ -4,7 +4,8 @@
 //! it has reached; `v0` is the same without the note, as releases before left it; `v2` is of the
 //! first release that stems words of other scripts, so that the index of earlier ones is built
 //! again; `v3` also has a memory with a lifespan, and its own `v3.ndjson`; `v4` has what suggestions
-//! need in its index; `v5` has metadata in its index. To add one for a new format: `WAYPOST_TEST_WRITE_STORE=FOLDER cargo nextest run -p waypost-memory write_the_store`, and
+//! need in its index; `v5` has metadata in its index; `v6` has a memory that was
+//! deleted and restored, and its own `v6.ndjson`. To add one for a new format: `WAYPOST_TEST_WRITE_STORE=FOLDER cargo nextest run -p waypost-memory write_the_store`, and
 //! copy FOLDER to `tests/data/vN` and `FOLDER.ndjson`, if it says more, beside it.
 
 use std::fs;
@@ -63,6 +64,7 @@ fn fill(store: &Store) {
     let draft = Draft::new("memory 7").with_lifespan(lifespan);
     store.add(draft, at(15)).expect("an add");
     store.update(id(7), Patch::default().with_expires_at(None), at(16)).expect("a change");
+    store.undelete(id(5), at(17)).expect("it is deleted");
     while store.embed_pending(64).expect("a model").pending > 0 {}
 }
 
@@ -105,13 +107,14 @@ fn write_the_store() {
 
 #[test]
 fn every_earlier_store_opens_as_it_was() {
-    for (version, export, count, is_rebuilt) in [
-        ("v0", "export.ndjson", 4, true),
-        ("v1", "export.ndjson", 4, true),
-        ("v2", "export.ndjson", 4, true),
-        ("v3", "v3.ndjson", 5, true),
-        ("v4", "v3.ndjson", 5, true),
-        ("v5", "v3.ndjson", 5, false),
+    for (version, export, count, next, is_rebuilt) in [
+        ("v0", "export.ndjson", 4, 7, true),
+        ("v1", "export.ndjson", 4, 7, true),
+        ("v2", "export.ndjson", 4, 7, true),
+        ("v3", "v3.ndjson", 5, 8, true),
+        ("v4", "v3.ndjson", 5, 8, true),
+        ("v5", "v3.ndjson", 5, 8, false),
+        ("v6", "v6.ndjson", 6, 8, false),
     ] {
         let wanted = fs::read_to_string(data(export)).expect("the export");
         let dir = TempDir::new().expect("a temporary folder");
@@ -130,9 +133,9 @@ fn every_earlier_store_opens_as_it_was() {
             "{version}: no vector is lost"
         );
         let added = store.add(Draft::new("goes on"), at(20)).expect("an add");
-        assert_eq!(added.memory().id, id(count + 3), "{version}");
+        assert_eq!(added.memory().id, id(next), "{version}");
         store.close().expect("a clean close");
         let (store, _) = Store::open(dir.path(), options()).expect("it opens");
-        assert_eq!(store.get(id(count + 3)).expect("it is there").content, "goes on");
+        assert_eq!(store.get(id(next)).expect("it is there").content, "goes on");
     }
 }

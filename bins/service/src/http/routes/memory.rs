@@ -104,6 +104,39 @@ pub(super) async fn delete(
         .await?
 }
 
+pub(super) async fn restore(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Failure> {
+    let id = wire::id(api::parse_id(&id)?)?;
+    let body = whole(&app, request).await?;
+    let scoped = app.scoped(&caller);
+    let work = move || {
+        let asked: api::RestoreRequest = parse(&body.bytes)?;
+        // The check has ruled out larger numbers.
+        let version = u32::try_from(asked.version).unwrap_or(u32::MAX);
+        Ok(json(StatusCode::OK, &wire::memory(scoped.revert(id, version)?)))
+    };
+    let answered = app.writes.run(work).await?;
+    app.model.embed_soon();
+    answered
+}
+
+pub(super) async fn undelete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    let id = wire::id(api::parse_id(&id)?)?;
+    let scoped = app.scoped(&caller);
+    let work = move || Ok(json(StatusCode::OK, &wire::memory(scoped.undelete(id)?)));
+    let answered = app.writes.run(work).await?;
+    app.model.embed_soon();
+    answered
+}
+
 pub(super) async fn history(
     State(app): State<Arc<App>>,
     caller: Caller,
