@@ -19,7 +19,7 @@ pub(crate) use flows::{
 };
 pub(crate) use memory::{
     AddArgs, BatchArgs, CompactArgs, CountArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs,
-    LifespanArgs, LinkArgs, LinksArgs, ListArgs, ReindexArgs, RevertArgs, SearchArgs,
+    LifespanArgs, LinkArgs, LinksArgs, ListArgs, MergeArgs, ReindexArgs, RevertArgs, SearchArgs,
     SuggestionsArgs, UndeleteArgs, UpdateArgs,
 };
 pub(crate) use mesh::{MeshBroadcastArgs, MeshCallArgs, MeshCommand, MeshListenArgs, MeshPairArgs};
@@ -88,6 +88,7 @@ pub(crate) enum Command {
     Count(CountArgs),
     Update(UpdateArgs),
     Delete(DeleteArgs),
+    Merge(MergeArgs),
     Revert(RevertArgs),
     Undelete(UndeleteArgs),
     History(HistoryArgs),

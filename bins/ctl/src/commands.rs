@@ -38,6 +38,7 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Count(args) => memory::count(program, args, output),
         Command::Update(args) => memory::update(program, args, output),
         Command::Delete(args) => memory::delete(program, &args, output),
+        Command::Merge(args) => memory::merge(program, args, output),
         Command::Revert(args) => memory::revert(program, &args, output),
         Command::Undelete(args) => memory::undelete(program, &args, output),
         Command::History(args) => memory::history(program, &args, output),

@@ -47,8 +47,8 @@ use crate::query::{encode, with_query};
 use crate::{
     ANSWERABLE_HEADER, AddRequest, AddedMemory, BatchResult, CompactRequest, CompactResult,
     CountRequest, Counts, EVENT_STREAM, FORGOTTEN_HEADER, Hit, ImportRequest, ImportResult,
-    IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, ListRequest, Memory, NDJSON,
-    NewTokenRequest, PatchRequest, Problem, RestoreRequest, SEARCH_MODE_HEADER, SearchMode,
+    IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, ListRequest, Memory, MergeRequest,
+    NDJSON, NewTokenRequest, PatchRequest, Problem, RestoreRequest, SEARCH_MODE_HEADER, SearchMode,
     SearchRequest, Status, Suggestions, SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo,
     Version, Vocabulary,
 };
@@ -226,6 +226,11 @@ impl Client {
     /// `DELETE /api/memory/{id}`.
     pub fn delete(&self, id: u64) -> Result<()> {
         self.send("DELETE", &format!("/api/memory/{id}")).map(drop)
+    }
+
+    /// `POST /api/memory/merge`.
+    pub fn merge(&self, request: &MergeRequest) -> Result<Memory> {
+        self.read(self.send_json("POST", "/api/memory/merge", request)?)
     }
 
     /// `POST /api/memory/{id}/restore`.

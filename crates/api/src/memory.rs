@@ -151,6 +151,40 @@ impl Check for PatchRequest {
     }
 }
 
+/// Body of `POST /api/memory/merge`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MergeRequest {
+    /// The id of the memory that stays.
+    #[serde(deserialize_with = "wire::whole")]
+    pub into: u64,
+    /// The id of the memory that is deleted; its links move to the other one.
+    #[serde(deserialize_with = "wire::whole")]
+    pub from: u64,
+    /// What to change in the memory that stays; default: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<PatchRequest>,
+}
+
+impl Check for MergeRequest {
+    fn check(&self, faults: &mut Faults) {
+        faults.id("into", self.into);
+        faults.id("from", self.from);
+        if self.into == self.from {
+            faults.add("from", "must be another memory than `into`");
+        }
+        if let Some(set) = &self.set {
+            let mut inner = faults.none();
+            set.check(&mut inner);
+            for fault in inner.into_vec() {
+                let field = format!("set{}", fault.pointer);
+                faults.add(field.trim_end_matches('/'), fault.message);
+            }
+        }
+    }
+}
+
 /// Body of `POST /api/memory/{id}/restore`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -12,10 +12,10 @@ use crate::{
     ContextAnswer, ContextRequest, ContextScan, ContextStatus, CountRequest, Counts, Event,
     EventsRequest, FlowFileInfo, FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy,
     Flows, Health, Hit, ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult,
-    Link, LinkRequest, LinksRequest, ListRequest, Memory, NewTokenRequest, PatchRequest,
-    PauseRequest, PublishRequest, Published, Readiness, Replay, ReplayRequest, RestoreRequest, Run,
-    RunsRequest, Scope, SearchRequest, Status, StreamRequest, Suggestions, SuggestionsRequest,
-    TokenCreated, TokenGrants, TokenInfo, Version, WhyRequest,
+    Link, LinkRequest, LinksRequest, ListRequest, Memory, MergeRequest, NewTokenRequest,
+    PatchRequest, PauseRequest, PublishRequest, Published, Readiness, Replay, ReplayRequest,
+    RestoreRequest, Run, RunsRequest, Scope, SearchRequest, Status, StreamRequest, Suggestions,
+    SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo, Version, WhyRequest,
 };
 
 /// One method on one path.
@@ -195,6 +195,17 @@ pub const ROUTES: &[Route] = &[
         summary: "Count memories, also by type, tag and space",
         body: Payload::OptionalJson(shape::<CountRequest>()),
         answers: &[answer(200, "The counts", Payload::Json(shape::<Counts>()))],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/memory/merge",
+        operation: "mergeMemories",
+        summary: "Merge two memories: change one, move the links of the other to it, and delete that",
+        access: WRITE,
+        body: Payload::Json(shape::<MergeRequest>()),
+        answers: &[answer(200, "The memory that stays", Payload::Json(shape::<Memory>()))],
+        problems: &[404, 409],
         ..BASE
     },
     Route {

@@ -110,6 +110,25 @@ impl Store {
         }
     }
 
+    /// Merges two memories of one space, in one change: changes `into` by a patch, moves the links of
+    /// `from` to it, and deletes `from`. A link that `into` has already, or that would be from it to
+    /// itself, is dropped; a moved one keeps its time of creation.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the two are one memory or of two spaces, and as [`Store::update`].
+    pub fn merge(
+        &self,
+        into: MemoryId,
+        from: MemoryId,
+        patch: Patch,
+        now: Timestamp,
+    ) -> Result<Memory> {
+        match self.writer.submit_one(Command::Merge { into, from, patch, at: now })? {
+            Outcome::Updated(memory) => Ok(self.index.complete(memory)),
+            _ => Err(Error::NotFound(into)),
+        }
+    }
+
     /// The space of a memory, also of a deleted one; `None` if its id was never used, or if only an
     /// import has deleted it.
     pub fn space_of(&self, id: MemoryId) -> Result<Option<String>> {

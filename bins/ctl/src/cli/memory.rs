@@ -248,6 +248,37 @@ pub(crate) struct DeleteArgs {
     pub(crate) purge: bool,
 }
 
+/// Merge a memory into another one of its space, and delete it
+///
+/// Its links move to the other memory, which keeps what no option replaces.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ctl merge 14 --into 12 --content 'The spare keys are in the blue tin'"
+)]
+pub(crate) struct MergeArgs {
+    /// Id of the memory that is deleted
+    #[arg(value_name = "ID", value_parser = id)]
+    pub(crate) from: u64,
+    /// Id of the memory that stays
+    #[arg(long, value_name = "ID", value_parser = id)]
+    pub(crate) into: u64,
+    /// The new title
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+    /// The new content; `-` reads standard input
+    #[arg(long)]
+    pub(crate) content: Option<String>,
+    /// The new type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kind: Option<String>,
+    /// A tag that replaces all existing tags; may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// A metadata value that replaces all existing ones; may be repeated
+    #[arg(long = "meta", value_name = "KEY=VALUE")]
+    pub(crate) metadata: Vec<String>,
+}
+
 /// Give a memory the fields of an earlier version, as a new version
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl revert 12 --to 3")]

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use waypost_api::client::{Client, Stored};
 use waypost_api::{
-    AddRequest, CompactRequest, CountRequest, ListOrder, ListRequest, Memory, PatchRequest,
-    RestoreRequest, Scalar, VersionChange,
+    AddRequest, CompactRequest, CountRequest, ListOrder, ListRequest, Memory, MergeRequest,
+    PatchRequest, RestoreRequest, Scalar, VersionChange,
 };
 use waypost_time::Timestamp;
 
 use super::filter::{Filters, scalar};
 use super::{show, suggestions, text_or_stdin};
 use crate::cli::{
-    AddArgs, CountArgs, DeleteArgs, GetArgs, HistoryArgs, LifespanArgs, ListArgs, RevertArgs,
-    UndeleteArgs, UpdateArgs,
+    AddArgs, CountArgs, DeleteArgs, GetArgs, HistoryArgs, LifespanArgs, ListArgs, MergeArgs,
+    RevertArgs, UndeleteArgs, UpdateArgs,
 };
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
@@ -250,6 +250,21 @@ fn changed(what: &str, memory: &Memory, output: &mut Output) -> Result<()> {
     let id = format!(" #{}  ", memory.id);
     output.styled(&[(Look::Plain, what), (Look::Name, &id), (Look::Bold, &memory.title)])?;
     Ok(())
+}
+
+pub(super) fn merge(program: &Program, args: MergeArgs, output: &mut Output) -> Result<()> {
+    let set = PatchRequest {
+        title: args.title,
+        content: args.content.map(text_or_stdin).transpose()?,
+        kind: args.kind,
+        tags: Some(args.tags).filter(|it| !it.is_empty()),
+        metadata: Some(metadata(&args.metadata)?).filter(|it| !it.is_empty()),
+        ..PatchRequest::default()
+    };
+    let set = Some(set).filter(|it| *it != PatchRequest::default());
+    let request = MergeRequest { into: args.into, from: args.from, set };
+    let memory = program.client()?.merge(&request)?;
+    changed(&format!("merged #{} into", args.from), &memory, output)
 }
 
 pub(super) fn revert(program: &Program, args: &RevertArgs, output: &mut Output) -> Result<()> {

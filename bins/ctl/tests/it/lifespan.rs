@@ -97,3 +97,18 @@ fn versions_and_deleted_memories_come_back() {
     let gone = service.ctl(&["undelete", &id]);
     assert!(gone.code != 0 && gone.err.contains("a compaction removed it"), "{gone:?}");
 }
+
+#[test]
+fn a_memory_is_merged_into_another_one() {
+    let service = Service::start();
+    let [one, two, three] = ["one", "two", "three"].map(|it| service.add(it).to_string());
+    service.ctl(&["link", &two, &three, "--type", "part_of"]).done();
+    let merged = service.ctl(&["merge", &two, "--into", &one, "--content", "both", "--tag", "t"]);
+    assert_eq!(merged.done(), "merged #2 into #1  both\n");
+    assert_eq!(service.ctl(&["get", &two]).code, 3);
+    assert!(service.ctl(&["links", &one]).done().contains("#3"));
+    let plain = service.ctl(&["--json", "merge", &three, "--into", &one]).json();
+    assert_eq!((&plain["content"], &plain["tags"][0]), (&"both".into(), &"t".into()));
+    assert_eq!(service.ctl(&["merge", &one, "--into", &one]).code, 1);
+    assert_eq!(service.ctl(&["merge", &one]).code, 2);
+}

@@ -96,6 +96,7 @@ fn answers(route: &Route) -> Option<MethodRouter<Arc<App>>> {
         "getMemory" => on(by, memory::get),
         "updateMemory" => on(by, memory::update),
         "deleteMemory" => on(by, memory::delete),
+        "mergeMemories" => on(by, memory::merge),
         "restoreVersion" => on(by, memory::restore),
         "undeleteMemory" => on(by, memory::undelete),
         "memoryHistory" => on(by, memory::history),

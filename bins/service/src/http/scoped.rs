@@ -140,6 +140,18 @@ impl Scoped {
         if self.caller.may(Scope::MemoryRead) { memory } else { memory.without_text() }
     }
 
+    /// Merges two memories.
+    pub(crate) fn merge(
+        &self,
+        into: MemoryId,
+        from: MemoryId,
+        patch: Patch,
+    ) -> Result<Memory, Failure> {
+        self.visible(into)?;
+        self.visible(from)?;
+        Ok(self.changed(self.store.merge(into, from, patch, now())?))
+    }
+
     /// Gives a memory the fields of an earlier version.
     pub(crate) fn revert(&self, id: MemoryId, version: u32) -> Result<Memory, Failure> {
         self.visible(id)?;

@@ -85,3 +85,41 @@ fn what_contradicts_is_shown_on_both_hits() {
         assert_eq!(hit["contradicts"], json!([other]));
     }
 }
+
+#[test]
+fn two_memories_are_merged_in_one_change() {
+    let service = Service::start();
+    let [into, from, other] = ["into", "from", "other"].map(|it| service.add(it));
+    for (start, end, kind) in
+        [(from, other, "part_of"), (into, other, "part_of"), (from, into, "updates")]
+    {
+        let link = json!({"from": start, "to": end, "type": kind});
+        assert_eq!(service.post("/api/memory/link", &link).status, 201);
+    }
+    let merge = |body: serde_json::Value| service.post("/api/memory/merge", &body);
+    let set = json!({"title": "Both", "content": "into and from", "tags": ["t"]});
+    let merged = merge(json!({"into": into, "from": from, "set": set}));
+    assert_eq!(merged.status, 200, "{}", merged.text());
+    assert_eq!((&merged.json()["title"], &merged.json()["id"]), (&json!("Both"), &json!(into)));
+    assert_eq!(service.get(&format!("/api/memory/{into}")).json(), merged.json());
+    service.get(&format!("/api/memory/{from}")).problem(404);
+    let links = service.get(&format!("/api/memory/{into}/links")).json();
+    let ends: Vec<_> = links.as_array().expect("links").iter().collect();
+    assert_eq!(ends.len(), 1, "{links}");
+    assert_eq!((&ends[0]["from"], &ends[0]["to"]), (&json!(into), &json!(other)));
+    merge(json!({"into": into, "from": from})).problem(404);
+    assert!(merge(json!({"into": into, "from": into})).problem(422).contains("another memory"));
+    let wrong = merge(json!({"into": into, "from": other, "set": {"type": "Not A Type"}}));
+    assert!(wrong.problem(422).contains("set/type: must be"));
+    assert!(merge(json!({"into": into, "from": other, "set": {}})).problem(422).contains("set: "));
+    let body = json!({"content": "elsewhere", "space": "team"});
+    let team = service.post("/api/memory/add", &body).json()["id"].clone();
+    let detail = merge(json!({"into": into, "from": team})).problem(422);
+    assert!(detail.contains("is in the space `team`"), "{detail}");
+    let reader = service.new_token(&["memory:read"], None);
+    let body = json!({"into": into, "from": other}).to_string();
+    service.send("POST", "/api/memory/merge", &reader, body.as_bytes()).problem(403);
+    let bound = service.new_token(&["memory:write"], Some("default"));
+    let merged = service.send("POST", "/api/memory/merge", &bound, body.as_bytes());
+    assert_eq!((merged.status, &merged.json()["content"]), (200, &json!("")));
+}

@@ -149,6 +149,8 @@ const ROUTES: &[(&str, &str, &str, Sees)] = &[
     ("GET", "/api/memory?limit=1000", "", Sees::Own),
     ("GET", "/api/memory?limit=1000&order=newest", "", Sees::Own),
     ("POST", "/api/memory/count", r#"{"by":["type","tag","space"]}"#, Sees::Own),
+    ("POST", "/api/memory/merge", r#"{"into":{mine},"from":{theirs}}"#, Sees::Hidden),
+    ("POST", "/api/memory/merge", r#"{"into":{theirs},"from":{mine}}"#, Sees::Hidden),
     ("GET", "/api/memory/suggestions?limit=1000", "", Sees::Own),
     ("GET", "/api/memory/suggestions?id={mine}", "", Sees::Own),
     ("GET", "/api/memory/suggestions?id={theirs}", "", Sees::Hidden),

@@ -113,6 +113,20 @@ impl<'a> Txn<'a> {
         value.map(|it| Reader::new(&it).time().map_err(damaged)).transpose()
     }
 
+    /// The links from and to a memory, and when they were created.
+    pub(crate) fn links_of(&self, id: MemoryId) -> Result<Vec<(Edge, Timestamp)>> {
+        let outgoing = self.keys(&keys::links_from(id))?;
+        let outgoing = outgoing.iter().map(|it| keys::edge_of(it).map_err(damaged));
+        let incoming = self.keys(&keys::links_to(id))?;
+        let incoming = incoming.iter().map(|it| keys::reverse_edge_of(it).map_err(damaged));
+        let mut links = Vec::new();
+        for edge in outgoing.chain(incoming) {
+            let edge = edge?;
+            links.extend(self.link(edge)?.map(|at| (edge, at)));
+        }
+        Ok(links)
+    }
+
     /// The memory with the lowest id that has this text in this space.
     pub(crate) fn duplicate(&self, body: &Body) -> Result<Option<MemoryId>> {
         let Some(hash) = duplicate_hash(body) else { return Ok(None) };

@@ -35,6 +35,13 @@ pub(crate) enum Command {
         id: MemoryId,
         at: Timestamp,
     },
+    /// Changes a memory, gives it the links of another one, and deletes that one.
+    Merge {
+        into: MemoryId,
+        from: MemoryId,
+        patch: Patch,
+        at: Timestamp,
+    },
     /// Restores a deleted memory.
     Undelete {
         id: MemoryId,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use waypost_ranking::Document;
 
 use crate::check;
-use crate::record::{Body, BodyText, Record};
+use crate::record::{Body, BodyText, Edge, Record};
 use crate::state::keys::Head;
 use crate::writer::batch::Batch;
 use crate::writer::command::{Command, Outcome};
@@ -19,6 +19,7 @@ impl Batch<'_> {
                 self.add(body, document.take(), *at, note.as_deref())
             }
             Command::Update { id, patch, at } => self.update(*id, patch, *at),
+            Command::Merge { into, from, patch, at } => self.merge((*into, *from), patch, *at),
             Command::Revert { id, version, at } => self.revert(*id, *version, *at),
             Command::Undelete { id, at } => self.undelete(*id, *at),
             Command::Delete { id, at } => {
@@ -142,6 +143,39 @@ impl Batch<'_> {
         let record = Record::Update { id, version, at, restores, body: Cow::Borrowed(&body) };
         self.push(&record)?;
         Ok(Outcome::Updated(Memory::of(id, version, at, body)))
+    }
+
+    fn merge(
+        &mut self,
+        (into, from): (MemoryId, MemoryId),
+        patch: &Patch,
+        at: Timestamp,
+    ) -> Result<Outcome> {
+        let space = |id: MemoryId| {
+            let head = self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
+            let stored = self.txn.version(id, head.version)?;
+            Ok::<_, Error>(stored.ok_or(Error::NotFound(id))?.space)
+        };
+        let (space, other) = (space(into)?, space(from)?);
+        if into == from {
+            return Err(Error::invalid("from", "is the same memory as `into`"));
+        }
+        if space != other {
+            let reason =
+                format!("is in the space `{other}`; it must be in that of `into`, `{space}`");
+            return Err(Error::invalid("from", reason));
+        }
+        let links = self.txn.links_of(from)?;
+        let merged = self.update(into, patch, at)?;
+        let end = |id: MemoryId| if id == from { into } else { id };
+        for (Edge { from, to, kind }, at) in links {
+            let edge = Edge { from: end(from), to: end(to), kind };
+            if edge.from != edge.to && self.txn.link(edge)?.is_none() {
+                self.push(&Record::Link { edge, at })?;
+            }
+        }
+        self.push(&Record::Delete { id: from, at })?;
+        Ok(merged)
     }
 
     fn revert(&mut self, id: MemoryId, version: u32, at: Timestamp) -> Result<Outcome> {

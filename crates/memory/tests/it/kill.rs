@@ -66,6 +66,11 @@ enum Step {
     Undelete {
         id: u64,
     },
+    Merge {
+        into: u64,
+        from: u64,
+        text: u8,
+    },
     Revert {
         id: u64,
         version: usize,
@@ -128,6 +133,7 @@ fn steps(seed: u64) -> Vec<Step> {
             30..=31 => Step::Reopen,
             32..=34 => Step::Expire,
             35..=37 => Step::Undelete { id: from },
+            41..=42 => Step::Merge { into: from, from: to, text },
             38..=40 => Step::Revert { id: from, version: 1 + to as usize % 3 },
             _ => Step::Backup,
         }
@@ -206,6 +212,11 @@ impl Model {
         there(memory.versions.last())
     }
 
+    fn can_merge(&self, into: u64, from: u64) -> bool {
+        let space = |id: u64| self.live(id).map(|it| it.space);
+        into != from && space(into).is_some() && space(into) == space(from)
+    }
+
     /// The text of a version of an existing memory.
     fn earlier(&self, id: u64, version: usize) -> Option<String> {
         there(self.live(id)?.versions.get(version - 1))
@@ -228,6 +239,15 @@ impl Model {
                     let memory = self.memories.get_mut(&id).expect("it is deleted");
                     memory.is_deleted = false;
                     memory.versions.push(Text::There(text));
+                }
+            }
+            Step::Merge { into, from, text } => {
+                if self.can_merge(into, from) {
+                    self.apply(&Step::Update { id: into, text });
+                    let end = |it: u64| if it == from { into } else { it };
+                    let moved = self.links.iter().map(|it| (end(it.0), it.1, end(it.2)));
+                    self.links = moved.filter(|it| it.0 != it.2).collect();
+                    self.delete(from);
                 }
             }
             Step::Revert { id, version } => {
@@ -543,6 +563,11 @@ fn perform(store: &Store, step: &Step, model: &Model, number: usize) {
         Step::Undelete { id: number } => {
             let restored = store.undelete(id(number), now);
             assert_eq!(restored.is_ok(), model.restorable(number).is_some(), "{restored:?}");
+        }
+        Step::Merge { into, from, text } => {
+            let patch = Patch::default().with_content(content(text));
+            let merged = store.merge(id(into), id(from), patch, now);
+            assert_eq!(merged.is_ok(), model.can_merge(into, from), "{merged:?}");
         }
         Step::Revert { id: number, version } => {
             let reverted = store.revert(id(number), version as u32, now);

@@ -1,8 +1,8 @@
 //! Links: making them, walking them, and what deletions do to them.
 
-use waypost_memory::{Error, ErrorKind, LinkKind, Linked};
+use waypost_memory::{Draft, Error, ErrorKind, LinkKind, Linked, Patch};
 
-use crate::world::{World, id};
+use crate::world::{World, at, id};
 
 #[test]
 fn a_link_is_made_once() {
@@ -97,4 +97,71 @@ fn ten_thousand_links_on_one_memory_are_one_walk_and_one_deletion() {
     let report = world.reopen();
     assert_eq!((report.state_rebuilt, report.index_rebuilt), (None, None));
     assert_eq!(world.store().status().expect("a status").links, 0);
+}
+
+#[test]
+fn a_merge_moves_links_and_deletes_the_other_memory_in_one_change() {
+    let mut world = World::new();
+    let [into, from, one, two] = ["into", "from", "one", "two"].map(|it| world.add(it));
+    let first = world.now();
+    for (start, end, kind) in [
+        (from, one, LinkKind::RelatedTo),
+        (two, from, LinkKind::Updates),
+        (from, two, LinkKind::PartOf),
+        (into, two, LinkKind::PartOf),
+        (into, from, LinkKind::Contradicts),
+        (from, into, LinkKind::Updates),
+    ] {
+        world.store().link(start, end, kind, first).expect("a link");
+    }
+    let now = world.now();
+    let patch = Patch::default().with_content("both").with_tags(["t"]);
+    let merged = world.store().merge(into, from, patch, now).expect("a merge");
+    assert_eq!((merged.content.as_str(), merged.version), ("both", 2));
+    assert_eq!(merged.superseded_by, Some(two));
+    assert_eq!(world.store().get(into).expect("it"), merged);
+    assert!(matches!(world.store().get(from), Err(Error::NotFound(_))));
+    let links = |world: &World| {
+        let links = world.store().links(into, 1).expect("links");
+        let mut links: Vec<_> =
+            links.iter().map(|it| (it.from, it.kind, it.to, it.created_at)).collect();
+        links.sort();
+        links
+    };
+    let wanted = [
+        (into, LinkKind::RelatedTo, one, first),
+        (into, LinkKind::PartOf, two, first),
+        (two, LinkKind::Updates, into, first),
+    ];
+    assert_eq!(links(&world), wanted);
+    world.close();
+    std::fs::remove_dir_all(world.folder("state")).expect("it goes");
+    world.reopen();
+    assert_eq!(links(&world), wanted);
+    // Nothing to change is fine; the deleted memory can come back, without its links.
+    let merged = world.store().merge(into, one, Patch::default(), now).expect("a merge");
+    assert_eq!(merged.version, 2);
+    assert_eq!(world.store().undelete(from, now).expect("it comes back").content, "from");
+    assert_eq!(links(&world), wanted[1..]);
+}
+
+#[test]
+fn a_merge_of_one_memory_of_two_spaces_or_with_an_invalid_patch_changes_nothing() {
+    let mut world = World::new();
+    let [one, two] = ["one", "two"].map(|it| world.add(it));
+    let other = world.add_draft(Draft::new("other").with_space("other")).id;
+    let before = world.export();
+    let merge = |into, from, patch| world.store().merge(into, from, patch, at(1));
+    let field = |it: Result<waypost_memory::Memory, Error>| match it {
+        Err(Error::Invalid { field, .. }) => field,
+        it => panic!("{it:?}"),
+    };
+    assert_eq!(field(merge(one, one, Patch::default())), "from");
+    assert_eq!(field(merge(one, other, Patch::default())), "from");
+    assert_eq!(field(merge(one, two, Patch::default().with_kind("Not A Kind"))), "type");
+    assert!(matches!(merge(one, id(9), Patch::default()), Err(Error::NotFound(it)) if it == id(9)));
+    assert!(matches!(merge(id(9), one, Patch::default()), Err(Error::NotFound(it)) if it == id(9)));
+    let stale = Patch::default().with_if_version(7);
+    assert!(matches!(merge(one, two, stale), Err(Error::Conflict { .. })));
+    assert_eq!(world.export(), before);
 }

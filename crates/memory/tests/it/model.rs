@@ -16,6 +16,7 @@ enum Operation {
     Update { id: u64, text: u8 },
     Delete { id: u64 },
     Undelete { id: u64 },
+    Merge { into: u64, from: u64, text: u8 },
     Revert { id: u64, version: u32 },
     Link { from: u64, to: u64, kind: usize },
     Unlink { from: u64, to: u64, kind: usize },
@@ -31,6 +32,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         4 => (ids(), 0..20_u8).prop_map(|(id, text)| Operation::Update { id, text }),
         3 => ids().prop_map(|id| Operation::Delete { id }),
         2 => ids().prop_map(|id| Operation::Undelete { id }),
+        2 => (ids(), ids(), 0..20_u8)
+            .prop_map(|(into, from, text)| Operation::Merge { into, from, text }),
         2 => (ids(), 0..5_u32).prop_map(|(id, version)| Operation::Revert { id, version }),
         5 => (ids(), ids(), 0..5_usize)
             .prop_map(|(from, to, kind)| Operation::Link { from, to, kind }),
@@ -108,6 +111,9 @@ impl Model {
                 self.deleted.extend(was_there.map(|it| (*number, (it.0, it.1))));
                 self.links.retain(|(from, _, to)| from != number && to != number);
             }
+            Operation::Merge { into, from, text } => {
+                self.merge(store, *into, *from, (content(*text), now));
+            }
             Operation::Undelete { id } => self.undelete(store, *id, now),
             Operation::Revert { id, version } => self.revert(store, *id, *version, now),
             Operation::Link { from, to, kind } => {
@@ -141,6 +147,28 @@ impl Model {
             }
             Operation::Compact(what) => self.compact(store, *what),
         }
+    }
+
+    fn merge(&mut self, store: &Store, into: u64, from: u64, (text, now): (String, Timestamp)) {
+        let patch = Patch::default().with_content(text.clone());
+        let merged = store.merge(id(into), id(from), patch, now);
+        let space = |id: u64| self.memories.get(&id).map(|it| it.1.clone());
+        if into == from || space(into).is_none() || space(into) != space(from) {
+            assert!(merged.is_err());
+            return;
+        }
+        let there = self.memories.get_mut(&into).expect("it has a space");
+        if there.0 != text {
+            there.0.clone_from(&text);
+            there.2 += 1;
+            self.texts.get_mut(&into).expect("versions").push(Some(text));
+        }
+        assert_eq!(merged.expect("both are there").version, there.2);
+        let gone = self.memories.remove(&from).expect("it has a space");
+        self.deleted.insert(from, (gone.0, gone.1));
+        let end = |it: u64| if it == from { into } else { it };
+        let moved = self.links.iter().map(|(from, kind, to)| (end(*from), *kind, end(*to)));
+        self.links = moved.filter(|(from, _, to)| from != to).collect();
     }
 
     fn undelete(&mut self, store: &Store, number: u64, now: Timestamp) {

@@ -104,6 +104,24 @@ pub(super) async fn delete(
         .await?
 }
 
+pub(super) async fn merge(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    let body = whole(&app, request).await?;
+    let scoped = app.scoped(&caller);
+    let work = move || {
+        let asked: api::MergeRequest = parse(&body.bytes)?;
+        let (into, from) = (wire::id(asked.into)?, wire::id(asked.from)?);
+        let patch = asked.set.map(wire::patch).unwrap_or_default();
+        Ok(json(StatusCode::OK, &wire::memory(scoped.merge(into, from, patch)?)))
+    };
+    let answered = app.writes.run(work).await?;
+    app.model.embed_soon();
+    answered
+}
+
 pub(super) async fn restore(
     State(app): State<Arc<App>>,
     caller: Caller,
