@@ -3,7 +3,7 @@
 //! Untrusted text (stored memories, responses, file names) goes through [`visible`] here, so that
 //! no command can forget it.
 
-use std::io::{self, BufWriter, IsTerminal, StderrLock, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, StderrLock, Stdout, Write};
 
 use clap::ValueEnum;
 use console::measure_text_width;
@@ -57,7 +57,7 @@ impl Look {
     reason = "four facts about two streams, each asked by itself"
 )]
 pub(crate) struct Output {
-    out: BufWriter<StdoutLock<'static>>,
+    out: BufWriter<Stdout>,
     json: bool,
     is_terminal: bool,
     colors_out: bool,
@@ -81,7 +81,7 @@ impl Output {
             .size_checked()
             .map_or(100, |(_, columns)| usize::from(columns).max(40));
         Self {
-            out: BufWriter::new(stdout.lock()),
+            out: BufWriter::new(stdout),
             json,
             is_terminal,
             colors_out: colored(is_terminal),

@@ -20,6 +20,7 @@ mod operator;
 mod reference;
 mod refused;
 mod replaced;
+mod sdk;
 mod service;
 mod state;
 mod suggestions;

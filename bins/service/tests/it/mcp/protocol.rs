@@ -1,12 +1,13 @@
 //! Both eras of the protocol, and what is not the protocol.
 
+use std::io::Write;
 use std::thread;
 
 use serde_json::{Value, json};
 
 use super::{ACCEPT, MODERN, ask, call, error, message, names, post, result};
-use crate::client::raw;
-use crate::service::{Service, send};
+use crate::client::{connect, raw};
+use crate::service::{Service, request, send};
 
 #[test]
 fn a_client_of_2026_07_28_discovers_the_server() {
@@ -255,6 +256,30 @@ fn only_our_own_clients_with_a_token_come_in() {
     let evil = format!("{evil}authorization: Bearer {}\r\n\r\n{bytes}", service.token);
     raw(service.address, evil.as_bytes()).problem(421);
     assert!(!names(&service, &service.token).is_empty());
+}
+
+#[test]
+fn a_client_that_disconnects_midway_harms_nobody() {
+    let service = Service::start();
+    let body =
+        message("tools/call", &json!({"name": "memory_add", "arguments": {"content": "kept"}}))
+            .to_string();
+    let headers = [
+        ("accept", ACCEPT),
+        ("content-type", "application/json"),
+        ("mcp-protocol-version", MODERN),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "memory_add"),
+    ];
+    let whole = request(service.address, "POST", "/mcp", &service.token, &headers, body.as_bytes());
+    for bytes in [&whole[..whole.len() - 10], &whole] {
+        let mut stream = connect(service.address);
+        stream.write_all(bytes).expect("it is sent");
+    }
+    // What was sent completely may be stored; the rest is not.
+    assert!(!names(&service, &service.token).is_empty());
+    let stored = service.get("/api/memory/status").json()["memories"].as_u64();
+    assert!(stored.is_some_and(|it| it <= 1), "{stored:?}");
 }
 
 #[test]
