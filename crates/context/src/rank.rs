@@ -1,6 +1,7 @@
 //! Ranking: pure functions of an index, a query and a time.
 
 mod ask;
+mod candidate;
 mod candidates;
 mod commits;
 mod lanes;
@@ -15,7 +16,8 @@ mod weights;
 
 pub(crate) use self::ask::Ask;
 pub use self::ask::check_glob;
-pub(crate) use self::candidates::{Candidate, What, candidates, date};
+pub(crate) use self::candidate::{Candidate, What};
+pub(crate) use self::candidates::{candidates, date};
 pub(crate) use self::commits::Commits;
 pub(crate) use self::lanes::{Now, lanes};
 pub(crate) use self::select::{Next, Selection};

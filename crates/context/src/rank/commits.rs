@@ -10,7 +10,7 @@ use waypost_ranking::{Analyzer, NumberMap, Slot, Slots, TextIndex, TextPart, Tex
 use waypost_time::Timestamp;
 
 use super::ask::Ask;
-use super::candidates::{Candidate, What};
+use super::candidate::{Candidate, What};
 use super::reasons::Reasons;
 use super::weights::Weights;
 use crate::index::Index;

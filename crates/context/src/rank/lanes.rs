@@ -9,7 +9,8 @@ use waypost_ranking::Slot;
 use waypost_time::Timestamp;
 
 use super::ask::Ask;
-use super::candidates::{Candidate, What, date, lowering};
+use super::candidate::{Candidate, What};
+use super::candidates::{date, lowering};
 use super::commits::Commits;
 use super::reasons::Reasons;
 use crate::index::{ChunkFact, FileFact, Holds, Index};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use waypost_ranking::{NumberMap, Slot};
 
-use super::candidates::{Candidate, What};
+use super::candidate::{Candidate, What};
 use super::weights::Weights;
 use crate::{Source, TaskType};
 

@@ -3,7 +3,7 @@
 use waypost_ranking::{NumberMap, Slot};
 
 use super::ask::{Ask, Named};
-use super::candidates::{Candidate, What};
+use super::candidate::{Candidate, What};
 use crate::Source;
 use crate::index::Index;
 
