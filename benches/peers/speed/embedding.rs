@@ -29,7 +29,7 @@ const WORDS: &str = "the old keeper of light on a small island told me about his
     spoke for hours about weather music war love food money and what he would do if they closed \
     the house next year";
 
-/// Texts, their terms, how often, and what is to be reached.
+/// Texts, their terms, how often, and the target.
 const SHAPES: [(usize, usize, usize, &str); 5] = [
     (1, 12, 60, "≤ 1.0 × onnxruntime (aim 0.7)"),
     (1, 20, 40, "≤ 1.0 × onnxruntime"),
@@ -59,27 +59,29 @@ pub fn run(_options: &Options, report: &mut Report) -> Result<()> {
     report.table(
         "Embedding",
         &format!(
-            "{}, one thread: processor time of a call with so many texts of so many terms each, \
-             or texts per second of processor time; median, in brackets the middle 80 %. Beside \
-             it onnxruntime {version} with 32-bit floats and its fused operators, and `BertModel` \
-             of candle with 32-bit floats. The ratio is to onnxruntime.",
+            "{}, one thread: processor time of a call with the given number of texts and terms \
+             per text, or texts per second of processor time; median, the middle 80 % in \
+             parentheses.\n\
+             The comparison is onnxruntime {version} with 32-bit floats and its fused operators, \
+             and candle's `BertModel` with 32-bit floats.\n\
+             The ratio is to onnxruntime.",
             fetch::DEFAULT_MODEL
         ),
     );
     // One thread for the libraries that would take more.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
-    for (texts, length, times, reach) in SHAPES {
+    for (texts, length, times, target) in SHAPES {
         let texts = texts_of(&terms, texts, length)?;
         let measured =
             pool.install(|| measure(&model, &candle, onnx.as_mut().ok(), &texts, times))?;
-        row(report, &texts, length, reach, &measured);
+        row(report, &texts, length, target, &measured);
     }
     let memory = match (before, after) {
         (Some(before), Some(after)) => format!("{} MB", rig::count((after - before) as f64 / 1e6)),
         _ => "unknown".to_owned(),
     };
     report.close(&format!(
-        "Loading the model took {} of processor time and left {memory} more in memory.",
+        "Loading the model took {} of processor time and added {memory} of memory.",
         rig::duration(loaded)
     ));
     Ok(())
@@ -161,7 +163,7 @@ fn check(ours: &[Vec<f32>], theirs: &[Vec<f32>]) -> Result<()> {
     Ok(())
 }
 
-fn row(report: &mut Report, texts: &Texts, length: usize, reach: &str, measured: &Measured) {
+fn row(report: &mut Report, texts: &Texts, length: usize, target: &str, measured: &Measured) {
     let count = texts.len() as f64;
     let many = texts.len() > 1;
     let figure = |samples: &Samples| {
@@ -181,7 +183,7 @@ fn row(report: &mut Report, texts: &Texts, length: usize, reach: &str, measured:
         ratio.map_or(Verdict::Open, |it| Verdict::from(if many { it >= 1.0 } else { it <= 1.0 }));
     report.row(
         &format!("{} × {length} terms", texts.len()),
-        reach,
+        target,
         &figure(&measured.waypost),
         &format!("onnxruntime {onnx}; candle {}", figure(&measured.candle)),
         ratio,

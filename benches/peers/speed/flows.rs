@@ -32,11 +32,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub fn run(options: &Options, report: &mut Report) -> Result<()> {
     report.table(
         "Flows",
-        "From before an event's request is sent to the first statement of the program that a flow \
-         runs for it, statically linked, by the system's clock. Events come evenly, whether or not \
-         the ones before are done. The event and that its run exists are on disk before the program \
-         starts. Beside it: XADD to a Redis that syncs always, a thread of this program that reads \
-         the stream by XREAD and starts the program.",
+        "Time from just before an event's request is sent to the first statement of the program \
+         that a flow runs for it, statically linked, by the system clock.\n\
+         Events are sent at even intervals, whether or not earlier ones are done.\n\
+         The event and its run are on disk before the program starts.\n\
+         The comparison is XADD to a Redis that syncs always, and a thread of the bench that \
+         reads the stream by XREAD and starts the program.",
     );
     let binary = match service_binary() {
         Ok(binary) => binary,

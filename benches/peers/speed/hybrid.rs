@@ -1,149 +1,234 @@
-//! Hybrid search through a store: words, meaning, what stands beside, and the contents of ten hits.
+//! Hybrid search through a store: words, meaning, what stands beside, and the contents of ten hits;
+//! compared with two systems that run in the same process.
 
+mod generated;
+mod qdrant;
+mod sqlite;
+mod waypost;
+
+use std::collections::HashSet;
+use std::hint::black_box;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use waypost_memory::{
-    Draft, Embedder, ModelInfo, SearchMode, SearchOptions, Store, StoreOptions, Timestamp,
+
+use self::generated::{Corpus, Question};
+use self::qdrant::Qdrant;
+use self::sqlite::Sqlite;
+use self::waypost::Waypost;
+use crate::Options;
+use crate::corpus::KINDS;
+use crate::rig::{
+    Report, Samples, Verdict, count, duration, process_seconds, progress, wall_seconds,
 };
 
-use crate::Options;
-use crate::corpus::{self, KINDS, Zipf};
-use crate::rig::{Random, Report, Samples, count, duration, progress, time, wall_seconds};
-
-const QUESTIONS: usize = 200;
-const DIMENSIONS: usize = 384;
-/// Directions that texts have in common, so that a vector has neighbours.
-const TOPICS: usize = 4096;
-/// How far a text is from its topic, which has a length of about 1.
-const NOISE: f32 = 0.8;
+const HITS: usize = 10;
+/// How many candidates each of the two searches of a peer passes to the fusion.
+const CANDIDATES: usize = 100;
 const BATCH: usize = 1000;
-const MADE_AT: i64 = 1_800_000_000_000;
-/// Upkeep is done in steps, one each few seconds; so many bring it to its end.
-const UPKEEP_STEPS: usize = 32;
+
+/// A system that is searched. All get the same texts, vectors and questions.
+trait System {
+    fn name(&self) -> &'static str;
+
+    /// Adds memories and their vectors.
+    fn add(&mut self, texts: &[String], vectors: &[Vec<f32>]) -> Result<()>;
+
+    /// Completes the indexes after the last addition, and learns what it will be asked.
+    fn finish(&mut self, questions: &[Question]) -> Result<()>;
+
+    /// The contents of the ten hits, best first; computed, not remembered from an earlier search.
+    fn search(&self, question: &Question) -> Result<Vec<String>>;
+
+    /// The same by comparing all vectors; `None` if `search` does that.
+    fn search_exactly(&self, _question: &Question) -> Option<Result<Vec<String>>> {
+        None
+    }
+}
 
 pub fn run(options: &Options, report: &mut Report) -> Result<()> {
     report.table(
-        "Hybrid search with the vector given",
-        "Made-up memories of 30 to 60 words (about 300 bytes) with vectors of 384 dimensions: one of \
-         4,096 random directions, by the text's first word, plus noise. A question has words of a \
-         memory; its vector is one of that memory's topic and is not computed within the time. \
-         Processor time of one thread, from the call to the contents of the ten hits.",
+        "Hybrid search with a given vector",
+        &format!(
+            "Generated memories of 30 to 60 words (about 300 bytes) with vectors of 384 dimensions: \
+             one of 4,096 random directions, chosen by the text's first word, plus noise.\n\
+             A query has words of a memory and a vector of that memory's direction, which no system \
+             computes.\n\
+             The systems run in this process, on the same texts and vectors, and take turns with \
+             each query; the result is the processor time of the process, in which nothing else \
+             runs, from the query's words and vector to ten texts.\n\
+             Waypost compares all vectors and fuses the first 200 of both searches.\n\
+             {}.\n\
+             {}.",
+            qdrant::method(),
+            sqlite::method()?,
+        ),
     );
-    let sizes: &[(usize, f64)] = if options.small {
-        &[(600, 0.17e-3), (100_000, 3e-3)]
-    } else {
-        &[(600, 0.17e-3), (100_000, 3e-3), (1_000_000, 25e-3)]
-    };
     let mut remarks = Vec::new();
-    for (memories, reach) in sizes {
-        remarks.push(measure(*memories, *reach, report)?);
+    for memories in [600, 100_000] {
+        remarks.extend(measure(memories, true, report)?);
     }
-    report.close(&format!(
-        "Beside it at 600, in another run: Qdrant Edge 0.17 to 0.33 ms, Chroma 1.34 ms, LanceDB 12.8 ms. {}",
-        remarks.join(" ")
-    ));
+    if !options.small {
+        remarks.extend(measure(1_000_000, false, report)?);
+    }
+    report.close(&remarks.join("\n"));
     Ok(())
 }
 
-fn measure(memories: usize, reach: f64, report: &mut Report) -> Result<String> {
-    let folder = tempfile::tempdir()?;
-    let (store, _) = Store::open(folder.path(), StoreOptions::default())?;
-    store.set_embedder(Some(embedder()))?;
-    let zipf = Zipf::new();
-    let mut random = Random(42);
-    let mut asked = Vec::new();
-    let from = wall_seconds();
-    let mut done = 0;
-    while done < memories {
-        let mut drafts = Vec::with_capacity(BATCH);
-        for at in done..memories.min(done + BATCH) {
-            let ranks = zipf.document(&mut random);
-            drafts.push(Draft::new(corpus::text(&ranks)));
-            if at % (memories / QUESTIONS) == 0 && asked.len() < QUESTIONS {
-                asked.push(ranks);
+/// Fills the rows of one size; returns what a reader should know about them.
+fn measure(memories: usize, has_peers: bool, report: &mut Report) -> Result<Vec<String>> {
+    let corpus = Arc::new(Corpus::new());
+    let mut systems: Vec<Box<dyn System>> = vec![Box::new(Waypost::new(&corpus)?)];
+    if has_peers {
+        systems.push(Box::new(Qdrant::new()?));
+        systems.push(Box::new(Sqlite::new()?));
+    }
+    let (questions, seconds) = fill(&corpus, memories, &mut systems)?;
+    let size = count(memories as f64);
+    let named = |values: Vec<String>| {
+        let named =
+            systems.iter().zip(values).map(|(system, it)| format!("{} {it}", system.name()));
+        named.collect::<Vec<_>>().join(", ")
+    };
+    let filling = seconds.iter().map(|it| duration(*it)).collect();
+    let mut remarks = vec![format!("Filling {size} (wall time): {}.", named(filling))];
+    let mut checks: Vec<Check> = systems.iter().map(|_| Check::default()).collect();
+    for (kind, what) in KINDS.iter().enumerate() {
+        let questions: Vec<&Question> = questions.iter().filter(|it| it.kind == kind).collect();
+        for question in &questions {
+            check(&systems, question, &mut checks)?;
+        }
+        let mut taken: Vec<Taken> = systems.iter().map(|_| Taken::default()).collect();
+        for (turn, question) in questions.iter().enumerate() {
+            for at in 0..systems.len() {
+                let at = (at + turn) % systems.len();
+                taken[at].time(systems[at].as_ref(), question)?;
             }
         }
-        done += drafts.len();
-        for added in store.add_batch(drafts, Timestamp::from_millis(MADE_AT)) {
-            added?;
+        row(&format!("{size} memories, {what}"), &systems, &taken, report);
+    }
+    let share = |value: fn(&Check) -> usize, of: fn(&Check) -> usize| {
+        named(checks.iter().map(|it| percent(value(it), of(it))).collect())
+    };
+    remarks.push(format!(
+        "{size}: share of queries whose memory is among the ten hits: {}; share of the ten hits of \
+         an exact computation: {}; share of the ten hits that Waypost returns, too: {}.",
+        share(|it| it.own, |it| it.questions),
+        share(|it| it.exact, |it| it.hits),
+        share(|it| it.shared, |it| it.hits),
+    ));
+    Ok(remarks)
+}
+
+/// Adds all memories to all systems; returns the questions and the wall time of each system.
+fn fill(
+    corpus: &Corpus,
+    memories: usize,
+    systems: &mut [Box<dyn System>],
+) -> Result<(Vec<Question>, Vec<f64>)> {
+    let mut seconds = vec![0.0; systems.len()];
+    let mut questions = Vec::new();
+    let mut texts = corpus.texts(memories);
+    let mut done = 0;
+    while let Some(batch) = texts.next_batch(BATCH, &mut questions) {
+        let vectors: Vec<Vec<f32>> = batch.iter().map(|it| corpus.vector(it)).collect();
+        for (system, seconds) in systems.iter_mut().zip(&mut seconds) {
+            let from = wall_seconds();
+            system.add(&batch, &vectors)?;
+            *seconds += wall_seconds() - from;
         }
-        while store.embed_pending(BATCH)?.pending > 0 {}
-        // As a service does it every few seconds.
-        if done % 5_000 == 0 {
-            store.maintain()?;
-        }
+        done += batch.len();
         if done % 100_000 == 0 {
             progress(format_args!("{} memories", count(done as f64)));
         }
     }
-    for _ in 0..UPKEEP_STEPS {
-        store.maintain()?;
+    for (system, seconds) in systems.iter_mut().zip(&mut seconds) {
+        let from = wall_seconds();
+        system.finish(&questions)?;
+        *seconds += wall_seconds() - from;
+        progress(format_args!("{}: filled in {}", system.name(), duration(*seconds)));
     }
-    let took = wall_seconds() - from;
+    Ok((questions, seconds))
+}
 
-    // The vectors of the last questions are remembered, and so are their answers, which are not to be
-    // measured here: the one that is measured asks for the same in other words.
-    let (before, options) =
-        (SearchOptions::default(), SearchOptions::default().with_min_score(0.0));
-    for (kind, name) in KINDS.iter().enumerate() {
-        let mut samples = Samples::default();
-        for document in &asked {
-            let question = corpus::question(kind, document);
-            if question.is_empty() {
-                continue;
-            }
-            let found = store.search(&question, &before)?;
-            ensure!(found.mode == SearchMode::Hybrid, "the search was not hybrid");
-            samples.add(time(|| store.search(&question, &options)));
+/// The processor time of the searches of one system, of all threads of the process.
+#[derive(Default)]
+struct Taken {
+    searches: Samples,
+    exact: Samples,
+}
+
+impl Taken {
+    fn time(&mut self, system: &dyn System, question: &Question) -> Result<()> {
+        let from = process_seconds();
+        black_box(system.search(question)?);
+        let done = process_seconds();
+        self.searches.add(done - from);
+        if let Some(exact) = system.search_exactly(question) {
+            black_box(exact?);
+            self.exact.add(process_seconds() - done);
         }
-        let (p50, p99) = (samples.p50(), samples.p99());
-        report.row(
-            &format!("{} memories, {name}", count(memories as f64)),
-            &format!("p50 ≤ {}, p99 ≤ 4 × p50", duration(reach)),
-            &samples.to_string(),
-            "",
-            None,
-            p50 <= reach && p99 <= 4.0 * p50,
+        Ok(())
+    }
+}
+
+/// How good the hits of one system are.
+#[derive(Default)]
+struct Check {
+    questions: usize,
+    hits: usize,
+    /// Questions whose own memory is among the hits.
+    own: usize,
+    /// Hits that an exact computation has, too.
+    exact: usize,
+    /// Hits that Waypost has, too.
+    shared: usize,
+}
+
+/// Searches once in every system, which also loads what it caches.
+fn check(systems: &[Box<dyn System>], question: &Question, checks: &mut [Check]) -> Result<()> {
+    let mut ours = HashSet::new();
+    for (system, check) in systems.iter().zip(checks) {
+        let hits = system.search(question)?;
+        ensure!(
+            hits.len() == HITS && hits.iter().all(|it| !it.is_empty()),
+            "{} returned {} hits for {:?}",
+            system.name(),
+            hits.len(),
+            question.text
         );
+        let exact = system.search_exactly(question).transpose()?;
+        let exact: HashSet<String> = exact.unwrap_or_else(|| hits.clone()).into_iter().collect();
+        if ours.is_empty() {
+            ours.extend(hits.iter().cloned());
+        }
+        check.questions += 1;
+        check.hits += hits.len();
+        check.own += usize::from(hits.contains(&question.memory));
+        check.exact += hits.iter().filter(|it| exact.contains(*it)).count();
+        check.shared += hits.iter().filter(|it| ours.contains(*it)).count();
     }
-    Ok(format!(
-        "Adding and embedding {} memories took {} of wall time.",
-        count(memories as f64),
-        duration(took)
-    ))
+    Ok(())
 }
 
-/// A model that costs next to nothing.
-fn embedder() -> Embedder {
-    let mut random = Random(7);
-    // Cosines of random directions are about 0 ± 0.05.
-    let scale = (3.0 / DIMENSIONS as f32).sqrt();
-    let mut component = move || (random.unit() as f32 * 2.0 - 1.0) * scale;
-    let topics: Vec<f32> = (0..TOPICS * DIMENSIONS).map(|_| component()).collect();
-    let embed = move |text: &&str| {
-        let first = text.split(' ').next().unwrap_or_default();
-        let topic = (hash(first) % TOPICS as u64) as usize;
-        let mut noise = Random(hash(text));
-        topics[topic * DIMENSIONS..][..DIMENSIONS]
-            .iter()
-            .map(|it| it + NOISE * (noise.unit() as f32 * 2.0 - 1.0) * scale)
-            .collect::<Vec<f32>>()
-    };
-    Embedder {
-        model: ModelInfo {
-            name: "made-up".to_owned(),
-            fingerprint: "made-up".to_owned(),
-            dimensions: DIMENSIONS,
-        },
-        embed: Arc::new(move |texts| Ok(texts.iter().map(&embed).collect())),
-        embed_queries: None,
-    }
+fn row(what: &str, systems: &[Box<dyn System>], taken: &[Taken], report: &mut Report) {
+    let Some((ours, peers)) = taken.split_first() else { return };
+    let compared = systems.iter().skip(1).zip(peers).map(|(system, taken)| {
+        let exact = &taken.exact;
+        let exact = if exact.is_empty() { String::new() } else { format!(", exact {exact}") };
+        format!("{} {}{exact}", system.name(), taken.searches)
+    });
+    let ratio = peers.first().map(|qdrant| ours.searches.p50() / qdrant.searches.p50());
+    report.row(
+        what,
+        if ratio.is_some() { "≤ 1.0 × Qdrant Edge" } else { "" },
+        &ours.searches.to_string(),
+        &compared.collect::<Vec<_>>().join("; "),
+        ratio,
+        ratio.map_or(Verdict::Open, |it| Verdict::from(it <= 1.0)),
+    );
 }
 
-/// FNV-1a (Fowler, Noll, Vo), 64 bits.
-fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
-    })
+fn percent(part: usize, whole: usize) -> String {
+    format!("{:.1} %", 100.0 * part as f64 / whole as f64)
 }

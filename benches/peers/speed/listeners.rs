@@ -34,10 +34,13 @@ const RECEIVED_MAX: usize = 256 << 10;
 pub fn run(options: &Options, report: &mut Report) -> Result<()> {
     report.table(
         "Listeners",
-        "The service's stream of events (SSE). One thread of this program reads all streams and looks \
-         at each event's id; others publish, evenly. *Lost* counts what did not come, came twice or \
-         not in order. The listeners are as fast as the publishers if the last event reaches the last \
-         of them within a second. Resident memory is the service's.",
+        "The service's event stream (SSE).\n\
+         One thread of the bench reads all streams and checks each event's id; other threads \
+         publish at even intervals.\n\
+         *Lost* counts events that were missing, duplicated or out of order.\n\
+         The listeners keep up with the publishers if the last event reaches the last of them \
+         within a second.\n\
+         Resident memory is the service's.",
     );
     let binary = match service_binary() {
         Ok(binary) => binary,

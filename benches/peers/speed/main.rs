@@ -1,4 +1,4 @@
-//! How fast Waypost is beside its peers, each pair measured in the same run.
+//! How fast Waypost is compared with its peers, measured in the same run.
 //!
 //! `speed [--only SECTION,...] [--small] [--out FILE]` prints Markdown. `--small` leaves out what
 //! takes a million of anything. `--out` also writes the tables to a file. Progress goes to stderr.

@@ -57,6 +57,10 @@ impl Samples {
         sorted.get(place).copied().unwrap_or(f64::NAN)
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn p50(&self) -> f64 {
         self.quantile(0.5)
     }
@@ -113,17 +117,17 @@ pub fn count(number: f64) -> String {
     out
 }
 
-/// Whether a row reached what it should.
+/// Whether a measurement meets its target.
 pub enum Verdict {
-    Reached,
-    Short,
-    /// Shown for orientation, or its peer is missing.
+    Met,
+    Missed,
+    /// It has no target, or its peer is missing.
     Open,
 }
 
 impl From<bool> for Verdict {
-    fn from(reached: bool) -> Self {
-        if reached { Self::Reached } else { Self::Short }
+    fn from(is_met: bool) -> Self {
+        if is_met { Self::Met } else { Self::Missed }
     }
 }
 
@@ -145,15 +149,15 @@ impl Report {
         let _ = write!(
             self.text,
             "### {title}\n\n{method}\n\n\
-             | what | reach | Waypost | beside it | ratio | |\n|---|---|---|---|---|---|\n"
+             | measurement | target | Waypost | compared with | ratio | |\n|---|---|---|---|---|---|\n"
         );
     }
 
     /// A row of the table. `ratio` is Waypost's figure divided by the peer's.
     pub fn row(
         &mut self,
-        what: &str,
-        reach: &str,
+        measurement: &str,
+        target: &str,
         ours: &str,
         peer: &str,
         ratio: Option<f64>,
@@ -161,12 +165,13 @@ impl Report {
     ) {
         let ratio = ratio.map_or_else(String::new, |it| format!("{it:.2}"));
         let verdict = match verdict.into() {
-            Verdict::Reached => "reached",
-            Verdict::Short => "**short**",
+            Verdict::Met => "met",
+            Verdict::Missed => "**missed**",
             Verdict::Open => "",
         };
-        progress(format_args!("{what}: {ours}; {peer}; {ratio} {verdict}"));
-        let _ = writeln!(self.text, "| {what} | {reach} | {ours} | {peer} | {ratio} | {verdict} |");
+        progress(format_args!("{measurement}: {ours}; {peer}; {ratio} {verdict}"));
+        let row = [measurement, target, ours, peer, &ratio, verdict].join(" | ");
+        let _ = writeln!(self.text, "| {row} |");
     }
 
     /// Ends a table, with what a reader must know of it.

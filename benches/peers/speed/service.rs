@@ -31,10 +31,12 @@ const MODEL: &str = "all-MiniLM-L6-v2";
 
 pub fn run(options: &Options, report: &mut Report) -> Result<()> {
     report.table(
-        "The service by HTTP",
-        "The release build on loopback, one keep-alive connection a client, one request under way on each; \
-         every add is on disk before its answer. All clients of a row are one thread. Texts have 500 bytes. \
-         In parentheses of adds: processor time of the server and of the client for each.",
+        "The service over HTTP",
+        "The release build on loopback, one keep-alive connection per client, one request in \
+         flight on each; every add is on disk before its response.\n\
+         All clients of a row are one thread.\n\
+         Texts have 500 bytes.\n\
+         Parentheses of adds give the processor time of the server and of the client for each.",
     );
     let binary = match service_binary() {
         Ok(binary) => binary,
@@ -133,11 +135,11 @@ struct Writes {
     bodies: Vec<String>,
     /// Other buses know them, too.
     are_events: bool,
-    reaches: [Reach; 2],
+    targets: [Target; 2],
 }
 
-/// What so many clients are to reach.
-struct Reach {
+/// The target for a number of clients.
+struct Target {
     clients: usize,
     /// Requests a second.
     rate: f64,
@@ -151,9 +153,9 @@ fn adds() -> Writes {
         path: "/api/memory/add",
         bodies: bodies(REQUESTS),
         are_events: false,
-        reaches: [
-            Reach { clients: 1, rate: 2_000.0, ratio: 0.5 },
-            Reach { clients: 64, rate: 15_000.0, ratio: 0.5 },
+        targets: [
+            Target { clients: 1, rate: 2_000.0, ratio: 0.5 },
+            Target { clients: 64, rate: 15_000.0, ratio: 0.5 },
         ],
     }
 }
@@ -165,9 +167,9 @@ fn publishes() -> Writes {
         path: "/api/events",
         bodies: vec![body.to_owned()],
         are_events: true,
-        reaches: [
-            Reach { clients: 1, rate: 0.0, ratio: 1.0 },
-            Reach { clients: 64, rate: 0.0, ratio: 0.5 },
+        targets: [
+            Target { clients: 1, rate: 0.0, ratio: 1.0 },
+            Target { clients: 64, rate: 0.0, ratio: 0.5 },
         ],
     }
 }
@@ -198,12 +200,12 @@ fn peers(folder: &Path, writes: &Writes) -> Result<Vec<Peer>> {
 }
 
 fn writes(binary: &Path, folder: &Path, writes: &Writes, report: &mut Report) -> Result<()> {
-    let Writes { what, path, bodies, reaches, .. } = writes;
+    let Writes { what, path, bodies, targets, .. } = writes;
     let service = Service::start(binary, &folder.join(what), "none")?;
     let peers = peers(folder, writes)?;
     let ours: Vec<Vec<u8>> = bodies.iter().map(|it| service.request("POST", path, it)).collect();
     let mut sent = 0;
-    for Reach { clients, rate, ratio: least } in reaches {
+    for Target { clients, rate, ratio: least } in targets {
         let clients = *clients;
         let requests = Requests::numbered(ours.clone(), sent);
         let mut own = Side::new(&service.program, Protocol::Http, clients, requests)?;
@@ -386,7 +388,7 @@ fn searches(binary: &Path, folder: &Path, report: &mut Report) -> Result<()> {
         ),
         &format!("quiet: p99 {}", duration(new.p99())),
         Some(busy.p99() / new.p99()),
-        if busy.p99() <= 3.0 * new.p99() { Verdict::Reached } else { Verdict::Short },
+        if busy.p99() <= 3.0 * new.p99() { Verdict::Met } else { Verdict::Missed },
     );
     Ok(())
 }

@@ -25,7 +25,8 @@ pub fn run(options: &Options, report: &mut Report) -> Result<()> {
     report.table(
         "The store",
         "The real `service` as a process, on memories of 500 bytes with vectors of 384 \
-         dimensions. Times are from the start of the process, files in the page cache.",
+         dimensions.\n\
+         Times are from the start of the process, with files in the page cache.",
     );
     let program = match service_binary() {
         Ok(program) => program,
@@ -177,9 +178,9 @@ fn memory(
     let megabytes = |service: &Service| {
         rig::resident_bytes(service.program.pid()).map_or(f64::NAN, |it| it as f64 / 1e6)
     };
-    let mut row = |what: &str, limit: f64, reached: f64| {
-        let (limit_text, text) = (format!("≤ {limit} MB"), format!("{reached:.0} MB"));
-        report.row(what, &limit_text, &text, "", None, reached <= limit);
+    let mut row = |what: &str, limit: f64, used: f64| {
+        let (limit_text, text) = (format!("≤ {limit} MB"), format!("{used:.0} MB"));
+        report.row(what, &limit_text, &text, "", None, used <= limit);
     };
     let service = Service::start(program, project, "none")?;
     service.ready(memories)?;

@@ -27,21 +27,23 @@ const TOKENIZER: &str = "en_stem";
 pub fn run(options: &Options, report: &mut Report) -> Result<()> {
     report.table(
         "Text: BM25, top 10",
-        "Made-up documents of 30 to 60 words whose frequencies follow Zipf and Mandelbrot; questions of \
-         a document's own words. Each question is asked of the one and the other in turn, from the \
-         text to the ids: processor time of one thread, median of the questions, in brackets the \
-         middle 80 %. tantivy with `en_stem`, frequencies without positions, one writing thread, in \
-         files that are mapped, after its merges. For adding it is the processor time of the \
-         process, up to when a search finds the document: for tantivy commit and reload. Waypost's \
-         index keeps nothing on disk at that point; its log does, see the service.",
+        "Generated documents of 30 to 60 words whose frequencies follow Zipf and Mandelbrot; \
+         queries use words of one document.\n\
+         Each query runs on both systems alternately, from the text to the ids: processor time of \
+         one thread, median of the queries, the middle 80 % in parentheses.\n\
+         tantivy uses `en_stem`, frequencies without positions, one writing thread, and \
+         memory-mapped files, after its merges.\n\
+         For adds, the result is the processor time of the process until a search finds the \
+         document: for tantivy commit and reload.\n\
+         Waypost's index stores nothing on disk at that point; its log does, see the service.",
     );
     measure(100_000, report)?;
     if !options.small {
         measure(1_000_000, report)?;
     }
     report.close(
-        "Waypost's pruned results were compared with those of scoring every document, to the bit, for \
-         every 20th question.",
+        "Waypost's pruned results were compared, to the bit, with those of scoring every document, for \
+         every 20th query.",
     );
     Ok(())
 }
