@@ -3,6 +3,8 @@
 mod context;
 mod events;
 mod flows;
+mod hook;
+mod mcp;
 mod memory;
 mod mesh;
 mod names;
@@ -17,6 +19,8 @@ pub(crate) use events::{EmitArgs, EventsCommand, EventsListArgs, EventsTailArgs}
 pub(crate) use flows::{
     FlowsAllowArgs, FlowsCheckArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs, FlowsTestArgs,
 };
+pub(crate) use hook::{Harness, HookCommand, HookInstallArgs};
+pub(crate) use mcp::{McpArgs, McpClient, McpClientArgs, McpCommand};
 pub(crate) use memory::{
     AddArgs, BatchArgs, CompactArgs, CountArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs,
     LifespanArgs, LinkArgs, LinksArgs, ListArgs, MergeArgs, ReindexArgs, RevertArgs, SearchArgs,
@@ -131,13 +135,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Config(ConfigCommand),
     Doctor(DoctorArgs),
-    /// Serve the Model Context Protocol on standard input and output, for agents
-    ///
-    /// Calls the service of the project. Without one, or while the project waits for approval, each call fails with
-    /// the remedy. Ends when its input ends.
-    #[command(
-        after_help = "Examples:\n  ctl mcp\n  claude mcp add waypost -- ctl --project ~/notes mcp"
-    )]
-    Mcp,
+    Mcp(McpArgs),
+    /// Add hooks to agents, which then remember without being asked
+    #[command(subcommand)]
+    Hook(HookCommand),
     Completions(CompletionsArgs),
 }

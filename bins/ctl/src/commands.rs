@@ -9,6 +9,7 @@ mod doctor;
 mod events;
 mod filter;
 mod flows;
+mod hook;
 mod link;
 mod mcp;
 mod memory;
@@ -63,7 +64,8 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Allow(args) => allow::run(program, &args, output),
         Command::Config(command) => config::run(program, &command, output),
         Command::Doctor(args) => doctor::doctor(program, &args, output),
-        Command::Mcp => mcp::serve(program),
+        Command::Mcp(args) => mcp::run(program, args, output),
+        Command::Hook(command) => hook::run(program, command, output),
         Command::Completions(args) => completions::print(&args, output),
     }
 }

@@ -61,11 +61,16 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 
 /// The content of a regular file with at most that many bytes. A FIFO or a device is an error, and nothing waits for it.
 pub(crate) fn read_regular(path: &Path, bytes_max: usize) -> Result<Vec<u8>> {
+    Ok(read_regular_found(path, bytes_max)?.0)
+}
+
+/// As [`read_regular`], with what the system says about the file that was read.
+pub(crate) fn read_regular_found(path: &Path, bytes_max: usize) -> Result<(Vec<u8>, Metadata)> {
     let (file, found) = open_at_once(path)?;
     if !found.is_file() {
         return Err(not_regular(path));
     }
-    read_up_to(path, file, bytes_max)
+    Ok((read_up_to(path, file, bytes_max)?, found))
 }
 
 /// The whole input, which must have at most that many bytes.

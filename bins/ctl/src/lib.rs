@@ -1,6 +1,7 @@
 //! The Waypost command line, as a library: its arguments, its exit codes, its reference.
 
 mod cli;
+mod client_files;
 mod commands;
 pub mod exit;
 mod failure;

@@ -1,5 +1,7 @@
 //! `mcp`: tools for agents, on standard input and output.
 
+mod install;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -7,12 +9,22 @@ use http::{Extensions, Request, Response, StatusCode};
 use waypost_api::client::Client;
 use waypost_mcp::{Service, Unavailable};
 
-use crate::cli::Global;
+use crate::cli::{Global, McpArgs, McpCommand};
+use crate::client_files::Action;
 use crate::failure::{Failure, Result};
+use crate::output::Output;
 use crate::program::Program;
 
+pub(super) fn run(program: &Program, args: McpArgs, output: &mut Output) -> Result<()> {
+    match args.command {
+        None => serve(program),
+        Some(McpCommand::Install(args)) => install::edit(program, &args, Action::Install, output),
+        Some(McpCommand::Remove(args)) => install::edit(program, &args, Action::Remove, output),
+    }
+}
+
 /// Serves until standard input ends.
-pub(super) fn serve(program: &Program) -> Result<()> {
+fn serve(program: &Program) -> Result<()> {
     let cannot = |it| Failure::from(it).while_doing("cannot serve on standard input and output");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(cannot)?;

@@ -11,6 +11,7 @@ mod disk;
 mod events;
 mod filters;
 mod flows;
+mod install;
 mod lifespan;
 mod mcp;
 mod mesh;

@@ -1,0 +1,72 @@
+//! `mcp`.
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// Serve the Model Context Protocol on standard input and output, for agents
+///
+/// Calls the service of the project. Without one, or while the project waits for approval, each call fails with the
+/// remedy. Ends when its input ends.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  ctl mcp\n  claude mcp add waypost -- ctl --project ~/notes mcp\n  ctl mcp install --client cursor"
+)]
+pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<McpCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Add `ctl mcp` to a client's configuration file
+    ///
+    /// Replaces an entry that runs `ctl mcp`, whatever its name. The rest of the file stays as it is, with comments. No
+    /// token is written: `ctl mcp` reads it from the token file.
+    #[command(
+        after_help = "Examples:\n  ctl mcp install --client claude-code\n  ctl --project ~/notes mcp install --client claude-desktop --dry-run"
+    )]
+    Install(McpClientArgs),
+    /// Remove `ctl mcp` from a client's configuration file
+    #[command(after_help = "Example:\n  ctl mcp remove --client claude-code")]
+    Remove(McpClientArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpClientArgs {
+    /// The client
+    #[arg(long, value_enum)]
+    pub(crate) client: McpClient,
+    #[command(flatten)]
+    pub(crate) place: ClientPlaceArgs,
+}
+
+/// Which file to edit, and whether.
+#[derive(Debug, Args)]
+pub(crate) struct ClientPlaceArgs {
+    /// Edit this user's file, which applies to all folders [default: the file in the project's folder, which `--project
+    /// DIR` names]
+    #[arg(long)]
+    pub(crate) user: bool,
+    /// Print the entry and the file, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// A client of the Model Context Protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum McpClient {
+    /// Claude Code: `.mcp.json`, `~/.claude.json`
+    ClaudeCode,
+    /// Claude Desktop: only the user's `claude_desktop_config.json`
+    ClaudeDesktop,
+    /// Cursor: `.cursor/mcp.json`, `~/.cursor/mcp.json`
+    Cursor,
+    /// VS Code: `.vscode/mcp.json`, the user's `mcp.json`
+    Vscode,
+    /// Codex: `.codex/config.toml`, `~/.codex/config.toml`
+    Codex,
+    /// Zed: `.zed/settings.json`, the user's `settings.json`
+    Zed,
+    /// Gemini CLI: `.gemini/settings.json`, `~/.gemini/settings.json`
+    Gemini,
+}

@@ -1,0 +1,258 @@
+//! Our entry among the MCP servers of a client.
+
+use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp};
+use serde_json::Value;
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
+
+use super::json;
+use super::own;
+use super::{Change, Edited, Entries};
+
+/// The name of the entry.
+const NAME: &str = "waypost";
+/// What the arguments of our entry end with.
+const COMMAND: &str = "mcp";
+
+/// How a client's file lists its servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// JSON, by name in that member.
+    Json { list: &'static str },
+    /// JSON with the kind of transport in each server, by name in that member.
+    TypedJson { list: &'static str },
+    /// TOML, by name in that table.
+    Toml { list: &'static str },
+}
+
+/// Our entry in a client's file: it runs `command` with `arguments`, of which the last is `mcp`.
+#[derive(Debug)]
+pub(crate) struct Servers {
+    pub(crate) format: Format,
+    pub(crate) command: String,
+    pub(crate) arguments: Vec<String>,
+}
+
+impl Entries for Servers {
+    fn what(&self) -> &'static str {
+        "the server `waypost`"
+    }
+
+    fn install(&self, text: &str) -> Result<Edited, String> {
+        match self.format {
+            Format::Json { list } | Format::TypedJson { list } => self.install_json(list, text),
+            Format::Toml { list } => self.install_toml(list, text),
+        }
+    }
+
+    fn remove(&self, text: &str) -> Result<Edited, String> {
+        match self.format {
+            Format::Json { list } | Format::TypedJson { list } => remove_json(list, text),
+            Format::Toml { list } => remove_toml(list, text),
+        }
+    }
+}
+
+fn is_own(command: Option<&str>, last: Option<&str>) -> bool {
+    command.is_some_and(own::is_own) && last == Some(COMMAND)
+}
+
+const TAKEN: &str = "its server `waypost` runs something else: rename or remove that entry first";
+
+impl Servers {
+    fn install_json(&self, list: &str, text: &str) -> Result<Edited, String> {
+        let (root, outer) = json::document(text)?;
+        let servers = match json::object_of(&outer, list)? {
+            Some(it) => it,
+            None => outer.object_value_or_set(list),
+        };
+        let mut own = own_members(&servers).into_iter();
+        let change = if let Some(first) = own.next() {
+            let before = servers.to_string();
+            let entry = first.object_value_or_set();
+            for (name, wanted) in self.members() {
+                set(&entry, name, wanted)?;
+            }
+            own.for_each(CstObjectProp::remove);
+            if servers.to_string() == before { Change::Nothing } else { Change::Updated }
+        } else if json::member(&servers, NAME)?.is_some() {
+            return Err(TAKEN.to_owned());
+        } else {
+            let members = self.members().into_iter().map(|(name, it)| (name.to_owned(), it));
+            servers.append(NAME, CstInputValue::Object(members.collect()));
+            Change::Added
+        };
+        finished(list, text, root.to_string(), change)
+    }
+
+    fn members(&self) -> Vec<(&'static str, CstInputValue)> {
+        let arguments = self.arguments.iter().map(|it| CstInputValue::from(it.as_str()));
+        let mut members = vec![
+            ("command", CstInputValue::from(self.command.as_str())),
+            ("args", CstInputValue::Array(arguments.collect())),
+        ];
+        if matches!(self.format, Format::TypedJson { .. }) {
+            members.insert(0, ("type", CstInputValue::from("stdio")));
+        }
+        members
+    }
+
+    fn install_toml(&self, list: &str, text: &str) -> Result<Edited, String> {
+        let mut document = toml(text)?;
+        let servers = document.entry(list).or_insert_with(|| {
+            let mut table = Table::new();
+            table.set_implicit(true);
+            Item::Table(table)
+        });
+        let Some(servers) = servers.as_table_like_mut() else {
+            return Err(format!("`{list}` is not a table"));
+        };
+        let arguments: Array = self.arguments.iter().map(String::as_str).collect();
+        let own = own_tables(servers);
+        let change = if let Some((first, others)) = own.split_first() {
+            let is_same = is_as_wanted(servers, first, self);
+            if !is_same
+                && let Some(entry) = servers.get_mut(first).and_then(Item::as_table_like_mut)
+            {
+                entry.insert("command", value(&self.command));
+                entry.insert("args", value(arguments));
+            }
+            for it in others {
+                servers.remove(it);
+            }
+            if is_same && others.is_empty() { Change::Nothing } else { Change::Updated }
+        } else if servers.contains_key(NAME) {
+            return Err(TAKEN.to_owned());
+        } else {
+            let mut entry = Table::new();
+            entry.insert("command", value(&self.command));
+            entry.insert("args", value(arguments));
+            servers.insert(NAME, Item::Table(entry));
+            Change::Added
+        };
+        if change == Change::Nothing {
+            return Ok(Edited { text: text.to_owned(), change });
+        }
+        Ok(Edited { text: checked(&document)?, change })
+    }
+}
+
+/// Gives a member that value; a member that has it stays as it is written.
+fn set(entry: &CstObject, name: &str, wanted: CstInputValue) -> Result<(), String> {
+    match json::member(entry, name)? {
+        Some(member) => {
+            let found = member.to_serde_value();
+            if found != Some(plain(&wanted)) {
+                member.set_value(wanted);
+            }
+        }
+        None => {
+            entry.append(name, wanted);
+        }
+    }
+    Ok(())
+}
+
+fn plain(value: &CstInputValue) -> Value {
+    match value {
+        CstInputValue::String(it) => Value::from(it.as_str()),
+        CstInputValue::Array(it) => it.iter().map(plain).collect(),
+        CstInputValue::Bool(it) => Value::from(*it),
+        // No entry has others.
+        _ => Value::Null,
+    }
+}
+
+fn remove_json(list: &str, text: &str) -> Result<Edited, String> {
+    let (root, outer) = json::document(text)?;
+    let Some(servers) = json::object_of(&outer, list)? else {
+        return Ok(Edited { text: text.to_owned(), change: Change::Nothing });
+    };
+    let own = own_members(&servers);
+    if own.is_empty() {
+        return Ok(Edited { text: text.to_owned(), change: Change::Nothing });
+    }
+    own.into_iter().for_each(CstObjectProp::remove);
+    json::remove_if_empty(&outer, list)?;
+    finished(list, text, root.to_string(), Change::Removed)
+}
+
+/// Our members among the servers, whatever they are called.
+fn own_members(servers: &CstObject) -> Vec<CstObjectProp> {
+    let is_ours =
+        |it: &CstObjectProp| it.value().is_some_and(|it| is_own_entry(it.to_serde_value()));
+    servers.properties().into_iter().filter(is_ours).collect()
+}
+
+fn is_own_entry(entry: Option<Value>) -> bool {
+    let entry = entry.unwrap_or_default();
+    let last = entry["args"].as_array().and_then(|it| it.last()).and_then(Value::as_str);
+    is_own(entry["command"].as_str(), last)
+}
+
+fn finished(list: &str, old: &str, mut new: String, change: Change) -> Result<Edited, String> {
+    if change == Change::Nothing {
+        return Ok(Edited { text: old.to_owned(), change });
+    }
+    if !new.ends_with('\n') && old.trim().is_empty() {
+        new.push('\n');
+    }
+    json::check_others(old, &new, |document| {
+        let Some(outer) = document.as_object_mut() else { return };
+        let Some(servers) = outer.get_mut(list).and_then(Value::as_object_mut) else { return };
+        servers.retain(|_, it| !is_own_entry(Some(it.clone())));
+        if servers.is_empty() {
+            outer.remove(list);
+        }
+    })?;
+    Ok(Edited { text: new, change })
+}
+
+fn toml(text: &str) -> Result<DocumentMut, String> {
+    let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+        let at = error.span().map_or(0, |it| it.start);
+        let line = text.get(..at).map_or(1, |it| it.matches('\n').count() + 1);
+        format!("it is not valid TOML: line {line}: {}", error.message())
+    })?;
+    if document.to_string() != text {
+        return Err("it has a form that an edit would change".to_owned());
+    }
+    Ok(document)
+}
+
+/// The text of a document, which can be read back.
+fn checked(document: &DocumentMut) -> Result<String, String> {
+    let text = document.to_string();
+    toml(&text)?;
+    Ok(text)
+}
+
+fn remove_toml(list: &str, text: &str) -> Result<Edited, String> {
+    let mut document = toml(text)?;
+    let servers = document.get_mut(list).and_then(Item::as_table_like_mut);
+    let own = servers.as_ref().map(|it| own_tables(*it)).unwrap_or_default();
+    let (Some(servers), false) = (servers, own.is_empty()) else {
+        return Ok(Edited { text: text.to_owned(), change: Change::Nothing });
+    };
+    for it in own {
+        servers.remove(&it);
+    }
+    Ok(Edited { text: checked(&document)?, change: Change::Removed })
+}
+
+fn own_tables(servers: &dyn TableLike) -> Vec<String> {
+    let is_ours = |entry: &Item| {
+        let command = entry.get("command").and_then(Item::as_str);
+        let last = entry.get("args").and_then(Item::as_array).and_then(|it| it.iter().last());
+        is_own(command, last.and_then(toml_edit::Value::as_str))
+    };
+    servers.iter().filter(|(_, it)| is_ours(it)).map(|(name, _)| name.to_owned()).collect()
+}
+
+fn is_as_wanted(servers: &dyn TableLike, name: &str, wanted: &Servers) -> bool {
+    let Some(entry) = servers.get(name) else { return false };
+    let arguments = entry.get("args").and_then(Item::as_array).into_iter().flatten();
+    entry.get("command").and_then(Item::as_str) == Some(&wanted.command)
+        && arguments
+            .map(toml_edit::Value::as_str)
+            .eq(wanted.arguments.iter().map(|it| Some(it.as_str())))
+}
