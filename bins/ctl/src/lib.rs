@@ -12,6 +12,7 @@ mod pairs;
 mod program;
 mod reference;
 mod span;
+mod start;
 mod visible;
 
 use std::ffi::OsString;

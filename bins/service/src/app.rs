@@ -11,6 +11,7 @@ use waypost_events::Bus;
 use waypost_memory::Store;
 use waypost_project::LimitSettings;
 
+use crate::activity::Activity;
 use crate::context::ProjectContext;
 use crate::damage::{Damages, REPAIR};
 use crate::disk::DiskUsage;
@@ -54,6 +55,7 @@ pub(crate) struct App {
     /// The URL of the service over the network.
     pub(crate) url: String,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) activity: Arc<Activity>,
     pub(crate) bodies: Bodies,
     pub(crate) reads: Pool,
     /// For searches of the past, one at a time: each takes much memory, and seconds.

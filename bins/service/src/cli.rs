@@ -6,7 +6,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use clap::Parser;
@@ -22,6 +22,7 @@ use waypost_time::Timestamp;
     version,
     after_help = "Each setting can also be set by its WAYPOST_* variable or in .waypost/config.yaml.\n\nExample: service --project ~/notes --listen 127.0.0.1:4747"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Arguments {
     /// Project folder [default: the nearest parent folder with .waypost, else .git]
     #[arg(long, value_name = "DIR")]
@@ -41,6 +42,12 @@ pub(crate) struct Arguments {
     /// Treat everything in the project as approved, for containers and CI
     #[arg(long)]
     trust_project: bool,
+    /// Stop after that time without use, from 1s to 30d: no request, stream or event, and no work in the background
+    #[arg(long, value_name = "TIME", value_parser = idle_time)]
+    exit_idle: Option<Duration>,
+    /// Leave the terminal's session, for `ctl mcp`
+    #[arg(long, hide = true)]
+    detach: bool,
     /// Log format: `text` or `json`
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<String>,
@@ -50,6 +57,14 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// Leaves the session of the terminal, whose signals are for other programs, if asked to.
+    pub(crate) fn detach(&self) -> anyhow::Result<()> {
+        if self.detach {
+            rustix::process::setsid().context("cannot leave the terminal's session")?;
+        }
+        Ok(())
+    }
+
     /// The resolved options of the service and of its log.
     pub(crate) fn resolve(self) -> anyhow::Result<(Options, LogSettings)> {
         let current_dir = env::current_dir().context("cannot determine the current folder")?;
@@ -72,6 +87,7 @@ impl Arguments {
         let text = |(name, value): (OsString, OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
+        options.exit_idle = self.exit_idle;
         options.flows.environment = env::vars_os().filter_map(text).collect();
         if let Some(hub) = &mut options.model.sources.hub {
             // The variables of the model hub's own clients.
@@ -105,6 +121,21 @@ impl Arguments {
         .filter_map(|(key, flag, value)| Some(Flag::new(key, flag, value?)))
         .collect()
     }
+}
+
+fn idle_time(text: &str) -> Result<Duration, String> {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    waypost_project::parse_time(text, Duration::from_secs(1), 30 * DAY)
+}
+
+/// Whether the start failed because another process has the store open.
+pub(crate) fn is_in_use(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let memory = cause.downcast_ref::<waypost_memory::Error>();
+        let events = cause.downcast_ref::<waypost_events::Error>();
+        memory.is_some_and(|it| it.kind() == waypost_memory::ErrorKind::Locked)
+            || events.is_some_and(|it| it.kind() == waypost_events::ErrorKind::Locked)
+    })
 }
 
 /// The reason why the service failed to start or ended, formatted as a log line.

@@ -3,6 +3,7 @@
 //! [`run`] is the program: it starts, responds until a signal, and stops in order. [`start`] does
 //! the same inside another program or a test.
 
+mod activity;
 mod app;
 mod clock;
 mod context;

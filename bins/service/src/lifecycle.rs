@@ -1,5 +1,7 @@
 //! Starts the service, runs it until a signal, and stops it in order.
 
+mod idle;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,6 +54,14 @@ impl Running {
     /// Drains open requests, saves what makes the next start fast, and ends.
     pub fn shutdown(mut self) -> anyhow::Result<()> {
         self.end()
+    }
+
+    /// Waits until the service has been idle for that long; forever without a time.
+    async fn idle(&self, time: Option<Duration>) {
+        match (&self.parts, time) {
+            (Some(parts), Some(time)) => idle::wait(&parts.app, time).await,
+            _ => std::future::pending().await,
+        }
     }
 
     fn end(&mut self) -> anyhow::Result<()> {
@@ -161,7 +171,7 @@ fn runtime(limits: &LimitSettings) -> std::io::Result<Runtime> {
         .build()
 }
 
-/// Runs the service until a signal to stop.
+/// Runs the service until a signal to stop, or until it has been idle for as long as the options say.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     allow_open_files(options.limits.connections_max);
     let mut options = options.clone();
@@ -177,8 +187,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         Signals::new().context("failed to wait for signals")?
     };
     let running = serve(&options, opened)?;
-    let name = runtime.block_on(signals.next());
-    tracing::info!(signal = name, "stopping");
+    runtime.block_on(async {
+        tokio::select! {
+            name = signals.next() => tracing::info!(signal = name, "stopping"),
+            () = running.idle(options.exit_idle) => tracing::info!("stopping: idle"),
+        }
+    });
     running.shutdown()
 }
 

@@ -34,7 +34,13 @@ fn main() -> ExitCode {
     // The log may not have started, and may be filtered: the reason is printed in any case.
     let text = cli::startup_error(&error, format, data_dir.as_deref());
     let written = writeln!(std::io::stderr(), "{text}");
-    if written.is_err() { ExitCode::from(2) } else { ExitCode::FAILURE }
+    if cli::is_in_use(&error) {
+        ExitCode::from(waypost_project::STATUS_IN_USE)
+    } else if written.is_err() {
+        ExitCode::from(2)
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn serve(
@@ -42,6 +48,7 @@ fn serve(
     format: &mut LogFormat,
     data_dir: &mut Option<PathBuf>,
 ) -> anyhow::Result<()> {
+    arguments.detach()?;
     let (mut options, log) = arguments.resolve()?;
     *format = log.format;
     *data_dir = Some(options.data_dir.clone());

@@ -54,6 +54,8 @@ pub struct Options {
     pub rerank: Option<RerankOptions>,
     /// The limits on requests.
     pub limits: LimitSettings,
+    /// How long the service stays idle before it stops; `None` if it runs until a signal.
+    pub exit_idle: Option<Duration>,
     /// Called when much memory was freed at once, so that the program that owns the allocator can
     /// return pages to the system. Does nothing unless set.
     pub release_memory: fn(),
@@ -203,6 +205,7 @@ impl Options {
                 candidates: settings.rerank.candidates,
             }),
             limits: settings.limits.clone(),
+            exit_idle: None,
             release_memory: || (),
         }
     }
@@ -244,6 +247,7 @@ impl Options {
             mesh: None,
             rerank: None,
             limits: LimitSettings::default(),
+            exit_idle: None,
             release_memory: || (),
             project,
         })

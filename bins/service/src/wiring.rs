@@ -118,6 +118,7 @@ pub(crate) fn app(
         gate: listen::gate(address, options),
         url,
         metrics: Arc::default(),
+        activity: Arc::default(),
         bodies: Bodies::new(&limits),
         reads: pool(limits.reads_max),
         past: pool(1),

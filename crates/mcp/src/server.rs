@@ -2,10 +2,10 @@
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, DiscoverResult, ErrorData,
-    Implementation, JsonObject, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerCapabilities, ServerConfig,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
+    DiscoverResult, ErrorData, Implementation, JsonObject, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{MaybeSendFuture, RequestContext, RoleServer};
 use waypost_api::{Scope, TokenGrants};
@@ -107,10 +107,16 @@ impl<S: Service> ServerHandler for Server<S> {
         let caller = caller(&context);
         let none = JsonObject::new();
         let given = asked.arguments.as_ref().unwrap_or(&none);
-        let result: CallToolResult = match tool.call(Api::new(&self.0, &caller), given).await {
+        let mut result: CallToolResult = match tool.call(Api::new(&self.0, &caller), given).await {
             Ok(answer) => answer.into(),
             Err(failure) => failure.into(),
         };
+        if let Some(notice) = self.0.notice() {
+            if let Some(structured) = &mut result.structured_content {
+                structured["service"] = notice.as_str().into();
+            }
+            result.content.push(ContentBlock::text(notice));
+        }
         Ok(result.into())
     }
 

@@ -17,6 +17,11 @@ pub trait Service: Clone + Send + Sync + 'static {
         caller: &Extensions,
         request: Request<Vec<u8>>,
     ) -> impl Future<Output = Result<Response<Bytes>, Unavailable>> + Send;
+
+    /// What the user of the tools should know about the service, once: the next result has it.
+    fn notice(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Why a service did not respond.

@@ -58,3 +58,7 @@ pub use settings::{
 };
 pub use shape::{check_shape, in_the_way};
 pub use trusted::read_of_project;
+pub use value::parse_time;
+
+/// The exit status of a service whose store another process has open: `EX_TEMPFAIL` of `sysexits.h`.
+pub const STATUS_IN_USE: u8 = 75;

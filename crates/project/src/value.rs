@@ -218,6 +218,18 @@ impl std::fmt::Display for Value {
     }
 }
 
+/// Parses a time such as `500ms` or `10m` from `min` to `max`, as in settings.
+///
+/// # Errors
+/// A message that follows the name of what was given, and says what would be valid.
+pub fn parse_time(text: &str, min: Duration, max: Duration) -> Result<Duration, String> {
+    let kind = Kind::Time { min, max };
+    match kind.read_text(text)? {
+        Value::Time(time) => Ok(time),
+        _ => Err(kind.refuse(&quoted(text))),
+    }
+}
+
 fn bytes(value: u64) -> String {
     in_units(value, BYTE_UNITS)
 }

@@ -1,19 +1,34 @@
 //! `mcp`.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand, ValueEnum};
 
 /// Serve the Model Context Protocol on standard input and output, for agents
 ///
-/// Calls the service of the project. Without one, or while the project waits for approval, each call fails with the
-/// remedy. Ends when its input ends.
+/// Calls the service of the project. If none runs, it starts one that ends after a time without use, and says so on
+/// standard error and in the next result. While the project waits for approval, each call fails with the remedy. Ends
+/// when its input ends.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  ctl mcp\n  claude mcp add waypost -- ctl --project ~/notes mcp\n  ctl mcp install --client cursor"
 )]
 pub(crate) struct McpArgs {
+    /// Do not start a service: without one, each call fails with the remedy
+    #[arg(long)]
+    pub(crate) no_start: bool,
+    /// Time without use after which a service that was started here ends
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = idle_time)]
+    pub(crate) exit_idle: String,
     #[command(subcommand)]
     pub(crate) command: Option<McpCommand>,
+}
+
+/// Checks the time, which the service reads.
+fn idle_time(text: &str) -> Result<String, String> {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    waypost_project::parse_time(text, Duration::from_secs(1), 30 * DAY).map(|_| text.to_owned())
 }
 
 #[derive(Debug, Subcommand)]

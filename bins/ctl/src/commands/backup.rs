@@ -455,7 +455,8 @@ fn refuse_existing(data: &Path) -> Result<()> {
     let mut names: Vec<String> =
         entries.flatten().map(|it| it.file_name().to_string_lossy().into_owned()).collect();
     // `ctl allow` gives a project its id before any other file exists.
-    names.retain(|it| it != PROJECT_ID && it != LOCK);
+    // So does `ctl mcp`, whose service may then not have started.
+    names.retain(|it| it != PROJECT_ID && it != LOCK && it != crate::start::LOG);
     names.sort();
     if names.is_empty() {
         return Ok(());

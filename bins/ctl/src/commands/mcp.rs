@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::{Extensions, Request, Response, StatusCode};
-use waypost_api::client::Client;
+use waypost_api::client::{Client, Error};
 use waypost_mcp::{Service, Unavailable};
 
 use crate::cli::{Global, McpArgs, McpCommand};
@@ -14,21 +14,27 @@ use crate::client_files::Action;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::program::Program;
+use crate::start::{Started, Starter};
 
 pub(super) fn run(program: &Program, args: McpArgs, output: &mut Output) -> Result<()> {
     match args.command {
-        None => serve(program),
+        None => serve(program, &args),
         Some(McpCommand::Install(args)) => install::edit(program, &args, Action::Install, output),
         Some(McpCommand::Remove(args)) => install::edit(program, &args, Action::Remove, output),
     }
 }
 
 /// Serves until standard input ends.
-fn serve(program: &Program) -> Result<()> {
+fn serve(program: &Program, args: &McpArgs) -> Result<()> {
     let cannot = |it| Failure::from(it).while_doing("cannot serve on standard input and output");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(cannot)?;
-    let state = State { global: program.global().clone(), client: Mutex::new(None) };
+    let state = State {
+        global: program.global().clone(),
+        client: Mutex::new(None),
+        starter: (!args.no_start).then(|| Starter::new(args.exit_idle.clone())),
+        notice: Mutex::new(None),
+    };
     let served = runtime.block_on(waypost_mcp::stdio(Near(Arc::new(state))));
     // A call that is still waiting for the service does not delay the end.
     runtime.shutdown_background();
@@ -44,6 +50,10 @@ struct State {
     /// Kept while it works. Settings, token and address are read again after a failure: the service may have been
     /// started, or the project approved.
     client: Mutex<Option<Client>>,
+    /// Starts a service if none runs, unless the user does not want it.
+    starter: Option<Starter>,
+    /// What the next result says about the service.
+    notice: Mutex<Option<String>>,
 }
 
 impl Service for Near {
@@ -60,32 +70,62 @@ impl Service for Near {
             Err(error) => Err(Unavailable { what: error.to_string(), remedy: None }),
         }
     }
+
+    fn notice(&self) -> Option<String> {
+        self.0.notice.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 impl State {
     fn exchange(&self, request: &Request<Vec<u8>>) -> Result<Response<Vec<u8>>> {
         let kept = self.kept().clone();
-        let is_kept = kept.is_some();
-        let client = match kept {
-            Some(client) => client,
-            None => Program::new(self.global.clone())?.client()?,
-        };
-        let answered = client.exchange(request.clone());
-        match answered {
-            // The token file may have a new token.
-            Ok(response) if response.status() == StatusCode::UNAUTHORIZED => {
-                *self.kept() = None;
-                if is_kept { self.exchange(request) } else { Ok(response) }
+        if let Some(client) = kept {
+            match client.exchange(request.clone()) {
+                Ok(response) if response.status() != StatusCode::UNAUTHORIZED => {
+                    return Ok(response);
+                }
+                // The token file may have a new token.
+                Ok(_) => {}
+                // The service has stopped, and another one may run.
+                Err(Error::NotReachable { .. }) => {}
+                Err(error) => {
+                    *self.kept() = None;
+                    return Err(error.into());
+                }
             }
-            Ok(response) => {
-                *self.kept() = Some(client);
-                Ok(response)
-            }
-            Err(error) => {
-                *self.kept() = None;
-                Err(error.into())
-            }
+            *self.kept() = None;
         }
+        let program = Program::new(self.global.clone())?;
+        let client = program.client()?;
+        let answered = match (client.exchange(request.clone()), &self.starter) {
+            (Err(Error::NotReachable { .. }), Some(starter)) => {
+                self.start(&program, starter)?;
+                // The start may have created the token.
+                let client = program.client()?;
+                (client.exchange(request.clone()), client)
+            }
+            (answered, _) => (answered, client),
+        };
+        let (answered, client) = answered;
+        let response = answered?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            *self.kept() = Some(client);
+        }
+        Ok(response)
+    }
+
+    fn start(&self, program: &Program, starter: &Starter) -> Result<()> {
+        let responds = || {
+            let asked = Request::get("/healthz").body(Vec::new());
+            let answered = program.client().ok().zip(asked.ok());
+            answered.is_some_and(|(client, asked)| client.exchange(asked).is_ok())
+        };
+        if let Started::Here(notice) = starter.start(program, responds)? {
+            let global = &self.global;
+            Output::new(global.json, global.color).note(&notice);
+            *self.notice.lock().unwrap_or_else(PoisonError::into_inner) = Some(notice);
+        }
+        Ok(())
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Option<Client>> {

@@ -23,6 +23,7 @@ mod refused;
 mod replaced;
 mod sdk;
 mod service;
+mod start;
 mod state;
 mod suggestions;
 mod together;

@@ -9,14 +9,14 @@ use crate::ctl::{self, Ran};
 use crate::service::Service;
 
 /// A running `ctl mcp`.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
 impl Server {
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).spawn().expect("the program starts");
         let input = child.stdin.take().expect("its input is piped");
         let output = BufReader::new(child.stdout.take().expect("its output is piped"));
@@ -27,12 +27,12 @@ impl Server {
         Self::start(&mut service.ctl_command(&["mcp"]))
     }
 
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         writeln!(self.input, "{message}").expect("it reads");
     }
 
     /// The next line of its output, which is one message.
-    fn read(&mut self) -> Value {
+    pub(crate) fn read(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("it writes");
         let message = serde_json::from_str(&line);
@@ -40,7 +40,7 @@ impl Server {
         message.unwrap_or_default()
     }
 
-    fn ask(&mut self, message: &Value) -> Value {
+    pub(crate) fn ask(&mut self, message: &Value) -> Value {
         self.send(message);
         let answer = self.read();
         assert_eq!(
@@ -52,13 +52,13 @@ impl Server {
     }
 
     /// The result of a call.
-    fn call(&mut self, name: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, name: &str, arguments: &Value) -> Value {
         let message = modern("tools/call", &json!({"name": name, "arguments": arguments}));
         self.ask(&message)["result"].clone()
     }
 
     /// Closes its input; nothing more is written, and it ends.
-    fn end(self) -> Ran {
+    pub(crate) fn end(self) -> Ran {
         let Self { child, input, mut output } = self;
         drop(input);
         let mut rest = String::new();
@@ -69,7 +69,7 @@ impl Server {
 }
 
 /// A request of the revision 2026-07-28.
-fn modern(method: &str, params: &Value) -> Value {
+pub(crate) fn modern(method: &str, params: &Value) -> Value {
     let mut params = params.clone();
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -175,7 +175,7 @@ fn calls_before_the_end_of_the_input_are_answered() {
 fn without_a_service_each_call_says_what_to_do_until_one_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join(".waypost")).expect("a folder");
-    let mut server = Server::start(&mut ctl::trusting(folder.path(), &["mcp"]));
+    let mut server = Server::start(&mut ctl::trusting(folder.path(), &["mcp", "--no-start"]));
     let listed = server.ask(&modern("tools/list", &json!({})))["result"].clone();
     assert_eq!(listed["tools"].as_array().map(Vec::len), Some(7));
     let failed = server.call("memory_search", &json!({"query": "x"}));

@@ -38,6 +38,7 @@ pub(crate) async fn answer(
 ) -> Response {
     let started = Instant::now();
     app.metrics.begin();
+    let activity = app.activity.begin();
     let id = request_id(request.headers());
     let method = request.method().clone();
     let path = match request.uri().path() {
@@ -53,7 +54,8 @@ pub(crate) async fn answer(
         Failure::internal().into_response()
     });
     let route = response.extensions().get::<Route>().map_or("unmatched", |it| it.0);
-    let mut response = finish(as_problem(response), &method, &path, &id).await;
+    let response = finish(as_problem(response), &method, &path, &id).await;
+    let mut response = response.map(|it| activity.with_body(it));
     let status = response.status();
     response.headers_mut().insert(REQUEST_ID.clone(), id);
     let took = started.elapsed();

@@ -109,7 +109,7 @@ fn a_second_service_on_the_same_store_names_the_first_and_changes_nothing() {
     assert_eq!(add(&first, "one"), 201);
     let refused = || {
         let second = command(folder.path()).output().expect("it runs");
-        assert_eq!(second.status.code(), Some(1));
+        assert_eq!(second.status.code(), Some(75));
         String::from_utf8_lossy(&second.stderr).into_owned()
     };
     let said = refused();
