@@ -29,7 +29,7 @@ pub(crate) use memory::{
 pub(crate) use mesh::{MeshBroadcastArgs, MeshCallArgs, MeshCommand, MeshListenArgs, MeshPairArgs};
 pub(crate) use other::{
     AllowArgs, BackupArgs, CompletionsArgs, ConfigCommand, DoctorArgs, ExportArgs, ImportArgs,
-    ModelCommand, RestoreArgs, TokenCommand, TokenCreateArgs,
+    ModelCommand, OpenArgs, RestoreArgs, TokenCommand, TokenCreateArgs,
 };
 
 use crate::output::Color;
@@ -139,5 +139,6 @@ pub(crate) enum Command {
     /// Add hooks to agents, which then remember without being asked
     #[command(subcommand)]
     Hook(HookCommand),
+    Open(OpenArgs),
     Completions(CompletionsArgs),
 }

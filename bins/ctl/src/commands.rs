@@ -15,6 +15,7 @@ mod mcp;
 mod memory;
 mod mesh;
 mod model;
+mod open;
 mod operate;
 mod search;
 mod show;
@@ -66,6 +67,7 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Doctor(args) => doctor::doctor(program, &args, output),
         Command::Mcp(args) => mcp::run(program, args, output),
         Command::Hook(command) => hook::run(program, command, output),
+        Command::Open(args) => open::open(program, args, output),
         Command::Completions(args) => completions::print(&args, output),
     }
 }

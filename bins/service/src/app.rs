@@ -19,6 +19,7 @@ use crate::events::broadcast::Broadcast;
 use crate::flows::Flows;
 use crate::flows::halt::Halt;
 use crate::http::body::Bodies;
+use crate::http::dashboard::Codes;
 use crate::http::pool::Pool;
 use crate::http::rejections::Rejections;
 use crate::http::sessions::Sessions;
@@ -44,6 +45,7 @@ pub(crate) struct App {
     pub(crate) tokens: Arc<TokenStore>,
     pub(crate) sessions: Sessions,
     pub(crate) rejections: Rejections,
+    pub(crate) codes: Codes,
     pub(crate) events: Arc<Bus>,
     pub(crate) broadcast: Broadcast,
     pub(crate) listeners: Arc<Semaphore>,

@@ -21,6 +21,7 @@ use crate::events::broadcast::Broadcast;
 use crate::flows::files::FlowFiles;
 use crate::flows::{Flows, Targets};
 use crate::http::body::Bodies;
+use crate::http::dashboard::Codes;
 use crate::http::listen;
 use crate::http::pool::Pool;
 use crate::http::rejections::Rejections;
@@ -107,6 +108,7 @@ pub(crate) fn app(
         tokens,
         sessions: Sessions::default(),
         rejections: Rejections::default(),
+        codes: Codes::default(),
         broadcast: Broadcast::new(&events, stream::frame),
         listeners: Arc::new(Semaphore::new(limits.listeners_max)),
         flows,

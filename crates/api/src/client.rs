@@ -46,11 +46,11 @@ use self::way::{Near, NoResolver};
 use crate::query::{encode, with_query};
 use crate::{
     ANSWERABLE_HEADER, AddRequest, AddedMemory, BatchResult, CompactRequest, CompactResult,
-    CountRequest, Counts, EVENT_STREAM, FORGOTTEN_HEADER, Hit, ImportRequest, ImportResult,
-    IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, ListRequest, Memory, MergeRequest,
-    NDJSON, NewTokenRequest, PatchRequest, Problem, RestoreRequest, SEARCH_MODE_HEADER, SearchMode,
-    SearchRequest, Status, Suggestions, SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo,
-    Version, Vocabulary,
+    CountRequest, Counts, DashboardCode, DashboardCodeRequest, EVENT_STREAM, FORGOTTEN_HEADER, Hit,
+    ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest,
+    ListRequest, Memory, MergeRequest, NDJSON, NewTokenRequest, PatchRequest, Problem,
+    RestoreRequest, SEARCH_MODE_HEADER, SearchMode, SearchRequest, Status, Suggestions,
+    SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo, Version, Vocabulary,
 };
 
 /// The time limit for establishing a connection.
@@ -370,6 +370,11 @@ impl Client {
         let mut path = "/api/tokens/".to_owned();
         encode(id, &mut path);
         self.send("DELETE", &path).map(drop)
+    }
+
+    /// `POST /api/dashboard/codes`.
+    pub fn dashboard_code(&self, request: &DashboardCodeRequest) -> Result<DashboardCode> {
+        self.read(self.send_json("POST", "/api/dashboard/codes", request)?)
     }
 
     /// `GET /healthz`: whether a service responds.

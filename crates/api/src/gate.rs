@@ -27,6 +27,8 @@ pub struct Gate {
     default_port: u16,
     hosts: Vec<String>,
     origins: Vec<String>,
+    /// Whether this server has web pages of its own.
+    has_pages: bool,
     /// What else can be done about a name that is not accepted.
     remedy: &'static str,
 }
@@ -36,13 +38,20 @@ impl Gate {
     pub fn new(address: SocketAddr) -> Self {
         let usual = format!("127.0.0.1:{}", address.port());
         let default_port = 80;
-        Self { address, usual, default_port, hosts: Vec::new(), origins: Vec::new(), remedy: "" }
+        let (hosts, origins) = (Vec::new(), Vec::new());
+        Self { address, usual, default_port, hosts, origins, has_pages: false, remedy: "" }
     }
 
     /// The same behind TLS.
     #[must_use]
     pub fn with_tls(self) -> Self {
         Self { default_port: 443, ..self }
+    }
+
+    /// The same for a server with web pages of its own, which may send requests to it.
+    #[must_use]
+    pub fn with_pages(self) -> Self {
+        Self { has_pages: true, ..self }
     }
 
     /// The same with values from the settings: `hosts` are additional names, with or without a port, `origins` are
@@ -63,6 +72,25 @@ impl Gate {
     /// # Errors
     /// 421 for an unknown `Host`, 403 for a request of a web page, 400 for a missing `Host` and for repeated headers.
     pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+        self.check_host(uri, headers)?;
+        self.check_origin(headers, self.is_own_page(headers))
+    }
+
+    /// The same for a page that says nothing about stored data: a link of any other page, or a file, may lead there.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check), but a request that opens the page in a tab has no wrong origin.
+    pub fn check_visit(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+        self.check_host(uri, headers)?;
+        let is = |name, value: &str| headers.get(name).is_some_and(|it| it == value);
+        let is_visit = is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document");
+        if is_visit && !headers.contains_key(ORIGIN) {
+            return Ok(());
+        }
+        self.check_origin(headers, self.is_own_page(headers))
+    }
+
+    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
         check_sole(headers)?;
         let host = headers
             .get(HOST)
@@ -76,7 +104,21 @@ impl Gate {
                 format!("unknown host; use 127.0.0.1:{port} or localhost:{port}{remedy}"),
             ));
         }
-        self.check_origin(headers)
+        Ok(())
+    }
+
+    /// Whether a request is from one of the server's own pages: its `Origin` is that of its `Host`, which must have been
+    /// checked.
+    pub fn is_own_page(&self, headers: &HeaderMap) -> bool {
+        let text = |name| headers.get(name).and_then(|it| it.to_str().ok());
+        let (Some(origin), Some(host)) = (text(&ORIGIN), text(&HOST)) else { return false };
+        let origin = origin.to_ascii_lowercase();
+        let own = if self.default_port == 443 { "https" } else { "http" };
+        let Some((scheme, authority)) = origin.split_once("://") else { return false };
+        // A proxy in front of the service may add the encryption.
+        let is_known = scheme == own || self.origins.contains(&origin);
+        let site = headers.get(&SITE).is_none_or(|it| it == "same-origin");
+        self.has_pages && is_known && site && authority.eq_ignore_ascii_case(host)
     }
 
     /// The same for requests over a Unix socket, where a name means nothing: a page can still reach it through a proxy
@@ -86,13 +128,13 @@ impl Gate {
     /// 403 for a request of a web page, 400 for repeated headers.
     pub fn check_page(&self, headers: &HeaderMap) -> Result<(), Problem> {
         check_sole(headers)?;
-        self.check_origin(headers)
+        self.check_origin(headers, false)
     }
 
-    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Problem> {
+    fn check_origin(&self, headers: &HeaderMap, is_own: bool) -> Result<(), Problem> {
         if let Some(origin) = headers.get(ORIGIN) {
             let origin = String::from_utf8_lossy(origin.as_bytes()).to_ascii_lowercase();
-            if !self.origins.contains(&origin) {
+            if !is_own && !self.origins.contains(&origin) {
                 return Err(Problem::new(
                     403,
                     "requests from web pages are rejected: this Origin is not allowed",

@@ -8,6 +8,7 @@ pub mod backup;
 #[cfg(feature = "client")]
 pub mod client;
 mod context;
+mod dashboard;
 mod events;
 mod flows;
 #[cfg(feature = "server")]
@@ -31,6 +32,7 @@ mod vocabulary;
 mod wire;
 
 pub use context::*;
+pub use dashboard::*;
 pub use events::*;
 pub use flows::*;
 #[cfg(feature = "server")]

@@ -9,13 +9,14 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     AddRequest, AddedMemory, AllowRequest, BatchResult, CompactRequest, CompactResult,
-    ContextAnswer, ContextRequest, ContextScan, ContextStatus, CountRequest, Counts, Event,
-    EventsRequest, FlowFileInfo, FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy,
-    Flows, Health, Hit, ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult,
-    Link, LinkRequest, LinksRequest, ListRequest, Memory, MergeRequest, NewTokenRequest,
-    PatchRequest, PauseRequest, PublishRequest, Published, Readiness, Replay, ReplayRequest,
-    RestoreRequest, Run, RunsRequest, Scope, SearchRequest, Status, StreamRequest, Suggestions,
-    SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo, Version, WhyRequest,
+    ContextAnswer, ContextRequest, ContextScan, ContextStatus, CountRequest, Counts, DashboardCode,
+    DashboardCodeRequest, DashboardTokenRequest, Event, EventsRequest, FlowFileInfo, FlowFileTexts,
+    FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit, ImportRequest, ImportResult,
+    IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory,
+    MergeRequest, NewTokenRequest, PatchRequest, PauseRequest, PublishRequest, Published,
+    Readiness, Replay, ReplayRequest, RestoreRequest, Run, RunsRequest, Scope, SearchRequest,
+    Status, StreamRequest, Suggestions, SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo,
+    Version, WhyRequest,
 };
 
 /// One method on one path.
@@ -628,6 +629,27 @@ pub const ROUTES: &[Route] = &[
         access: ADMIN,
         answers: &[answer(204, "The token is invalid now", Payload::None)],
         problems: &[404],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/dashboard/codes",
+        operation: "createDashboardCode",
+        summary: "Create a code with which the dashboard's page gets a token, once and within a minute",
+        access: ADMIN,
+        body: Payload::OptionalJson(shape::<DashboardCodeRequest>()),
+        answers: &[answer(201, "The code", Payload::Json(shape::<DashboardCode>()))],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/dashboard/token",
+        operation: "createDashboardToken",
+        summary: "Exchange a code for a token; only for the service's own page",
+        access: Access::Open,
+        body: Payload::Json(shape::<DashboardTokenRequest>()),
+        answers: &[answer(201, "The token", Payload::Json(shape::<TokenCreated>()))],
+        problems: &[401, 403, 410],
         ..BASE
     },
     Route {

@@ -79,6 +79,19 @@ pub fn socket_path(data_dir: &Path, name: &str, environment: &Environment<'_>) -
     runtime.join("waypost").join(file)
 }
 
+/// The file with which a person opens a page of a project: `waypost/ID-open.html` in
+/// `$XDG_RUNTIME_DIR`, where `ID` is derived from the store's folder, or, without that folder,
+/// `open.html` in the store's folder.
+pub fn open_file(data_dir: &Path, environment: &Environment<'_>) -> PathBuf {
+    match absolute(System::own(), environment, "XDG_RUNTIME_DIR") {
+        Some(runtime) => {
+            let id = &name_of(data_dir)[..32];
+            runtime.join("waypost").join(format!("{id}-open.html"))
+        }
+        None => data_dir.join("open.html"),
+    }
+}
+
 /// A name derived from a project's path: 64 hexadecimal digits.
 fn name_of(project: &Path) -> String {
     hex(&Sha256::digest(project.as_os_str().as_encoded_bytes()))

@@ -42,7 +42,7 @@ mod trusted;
 mod value;
 
 pub use approvals::{Approval, Approvals, ApprovalsStamp, sha256};
-pub use cache::{Environment, models_dir, socket_path, state_dir, user_config_file};
+pub use cache::{Environment, models_dir, open_file, socket_path, state_dir, user_config_file};
 pub use error::{Error, InTheWay, PendingFile, PendingSetting, Result};
 pub use identity::{
     Adopted, adopt_data, check_data, check_registry, claim_data, project_id, set_registry_aside,

@@ -58,7 +58,7 @@ impl Owners {
     }
 
     /// This user and root, whoever owns the project.
-    pub(crate) fn own_only() -> Self {
+    pub fn own_only() -> Self {
         let own = rustix::process::geteuid().as_raw();
         Self { own, project: own }
     }

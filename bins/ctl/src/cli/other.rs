@@ -105,6 +105,24 @@ pub(crate) struct AllowArgs {
     pub(crate) data: bool,
 }
 
+/// Open the dashboard in the browser
+///
+/// Writes a file that only you can read, and that leads to the dashboard with a code. The code is valid once and for 60
+/// seconds; the page exchanges it for a token that is valid for 12 hours, in one tab.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ctl open\n  ctl open --scope memory:read --space work")]
+pub(crate) struct OpenArgs {
+    /// Print the path of the file, and do not open it
+    #[arg(long)]
+    pub(crate) print: bool,
+    /// Scope of the page; may be repeated or separated by commas [default: those of your token]
+    #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',', value_parser = names::<Scope>())]
+    pub(crate) scopes: Vec<Scope>,
+    /// The only space that the page can access; needs scopes without `admin` [default: all]
+    #[arg(long, requires = "scopes")]
+    pub(crate) space: Option<String>,
+}
+
 /// Print shell completions
 #[derive(Debug, Args)]
 #[command(

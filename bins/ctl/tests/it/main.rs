@@ -4,9 +4,11 @@ mod alone;
 mod backup;
 #[path = "../../../../tests/child.rs"]
 mod child;
+mod chrome;
 mod context;
 mod ctl;
 mod damage;
+mod dashboard;
 mod disk;
 mod events;
 mod filters;

@@ -8,6 +8,7 @@ use http::header::{AUTHORIZATION, HeaderMap};
 use waypost_api::ProblemKind;
 use waypost_auth::{Rejected, Scope, Scopes, Token};
 use waypost_events::Lineage;
+use waypost_time::Timestamp;
 
 use crate::app::App;
 use crate::clock::now;
@@ -39,6 +40,14 @@ impl Caller {
     /// Whether the token has the scope.
     pub(crate) fn may(&self, scope: Scope) -> bool {
         self.scopes.allows(scope)
+    }
+
+    /// When the caller's token expires.
+    pub(crate) fn expires(&self, app: &App) -> Result<Option<Timestamp>, Failure> {
+        match self.session.who() {
+            Identity::Token(id) => Ok(app.tokens.get(*id)?.expires),
+            Identity::Run(_) => Ok(None),
+        }
     }
 
     /// What the token permits.

@@ -39,7 +39,7 @@ pub(crate) async fn bind(options: &Options) -> anyhow::Result<TcpListener> {
 }
 
 pub(crate) fn gate(address: SocketAddr, options: &Options) -> Gate {
-    let gate = Gate::new(address).with_settings(&options.hosts, &options.origins);
+    let gate = Gate::new(address).with_pages().with_settings(&options.hosts, &options.origins);
     if options.tls.is_some() { gate.with_tls() } else { gate }
 }
 

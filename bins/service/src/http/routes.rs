@@ -2,6 +2,7 @@
 
 mod batch;
 mod context;
+mod dashboard;
 mod events;
 mod flows;
 mod index;
@@ -51,7 +52,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
                 .route(route.path, answers.layer(Extension(mcp::InProcess::tools(below.clone()))));
         }
     }
-    router.merge(above.route_layer(from_fn(note_route))).with_state(app)
+    let pages = crate::http::dashboard::router();
+    router.merge(above.route_layer(from_fn(note_route))).merge(pages).with_state(app)
 }
 
 fn guarded(access: Access, answers: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
@@ -125,6 +127,8 @@ fn answers(route: &Route) -> Option<MethodRouter<Arc<App>>> {
         "createToken" => on(by, token::create),
         "currentToken" => on(by, token::current),
         "revokeToken" => on(by, token::revoke),
+        "createDashboardCode" => on(by, dashboard::open),
+        "createDashboardToken" => on(by, dashboard::exchange),
         "backUp" => on(by, transfer::backup),
         "live" => on(by, operation::healthz),
         "ready" => on(by, operation::readyz),

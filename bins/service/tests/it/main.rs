@@ -12,6 +12,7 @@ mod child;
 mod client;
 mod context;
 mod crash;
+mod dashboard;
 mod disk;
 mod events;
 mod example;

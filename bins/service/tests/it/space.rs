@@ -191,6 +191,9 @@ const ROUTES: &[(&str, &str, &str, Sees)] = &[
     ("POST", "/api/tokens", r#"{"scopes":["admin"]}"#, Sees::Refused),
     ("GET", "/api/tokens/current", "", Sees::Own),
     ("DELETE", "/api/tokens/aaaaaaaaaa", "", Sees::Refused),
+    ("POST", "/api/dashboard/codes", "", Sees::Refused),
+    // Without an `Origin` it is not the dashboard's page.
+    ("POST", "/api/dashboard/token", r#"{"code":"x"}"#, Sees::Refused),
     ("GET", "/api/backup", "", Sees::Refused),
     ("POST", "/mcp", SEARCH_BY_MCP, Sees::Own),
     ("GET", "/healthz", "", Sees::Open),

@@ -1,0 +1,145 @@
+// Events as they are published, with a filter, and the ones before.
+
+import { ask, messages, query as withQuery, session } from "./api.js";
+import { button, chip, during, empty, field, fill, h, heading, input, link, number, say, stored, time } from "./dom.js";
+
+// Rows of live events that the page keeps; earlier ones are read again from the service.
+const ROWS_MAX = 200;
+// New events wait for a moment, so that many of them cost one change of the page.
+const FLUSH_MS = 200;
+const PAGE = 100;
+
+export const title = () => "Events";
+
+export async function show(main, { query, signal }) {
+  const pattern = query.get("pattern") ?? "";
+  const list = h("ol.events", { "aria-label": "Events, the newest first" });
+  const state = h("span.muted", { role: "status" });
+  const results = h("section", { "aria-label": "Events" });
+  const live = new Live(list, state, pattern, signal);
+  const pause = button("Pause", () => { live.toggle(); pause.textContent = live.isPaused ? "Resume" : "Pause"; });
+  const submit = (event) => {
+    event.preventDefault();
+    const given = new FormData(event.target).get("pattern").trim();
+    location.hash = given ? `#/events?pattern=${encodeURIComponent(given)}` : "#/events";
+  };
+  fill(main, heading("Events", state, pause),
+    h("form.inline", { onsubmit: submit },
+      field("Pattern", input({ name: "pattern", value: pattern, placeholder: "memory:*", spellcheck: false }), "a type, or a beginning and *"),
+      h("button", { type: "submit" }, "Filter")),
+    results);
+  await during(results, "Loading…", async () => {
+    const { data } = await ask("GET", withQuery("/api/events", { pattern, limit: PAGE }), { signal });
+    live.first(data);
+    const earlier = h("div.pager", {}, button("Earlier events", () => {
+      live.stop();
+      pause.remove();
+      state.textContent = "";
+      page(results, pattern, live.oldest, signal);
+    }));
+    return [list, earlier];
+  });
+  live.run();
+}
+
+// Pages of stored events before an id.
+function page(place, pattern, before, signal) {
+  return during(place, "Loading…", async () => {
+    const { data } = await ask("GET", withQuery("/api/events", { pattern, before, limit: PAGE }), { signal });
+    return [
+      data.length === 0 && empty("No earlier events."),
+      h("ol.events", {}, data.reverse().map(event)),
+      h("nav.pager", { "aria-label": "Pages" },
+        button("Live", () => dispatchEvent(new HashChangeEvent("hashchange"))),
+        data.length === PAGE && button("Earlier events", () => page(place, pattern, data.at(-1).id, signal))),
+    ];
+  });
+}
+
+class Live {
+  constructor(list, state, pattern, signal) {
+    Object.assign(this, { list, state, pattern, waiting: [], isPaused: false, last: undefined, oldest: undefined, count: 0 });
+    this.control = new AbortController();
+    signal.addEventListener("abort", () => this.stop());
+  }
+
+  first(events) {
+    this.last = events.at(-1)?.id;
+    this.oldest = events[0]?.id;
+    fill(this.list, events.reverse().map(event));
+    if (!events.length) fill(this.list, h("li.empty", {}, "No events yet."));
+  }
+
+  stop() {
+    this.control.abort();
+    clearTimeout(this.timer);
+  }
+
+  toggle() {
+    this.isPaused = !this.isPaused;
+    this.tell();
+    if (!this.isPaused) this.flush();
+  }
+
+  tell(text) {
+    this.state.textContent = text ?? (this.isPaused ? "paused" : "live");
+  }
+
+  async run() {
+    let wait = 500;
+    while (!this.control.signal.aborted) {
+      try {
+        this.tell();
+        await this.follow();
+        wait = 500;
+      } catch (error) {
+        if (error.name === "AbortError" || !session.token) return;
+        if (error.status && error.status < 500) { say(error.message, true); return this.tell("stopped"); }
+      }
+      // The service ended the stream, or is restarting: go on after the last event.
+      this.tell("reconnecting…");
+      await new Promise((resolve) => { setTimeout(resolve, wait); });
+      wait = Math.min(wait * 2, 10000);
+    }
+  }
+
+  async follow() {
+    const headers = this.last === undefined ? {} : { "last-event-id": String(this.last) };
+    const path = withQuery("/api/events/stream", { pattern: this.pattern });
+    for await (const message of messages("GET", path, { headers, signal: this.control.signal })) {
+      if (message.id) this.last = Number(message.id);
+      if (message.event === "reset") say("Some events were dropped before they could be shown.");
+      else if (message.event === "end") say(JSON.parse(message.data).detail ?? "The stream ended.");
+      else if (message.event === "message" && message.data) this.add(JSON.parse(message.data));
+    }
+  }
+
+  add(it) {
+    this.waiting.push(it);
+    // While the reader pauses, only as many as fit are kept.
+    if (this.waiting.length > ROWS_MAX) this.waiting.splice(0, this.waiting.length - ROWS_MAX);
+    if (this.isPaused || this.timer) return;
+    this.timer = setTimeout(() => { this.timer = undefined; this.flush(); }, FLUSH_MS);
+  }
+
+  flush() {
+    if (this.isPaused || !this.waiting.length) return;
+    const rows = this.waiting.splice(0).reverse().map(event);
+    this.list.querySelector(".empty")?.remove();
+    this.list.prepend(...rows);
+    while (this.list.childElementCount > ROWS_MAX) this.list.lastElementChild.remove();
+    this.oldest = Number(this.list.lastElementChild.dataset.id);
+  }
+}
+
+function event(it) {
+  const data = Object.entries(it.data);
+  return h("li", { "data-id": it.id }, h("details", {},
+    h("summary", {}, h("span.id", {}, `#${number(it.id)}`), " ", time(it.time, true), " ", chip(it.type), " ",
+      h("span.data", {}, data.map(([key, value]) => h("span.stored", {}, `${key}=${String(value).slice(0, 120)} `)))),
+    h("dl.facts", {}, [["source", it.source], ["cause", it.cause], ["root", it.root && `#${it.root}`], ["space", it.space], ...data]
+      .filter((pair) => pair[1] !== undefined)
+      .map(([key, value]) => [h("dt", {}, stored(key)), h("dd", {}, stored(String(value)))])),
+    session.may("flows:read") && h("p", {}, link(`#/flows/why/${it.id}`, "Why did flows run or not?")),
+    it.type.startsWith("memory:") && /^\d+$/.test(String(it.data.id ?? "")) && h("p", {}, link(`#/memory/${it.data.id}`, `Memory #${it.data.id}`))));
+}

@@ -1,0 +1,124 @@
+//! Opening the dashboard: `ctl` creates a code, and the page exchanges it for a token.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::StatusCode;
+use http::header::HeaderMap;
+use waypost_api as api;
+use waypost_auth::NewToken;
+
+use crate::app::App;
+use crate::clock::now;
+use crate::http::dashboard::{Opened, PAGE, Refused};
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::reply::json;
+use crate::http::request::{parse, whole};
+use crate::http::wire;
+
+/// How long the dashboard's token is valid.
+const TOKEN_VALID: Duration = Duration::from_secs(12 * 60 * 60);
+/// The note of the dashboard's token.
+const NOTE: &str = "the dashboard";
+
+pub(super) async fn open(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    let body = whole(&app, request).await?;
+    let asked: api::DashboardCodeRequest = api::parse_optional_body(&body.bytes)?;
+    let scopes = if asked.scopes.is_empty() {
+        caller.scopes()
+    } else {
+        asked.scopes.into_iter().map(wire::scope).collect()
+    };
+    let opened = Opened { scopes, space: asked.space, expires: caller.expires(&app)? };
+    let (code, expires_at) = app.codes.create(opened, now())?;
+    let url = format!("{}{PAGE}", app.url);
+    Ok(json(StatusCode::CREATED, &api::DashboardCode { code, expires_at, url }))
+}
+
+pub(super) async fn exchange(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Response, Failure> {
+    if app.is_stopping() {
+        return Err(Failure::stopping());
+    }
+    if !app.gate.is_own_page(&headers) {
+        let why = "only the dashboard's own page may exchange a code: run `ctl open`";
+        return Err(Failure::forbidden(why).of(api::ProblemKind::WebPage));
+    }
+    let body = whole(&app, request).await?;
+    let shared = Arc::clone(&app);
+    app.writes
+        .run(move || {
+            let asked: api::DashboardTokenRequest = parse(&body.bytes)?;
+            let exchanged = shared.codes.exchange(&asked.code, now(), |opened| {
+                let (secret, info) = shared.tokens.create(token(opened), now())?;
+                let id = info.id;
+                tracing::info!(%id, scopes = info.scopes.to_string(), "opened the dashboard");
+                let info = wire::token(info);
+                let token = secret.expose().to_owned();
+                Ok::<_, Problem>((id, api::TokenCreated { token, info }))
+            });
+            match exchanged {
+                Ok(created) => Ok(json(StatusCode::CREATED, &created)),
+                Err(Problem::Refused(refused)) => Err(refuse(&shared, refused)?),
+                Err(Problem::Auth(error)) => Err(error.into()),
+            }
+        })
+        .await?
+}
+
+enum Problem {
+    Refused(Refused),
+    Auth(waypost_auth::Error),
+}
+
+impl From<Refused> for Problem {
+    fn from(it: Refused) -> Self {
+        Self::Refused(it)
+    }
+}
+
+impl From<waypost_auth::Error> for Problem {
+    fn from(it: waypost_auth::Error) -> Self {
+        Self::Auth(it)
+    }
+}
+
+/// The token for a code. It does not outlive the token that created the code.
+fn token(opened: &Opened) -> NewToken {
+    let end = now().saturating_add(TOKEN_VALID);
+    let mut token = NewToken::new(opened.scopes.iter()).with_note(NOTE);
+    token.expires = Some(opened.expires.map_or(end, |it| it.min(end)));
+    token.space.clone_from(&opened.space);
+    token
+}
+
+/// Somebody else may have read a code that is used twice, so its token is revoked, too.
+fn refuse(app: &App, refused: Refused) -> Result<Failure, Failure> {
+    let (status, why) = match refused {
+        Refused::Unknown => (StatusCode::UNAUTHORIZED, "the code is unknown: run `ctl open`"),
+        Refused::Late => (
+            StatusCode::GONE,
+            "the code has expired, it is valid for 60 seconds: run `ctl open` again",
+        ),
+        Refused::Used(id) => {
+            app.tokens.revoke(id, now())?;
+            app.sessions.look();
+            tracing::warn!(%id, "a dashboard code was used twice; revoked its token");
+            (
+                StatusCode::GONE,
+                "the code was used before; the token from its first use is revoked, too: run `ctl open` again",
+            )
+        }
+    };
+    Ok(Failure::new(status, why))
+}

@@ -1,0 +1,372 @@
+//! The dashboard's files and how a page gets its token.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::client::{Answer, raw};
+use crate::service::{Service, send};
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+/// What a visit of the page may cost.
+const COMPRESSED_BYTES_MAX: usize = 100_000;
+
+/// The files of the page, with their paths.
+fn files() -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("dashboard");
+    let mut found: Vec<_> = fs::read_dir(folder)
+        .expect("the folder of the page")
+        .map(|it| it.expect("a file").path())
+        .map(|path| {
+            let name = path.file_name().and_then(|it| it.to_str()).expect("a name").to_owned();
+            let path_of =
+                if name == "index.html" { "/".to_owned() } else { format!("/dashboard/{name}") };
+            (path_of, fs::read(&path).expect("a file"))
+        })
+        .collect();
+    found.sort();
+    assert!(found.len() > 10);
+    found
+}
+
+/// A request without a token.
+fn ask(
+    service: &Service,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Answer {
+    let lines: Vec<String> =
+        headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {}\r\n{}\r\n{body}",
+        service.address,
+        body.len(),
+        lines.concat(),
+    );
+    raw(service.address, head.as_bytes())
+}
+
+fn get(service: &Service, path: &str, headers: &[(&str, &str)]) -> Answer {
+    ask(service, "GET", path, headers, "")
+}
+
+fn own(service: &Service) -> String {
+    format!("http://{}", service.address)
+}
+
+fn code(service: &Service, body: &Value) -> String {
+    let answer = service.post("/api/dashboard/codes", body);
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    assert_eq!(answer.json()["url"], format!("{}/", own(service)));
+    answer.json()["code"].as_str().expect("a code").to_owned()
+}
+
+/// An exchange as the page's script sends it.
+fn exchange(service: &Service, code: &str) -> Answer {
+    let origin = own(service);
+    let headers = [("origin", origin.as_str()), ("sec-fetch-site", "same-origin")];
+    exchange_with(service, &headers, code)
+}
+
+fn exchange_with(service: &Service, headers: &[(&str, &str)], code: &str) -> Answer {
+    ask(service, "POST", "/api/dashboard/token", headers, &json!({ "code": code }).to_string())
+}
+
+#[test]
+fn every_file_is_served_without_a_token_and_with_all_protections() {
+    let service = Service::start();
+    for (path, content) in files() {
+        let answer = get(&service, &path, &[]);
+        assert_eq!(answer.status, 200, "{path}");
+        assert!(answer.body == content, "{path}");
+        for (name, value) in [
+            ("content-security-policy", POLICY),
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "no-referrer"),
+            ("x-frame-options", "DENY"),
+            ("cross-origin-opener-policy", "same-origin"),
+            ("cross-origin-resource-policy", "same-origin"),
+            ("cache-control", "no-cache"),
+            ("vary", "accept-encoding"),
+        ] {
+            assert_eq!(answer.header(name), Some(value), "{path} {name}");
+        }
+        for none in ["set-cookie", "access-control-allow-origin", "content-encoding"] {
+            assert_eq!(answer.header(none), None, "{path} {none}");
+        }
+        let kind = match path.rsplit('.').next() {
+            Some("js") => "text/javascript; charset=utf-8",
+            Some("css") => "text/css; charset=utf-8",
+            Some("svg") => "image/svg+xml",
+            _ => "text/html; charset=utf-8",
+        };
+        assert_eq!(answer.header("content-type"), Some(kind), "{path}");
+        let head = ask(&service, "HEAD", &path, &[], "");
+        assert_eq!((head.status, head.header("etag")), (200, answer.header("etag")), "{path}");
+        assert_eq!(
+            ask(&service, "POST", &path, &[], "").problem(405),
+            "this path accepts only GET,HEAD"
+        );
+    }
+    get(&service, "/dashboard/none.js", &[]).problem(401);
+    get(&service, "/dashboard/", &[]).problem(401);
+    get(&service, "/index.html", &[]).problem(401);
+}
+
+#[test]
+fn files_are_compressed_small_and_confirmed_when_unchanged() {
+    let service = Service::start();
+    let mut total = 0;
+    for (path, content) in files() {
+        let packed = get(&service, &path, &[("accept-encoding", "br, gzip;q=0.8")]);
+        assert_eq!(packed.header("content-encoding"), Some("gzip"), "{path}");
+        assert!(packed.body.starts_with(&[0x1f, 0x8b]) && packed.body.len() < content.len() + 32);
+        total += packed.body.len();
+        for accepted in ["gzip;q=0", "identity", "x-gzip", "gzip;q=x"] {
+            let plain = get(&service, &path, &[("accept-encoding", accepted)]);
+            assert_eq!(plain.header("content-encoding"), None, "{accepted}");
+            assert!(plain.body == content, "{path} {accepted}");
+        }
+        let etag = packed.header("etag").expect("an ETag").to_owned();
+        for known in [etag.clone(), format!("W/{etag}"), format!("\"x\", {etag}"), "*".to_owned()] {
+            let same = get(&service, &path, &[("if-none-match", &known)]);
+            assert_eq!((same.status, same.body.len()), (304, 0), "{path} {known}");
+            assert_eq!(same.header("content-security-policy"), Some(POLICY));
+        }
+        assert_eq!(get(&service, &path, &[("if-none-match", "\"other\"")]).status, 200);
+    }
+    assert!(total <= COMPRESSED_BYTES_MAX, "{total} bytes");
+}
+
+/// Text of others is shown through `textContent` only, nothing comes from elsewhere, and nothing is
+/// kept beyond the tab.
+#[test]
+fn the_files_have_no_markup_from_text_no_code_from_text_and_no_address_elsewhere() {
+    let forbidden = [
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "DOMParser",
+        "srcdoc",
+        "createContextualFragment",
+        "setHTML",
+        "eval(",
+        "Function(",
+        "setAttribute(\"on",
+        "javascript:",
+        "localStorage",
+        "indexedDB",
+        "document.cookie",
+        "serviceWorker",
+        "@import",
+        "import(",
+        "postMessage",
+        "window.open",
+        "target=",
+    ];
+    for (path, content) in files() {
+        let text = String::from_utf8(content).expect("the files are text");
+        for word in forbidden {
+            assert!(!text.contains(word), "{path} contains {word}");
+        }
+        let without = text.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+        assert!(!without.contains("://"), "{path} has the address of another host");
+        assert!(!without.contains("\"//") && !without.contains("url("), "{path}");
+        if path == "/" {
+            // Neither inline scripts nor inline styles: the policy would block them.
+            assert!(!text.contains("<style") && !text.contains(" style=") && !text.contains(" on"));
+            assert_eq!(text.matches("<script").count(), 1);
+        }
+    }
+}
+
+#[test]
+fn each_module_that_a_file_imports_is_served() {
+    let files = files();
+    let mut imports = 0;
+    for (path, content) in &files {
+        let text = String::from_utf8_lossy(content);
+        for line in text.lines().filter(|it| it.starts_with("import ")) {
+            let name =
+                line.split('"').nth(1).and_then(|it| it.strip_prefix("./")).expect("a module");
+            imports += 1;
+            assert!(
+                files.iter().any(|(it, _)| *it == format!("/dashboard/{name}")),
+                "{path}: {name}"
+            );
+        }
+    }
+    assert!(imports > 10);
+}
+
+#[test]
+fn a_link_elsewhere_opens_the_page_but_nothing_else() {
+    let service = Service::start();
+    let visit = [
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-mode", "navigate"),
+        ("sec-fetch-dest", "document"),
+    ];
+    assert_eq!(get(&service, "/", &visit).status, 200);
+    // A frame, a script of another page, a request of its script.
+    let frame = [
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-mode", "navigate"),
+        ("sec-fetch-dest", "iframe"),
+    ];
+    get(&service, "/", &frame).problem(403);
+    let script = [
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-mode", "no-cors"),
+        ("sec-fetch-dest", "script"),
+    ];
+    get(&service, "/", &script).problem(403);
+    get(&service, "/dashboard/app.js", &script).problem(403);
+    get(&service, "/dashboard/app.js", &visit).problem(403);
+    get(&service, "/api/memory", &visit).problem(403);
+    let posted = [&visit[..], &[("origin", "https://evil.example")]].concat();
+    ask(&service, "POST", "/", &posted, "").problem(403);
+    // A rebound name stays one.
+    let rebound = raw(service.address, b"GET / HTTP/1.1\r\nhost: evil.example\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: document\r\nconnection: close\r\n\r\n");
+    rebound.problem(421);
+}
+
+#[test]
+fn only_its_own_page_sends_requests_with_an_origin() {
+    let service = Service::start();
+    let port = service.address.port();
+    let add = |headers: &[(&str, &str)]| {
+        send(
+            service.address,
+            "POST",
+            "/api/memory/add",
+            &service.token,
+            headers,
+            br#"{"content":"x"}"#,
+        )
+    };
+    let origin = own(&service);
+    assert_eq!(add(&[("origin", &origin)]).status, 201);
+    assert_eq!(add(&[("origin", &origin), ("sec-fetch-site", "same-origin")]).status, 200);
+    let others = [
+        format!("https://127.0.0.1:{port}"),
+        format!("http://localhost:{port}"),
+        format!("http://[::1]:{port}"),
+        "http://127.0.0.1".to_owned(),
+        format!("http://127.0.0.1:{port}/"),
+        format!("http://127.0.0.1:{port}.evil.example"),
+        format!("127.0.0.1:{port}"),
+        "null".to_owned(),
+        String::new(),
+    ];
+    for other in others {
+        add(&[("origin", &other)]).problem(403);
+    }
+    for site in ["cross-site", "same-site", "none"] {
+        add(&[("origin", &origin), ("sec-fetch-site", site)]).problem(403);
+    }
+    // The page of a name that is not ours.
+    let head = format!(
+        "GET /api/memory HTTP/1.1\r\nhost: evil.example:{port}\r\norigin: http://evil.example:{port}\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n",
+        service.token
+    );
+    raw(service.address, head.as_bytes()).problem(421);
+}
+
+#[test]
+fn a_code_is_exchanged_once_and_for_a_token_that_expires() {
+    let service = Service::start();
+    let code = code(&service, &json!({}));
+    let answer = exchange(&service, &code);
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let info = &answer.json()["info"];
+    assert_eq!((&info["scopes"], &info["note"]), (&json!(["admin"]), &json!("the dashboard")));
+    let [created, expires] = ["createdAt", "expiresAt"].map(|it| {
+        info[it].as_str().and_then(|it| it.parse::<waypost_time::Timestamp>().ok()).expect("a time")
+    });
+    let seconds = expires.saturating_duration_since(created).as_secs();
+    assert!((12 * 3600 - 5..=12 * 3600).contains(&seconds), "{seconds}");
+    let token = answer.json()["token"].as_str().expect("a token").to_owned();
+    assert_eq!(service.send("GET", "/api/memory/status", &token, b"").status, 200);
+
+    // Who used it second may be its owner: the first one loses access, too.
+    let detail = exchange(&service, &code).problem(410);
+    assert!(detail.contains("used before") && detail.contains("ctl open"), "{detail}");
+    service.send("GET", "/api/memory/status", &token, b"").problem(401);
+    exchange(&service, &code).problem(410);
+}
+
+#[test]
+fn wrong_codes_and_other_origins_get_no_token_and_do_not_use_a_code_up() {
+    let service = Service::start();
+    let code = code(&service, &json!({}));
+    let origin = own(&service);
+    let mut wrong = code.clone();
+    wrong.replace_range(..1, if code.starts_with('a') { "b" } else { "a" });
+    for wrong in [wrong.as_str(), "", &code[1..], "x".repeat(10_000).as_str()] {
+        let detail = exchange(&service, wrong).problem(401);
+        assert!(detail.contains("ctl open"), "{detail}");
+    }
+    let foreign: [&[(&str, &str)]; 6] = [
+        &[],
+        &[("sec-fetch-site", "same-origin")],
+        &[("origin", "https://evil.example")],
+        &[("origin", "null")],
+        &[("origin", &origin), ("sec-fetch-site", "cross-site")],
+        &[("origin", &origin), ("origin", &origin)],
+    ];
+    for headers in foreign {
+        let answer = exchange_with(&service, headers, &code);
+        assert!([400, 403].contains(&answer.status), "{headers:?}: {}", answer.text());
+    }
+    for body in ["", "{}", "[]", r#"{"code":1}"#, r#"{"code":"x","more":1}"#] {
+        let headers = [("origin", origin.as_str())];
+        let status = ask(&service, "POST", "/api/dashboard/token", &headers, body).status;
+        assert!([400, 422].contains(&status), "{body}: {status}");
+    }
+    assert_eq!(exchange(&service, &code).status, 201);
+}
+
+#[test]
+fn only_administrators_create_codes_and_may_give_less_away() {
+    let service = Service::start();
+    let all = ["memory:read", "memory:write", "context:read", "events:read", "flows:run"];
+    let token = service.new_token(&all, None);
+    let refused = service.send("POST", "/api/dashboard/codes", &token, b"{}").problem(403);
+    assert!(refused.contains("admin"), "{refused}");
+    ask(&service, "POST", "/api/dashboard/codes", &[], "{}").problem(401);
+
+    let reader = code(&service, &json!({"scopes": ["memory:read"], "space": "team"}));
+    let answer = exchange(&service, &reader).json();
+    assert_eq!(answer["info"]["scopes"], json!(["memory:read"]));
+    assert_eq!(answer["info"]["space"], "team");
+    let token = answer["token"].as_str().expect("a token");
+    service.send("GET", "/api/tokens", token, b"").problem(403);
+
+    service.post("/api/dashboard/codes", &json!({"space": "team"})).field_problem("/space");
+    let admin = json!({"scopes": ["admin", "memory:read"], "space": "team"});
+    service.post("/api/dashboard/codes", &admin).field_problem("/space");
+    service.post("/api/dashboard/codes", &json!({"scopes": ["all"]})).problem(422);
+
+    // Not longer than the token of the request.
+    let soon = json!({"scopes": ["admin"], "expiresAt": in_an_hour()});
+    let short = service.post("/api/tokens", &soon).json();
+    let opened = service.send(
+        "POST",
+        "/api/dashboard/codes",
+        short["token"].as_str().expect("a token"),
+        b"",
+    );
+    let code = opened.json()["code"].as_str().expect("a code").to_owned();
+    assert_eq!(exchange(&service, &code).json()["info"]["expiresAt"], short["info"]["expiresAt"]);
+}
+
+fn in_an_hour() -> String {
+    let hour = Duration::from_secs(3600);
+    waypost_time::Timestamp::from(std::time::SystemTime::now()).saturating_add(hour).to_string()
+}

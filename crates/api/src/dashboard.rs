@@ -1,0 +1,58 @@
+//! Opening the dashboard: a one-time code, and the token that its page gets for it.
+
+use serde::{Deserialize, Serialize};
+use waypost_time::Timestamp;
+
+use crate::limits::{Check, Faults};
+use crate::{Scope, wire};
+
+/// Body of `POST /api/dashboard/codes`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DashboardCodeRequest {
+    /// The scopes of the dashboard's token; default: those of the request's token.
+    #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<Scope>,
+    /// The only space that the dashboard can access; default: all. Needs scopes without `admin`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space: Option<String>,
+}
+
+impl Check for DashboardCodeRequest {
+    fn check(&self, faults: &mut Faults) {
+        faults.space(self.space.as_deref());
+        let is_admin = self.scopes.is_empty() || self.scopes.contains(&Scope::Admin);
+        if self.space.is_some() && is_admin {
+            let why = "an admin token applies to all spaces; give `scopes` without `admin`";
+            faults.add("space", why);
+        }
+    }
+}
+
+/// Response of `POST /api/dashboard/codes`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct DashboardCode {
+    /// The code, which can be exchanged once.
+    pub code: String,
+    /// When it expires.
+    pub expires_at: Timestamp,
+    /// The address of the dashboard, without the code.
+    pub url: String,
+}
+
+/// Body of `POST /api/dashboard/token`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DashboardTokenRequest {
+    /// The code.
+    pub code: String,
+}
+
+impl Check for DashboardTokenRequest {
+    // Whether it is a code is for the service to say, in one way for all that are not.
+    fn check(&self, _faults: &mut Faults) {}
+}
