@@ -20,6 +20,7 @@ mod context;
 mod error;
 mod events;
 mod flows;
+mod recall;
 mod way;
 
 use std::io::{Read, Write};

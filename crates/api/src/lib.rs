@@ -22,6 +22,7 @@ pub mod openapi;
 mod parse;
 mod problem;
 mod query;
+mod recall;
 #[cfg(feature = "openapi")]
 pub mod routes;
 mod status;
@@ -45,6 +46,7 @@ pub use parse::{
 };
 pub use problem::{FieldError, Problem, ProblemKind};
 pub use query::with_query;
+pub use recall::*;
 pub use status::*;
 pub use tokens::*;
 pub use visible::{Lines, is_deceptive, visible};

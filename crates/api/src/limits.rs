@@ -62,6 +62,21 @@ pub const GLOBS_MAX: usize = 64;
 /// Characters of a glob.
 pub const GLOB_CHARS_MAX: usize = 512;
 
+/// Bytes of a prompt for recall.
+pub const RECALL_PROMPT_BYTES_MAX: usize = 1 << 20;
+/// Characters of the reason for which a session starts.
+pub const RECALL_SOURCE_CHARS_MAX: usize = 64;
+/// Turns of one request.
+pub const RECALL_TURNS_MAX: usize = 500;
+/// Bytes of a turn.
+pub const RECALL_TURN_BYTES_MAX: usize = 64 << 10;
+/// Entries of the recall log if the request does not specify a number.
+pub const RECALL_LIMIT_DEFAULT: u64 = 100;
+/// Memories that a question about a session's recall explains.
+pub const RECALL_WHY_LIMIT_MAX: u64 = 50;
+/// The same if the request does not specify a number.
+pub const RECALL_WHY_LIMIT_DEFAULT: u64 = 10;
+
 /// The maximum number of reported invalid fields.
 pub(crate) const FAULTS_MAX: usize = 32;
 

@@ -104,6 +104,7 @@ fn tag(path: &str) -> &'static str {
         Some("context") => "context",
         Some("events") => "events",
         Some("flows") => "flows",
+        Some("recall") => "recall",
         Some("tokens") => "tokens",
         _ => "operation",
     }

@@ -14,9 +14,11 @@ use crate::{
     FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit, ImportRequest, ImportResult,
     IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory,
     MergeRequest, NewTokenRequest, PatchRequest, PauseRequest, PublishRequest, Published,
-    Readiness, Replay, ReplayRequest, RestoreRequest, Run, RunsRequest, Scope, SearchRequest,
-    Status, StreamRequest, Suggestions, SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo,
-    Version, WhyRequest,
+    Readiness, RecallBriefRequest, RecallCompactionRequest, RecallEntry, RecallListRequest,
+    RecallPromptRequest, RecallSession, RecallTurns, RecallTurnsRequest, RecallWhy,
+    RecallWhyRequest, Recalled, Replay, ReplayRequest, RestoreRequest, Run, RunsRequest, Scope,
+    SearchRequest, Status, StreamRequest, Suggestions, SuggestionsRequest, TokenCreated,
+    TokenGrants, TokenInfo, Version, WhyRequest,
 };
 
 /// One method on one path.
@@ -370,6 +372,85 @@ pub const ROUTES: &[Route] = &[
         query: Some(parameters::<LinksRequest>),
         answers: &[answer(200, "The links", Payload::Array(shape::<Link>()))],
         problems: &[404],
+        ..BASE
+    },
+    Route {
+        path: "/api/recall",
+        operation: "listRecall",
+        summary: "List what was injected into sessions and what was withheld, the newest first",
+        query: Some(parameters::<RecallListRequest>),
+        answers: &[answer(
+            200,
+            "A page; `Link: <...>; rel=\"next\"` is the next one",
+            Payload::Array(shape::<RecallEntry>()),
+        )],
+        ..BASE
+    },
+    Route {
+        path: "/api/recall/sessions/{session}",
+        operation: "getRecallSession",
+        summary: "Get what a session has, and how much of its transcript was recorded",
+        answers: &[answer(200, "The session", Payload::Json(shape::<RecallSession>()))],
+        problems: &[404],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/recall/brief",
+        operation: "briefSession",
+        summary: "Get the brief for a session that starts, or that was compacted",
+        body: Payload::Json(shape::<RecallBriefRequest>()),
+        answers: &[answer(200, "The brief", Payload::Json(shape::<Recalled>()))],
+        problems: &[507],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/recall/prompt",
+        operation: "recallForPrompt",
+        summary: "Get what is relevant to a prompt and new to its session",
+        body: Payload::Json(shape::<RecallPromptRequest>()),
+        answers: &[answer(
+            200,
+            "The memories, or the reason for none",
+            Payload::Json(shape::<Recalled>()),
+        )],
+        problems: &[507],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/recall/turns",
+        operation: "recordTurns",
+        summary: "Record prompts and answers of a session as memories; safe to repeat",
+        access: WRITE,
+        body: Payload::Json(shape::<RecallTurnsRequest>()),
+        answers: &[answer(
+            200,
+            "The new memories, which are on disk",
+            Payload::Json(shape::<RecallTurns>()),
+        )],
+        problems: &[409, 507],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/recall/compaction",
+        operation: "noteCompaction",
+        summary: "Note that a session is compacted: its next prompt gets the brief again",
+        access: WRITE,
+        body: Payload::Json(shape::<RecallCompactionRequest>()),
+        answers: &[answer(204, "Noted", Payload::None)],
+        problems: &[507],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/recall/why",
+        operation: "whyRecall",
+        summary: "Explain for each memory that answers a question why a session got it or not",
+        body: Payload::Json(shape::<RecallWhyRequest>()),
+        answers: &[answer(200, "The memories", Payload::Json(shape::<RecallWhy>()))],
         ..BASE
     },
     Route {

@@ -2,7 +2,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use utoipa::PartialSchema;
 use waypost_api::{
-    ContextSource, ContextTask, ImportIds, LinkKind, RunState, Scope, SearchMode, SuggestionKind,
+    ContextSource, ContextTask, ImportIds, LinkKind, RecallFate, RecallMoment, RecallPart,
+    RecallReason, RecallRole, RecallSilence, RunState, Scope, SearchMode, SuggestionKind,
     Vocabulary,
 };
 
@@ -26,6 +27,12 @@ fn a_vocabulary_has_the_names_of_the_wire() {
     check::<ContextTask>();
     check::<ImportIds>();
     check::<LinkKind>();
+    check::<RecallFate>();
+    check::<RecallMoment>();
+    check::<RecallPart>();
+    check::<RecallReason>();
+    check::<RecallRole>();
+    check::<RecallSilence>();
     check::<RunState>();
     check::<Scope>();
     check::<SearchMode>();
