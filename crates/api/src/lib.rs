@@ -28,7 +28,6 @@ pub mod routes;
 mod status;
 mod strict;
 mod tokens;
-mod visible;
 mod vocabulary;
 mod wire;
 
@@ -49,8 +48,8 @@ pub use query::with_query;
 pub use recall::*;
 pub use status::*;
 pub use tokens::*;
-pub use visible::{Lines, is_deceptive, visible};
 pub use vocabulary::Vocabulary;
+pub use waypost_quote::{Lines, is_deceptive, visible};
 pub use waypost_time::{InvalidTimestamp, Timestamp};
 
 /// The media type of every error body.

@@ -26,18 +26,17 @@ mod date;
 mod document;
 mod frontmatter;
 mod read;
-mod redact;
 mod text;
 
 pub use read::read;
 pub(crate) use read::read_at_most;
-pub use redact::redact;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use waypost_redact::redact;
 use waypost_time::Timestamp;
 
 use crate::{Found, Kind, Language, Skip, Source};

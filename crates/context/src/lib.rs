@@ -77,7 +77,7 @@ pub use discover::{
 };
 pub use doctor::verify;
 pub use error::{Error, Result};
-pub use extract::{Chunk, Extract, Extractor, Parser, Standing, read, redact};
+pub use extract::{Chunk, Extract, Extractor, Parser, Standing, read};
 #[cfg(feature = "git")]
 pub use history::{
     Change, Commit, Head, History, Present, Redact, Tracked, changed, head, main_worktree,

@@ -72,7 +72,7 @@ impl Context {
 
     #[cfg(feature = "git")]
     fn read_commits(&self, known: Option<&History>, cancel: Cancel<'_>) -> Result<Option<History>> {
-        History::read(self.root.path(), known, &|it| crate::extract::redact(it, false).0, &|| {
+        History::read(self.root.path(), known, &|it| waypost_redact::redact(it, false).0, &|| {
             cancel()
         })
     }

@@ -15,7 +15,7 @@ pub enum Lines {
 /// hides or reorders other text.
 ///
 /// ```
-/// use waypost_api::{Lines, visible};
+/// use waypost_quote::{Lines, visible};
 /// assert_eq!(visible("red \u{1b}[31mtext", Lines::Fold), "red \\u{1b}[31mtext");
 /// ```
 pub fn visible(text: &str, lines: Lines) -> Cow<'_, str> {

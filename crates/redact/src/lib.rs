@@ -116,7 +116,7 @@ const OTHERS: [(&str, Look); 43] = [
 /// the name of something. Takes time proportional to the text.
 ///
 /// ```
-/// let (text, counts) = waypost_context::redact("password: tr0ub4dor&3x", false);
+/// let (text, counts) = waypost_redact::redact("password: tr0ub4dor&3x", false);
 /// assert_eq!(text, "password: [redacted:secret]");
 /// assert_eq!(counts["secret"], 1);
 /// ```

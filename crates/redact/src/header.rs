@@ -3,9 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
-use super::assigned::{is_placeholder, stands_for};
-use super::random::is_random;
-use super::{Secret, floor, is_url_base64, of_known_shape, run, run_within};
+use crate::assigned::{is_placeholder, stands_for};
+use crate::random::is_random;
+use crate::{Secret, floor, is_url_base64, of_known_shape, run, run_within};
 
 /// The longest credentials.
 const BYTES_MAX: usize = 4096;

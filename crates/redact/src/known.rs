@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::is_url_base64;
+use crate::is_url_base64;
 
 /// A token of known shape.
 pub(super) struct Known {

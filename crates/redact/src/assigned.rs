@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-use super::command::{self, Place};
-use super::random::{consonants, entropy, is_hex, is_jumbled, is_random};
-use super::{Secret, Seen, floor, of_known_shape, run, run_within, word};
+use crate::command::{self, Place};
+use crate::random::{consonants, entropy, is_hex, is_jumbled, is_random};
+use crate::{Secret, Seen, floor, of_known_shape, run, run_within, word};
 
 /// A part of a setting's name.
 pub(super) struct Name {

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::assigned::{is_placeholder, is_public};
-use super::random::{alternation, consonants, entropy, is_hex, is_jumbled, unrest};
-use super::{Secret, floor, run};
+use crate::assigned::{is_placeholder, is_public};
+use crate::random::{alternation, consonants, entropy, is_hex, is_jumbled, unrest};
+use crate::{Secret, floor, run};
 
 pub(super) const WHAT: &str = "random-token";
 

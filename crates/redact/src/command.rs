@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::assigned::{is_key, is_placeholder, stands_for};
-use super::random::entropy;
-use super::{Secret, floor, run, run_within};
+use crate::assigned::{is_key, is_placeholder, stands_for};
+use crate::random::entropy;
+use crate::{Secret, floor, run, run_within};
 
 /// How far before its option a command's name stands.
 const LINE_BYTES_MAX: usize = 1024;
@@ -248,7 +248,7 @@ fn is_scrambled(value: &str) -> bool {
         && digits >= 2
         && has(u8::is_ascii_lowercase)
         && has(u8::is_ascii_uppercase)
-        && super::random::alternation(value) >= 0.12
+        && crate::random::alternation(value) >= 0.12
         && entropy(value.as_bytes()) >= 2.75
         && !is_placeholder(value)
 }

@@ -1,0 +1,37 @@
+//! What the log knows about a session.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use waypost_time::Timestamp;
+
+use crate::{Candidate, SessionKey};
+
+/// What the log knows about a session; the default is a session that it does not know.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Session {
+    /// The program that runs it.
+    pub harness: Arc<str>,
+    /// The position in the transcript, in bytes, up to which turns were recorded.
+    pub offset: u64,
+    /// The memories that it got since its conversation began or was compacted.
+    pub injected: BTreeSet<u64>,
+    /// When its conversation was last compacted.
+    pub compacted_at: Option<Timestamp>,
+    /// Whether it was compacted and has not got its brief again.
+    pub is_compacted: bool,
+    /// When it was last seen.
+    pub at: Timestamp,
+    /// Its entries in the log.
+    pub entries: u64,
+}
+
+impl Session {
+    /// Whether the session's own conversation contains the memory: it was said in it, and no
+    /// compaction has removed it since.
+    pub fn says(&self, key: &SessionKey, memory: &Candidate) -> bool {
+        memory.session.as_deref() == Some(&*key.session)
+            && self.compacted_at.is_none_or(|it| memory.created_at > it)
+    }
+}

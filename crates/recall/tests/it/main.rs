@@ -1,0 +1,5 @@
+//! Recall through its public API.
+
+mod cycle;
+mod log;
+mod transcripts;
