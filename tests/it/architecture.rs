@@ -27,10 +27,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("waypost-project", &[]),
     ("waypost-quote", &[]),
     ("waypost-ranking", &[]),
-    (
-        "waypost-recall",
-        &["waypost-log", "waypost-quote", "waypost-redact", "waypost-time"],
-    ),
+    ("waypost-recall", &["waypost-log", "waypost-quote", "waypost-redact", "waypost-time"]),
     ("waypost-redact", &[]),
     ("waypost-time", &[]),
 ];

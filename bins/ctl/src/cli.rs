@@ -9,6 +9,7 @@ mod memory;
 mod mesh;
 mod names;
 mod other;
+mod recall;
 
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ pub(crate) use events::{EmitArgs, EventsCommand, EventsListArgs, EventsTailArgs}
 pub(crate) use flows::{
     FlowsAllowArgs, FlowsCheckArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs, FlowsTestArgs,
 };
-pub(crate) use hook::{Harness, HookCommand, HookInstallArgs};
+pub(crate) use hook::{HookCommand, HookEvent, HookInstallArgs};
 pub(crate) use mcp::{McpArgs, McpClient, McpClientArgs, McpCommand};
 pub(crate) use memory::{
     AddArgs, BatchArgs, CompactArgs, CountArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs,
@@ -31,6 +32,8 @@ pub(crate) use other::{
     AllowArgs, BackupArgs, CompletionsArgs, ConfigCommand, DoctorArgs, ExportArgs, ImportArgs,
     ModelCommand, OpenArgs, RestoreArgs, TokenCommand, TokenCreateArgs,
 };
+
+pub(crate) use recall::{RecallCommand, RecallLogArgs, RecallWhyArgs};
 
 use crate::output::Color;
 
@@ -136,9 +139,12 @@ pub(crate) enum Command {
     Config(ConfigCommand),
     Doctor(DoctorArgs),
     Mcp(McpArgs),
-    /// Add hooks to agents, which then remember without being asked
+    /// Remember without being asked: what the hooks of agents call, and the hooks themselves
     #[command(subcommand)]
     Hook(HookCommand),
+    /// Show what sessions of agents were told, and why
+    #[command(subcommand)]
+    Recall(RecallCommand),
     Open(OpenArgs),
     Completions(CompletionsArgs),
 }

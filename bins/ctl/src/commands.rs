@@ -9,7 +9,7 @@ mod doctor;
 mod events;
 mod filter;
 mod flows;
-mod hook;
+pub(crate) mod hook;
 mod link;
 mod mcp;
 mod memory;
@@ -17,6 +17,7 @@ mod mesh;
 mod model;
 mod open;
 mod operate;
+mod recall;
 mod search;
 mod show;
 mod suggestions;
@@ -25,7 +26,7 @@ mod transfer;
 
 use std::io::{self, Read};
 
-use crate::cli::Command;
+use crate::cli::{Command, HookCommand};
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::program::Program;
@@ -67,6 +68,7 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Doctor(args) => doctor::doctor(program, &args, output),
         Command::Mcp(args) => mcp::run(program, args, output),
         Command::Hook(command) => hook::run(program, command, output),
+        Command::Recall(command) => recall::run(program, command, output),
         Command::Open(args) => open::open(program, args, output),
         Command::Completions(args) => completions::print(&args, output),
     }

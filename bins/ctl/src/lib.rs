@@ -17,6 +17,7 @@ mod visible;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::{CommandFactory, FromArgMatches};
 
@@ -29,6 +30,7 @@ use crate::program::Program;
 
 /// Runs the program with these arguments, the first of which is its name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let started = Instant::now();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let literal_from = arguments.iter().position(|it| it == "--");
     let parsed = cli::Cli::command()
@@ -37,6 +39,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let (mut cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) if error.use_stderr() => {
+            if commands::hook::is_meant(&arguments) {
+                drop(error.print());
+                return ExitCode::from(exit::DONE);
+            }
             let options = &arguments[..literal_from.unwrap_or(arguments.len())];
             if options.iter().any(|it| it == "--json") {
                 let text = error.render().to_string();
@@ -53,6 +59,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(exit::DONE);
         }
     };
+    if let cli::Command::Hook(cli::HookCommand::Event(event)) = cli.command {
+        return commands::hook::answer(cli.global, event, started);
+    }
     if let cli::Command::Context(args) = &mut cli.command {
         args.is_literal = literal_from.is_some();
     }

@@ -28,6 +28,7 @@ use crate::mesh::Membership;
 use crate::metrics::Metrics;
 use crate::model::EmbeddingModel;
 use crate::model::reranker::RerankerModel;
+use crate::recall::Recall;
 use crate::stopping::Stopping;
 use crate::witness::Witness;
 
@@ -52,6 +53,7 @@ pub(crate) struct App {
     pub(crate) flows: Arc<Flows>,
     pub(crate) context: Arc<ProjectContext>,
     pub(crate) publisher: Arc<Publisher>,
+    pub(crate) recall: Arc<Recall>,
     pub(crate) mesh: Arc<Membership>,
     pub(crate) gate: Gate,
     /// The URL of the service over the network.

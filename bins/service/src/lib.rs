@@ -22,6 +22,7 @@ mod nice;
 mod predecessor;
 mod prepare;
 mod presence;
+mod recall;
 mod settings;
 mod stopping;
 mod threads;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use waypost_embedding::fetch;
 use waypost_project::{
-    ContextSettings, EventSettings, LimitSettings, MeshSettings, Model, Origin, Project, Settings,
+    ContextSettings, EventSettings, LimitSettings, MeshSettings, Model, Origin, Project,
+    RecallSettings, Settings,
 };
 
 use crate::umask::Umask;
@@ -46,6 +47,8 @@ pub struct Options {
     pub approval: Approval,
     /// The permissions and the environment of flows.
     pub flows: FlowOptions,
+    /// How long recorded turns and the recall log are kept.
+    pub recall: RecallSettings,
     /// The options of project context.
     pub context: ContextSettings,
     /// How to join the mesh; `None` if it is disabled.
@@ -197,6 +200,7 @@ impl Options {
                 environment: Vec::new(),
                 umask: None,
             },
+            recall: settings.recall,
             context: settings.context.clone(),
             mesh: Some(settings.mesh.clone()).filter(|it| it.enabled),
             rerank: settings.rerank.model.clone().map(|folder| RerankOptions {
@@ -243,6 +247,7 @@ impl Options {
                 environment: Vec::new(),
                 umask: None,
             },
+            recall: RecallSettings::default(),
             context: ContextSettings::default(),
             mesh: None,
             rerank: None,

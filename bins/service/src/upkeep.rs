@@ -13,6 +13,7 @@ use crate::disk::DiskUsage;
 use crate::error::chain;
 use crate::flows::Flows;
 use crate::memory::publisher::Publisher;
+use crate::recall::Recall;
 use crate::wake::Wake;
 use crate::witness::Witness;
 
@@ -31,6 +32,7 @@ pub(crate) struct Upkeep {
     pub(crate) witness: Arc<Witness>,
     pub(crate) disk: Arc<DiskUsage>,
     pub(crate) damage: Arc<Damages>,
+    pub(crate) recall: Arc<Recall>,
     pub(crate) wake: Arc<Wake>,
 }
 
@@ -77,6 +79,7 @@ impl Upkeep {
         if let Err(error) = self.flows.maintain() {
             tracing::warn!(error = chain(&error), "failed to maintain flows");
         }
+        self.recall.maintain();
         if let Err(error) = self.tokens.flush() {
             tracing::warn!(error = chain(&error), "failed to save when tokens were last used");
         }

@@ -37,6 +37,7 @@ use crate::model::embedding::Embedding;
 use crate::model::loader::Loader;
 use crate::model::priority::Priority;
 use crate::model::reranker::{RerankerLoader, RerankerModel};
+use crate::recall::Recall;
 use crate::settings::Options;
 use crate::stopping::Stopping;
 use crate::threads::Workers;
@@ -102,6 +103,7 @@ pub(crate) fn app(
     let damage = Damages::new(&store, &events, &flows);
     let context_dir = options.data_dir.join("context");
     let context = ProjectContext::open(options.project.root(), &context_dir, &options.context)?;
+    let recall = Arc::new(Recall::open(&options.data_dir, options.recall)?);
     let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
     Ok(App {
         data_dir: options.data_dir.clone(),
@@ -114,6 +116,7 @@ pub(crate) fn app(
         flows,
         context: Arc::new(context),
         publisher,
+        recall,
         witness: Arc::new(witness),
         events,
         mesh: Arc::new(Membership::new(options.mesh.is_some())),
@@ -195,6 +198,7 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
             witness: Arc::clone(&app.witness),
             disk: Arc::clone(&app.disk),
             damage: Arc::clone(&app.damage),
+            recall: Arc::clone(&app.recall),
             wake: wake(),
         },
         indexing: Arc::new(Indexing { store: store(), wake: wake() }),

@@ -60,6 +60,8 @@ const HARMLESS: &[&str] = &[
     "events.memory",
     "log.format",
     "log.level",
+    "recall.inject",
+    "recall.record",
 ];
 
 /// Keys for which one value for all projects would be wrong.
@@ -205,6 +207,30 @@ pub(crate) const KEYS: &[Key] = &[
         count(2, 200),
         "32",
         "Number of best results that the cross-encoder orders.",
+    ),
+    key(
+        "recall.inject",
+        Kind::Bool,
+        "true",
+        "Let the hooks of agents give memories to their sessions.",
+    ),
+    key(
+        "recall.record",
+        Kind::Bool,
+        "true",
+        "Let the hooks of agents record prompts and answers as memories of type `turn`.",
+    ),
+    key(
+        "recall.retention",
+        time(0, 3_153_600_000),
+        "90d",
+        "Time after which recorded prompts and answers expire, unless they are pinned. `0s` means no limit.",
+    ),
+    key(
+        "recall.log_retention",
+        time(0, 3_153_600_000),
+        "30d",
+        "Maximum age of entries of the recall log. `0s` means no limit.",
     ),
     key(
         "events.keep_time",

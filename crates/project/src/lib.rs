@@ -53,8 +53,8 @@ pub use reference::reference;
 pub use settings::{
     BrowserEngine, BrowserPictures, BrowserSettings, ContextSettings, EmbeddingSettings,
     EventSettings, Flag, LimitSettings, LogFormat, LogSettings, MeshSettings, Model, ModelSettings,
-    Origin, RUN_PREFIXES, RUN_VARIABLES, RerankSettings, Row, Settings, Sources, TlsSettings,
-    WatchMode,
+    Origin, RUN_PREFIXES, RUN_VARIABLES, RecallSettings, RerankSettings, Row, Settings, Sources,
+    TlsSettings, WatchMode,
 };
 pub use shape::{check_shape, in_the_way};
 pub use trusted::read_of_project;

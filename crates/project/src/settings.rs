@@ -2,6 +2,7 @@
 
 mod browser;
 mod context;
+mod recall;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,6 +22,7 @@ use crate::value::{Kind, Value};
 
 pub use self::browser::{BrowserEngine, BrowserPictures, BrowserSettings};
 pub use self::context::{ContextSettings, WatchMode};
+pub use self::recall::RecallSettings;
 
 /// The variable that approves everything in the project.
 const TRUST: &str = "WAYPOST_TRUST_PROJECT";
@@ -320,6 +322,8 @@ pub struct Settings {
     pub state_dir: Option<PathBuf>,
     /// Which parts of the project are indexed for context.
     pub context: ContextSettings,
+    /// What the hooks of agents do.
+    pub recall: RecallSettings,
     /// Settings of the mesh.
     pub mesh: MeshSettings,
     /// Settings of the browser.
@@ -388,6 +392,7 @@ impl Settings {
             trust_project,
             state_dir,
             context: ContextSettings::resolve(&resolved, sources),
+            recall: RecallSettings::resolve(&resolved),
             mesh: MeshSettings {
                 enabled: resolved.is_on("mesh.enabled"),
                 folder: resolved.path("mesh.folder"),

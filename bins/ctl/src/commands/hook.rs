@@ -1,16 +1,171 @@
-//! `hook`: memory without being asked, for agents that run commands at events of a session.
+//! `hook`: what the hooks of agents call. It must never disturb the agent: it always exits with 0,
+//! prints nothing on any failure, and ends in time, whatever waits.
 
+mod input;
 mod install;
+mod record;
 
-use crate::cli::HookCommand;
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use waypost_api::{RecallBriefRequest, RecallCompactionRequest, RecallPromptRequest};
+use waypost_recall::Harness;
+
+use self::input::Input;
+use crate::cli::{Global, HookCommand, HookEvent};
 use crate::client_files::Action;
-use crate::failure::Result;
+use crate::exit;
+use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::program::Program;
 
+/// The time of a hook for which the user waits before an answer.
+const PROMPT_TIME_MAX: Duration = Duration::from_millis(300);
+/// The time of the other hooks.
+const START_TIME_MAX: Duration = Duration::from_secs(1);
+/// The time of recording, in the background.
+const RECORD_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// Edits an agent's configuration file.
 pub(super) fn run(program: &Program, command: HookCommand, output: &mut Output) -> Result<()> {
     match command {
         HookCommand::Install(args) => install::edit(program, &args, Action::Install, output),
         HookCommand::Remove(args) => install::edit(program, &args, Action::Remove, output),
+        // Answered before: a hook needs no project.
+        HookCommand::Event(_) => Ok(()),
     }
+}
+
+/// Answers a hook. `started` is when the program started.
+pub(crate) fn answer(global: Global, event: HookEvent, started: Instant) -> ExitCode {
+    let (name, limit) = (event.name(), limit(&event));
+    let mut output = Output::new(false, global.color);
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let work = move || {
+        // The receiver is gone once the time is over.
+        drop(sender.send(respond(&global, &event, started + limit)));
+    };
+    let answer = match std::thread::Builder::new().name("hook".to_owned()).spawn(work) {
+        Ok(_) => receiver.recv_timeout(limit.saturating_sub(started.elapsed())),
+        Err(error) => Ok(Err(Failure::of(&error))),
+    };
+    let problem = match answer {
+        Ok(Ok(Some(answer))) => {
+            let line = format!("{answer}\n");
+            let written = output.raw().write_all(line.as_bytes()).and_then(|()| output.finish());
+            written.err().map(Failure::from)
+        }
+        Ok(Ok(None)) => None,
+        Ok(Err(failure)) => Some(failure),
+        Err(_) => Some(Failure::new(format!("did not end within {limit:?}"))),
+    };
+    if let Some(problem) = problem {
+        let causes = problem.causes().iter().map(String::as_str);
+        let all: Vec<&str> = std::iter::once(problem.message()).chain(causes).collect();
+        output.note(&format!("ctl hook {name}: {}", all.join(": ")));
+    }
+    // Ends the thread, too.
+    ExitCode::from(exit::DONE)
+}
+
+/// Whether a command line that is not valid is meant for a hook: then the agent must not see a
+/// failure, and some take exit code 2 as a reason to stop.
+pub(crate) fn is_meant(arguments: &[OsString]) -> bool {
+    let Some(at) = arguments.iter().position(|it| it == "hook") else { return false };
+    let of_people = ["install", "remove", "help", "--help", "-h"];
+    arguments.get(at + 1).is_some_and(|it| !of_people.iter().any(|name| it == *name))
+}
+
+fn limit(event: &HookEvent) -> Duration {
+    match event {
+        HookEvent::UserPrompt(_) => PROMPT_TIME_MAX,
+        HookEvent::Stop(args) | HookEvent::PreCompact(args) | HookEvent::SessionEnd(args)
+            if args.foreground =>
+        {
+            RECORD_TIME_MAX
+        }
+        _ => START_TIME_MAX,
+    }
+}
+
+/// The JSON to print, if any.
+fn respond(global: &Global, event: &HookEvent, deadline: Instant) -> Result<Option<Value>> {
+    let input = Input::read()?;
+    if input.is_of_sub_agent() {
+        return Ok(None);
+    }
+    input.enter_folder();
+    let harness = event.harness();
+    let args = match event {
+        HookEvent::SessionStart(_) | HookEvent::UserPrompt(_) => None,
+        HookEvent::Stop(args) | HookEvent::PreCompact(args) | HookEvent::SessionEnd(args) => {
+            Some(args)
+        }
+    };
+    if let Some(args) = args
+        && !args.foreground
+        && !matches!(event, HookEvent::PreCompact(_))
+    {
+        record::in_background(global, event.name(), harness, &input)?;
+        return Ok(None);
+    }
+    let program = Program::new(global.clone())?;
+    let settings = program.settings()?.recall;
+    let left = deadline.saturating_duration_since(Instant::now());
+    let client = || Ok::<_, Failure>(program.client()?.with_answer_time_max(left));
+    let (session, harness_name) = (input.session()?.to_owned(), harness.as_str().to_owned());
+    match event {
+        HookEvent::SessionStart(_) if settings.inject => {
+            let source = input.source();
+            let request =
+                RecallBriefRequest { session, harness: harness_name, source, space: None };
+            let brief = client()?.recall_brief(&request)?;
+            Ok(context(harness, "SessionStart", &brief.text))
+        }
+        HookEvent::UserPrompt(_) if settings.inject => {
+            let prompt = input.prompt()?;
+            let request =
+                RecallPromptRequest { session, harness: harness_name, prompt, space: None };
+            let recalled = client()?.recall_prompt(&request)?;
+            Ok(context(harness, "UserPromptSubmit", &recalled.text))
+        }
+        HookEvent::SessionStart(_) | HookEvent::UserPrompt(_) => Ok(None),
+        HookEvent::PreCompact(args) => {
+            if settings.inject {
+                let request =
+                    RecallCompactionRequest { session, harness: harness_name, space: None };
+                client()?.note_compaction(&request)?;
+            }
+            if args.foreground {
+                record::now(&program, harness, &input)?;
+            } else {
+                // The background needs not note the compaction once more.
+                record::in_background(global, "stop", harness, &input)?;
+            }
+            Ok(None)
+        }
+        HookEvent::Stop(_) | HookEvent::SessionEnd(_) => {
+            record::now(&program, harness, &input)?;
+            Ok(None)
+        }
+    }
+}
+
+/// A text for the model, as that harness takes it from a hook.
+fn context(harness: Harness, event: &str, text: &str) -> Option<Value> {
+    if text.is_empty() {
+        return None;
+    }
+    Some(match (harness, event) {
+        (Harness::Claude | Harness::Codex, _) => json!({
+            "hookSpecificOutput": { "hookEventName": event, "additionalContext": text },
+        }),
+        (Harness::Cursor, "UserPromptSubmit") => {
+            json!({ "continue": true, "additional_context": text })
+        }
+        (Harness::Cursor, _) => json!({ "additional_context": text }),
+    })
 }

@@ -153,6 +153,21 @@ impl From<waypost_memory::Error> for Failure {
     }
 }
 
+impl From<waypost_recall::Error> for Failure {
+    fn from(error: waypost_recall::Error) -> Self {
+        match error.kind() {
+            waypost_recall::ErrorKind::Invalid => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
+            }
+            waypost_recall::ErrorKind::Full => full(),
+            _ => {
+                tracing::error!(error = chain(&error), "the recall log failed");
+                Self::unavailable()
+            }
+        }
+    }
+}
+
 impl From<waypost_context::Error> for Failure {
     fn from(error: waypost_context::Error) -> Self {
         if let waypost_context::Error::Invalid { what, reason } = error {

@@ -9,6 +9,7 @@ mod index;
 mod mcp;
 mod memory;
 mod operation;
+mod recall;
 mod search;
 pub(crate) mod stream;
 mod suggestions;
@@ -103,6 +104,13 @@ fn answers(route: &Route) -> Option<MethodRouter<Arc<App>>> {
         "undeleteMemory" => on(by, memory::undelete),
         "memoryHistory" => on(by, memory::history),
         "memoryLinks" => on(by, memory::links),
+        "listRecall" => on(by, recall::list),
+        "getRecallSession" => on(by, recall::session),
+        "briefSession" => on(by, recall::brief),
+        "recallForPrompt" => on(by, recall::prompt),
+        "recordTurns" => on(by, recall::turns),
+        "noteCompaction" => on(by, recall::compaction),
+        "whyRecall" => on(by, recall::why),
         "queryContext" => on(by, context::query),
         "contextStatus" => on(by, context::status),
         "rescanContext" => on(by, context::rescan),

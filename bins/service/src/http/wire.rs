@@ -2,6 +2,7 @@
 
 pub(crate) mod context;
 pub(crate) mod flows;
+pub(crate) mod recall;
 
 use std::collections::BTreeMap;
 

@@ -37,6 +37,7 @@ mod outbox;
 mod power;
 mod private;
 mod program;
+mod recall;
 mod rerank;
 mod restore;
 mod search;

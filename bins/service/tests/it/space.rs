@@ -161,6 +161,23 @@ const ROUTES: &[(&str, &str, &str, Sees)] = &[
     ("DELETE", "/api/memory/link?from={theirs}&to={mine}&type=updates", "", Sees::Hidden),
     ("GET", "/api/memory/export", "", Sees::Refused),
     ("POST", "/api/memory/import", "", Sees::Refused),
+    ("GET", "/api/recall?limit=1000", "", Sees::Own),
+    ("GET", "/api/recall/sessions/{session}", "", Sees::Hidden),
+    ("POST", "/api/recall/brief", r#"{"session":"{session}","harness":"claude"}"#, Sees::Own),
+    (
+        "POST",
+        "/api/recall/prompt",
+        r#"{"session":"{session}","harness":"claude","prompt":"is there a secret of theirs?"}"#,
+        Sees::Own,
+    ),
+    (
+        "POST",
+        "/api/recall/turns",
+        r#"{"session":"mine","harness":"claude","turns":[{"role":"user","text":"of mine"}],"from":0,"to":9}"#,
+        Sees::Own,
+    ),
+    ("POST", "/api/recall/compaction", r#"{"session":"mine","harness":"claude"}"#, Sees::Own),
+    ("POST", "/api/recall/why", r#"{"session":"{session}","query":"secret"}"#, Sees::Own),
     (
         "POST",
         "/api/context",
@@ -202,6 +219,9 @@ const ROUTES: &[(&str, &str, &str, Sees)] = &[
     ("GET", "/openapi.json", "", Sees::Open),
 ];
 
+/// A session of the other space.
+const THEIR_SESSION: &str = "session-of-theirs";
+
 /// Every scope that a space-bound token can have.
 const SCOPES: [&str; 7] = [
     "memory:read",
@@ -222,6 +242,7 @@ fn described(path: &str) -> String {
         it if !is_id(it) => it.to_owned(),
         "a.yaml" => "{name}".to_owned(),
         "a" if at == 3 => "{name}".to_owned(),
+        "{session}" => "{session}".to_owned(),
         _ => "{id}".to_owned(),
     });
     parts.collect::<Vec<_>>().join("/")
@@ -277,6 +298,13 @@ impl Two {
         assert_eq!(event["space"], "theirs");
         let event = event["id"].as_u64().expect("an id");
         service.post("/api/events", &json!({"type": "a:of-nobody", "data": {"of": "theirs"}}));
+        let prompt = json!({
+            "session": THEIR_SESSION,
+            "harness": "claude",
+            "space": "theirs",
+            "prompt": "which secrets and bridges are there?",
+        });
+        assert_eq!(service.post("/api/recall/prompt", &prompt).status, 200);
         // Every event about the memories exists before the first request.
         let wanted = 5 + 5 + 2;
         until(|| {
@@ -292,6 +320,7 @@ impl Two {
             .replace("{mine}", &it.mine.to_string())
             .replace("{gone}", &self.gone.to_string())
             .replace("{event}", &self.event.to_string())
+            .replace("{session}", THEIR_SESSION)
     }
 
     fn ask(&self, token: &str, (method, path, body): (&str, &str, &str)) -> Answer {

@@ -1,6 +1,8 @@
 //! `hook install` and `hook remove`: our hooks in an agent's configuration file.
 
-use crate::cli::{Harness, HookInstallArgs};
+use waypost_recall::Harness;
+
+use crate::cli::HookInstallArgs;
 use crate::client_files::{
     self, Action, Change, Edit, Event, Homes, Hooks, OwnProgram, Place, Scope, Shape, project_path,
     quoted,
@@ -27,12 +29,12 @@ pub(super) fn edit(
     output: &mut Output,
 ) -> Result<()> {
     let scope = if args.place.user { Scope::User } else { Scope::Project };
-    let place = place(program, args.harness, scope)?;
-    let hooks = hooks(program, args.harness, scope)?;
+    let place = place(program, args.hook.harness, scope)?;
+    let hooks = hooks(program, args.hook.harness, scope)?;
     let is_dry = args.place.dry_run;
     let change = Edit { place, entries: &hooks, action, is_dry }.run(output)?;
     let is_new = matches!(change, Change::Added | Change::Updated) && !is_dry;
-    if is_new && args.harness == Harness::Codex && !output.is_json() {
+    if is_new && args.hook.harness == Harness::Codex && !output.is_json() {
         output.note("Codex asks you to trust each hook: run `/hooks` in it");
     }
     Ok(())
@@ -64,10 +66,10 @@ fn hooks(program: &Program, harness: Harness, scope: Scope) -> Result<Hooks> {
     };
     let options = client_files::options(program)?;
     let options = options.iter().fold(String::new(), |all, it| all + " " + &quoted(it));
-    let (harness_name, shape) = match harness {
-        Harness::Claude => ("claude", Shape::Groups),
-        Harness::Codex => ("codex", Shape::Groups),
-        Harness::Cursor => ("cursor", Shape::Flat),
+    let harness_name = harness.as_str();
+    let shape = match harness {
+        Harness::Claude | Harness::Codex => Shape::Groups,
+        Harness::Cursor => Shape::Flat,
     };
     let events = EVENTS.iter().map(|&(event, grouped, flat, timeout_seconds)| Event {
         name: if shape == Shape::Flat { flat } else { grouped },

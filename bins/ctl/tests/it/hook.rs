@@ -1,0 +1,333 @@
+//! What the hooks of agents call, as processes.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::ctl::{self, Ran};
+use crate::service::Service;
+use crate::wait::until;
+
+const QUESTION: &str = "Which port does the billing service listen on?";
+const ANSWER: &str = "We decided that the billing service listens on port 4747.";
+
+/// A session's transcript, in the format of each harness.
+fn transcript(harness: &str, question: &str, answer: &str) -> String {
+    let at = "2026-11-20T10:00:00.000Z";
+    let lines = match harness {
+        "claude" => vec![
+            json!({"type": "user", "isSidechain": false, "sessionId": "first", "version": "2.1.280", "timestamp": at,
+                "message": {"role": "user", "content": question}}),
+            json!({"type": "assistant", "isSidechain": false, "timestamp": at,
+                "message": {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]}}),
+            json!({"type": "user", "timestamp": at,
+                "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "tool output"}]}}),
+            json!({"type": "assistant", "isSidechain": false, "timestamp": at,
+                "message": {"role": "assistant", "stop_reason": "end_turn", "content": [{"type": "text", "text": answer}]}}),
+        ],
+        "codex" => vec![
+            json!({"timestamp": at, "type": "session_meta", "payload": {"id": "first", "cli_version": "0.150.0"}}),
+            json!({"timestamp": at, "type": "event_msg", "payload": {"type": "user_message", "message": question}}),
+            json!({"timestamp": at, "type": "response_item", "payload": {"type": "function_call_output", "output": "tool output"}}),
+            json!({"timestamp": at, "type": "event_msg", "payload": {"type": "agent_message", "message": answer}}),
+        ],
+        _ => vec![
+            json!({"role": "user", "message": {"content": [{"type": "text", "text": format!("<user_query>\n{question}\n</user_query>")}]}}),
+            json!({"role": "tool", "message": {"content": [{"type": "tool-result", "result": "tool output"}]}}),
+            json!({"role": "assistant", "message": {"content": [{"type": "text", "text": answer}]}}),
+        ],
+    };
+    let lines: Vec<String> = lines.iter().map(|it| format!("{it}\n")).collect();
+    lines.concat()
+}
+
+fn hook(service: &Service, harness: &str, event: &[&str], input: &Value) -> Ran {
+    let arguments = [&["hook"], event, &["--harness", harness]].concat();
+    service.ctl_with_input(&arguments, input.to_string().as_bytes())
+}
+
+/// The text that a hook gives to the model, and the whole output.
+fn given(harness: &str, event: &str, ran: &Ran) -> String {
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
+    if ran.out.is_empty() {
+        return String::new();
+    }
+    let output: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let (wanted, text) = if harness == "cursor" {
+        let text = &output["additional_context"];
+        let wanted = if event == "UserPromptSubmit" {
+            json!({"continue": true, "additional_context": text})
+        } else {
+            json!({ "additional_context": text })
+        };
+        (wanted, text)
+    } else {
+        let text = &output["hookSpecificOutput"]["additionalContext"];
+        let specific = json!({"hookEventName": event, "additionalContext": text});
+        (json!({ "hookSpecificOutput": specific }), text)
+    };
+    assert_eq!(output, wanted);
+    text.as_str().expect("a text").to_owned()
+}
+
+fn filled() -> Service {
+    let service = Service::start();
+    for subject in ["gardens", "boats", "trains", "mountains", "violins", "kitchens"] {
+        service.add(&format!("Some notes about {subject}, which nobody will ask for."));
+    }
+    service
+}
+
+fn write(folder: &Path, text: &str) -> PathBuf {
+    let path = folder.join("transcript.jsonl");
+    fs::write(&path, text).expect("it is written");
+    path
+}
+
+/// What a harness says to its hooks; the id has another name in Cursor.
+fn said(harness: &str, session: &str, more: &Value) -> Value {
+    let id = if harness == "cursor" { "conversation_id" } else { "session_id" };
+    let mut said = json!({"hook_event_name": "x", "a_field_of_2030": [1, {}]});
+    said[id] = json!(session);
+    for (key, value) in more.as_object().expect("an object") {
+        said[key] = value.clone();
+    }
+    said
+}
+
+#[test]
+fn a_cycle_of_each_harness_ends_in_a_session_that_knows() {
+    for harness in ["claude", "codex", "cursor"] {
+        let service = filled();
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = write(folder.path(), &transcript(harness, QUESTION, ANSWER));
+        let cwd = service.folder();
+        let stop = said(
+            harness,
+            "first",
+            &json!({"transcript_path": path, "cwd": cwd, "stop_hook_active": false}),
+        );
+        let ran = hook(&service, harness, &["stop"], &stop);
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""), "{harness}");
+        // The background records.
+        let turns = until(|| {
+            let listed = service.ctl(&["--json", "list", "--type", "turn"]).json();
+            if listed.as_array().map(Vec::len) == Some(2) { Ok(listed) } else { Err(listed) }
+        });
+        assert_eq!(turns[1]["content"], ANSWER);
+        assert!(!turns.to_string().contains("tool output"));
+
+        let start = said(harness, "second", &json!({"source": "startup", "cwd": cwd}));
+        let ran = hook(&service, harness, &["session-start"], &start);
+        let brief = given(harness, "SessionStart", &ran);
+        assert!(brief.contains(ANSWER), "{harness}: {brief}");
+        assert!(brief.starts_with("<waypost-memory>") && brief.encode_utf16().count() <= 10_000);
+
+        let prompt =
+            |session: &str| said(harness, session, &json!({"prompt": QUESTION, "cwd": cwd}));
+        let known = hook(&service, harness, &["user-prompt"], &prompt("second"));
+        assert_eq!(given(harness, "UserPromptSubmit", &known), "");
+        let new = hook(&service, harness, &["user-prompt"], &prompt("third"));
+        assert!(given(harness, "UserPromptSubmit", &new).contains(ANSWER), "{new:?}");
+
+        // What was injected comes back in the transcript, and is not recorded again.
+        let injected = format!("{brief}\nBack to work: which tests fail?");
+        fs::write(&path, transcript(harness, &injected, "The tests of the parser fail."))
+            .expect("it is written");
+        let end = said(
+            harness,
+            "second",
+            &json!({"transcript_path": path, "cwd": cwd, "reason": "exit"}),
+        );
+        let ran = hook(&service, harness, &["session-end", "--foreground"], &end);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        let listed = service.ctl(&["--json", "list", "--type", "turn"]).json();
+        assert_eq!(listed[2]["content"], "Back to work: which tests fail?", "{listed}");
+
+        let log = service.ctl(&["recall", "log", "--session", "second"]).done();
+        assert!(log.contains("An earlier session ended with it"), "{log}");
+        assert!(log.contains("The session already has it"), "{log}");
+        let why = service.ctl(&["recall", "why", "--session", "second", QUESTION]).done();
+        assert!(why.contains("injected at"), "{why}");
+        let why =
+            service.ctl(&["recall", "why", "--session", "second", "notes about violins"]).done();
+        assert!(why.contains("found by no prompt"), "{why}");
+    }
+}
+
+#[test]
+fn after_a_compaction_the_brief_comes_again() {
+    let service = filled();
+    service.ctl(&["add", "--type", "decision", "Releases are signed."]).done();
+    let at = |source: &str| said("claude", "s", &json!({"source": source, "trigger": "auto"}));
+    let brief = |source: &str| {
+        let ran = hook(&service, "claude", &["session-start"], &at(source));
+        given("claude", "SessionStart", &ran)
+    };
+    assert!(brief("startup").contains("signed"));
+    assert_eq!(brief("resume"), "");
+    assert!(brief("compact").contains("signed"));
+    // Cursor calls no hook afterwards.
+    let ran = hook(
+        &service,
+        "cursor",
+        &["pre-compact", "--foreground"],
+        &said("cursor", "s", &json!({})),
+    );
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+    let prompt = said("cursor", "s", &json!({"prompt": "go on"}));
+    let ran = hook(&service, "cursor", &["user-prompt"], &prompt);
+    assert!(given("cursor", "UserPromptSubmit", &ran).contains("signed"));
+    let ran = hook(&service, "cursor", &["user-prompt"], &prompt);
+    assert_eq!(given("cursor", "UserPromptSubmit", &ran), "");
+}
+
+#[test]
+fn a_transcript_is_read_on_and_again_when_it_shrinks() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = transcript("claude", QUESTION, ANSWER);
+    let record = |text: &str| {
+        let path = write(folder.path(), text);
+        let stop = said("claude", "s", &json!({"transcript_path": path}));
+        let ran = hook(&service, "claude", &["stop", "--foreground"], &stop);
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+        let listed = service.ctl(&["--json", "list", "--type", "turn"]).json();
+        listed
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|it| it["content"].as_str().expect("one").to_owned())
+            .collect::<Vec<_>>()
+    };
+    // The last line is not complete yet.
+    assert_eq!(record(&whole[..whole.len() - 9]), [QUESTION]);
+    assert_eq!(record(&whole), [QUESTION, ANSWER]);
+    let more = format!("{whole}{}", transcript("claude", "And the second?", "4748."));
+    assert_eq!(record(&more).len(), 4);
+    let shorter = format!(
+        "{}{}",
+        transcript("claude", "And the second?", "4748."),
+        "{\"type\":\"of 2030\"}\nnonsense\n"
+    );
+    assert_eq!(record(&shorter).len(), 4);
+    let grown = format!("{shorter}{}", transcript("claude", "A third?", "No."));
+    assert_eq!(record(&grown).len(), 6);
+    assert_eq!(record("").len(), 6);
+}
+
+/// Whatever is wrong, a hook exits with 0, prints nothing on standard output, and says in one line
+/// what it was.
+#[test]
+fn no_failure_reaches_the_agent() {
+    let empty = tempfile::tempdir().expect("a folder");
+    fs::create_dir(empty.path().join(".waypost")).expect("a folder");
+    let check = |command: &mut std::process::Command, input: &[u8], what: &str| {
+        let ran = ctl::with_input(command, input);
+        assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{what}: {ran:?}");
+        ran.err
+    };
+    let fine = json!({"session_id": "s", "prompt": QUESTION, "source": "startup", "transcript_path": "/nowhere"});
+    let fine = fine.to_string();
+    for event in ["session-start", "user-prompt", "stop", "pre-compact", "session-end"] {
+        let arguments = ["hook", event, "--harness", "claude"];
+        let command = || ctl::trusting(empty.path(), &arguments);
+        for input in
+            ["", "{", "null", "[]", "{}", "7", "{\"session_id\":7}", "\u{0}", "{\"prompt\":\"x\"}"]
+        {
+            let err = check(&mut command(), input.as_bytes(), event);
+            let silent = matches!(event, "stop" | "session-end");
+            assert!(silent || err.lines().count() == 1, "{event} {input:?}: {err}");
+        }
+        check(&mut command(), b"\xff\xfe", event);
+        check(&mut command(), &b"[".repeat(100_000), event);
+        // No service, no home, no folder, a project that is not approved.
+        check(&mut command(), fine.as_bytes(), event);
+        check(command().env_remove("HOME"), fine.as_bytes(), event);
+        let mut pending = ctl::command(empty.path(), &arguments);
+        fs::write(empty.path().join(".waypost/config.yaml"), "listen: 127.0.0.1:9\n")
+            .expect("a file");
+        check(&mut pending, fine.as_bytes(), event);
+        fs::write(empty.path().join(".waypost/config.yaml"), "nonsense: [\n").expect("a file");
+        check(&mut ctl::command(empty.path(), &arguments), fine.as_bytes(), event);
+        fs::remove_file(empty.path().join(".waypost/config.yaml")).expect("a file");
+        check(&mut ctl::command(Path::new("/"), &arguments), fine.as_bytes(), event);
+        // Options that no release knows.
+        let arguments = ["hook", event, "--harness", "emacs", "--volume", "11"];
+        check(&mut ctl::command(empty.path(), &arguments), fine.as_bytes(), event);
+    }
+    check(&mut ctl::command(empty.path(), &["hook", "sub-agent-stop"]), b"{}", "an unknown event");
+}
+
+#[test]
+fn a_sub_agent_gets_nothing_and_is_not_recorded() {
+    let service = filled();
+    service.add(ANSWER);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = write(folder.path(), &transcript("claude", QUESTION, ANSWER));
+    let of_agent = json!({"prompt": QUESTION, "agent_id": "a1", "transcript_path": path});
+    for event in [&["user-prompt"][..], &["session-start"], &["stop", "--foreground"]] {
+        let ran = hook(&service, "claude", event, &said("claude", "s", &of_agent));
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+    }
+    assert_eq!(service.ctl(&["--json", "recall", "log"]).json(), json!([]));
+    assert_eq!(service.ctl(&["--json", "list", "--type", "turn"]).json(), json!([]));
+}
+
+#[test]
+fn switches_turn_injecting_and_recording_off() {
+    let service = filled();
+    service.add(ANSWER);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = write(folder.path(), &transcript("claude", QUESTION, ANSWER));
+    let input = said("claude", "s", &json!({"prompt": QUESTION, "transcript_path": path}));
+    let run = |event: &[&str], variable: &str| {
+        let arguments = [&["hook"], event, &["--harness", "claude"]].concat();
+        let mut command = service.ctl_command(&arguments);
+        command.env(variable, "false");
+        ctl::with_input(&mut command, input.to_string().as_bytes())
+    };
+    assert_eq!(run(&["user-prompt"], "WAYPOST_RECALL_INJECT").out, "");
+    assert_eq!(run(&["session-start"], "WAYPOST_RECALL_INJECT").out, "");
+    assert_eq!(service.ctl(&["--json", "recall", "log"]).json(), json!([]));
+    assert_eq!(run(&["stop", "--foreground"], "WAYPOST_RECALL_RECORD").code, 0);
+    assert_eq!(service.ctl(&["--json", "list", "--type", "turn"]).json(), json!([]));
+    assert!(run(&["user-prompt"], "WAYPOST_RECALL_RECORD").out.contains("4747"));
+}
+
+/// A service that accepts and never answers, and an input that never ends: the hook ends in time.
+#[test]
+fn a_hook_ends_in_time_whatever_waits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let input = json!({"session_id": "s", "prompt": QUESTION}).to_string();
+    for (event, limit_ms) in [("user-prompt", 300), ("session-start", 1_000)] {
+        for ends in [true, false] {
+            let arguments = ["--url", &url, "hook", event, "--harness", "claude"];
+            let mut command = ctl::trusting(folder.path(), &arguments);
+            let started = Instant::now();
+            let mut child = command.stdin(Stdio::piped()).spawn().expect("it starts");
+            let mut stdin = child.stdin.take().expect("it is piped");
+            stdin.write_all(input.as_bytes()).expect("it reads");
+            let held = if ends {
+                drop(stdin);
+                None
+            } else {
+                Some(stdin)
+            };
+            let ran = ctl::ran(child.wait_with_output().expect("it ends"));
+            let took = started.elapsed();
+            drop(held);
+            assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{ran:?}");
+            assert!(ran.err.contains("did not end within") || ran.err.contains("time"), "{ran:?}");
+            assert!(took >= Duration::from_millis(limit_ms / 2), "{took:?}");
+            // Far from any time that the client itself would wait.
+            assert!(took < Duration::from_millis(limit_ms) + Duration::from_secs(4), "{took:?}");
+        }
+    }
+}

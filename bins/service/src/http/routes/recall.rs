@@ -1,0 +1,167 @@
+//! Recall: what sessions of agents get without asking, and the log of it.
+
+mod told;
+mod turns;
+mod why;
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use http::header::LINK;
+use http::{HeaderValue, StatusCode};
+use waypost_api::{self as api, limits::RECALL_LIMIT_DEFAULT};
+use waypost_recall::{Query, SessionKey};
+
+use self::told::Teller;
+use crate::app::App;
+use crate::clock::now;
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::reply::json;
+use crate::http::request::{parse, whole};
+use crate::http::wire;
+
+/// The least score of what is injected: from there on, a search has probably found an answer.
+const THRESHOLD: f64 = api::ANSWERABLE_LEAST;
+
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    let mut asked: api::RecallListRequest =
+        api::parse_query(crate::http::request::query(&request))?;
+    caller.narrow(&mut asked.space)?;
+    let limit = usize::try_from(asked.limit.unwrap_or(RECALL_LIMIT_DEFAULT)).unwrap_or(usize::MAX);
+    let recall = Arc::clone(&app.recall);
+    app.reads
+        .run(move || {
+            let query = Query::new(limit.saturating_add(1))
+                .with_session(asked.session.clone())
+                .with_memory(asked.memory)
+                .with_space(asked.space.clone())
+                .with_before(asked.before);
+            let mut page = recall.log.list(&query);
+            let has_more = page.len() > limit;
+            page.truncate(limit);
+            let next = page.last().filter(|_| has_more).map(|it| it.id);
+            let page: Vec<_> = page.into_iter().map(wire::recall::entry).collect();
+            let mut response = json(StatusCode::OK, &page);
+            if next.is_some() {
+                let path = api::with_query(
+                    "/api/recall",
+                    &api::RecallListRequest { before: next, ..asked },
+                );
+                if let Ok(link) = HeaderValue::from_str(&format!("<{path}>; rel=\"next\"")) {
+                    response.headers_mut().insert(LINK, link);
+                }
+            }
+            Ok(response)
+        })
+        .await?
+}
+
+pub(super) async fn session(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+) -> Result<Response, Failure> {
+    let key = SessionKey::new(&name, caller.space());
+    let found = app.recall.log.session(&key);
+    let found = found.ok_or_else(|| {
+        Failure::not_found(
+            "the recall log knows no such session; `GET /api/recall` lists entries with theirs",
+        )
+    })?;
+    Ok(json(StatusCode::OK, &wire::recall::session(&key, &found)))
+}
+
+pub(super) async fn brief(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    let body = whole(&app, request).await?;
+    let (scoped, recall) = (app.scoped(&caller), Arc::clone(&app.recall));
+    app.reads
+        .run(move || {
+            let mut asked: api::RecallBriefRequest = parse(&body.bytes)?;
+            caller.narrow(&mut asked.space)?;
+            let key = SessionKey::new(&asked.session, asked.space.as_deref());
+            let teller = Teller { scoped, recall: &recall, key, harness: &asked.harness };
+            let answer = teller.start(asked.source.as_deref())?;
+            Ok(json(StatusCode::OK, &answer))
+        })
+        .await?
+}
+
+pub(super) async fn prompt(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    let body = whole(&app, request).await?;
+    let (scoped, recall) = (app.scoped(&caller), Arc::clone(&app.recall));
+    app.reads
+        .run(move || {
+            let mut asked: api::RecallPromptRequest = parse(&body.bytes)?;
+            caller.narrow(&mut asked.space)?;
+            let key = SessionKey::new(&asked.session, asked.space.as_deref());
+            let teller = Teller { scoped, recall: &recall, key, harness: &asked.harness };
+            Ok(json(StatusCode::OK, &teller.prompt(&asked.prompt)?))
+        })
+        .await?
+}
+
+pub(super) async fn turns(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    let body = whole(&app, request).await?;
+    let (scoped, recall) = (app.scoped(&caller), Arc::clone(&app.recall));
+    let work = move || {
+        let mut asked: api::RecallTurnsRequest = parse(&body.bytes)?;
+        caller.narrow(&mut asked.space)?;
+        Ok(json(StatusCode::OK, &turns::record(&scoped, &recall, &asked)?))
+    };
+    let answered = app.writes.run(work).await?;
+    app.model.embed_soon();
+    answered
+}
+
+pub(super) async fn compaction(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    let body = whole(&app, request).await?;
+    let recall = Arc::clone(&app.recall);
+    app.writes
+        .run(move || {
+            let mut asked: api::RecallCompactionRequest = parse(&body.bytes)?;
+            caller.narrow(&mut asked.space)?;
+            let key = SessionKey::new(&asked.session, asked.space.as_deref());
+            recall.log.compacted(key, &asked.harness, now())?;
+            Ok(StatusCode::NO_CONTENT.into_response())
+        })
+        .await?
+}
+
+/// It searches the past, too, which is slow.
+pub(super) async fn why(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    let body = whole(&app, request).await?;
+    let (scoped, recall) = (app.scoped(&caller), Arc::clone(&app.recall));
+    app.past
+        .run(move || {
+            let mut asked: api::RecallWhyRequest = parse(&body.bytes)?;
+            caller.narrow(&mut asked.space)?;
+            Ok(json(StatusCode::OK, &why::explain(&scoped, &recall, &asked)?))
+        })
+        .await?
+}

@@ -1,0 +1,71 @@
+//! Records prompts and answers as memories.
+
+use http::StatusCode;
+use waypost_api as api;
+use waypost_memory::{Added, Draft, Lifespan, MetadataValue};
+use waypost_recall::{SessionKey, clean};
+use waypost_time::Timestamp;
+
+use crate::clock::now;
+use crate::http::failure::Failure;
+use crate::http::scoped::Scoped;
+use crate::http::wire::recall::{HARNESS, ROLE, TURN, role, role_name};
+use crate::recall::Recall;
+
+/// Records what was not recorded before: the store knows equal texts of a session, and the offset
+/// is raised only when everything up to it is on disk. So any part may be repeated after a crash.
+pub(super) fn record(
+    scoped: &Scoped,
+    recall: &Recall,
+    asked: &api::RecallTurnsRequest,
+) -> Result<api::RecallTurns, Failure> {
+    let now = now();
+    let key = SessionKey::new(&asked.session, asked.space.as_deref());
+    let offset = recall.log.session(&key).map_or(0, |it| it.offset);
+    if asked.from > offset && !asked.restart {
+        let detail = format!(
+            "from: is {}, but the session's turns are recorded up to {offset}; read the transcript from there",
+            asked.from
+        );
+        return Err(Failure::new(StatusCode::CONFLICT, detail));
+    }
+    let sent = asked.turns.len() as u64;
+    if asked.to <= offset && !asked.restart {
+        return Ok(api::RecallTurns { recorded: Vec::new(), skipped: sent, offset });
+    }
+    let drafts = asked.turns.iter().filter_map(|turn| draft(turn, asked, recall, now));
+    let drafts: Vec<Draft> = drafts.map(|it| scoped.draft(it)).collect();
+    let mut recorded = Vec::new();
+    for added in scoped.adding().add_batch(drafts, now) {
+        if let Added::New(memory) = added? {
+            recorded.push(memory.id.get());
+        }
+    }
+    recall.log.recorded(key, &asked.harness, asked.to, now)?;
+    let skipped = sent - recorded.len() as u64;
+    Ok(api::RecallTurns { recorded, skipped, offset: asked.to })
+}
+
+/// The memory of a turn; `None` if nothing of it is to be recorded.
+fn draft(
+    turn: &api::RecallTurn,
+    asked: &api::RecallTurnsRequest,
+    recall: &Recall,
+    now: Timestamp,
+) -> Option<Draft> {
+    let text = clean(&turn.text)?;
+    let expires_at = recall.keep_turns.map(|it| now.saturating_add(it));
+    let text_of = |it: &str| MetadataValue::Text(it.to_owned());
+    let metadata = [
+        (ROLE.to_owned(), text_of(role_name(role(turn.role)))),
+        (HARNESS.to_owned(), text_of(&asked.harness)),
+    ];
+    let mut draft = Draft::new(text)
+        .with_kind(TURN)
+        .with_metadata(metadata.into())
+        .with_session(asked.session.as_str())
+        .with_lifespan(Lifespan::default().with_expires_at(expires_at));
+    draft.space.clone_from(&asked.space);
+    draft.created_at = turn.at.map(|it| it.min(now));
+    Some(draft)
+}

@@ -1,0 +1,142 @@
+//! Conversions of recall.
+
+use waypost_api as api;
+use waypost_memory::{Hit, Memory, MetadataValue};
+use waypost_recall::{
+    Candidate, Entry, Moment, Part, Reason, Role, Session, SessionKey, Silence, Told, Used,
+    Withheld,
+};
+
+/// The type of recorded turns.
+pub(crate) const TURN: &str = "turn";
+/// The type of memories that are decisions.
+pub(crate) const DECISION: &str = "decision";
+/// The metadata of a recorded turn that says who said it.
+pub(crate) const ROLE: &str = "role";
+/// The metadata of a recorded turn that names the program of its session.
+pub(crate) const HARNESS: &str = "harness";
+
+/// A memory that may be injected. Of a recorded turn, the type is its role.
+pub(crate) fn candidate(memory: Memory) -> Candidate {
+    let kind = match role_of(&memory) {
+        Some(role) => role_name(role).to_owned(),
+        None => memory.kind,
+    };
+    Candidate::new(memory.id.get(), memory.content)
+        .with_title(memory.title)
+        .with_kind(kind)
+        .with_created_at(memory.created_at)
+        .with_session(memory.session)
+        .with_is_superseded(memory.superseded_by.is_some())
+}
+
+pub(crate) fn candidate_of_hit(hit: Hit) -> Candidate {
+    candidate(hit.memory).with_score(hit.score)
+}
+
+/// Who said a recorded turn; `None` for other memories.
+pub(crate) fn role_of(memory: &Memory) -> Option<Role> {
+    match memory.metadata.get(ROLE) {
+        Some(MetadataValue::Text(role)) if memory.kind == TURN => match role.as_str() {
+            "user" => Some(Role::User),
+            "assistant" => Some(Role::Assistant),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+pub(crate) fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    }
+}
+
+pub(crate) fn role(it: api::RecallRole) -> Role {
+    match it {
+        api::RecallRole::User => Role::User,
+        api::RecallRole::Assistant => Role::Assistant,
+    }
+}
+
+pub(crate) fn recalled(told: Told, entry: u64) -> api::Recalled {
+    api::Recalled {
+        text: told.text,
+        used: told.used.into_iter().map(used).collect(),
+        withheld: told.withheld.into_iter().map(withheld).collect(),
+        reason: told.silence.map(silence),
+        entry,
+    }
+}
+
+pub(crate) fn entry(it: Entry) -> api::RecallEntry {
+    api::RecallEntry {
+        id: it.id,
+        at: it.at,
+        session: it.key.session.to_string(),
+        harness: it.harness.to_string(),
+        moment: match it.moment {
+            Moment::Start => api::RecallMoment::Start,
+            Moment::Prompt => api::RecallMoment::Prompt,
+            Moment::Compact => api::RecallMoment::Compact,
+        },
+        space: it.key.space.map(|it| it.to_string()),
+        answerable: it.answerable.map(number),
+        threshold: it.threshold.map(number),
+        used: it.used.into_iter().map(used).collect(),
+        withheld: it.withheld.into_iter().map(withheld).collect(),
+        reason: it.silence.map(silence),
+    }
+}
+
+pub(crate) fn session(key: &SessionKey, it: &Session) -> api::RecallSession {
+    api::RecallSession {
+        session: key.session.to_string(),
+        harness: it.harness.to_string(),
+        space: key.space.as_deref().map(str::to_owned),
+        offset: it.offset,
+        injected: it.injected.iter().copied().collect(),
+        compacted: it.is_compacted,
+        at: it.at,
+    }
+}
+
+pub(crate) fn reason(it: Reason) -> api::RecallReason {
+    match it {
+        Reason::BelowThreshold => api::RecallReason::BelowThreshold,
+        Reason::AlreadyInjected => api::RecallReason::AlreadyInjected,
+        Reason::SameSession => api::RecallReason::SameSession,
+        Reason::Budget => api::RecallReason::Budget,
+        Reason::Superseded => api::RecallReason::Superseded,
+    }
+}
+
+fn used(it: Used) -> api::RecallUsed {
+    let part = match it.part {
+        Part::Pinned => api::RecallPart::Pinned,
+        Part::Decision => api::RecallPart::Decision,
+        Part::Thread => api::RecallPart::Thread,
+        Part::Task => api::RecallPart::Task,
+        Part::Answer => api::RecallPart::Answer,
+    };
+    api::RecallUsed { id: it.id, score: it.score.map(number), part }
+}
+
+fn withheld(it: Withheld) -> api::RecallWithheld {
+    api::RecallWithheld { id: it.id, score: it.score.map(number), reason: reason(it.reason) }
+}
+
+fn silence(it: Silence) -> api::RecallSilence {
+    match it {
+        Silence::ShortPrompt => api::RecallSilence::ShortPrompt,
+        Silence::NothingFound => api::RecallSilence::NothingFound,
+        Silence::NotAnswerable => api::RecallSilence::NotAnswerable,
+        Silence::AllWithheld => api::RecallSilence::AllWithheld,
+    }
+}
+
+/// A score with the four digits that it means, not with those of its conversion.
+fn number(score: f32) -> f64 {
+    (f64::from(score) * 10_000.0).round() / 10_000.0
+}
