@@ -26,7 +26,7 @@ mod transfer;
 
 use std::io::{self, Read};
 
-use crate::cli::{Command, HookCommand};
+use crate::cli::Command;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::program::Program;

@@ -30,6 +30,8 @@ const FOLDERS: &[&str] = &[
     "flows",
     "flows/log",
     "flows/output",
+    "recall",
+    "recall/log",
     "pairing",
     "browser",
 ];
