@@ -10,6 +10,7 @@ pub(crate) mod graph;
 pub(crate) mod labels;
 mod load;
 pub(crate) mod pending;
+pub(crate) mod sight;
 pub(crate) mod snapshot;
 pub(crate) mod vectors;
 pub(crate) mod view;
@@ -154,7 +155,7 @@ impl Index {
         let view = self.view.read();
         memory.embedded =
             view.fact(memory.id).is_some_and(|it| it.embedded && it.version == memory.version);
-        memory.superseded_by = view.graph.superseded_by(memory.id);
+        memory.superseded_by = view.graph.updaters(memory.id).next_back();
         memory
     }
 

@@ -108,7 +108,7 @@ impl Searcher {
         // A memory may have been changed or deleted since it was ranked.
         let version = |id| Ok(self.records.live_head(id)?.map(|it| (it.version, it.updated_at)));
         let hits = self.read_hits(found.hits, now, &version)?;
-        let (hits, rerank) = reranking.order(query, hits, &self.params);
+        let (hits, rerank) = reranking.order(query, hits, &found.updates, &self.params);
         let answerable = found.answerable;
         let result = SearchResult { hits, answerable, mode, rerank, forgotten: 0 };
         // The next time, it may have enough.
@@ -241,7 +241,7 @@ impl Searcher {
             semantic: &semantic,
         };
         let mut candidates = scoring.candidates();
-        add_beside(view, &scope, &scoring, &mut candidates);
+        add_beside(&scope, &scoring, &mut candidates);
         scoring.grant_titles(&mut candidates);
         let neighbours = neighbourhoods(&scope, &candidates);
         share_in_sessions(&neighbours, &scoring, &mut candidates);
@@ -251,12 +251,15 @@ impl Searcher {
             score_again(&mut scoring, &second, &mut candidates);
             share_in_sessions(&neighbours, &scoring, &mut candidates);
         }
-        share_over_links(view, params, &mut candidates);
+        share_over_links(&scope, params, &mut candidates);
         prefer_recent(&scope, query, options, params, &mut candidates);
-        if !options.include_superseded {
-            demote_superseded(view, &mut candidates);
-        }
-        finish(view, &first, &scoring, &candidates, options)
+        let updates = if options.include_superseded {
+            Vec::new()
+        } else {
+            demote_superseded(scope.sight, &mut candidates)
+        };
+        let ranking = finish((view, scope.sight), &first, &scoring, &candidates, options);
+        Ranking { updates, ..ranking }
     }
 }
 
@@ -268,7 +271,7 @@ fn expand(params: &SearchParams, first: &TextSearch<'_>) -> Query {
         .with_weight(params.feedback_weight as f32);
     match feedback.documents {
         0 => first.query().clone(),
-        documents => feedback.expand(first, &first.top(documents)),
+        documents => feedback.expand(first, first, &first.top(documents)),
     }
 }
 

@@ -7,6 +7,7 @@ mod count;
 mod exact;
 mod export;
 pub(crate) mod import;
+mod links;
 mod list;
 mod newest;
 mod open;
@@ -29,7 +30,6 @@ use waypost_time::SkipDetector;
 use crate::index::Index;
 use crate::index::embed::Embedding;
 use crate::layout::Folders;
-use crate::limits::LINK_DEPTH_MAX;
 use crate::record::Edge;
 use crate::records::Records;
 use crate::search::Searcher;
@@ -197,18 +197,6 @@ impl Store {
             Outcome::Unlinked(was_there) => Ok(was_there),
             _ => Err(Error::NotFound(from)),
         }
-    }
-
-    /// Links in both directions around a memory, breadth first, each once, up to `depth` steps
-    /// away (1 to [`LINK_DEPTH_MAX`]) and at most
-    /// [`LINKS_RETURNED_MAX`](crate::limits::LINKS_RETURNED_MAX).
-    pub fn links(&self, id: MemoryId, depth: u32) -> Result<Vec<Link>> {
-        if !(1..=LINK_DEPTH_MAX).contains(&depth) {
-            let reason = format!("is {depth}; expected 1 to {LINK_DEPTH_MAX}");
-            return Err(Error::invalid("depth", reason));
-        }
-        self.records.live_head(id)?.ok_or(Error::NotFound(id))?;
-        Ok(self.index.view.read().graph.walk(id, depth))
     }
 
     /// Searches memories by words and meaning. The best hits come first; ties are ordered by id.

@@ -17,6 +17,9 @@ pub struct Feedback {
     pub terms: usize,
     /// The weight of the best added term; the others' are in proportion. A query term has weight 1.
     /// Default 0.2.
+    ///
+    /// It is lower where the added terms would otherwise outweigh the query's own: see
+    /// [`expand`](Self::expand).
     pub weight: f32,
 }
 
@@ -45,9 +48,16 @@ impl Feedback {
         Self { weight, ..self }
     }
 
-    /// The query extended by the strongest terms of the first of `hits`, which `search` returned. A
-    /// document counts in proportion to its score.
-    pub fn expand(&self, search: &TextSearch<'_>, hits: &[Hit]) -> Query {
+    /// The query of `search` extended by the strongest terms of the first of `hits`. A document
+    /// counts in proportion to its score.
+    ///
+    /// `own` is the search for the terms that were asked for, over the same parts: `search` itself, or
+    /// one that `search` extends. The terms that are added to these weigh, each multiplied by its
+    /// inverse document frequency, together at most as much as these, so that no document is found
+    /// better by what the first hits say than by what was asked. Without the bound, a query for a word
+    /// that nearly all documents have, whose inverse document frequency is nearly 0, would find the
+    /// rare terms of arbitrary first hits.
+    pub fn expand(&self, own: &TextSearch<'_>, search: &TextSearch<'_>, hits: &[Hit]) -> Query {
         let query = search.query();
         let mut added: Vec<(TermKey, f64)> = Vec::new();
         let mut by_id = NumberMap::default();
@@ -77,9 +87,18 @@ impl Feedback {
         }
         added.sort_unstable_by(by_rank);
         let best = added.first().map_or(1.0, |(_, strength)| *strength);
+        let is_own = |key: TermKey| {
+            let term = search.term(key);
+            own.query().terms().iter().any(|it| it.term == term)
+        };
+        let foreign = added.iter().filter(|(key, _)| !is_own(*key));
+        let foreign: f64 =
+            foreign.map(|(key, strength)| strength / best * search.idf_of(*key)).sum();
+        let bound = (own.total_weight() / foreign) as f32;
+        let weight = if foreign > 0.0 { self.weight.min(bound) } else { self.weight };
         let given = query.terms().iter().map(|term| (term.term.clone(), term.weight));
         let weighted = |(key, strength): (TermKey, f64)| {
-            (search.term(key).to_owned(), self.weight * (strength / best) as f32)
+            (search.term(key).to_owned(), weight * (strength / best) as f32)
         };
         Query::new(given.chain(added.into_iter().map(weighted)))
     }

@@ -5,7 +5,6 @@
 //! bound to a space. Visibility is decided only here. A test ensures that no route bypasses this
 //! module.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use waypost_auth::Scope;
@@ -68,33 +67,18 @@ impl Scoped {
         self.space().is_none_or(|own| space == Some(own))
     }
 
-    /// Whether the caller may see a memory that another one refers to.
-    fn exists(&self, id: MemoryId) -> bool {
-        match self.space() {
-            None => !self.store.has_expired(id, now()),
-            Some(_) => self.visible(id).is_ok(),
-        }
-    }
-
     fn visible(&self, id: MemoryId) -> Result<Memory, Error> {
         let memory = self.store.get(id)?;
         let is_visible = self.sees(Some(&memory.space)) && !memory.lifespan.has_expired(now());
         if is_visible { Ok(memory) } else { Err(Error::NotFound(id)) }
     }
 
-    /// A memory without its references to memories that the caller may not see.
+    /// A memory without its references to memories that the caller does not see.
     fn shown(&self, mut memory: Memory) -> Memory {
-        if memory.superseded_by.is_some_and(|it| !self.exists(it)) {
-            memory.superseded_by = self.superseded_by(memory.id);
+        if memory.superseded_by.is_some() {
+            memory.superseded_by = self.store.superseded_by(memory.id, self.space(), Some(now()));
         }
         memory
-    }
-
-    /// The newest memory that updates this one and that the caller may see.
-    fn superseded_by(&self, id: MemoryId) -> Option<MemoryId> {
-        let links = self.store.links(id, 1).ok()?;
-        let updates = links.iter().filter(|it| it.kind == LinkKind::Updates && it.to == id);
-        updates.map(|it| it.from).filter(|it| self.exists(*it)).max()
     }
 
     /// The filter, restricted to the caller's space and to memories that have not expired.
@@ -192,8 +176,7 @@ impl Scoped {
         limit: usize,
     ) -> Result<Vec<Memory>, Failure> {
         self.within(&mut filter);
-        let page = self.store.list(&filter, after, limit)?;
-        Ok(page.into_iter().map(|it| self.shown(it)).collect())
+        Ok(self.store.list(&filter, after, limit)?)
     }
 
     /// The same, the newest first.
@@ -204,8 +187,7 @@ impl Scoped {
         limit: usize,
     ) -> Result<Vec<Memory>, Failure> {
         self.within(&mut filter);
-        let page = self.store.list_newest(&filter, after, limit)?;
-        Ok(page.into_iter().map(|it| self.shown(it)).collect())
+        Ok(self.store.list_newest(&filter, after, limit)?)
     }
 
     pub(crate) fn count(&self, mut filter: Filter) -> Result<Counts, Failure> {
@@ -219,22 +201,7 @@ impl Scoped {
         mut options: SearchOptions,
     ) -> Result<SearchResult, Failure> {
         self.within(&mut options.filter);
-        let mut found = self.store.search(query, &options)?;
-        let Some(own) = self.space() else { return Ok(found) };
-        // The store has hidden what had expired by the time that the search asks about.
-        let is_own = |id: MemoryId| self.store.get(id).is_ok_and(|it| it.space == own);
-        for hit in &mut found.hits {
-            hit.contradicts.retain(|id| is_own(*id));
-            if let Some(explanation) = &mut hit.explanation {
-                explanation.links.retain(|it| is_own(it.from) && is_own(it.to));
-            }
-            hit.memory.superseded_by = hit.memory.superseded_by.filter(|it| is_own(*it));
-        }
-        Ok(found)
-    }
-
-    fn shows(&self, link: &Link) -> bool {
-        self.exists(link.from) && self.exists(link.to)
+        Ok(self.store.search(query, &options)?)
     }
 
     pub(crate) fn link(
@@ -266,24 +233,7 @@ impl Scoped {
     /// The links around a memory, over memories that the caller may see only.
     pub(crate) fn links(&self, id: MemoryId, depth: u32) -> Result<Vec<Link>, Failure> {
         self.visible(id)?;
-        let mut links = self.store.links(id, depth)?;
-        let count = links.len();
-        links.retain(|it| self.shows(it));
-        if links.len() == count {
-            return Ok(links);
-        }
-        // A memory that is connected only through a hidden one counts as not linked.
-        let (mut reached, mut border) = (BTreeSet::from([id]), BTreeSet::from([id]));
-        let mut walked = Vec::with_capacity(links.len());
-        for _ in 0..depth {
-            let is_next = |it: &mut Link| border.contains(&it.from) || border.contains(&it.to);
-            let next: Vec<Link> = links.extract_if(.., is_next).collect();
-            let ends: BTreeSet<MemoryId> = next.iter().flat_map(|it| [it.from, it.to]).collect();
-            border = ends.difference(&reached).copied().collect();
-            reached.extend(&border);
-            walked.extend(next);
-        }
-        Ok(walked)
+        Ok(self.store.links_seen(id, depth, self.space(), Some(now()))?)
     }
 
     /// Suggestions about memories that the caller may see; both memories of each are of one space.

@@ -109,6 +109,49 @@ fn links_across_spaces_do_not_show_the_other_end() {
     assert!(hits[0].get("contradicts").is_none() && hits[0].get("supersededBy").is_none());
 }
 
+#[test]
+fn a_link_from_another_space_does_not_replace_those_of_the_own_one() {
+    let it = Spaces::new();
+    let add = |space: &str, content: &str| {
+        let body = json!({"content": content, "space": space});
+        it.service.post("/api/memory/add", &body).json()["id"].as_u64().expect("an id")
+    };
+    let own = add("mine", "the key lies under the stone");
+    let foreign = add("theirs", "a stone of theirs");
+    // Newer than the own one, and both ends of a cycle.
+    for (from, to) in [(own, it.mine), (foreign, it.mine), (foreign, own), (it.mine, foreign)] {
+        let link = json!({"from": from, "to": to, "type": "updates"});
+        assert_eq!(it.service.post("/api/memory/link", &link).status, 201);
+    }
+    let search = |token: &str, more: Value| {
+        let mut body = json!({"query": "a secret of mine", "explain": true});
+        body.as_object_mut().expect("an object").extend(more.as_object().expect("one").clone());
+        it.service.send("POST", "/api/memory/search", token, body.to_string().as_bytes())
+    };
+    let bound = search(&it.bound, json!({}));
+    let filtered = search(&it.service.token, json!({"space": "mine"}));
+    for answer in [&bound, &filtered] {
+        let hits = answer.json();
+        let ids: Vec<_> = hits.as_array().expect("hits").iter().map(|it| &it["id"]).collect();
+        assert_eq!(ids, [own, it.mine], "{hits}");
+        assert_eq!(hits[1]["supersededBy"], own);
+        assert!(hits[0].get("supersededBy").is_none());
+        for hit in [&hits[0], &hits[1]] {
+            let links = json!([{"from": own, "to": it.mine, "type": "updates"}]);
+            let said = hit["links"].as_array().expect("links").iter();
+            let said =
+                said.map(|it| json!({"from": it["from"], "to": it["to"], "type": it["type"]}));
+            assert_eq!(said.collect::<Value>(), links);
+        }
+    }
+    assert_eq!(bound.body, filtered.body);
+    let listed = it.service.get("/api/memory?space=mine").json();
+    assert_eq!(listed[0]["supersededBy"], own);
+    let read = format!("/api/memory/{}", it.mine);
+    assert_eq!(it.send("GET", &read, &Value::Null).json()["supersededBy"], own);
+    assert_eq!(it.service.get(&read).json()["supersededBy"], foreign);
+}
+
 /// What a space-bound token with every scope gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sees {

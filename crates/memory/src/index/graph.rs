@@ -1,9 +1,8 @@
 //! All links, in memory.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::codec::Reader;
-use crate::limits::LINKS_RETURNED_MAX;
 use crate::record::Edge;
 use crate::state::{State, damaged, keys};
 use crate::{Link, LinkKind, MemoryId, Result, Timestamp};
@@ -80,34 +79,6 @@ impl Graph {
             .map(|(_, _, from)| *from)
     }
 
-    /// The newest memory that updates this one.
-    pub(crate) fn superseded_by(&self, id: MemoryId) -> Option<MemoryId> {
-        self.updaters(id).next_back()
-    }
-
-    /// Whether `older` updates `newer` over at most `steps` links.
-    pub(crate) fn updates_transitively(
-        &self,
-        older: MemoryId,
-        newer: MemoryId,
-        steps: u32,
-    ) -> bool {
-        let mut seen = BTreeSet::from([newer]);
-        let mut at = vec![newer];
-        for _ in 0..steps {
-            let next: Vec<MemoryId> =
-                at.iter().flat_map(|it| self.updaters(*it)).filter(|it| seen.insert(*it)).collect();
-            if seen.contains(&older) {
-                return true;
-            }
-            if next.is_empty() {
-                return false;
-            }
-            at = next;
-        }
-        false
-    }
-
     /// Whether any link starts or ends at a memory.
     pub(crate) fn has_links(&self, id: MemoryId) -> bool {
         let least = (id, LinkKind::ALL[0], FIRST);
@@ -137,32 +108,6 @@ impl Graph {
             (Some(_), _) => outgoing.next(),
             (None, _) => incoming.next(),
         })
-    }
-
-    /// Every link up to `depth` steps around a memory, breadth first, each once.
-    pub(crate) fn walk(&self, id: MemoryId, depth: u32) -> Vec<Link> {
-        let mut links = Vec::new();
-        let mut seen_links = BTreeSet::new();
-        let mut seen = BTreeSet::from([id]);
-        let mut queue = VecDeque::from([(id, 0)]);
-        while let Some((at, steps)) = queue.pop_front() {
-            if steps == depth {
-                continue;
-            }
-            for link in self.around(at) {
-                if links.len() == LINKS_RETURNED_MAX {
-                    return links;
-                }
-                if seen_links.insert((link.from, link.kind, link.to)) {
-                    links.push(link);
-                }
-                let other = if link.from == at { link.to } else { link.from };
-                if seen.insert(other) {
-                    queue.push_back((other, steps + 1));
-                }
-            }
-        }
-        links
     }
 }
 

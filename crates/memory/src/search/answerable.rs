@@ -21,7 +21,8 @@ struct Evidence {
     words: Option<Words>,
     /// The position of the highest cosine between unrelated (0) and answering (1) texts.
     closeness: Option<f64>,
-    /// How much lower the score of the fifth hit is, as a share of the best hit's score.
+    /// How much lower the score of the fifth hit is, as a share of the best hit's score; where there
+    /// is none, the score of a memory with nothing of the query.
     lead: f64,
 }
 
@@ -53,9 +54,16 @@ pub(super) fn answerable(scoring: &Scoring<'_>, hits: &[(f64, &Candidate)]) -> f
     let nearest = nearest.filter(|_| first.semantic.is_some() || words.is_none());
     let [unrelated, answering] = CLOSENESS;
     let closeness = nearest.map(|it| (it - unrelated) / (answering - unrelated));
-    let last = hits[hits.len().min(LEAD_HITS) - 1].0;
-    let lead = if best > 0.0 { 1.0 - last / best } else { 0.0 };
+    let lead = if best > 0.0 { 1.0 - fifth(scoring, hits) / best } else { 0.0 };
     Evidence { words, closeness: closeness.map(|it| it.clamp(0.0, 1.0)), lead }.probability()
+}
+
+/// The ranking score of the fifth hit. If there are fewer, the fifth memory has nothing of the query:
+/// its score would be that of the cues of a statement of the mean length, so that adding such a memory
+/// to the store changes the lead little.
+fn fifth(scoring: &Scoring<'_>, hits: &[(f64, &Candidate)]) -> f64 {
+    let Some(last) = hits.get(LEAD_HITS - 1).or(hits.last()) else { return 0.0 };
+    if hits.len() < LEAD_HITS { last.0.min(scoring.bonuses.background()) } else { last.0 }
 }
 
 impl Evidence {

@@ -9,6 +9,7 @@ use waypost_ranking::Slot;
 use super::candidates::{Candidate, Candidates, Scored, Scoring};
 use super::force::out_of_force;
 use crate::index::condition::Condition;
+use crate::index::sight::Sight;
 use crate::index::view::{Space, View};
 use crate::limits::UPDATE_STEPS_MAX;
 use crate::{Filter, LinkKind, MemoryId, SearchParams, Timestamp};
@@ -18,21 +19,24 @@ const SUPERSEDED_SHARE: f64 = 0.75;
 /// The maximum number of links of one kind that are followed, those with the lowest ids first.
 const LINKED_MAX: usize = 64;
 
-/// The spaces that a search covers, and the filter on their memories.
+/// The spaces that a search covers, the filter on their memories, and the links that it sees.
 pub(super) struct Scope<'a> {
+    view: &'a View,
     pub(super) spaces: Vec<&'a Space>,
+    pub(super) sight: Sight<'a>,
     condition: Condition,
     /// The time at which memories must be in force, and those that are not because of links.
     in_force: Option<(Timestamp, BTreeSet<MemoryId>)>,
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn new(view: &'a View, filter: &Filter, valid_at: Option<Timestamp>) -> Self {
+    pub(super) fn new(view: &'a View, filter: &'a Filter, valid_at: Option<Timestamp>) -> Self {
         let is_wanted = |name: &str| filter.space.as_ref().is_none_or(|it| it == name);
         let spaces = view.spaces.iter().filter(|(name, _)| is_wanted(name));
         let spaces: Vec<&Space> = spaces.map(|(_, space)| space).collect();
         let in_force = valid_at.map(|time| (time, out_of_force(view, &spaces, filter.now, time)));
-        Self { spaces, condition: Condition::new(filter, view), in_force }
+        let sight = Sight::new(view, filter.space.as_deref(), filter.now);
+        Self { view, spaces, sight, condition: Condition::new(filter, view), in_force }
     }
 
     /// Whether every memory of the spaces is in scope.
@@ -56,8 +60,8 @@ impl<'a> Scope<'a> {
     }
 
     /// The part and slot of a memory, if it is in scope.
-    pub(super) fn place(&self, view: &View, id: MemoryId) -> Option<(u32, Slot)> {
-        let (_, space, slot) = view.place(id)?;
+    pub(super) fn place(&self, id: MemoryId) -> Option<(u32, Slot)> {
+        let (_, space, slot) = self.view.place(id)?;
         let part = self.spaces.iter().position(|it| std::ptr::eq(*it, space))?;
         self.includes(space, slot).then_some((part as u32, slot))
     }
@@ -80,19 +84,18 @@ fn around(space: &Space, slot: Slot, id: MemoryId) -> Option<[[Option<MemoryId>;
 /// The kinds of links that contribute to a score.
 const LENDING: [LinkKind; 2] = [LinkKind::PartOf, LinkKind::RelatedTo];
 
-/// The memories whose score contributes to that of a memory over links, and the reverse.
-fn linked(view: &View, id: MemoryId) -> impl Iterator<Item = MemoryId> + '_ {
-    LENDING.into_iter().flat_map(move |kind| view.graph.linked_by(id, kind).take(LINKED_MAX))
+/// The memories in scope whose score contributes to that of a memory over links, and the reverse.
+fn linked(scope: &Scope<'_>, id: MemoryId) -> impl Iterator<Item = MemoryId> {
+    let in_scope = move |kind| {
+        let linked = scope.sight.linked_by(id, kind);
+        linked.filter(move |it| scope.place(*it).is_some()).take(LINKED_MAX)
+    };
+    LENDING.into_iter().flat_map(in_scope)
 }
 
 /// Adds the memories to whose score a candidate contributes: neighbours in sessions, linked
 /// memories, and memories that update a candidate.
-pub(super) fn add_beside(
-    view: &View,
-    scope: &Scope<'_>,
-    scoring: &Scoring<'_>,
-    candidates: &mut Candidates,
-) {
+pub(super) fn add_beside(scope: &Scope<'_>, scoring: &Scoring<'_>, candidates: &mut Candidates) {
     let mut beside = BTreeSet::new();
     for candidate in candidates.iter() {
         let space = scope.spaces[candidate.part as usize];
@@ -101,10 +104,10 @@ pub(super) fn add_beside(
         if !candidate.is_linked {
             continue;
         }
-        beside.extend(linked(view, candidate.id));
+        beside.extend(linked(scope, candidate.id));
         let mut newest = candidate.id;
         for _ in 0..UPDATE_STEPS_MAX {
-            let Some(updater) = view.graph.superseded_by(newest) else { break };
+            let Some(updater) = scope.sight.superseded_by(newest) else { break };
             if !beside.insert(updater) {
                 break;
             }
@@ -114,7 +117,7 @@ pub(super) fn add_beside(
     let new = beside
         .into_iter()
         .filter(|id| candidates.get(*id).is_none())
-        .filter_map(|id| Some(scoring.candidate(&Scored::not(id, scope.place(view, id)?), false)));
+        .filter_map(|id| Some(scoring.candidate(&Scored::not(id, scope.place(id)?), false)));
     let new: Vec<Candidate> = new.collect();
     candidates.add(new);
 }
@@ -159,12 +162,16 @@ pub(super) fn share_in_sessions(
     }
 }
 
-pub(super) fn share_over_links(view: &View, params: &SearchParams, candidates: &mut Candidates) {
+pub(super) fn share_over_links(
+    scope: &Scope<'_>,
+    params: &SearchParams,
+    candidates: &mut Candidates,
+) {
     let lent: Vec<(MemoryId, f64)> = candidates
         .iter()
         .filter(|candidate| candidate.is_linked)
         .map(|candidate| {
-            let lenders = linked(view, candidate.id).filter_map(|it| candidates.get(it));
+            let lenders = linked(scope, candidate.id).filter_map(|it| candidates.get(it));
             let best = lenders.map(|it| it.base).fold(0.0, f64::max);
             (candidate.id, params.link_weight * best)
         })
@@ -177,14 +184,19 @@ pub(super) fn share_over_links(view: &View, params: &SearchParams, candidates: &
 }
 
 /// Raises a memory that updates another to the score of that one, and ranks the other below it.
-pub(super) fn demote_superseded(view: &View, candidates: &mut Candidates) {
+/// Returns the updates of which both memories are candidates, each as the older and the newer one,
+/// without those that a cycle contains.
+pub(super) fn demote_superseded(
+    sight: Sight<'_>,
+    candidates: &mut Candidates,
+) -> Vec<(MemoryId, MemoryId)> {
     let updated: Vec<(MemoryId, MemoryId)> = candidates
         .iter()
         .filter(|candidate| candidate.is_linked)
-        .flat_map(|it| view.graph.updaters(it.id).map(|updater| (it.id, updater)))
+        .flat_map(|it| sight.updaters(it.id).map(|updater| (it.id, updater)))
         .filter(|(_, updater)| candidates.get(*updater).is_some())
         // A cycle has no newest memory, so its members keep their scores.
-        .filter(|(id, updater)| !view.graph.updates_transitively(*id, *updater, UPDATE_STEPS_MAX))
+        .filter(|(id, updater)| !sight.updates_transitively(*id, *updater, UPDATE_STEPS_MAX))
         .collect();
     let mut steps: BTreeMap<MemoryId, u32> = BTreeMap::new();
     for _ in 0..UPDATE_STEPS_MAX {
@@ -213,4 +225,5 @@ pub(super) fn demote_superseded(view: &View, candidates: &mut Candidates) {
             candidate.superseded = SUPERSEDED_SHARE.powi(steps.cast_signed());
         }
     }
+    updated
 }

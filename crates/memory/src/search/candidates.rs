@@ -122,6 +122,11 @@ impl<'a> Bonuses<'a> {
             + has(self.cues.tells_time && cues.tells_time, params.time_weight)
     }
 
+    /// The bonus of a statement of the mean length.
+    pub(super) fn background(&self) -> f64 {
+        self.bonus(Cues::default(), self.given.mean_length().round() as u32)
+    }
+
     /// How likely a memory is about the days that the query names: those on which it was created,
     /// or that its text names.
     fn dates(&self, fact: &Fact) -> f64 {

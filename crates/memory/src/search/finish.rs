@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use waypost_ranking::{Hit, TextSearch};
+use waypost_ranking::TextSearch;
 
 use super::answerable::{LEAD_HITS, answerable};
 use super::candidates::{Candidate, Candidates, Scoring};
+use crate::index::sight::Sight;
 use crate::index::view::View;
 use crate::{HitExplanation, Link, LinkKind, MemoryId, SearchOptions, Signal};
 
@@ -28,12 +29,14 @@ pub(super) struct Ranked {
 pub(super) struct Ranking {
     pub(super) answerable: f64,
     pub(super) hits: Vec<Ranked>,
+    /// Pairs of an updated candidate and one that updates it and therefore ranks above it.
+    pub(super) updates: Vec<(MemoryId, MemoryId)>,
 }
 
 /// Sorts the candidates, scales scores to 0 to 1, applies the limit and explains. The score of the
 /// best hit is the probability of an answer; the other scores are in proportion to it.
 pub(super) fn finish(
-    view: &View,
+    (view, sight): (&View, Sight<'_>),
     text: &TextSearch<'_>,
     scoring: &Scoring<'_>,
     candidates: &Candidates,
@@ -58,8 +61,7 @@ pub(super) fn finish(
     let best = scored.first().map_or(0.0, |(score, _)| *score);
     // The factor from ranking scores to the scores of this result.
     let unit = if best > 0.0 { answerable / best } else { 0.0 };
-    let now = options.filter.now;
-    let is_visible = |id: &MemoryId| !view.has_expired(*id, now);
+    let by_words = if options.explain { by_words(candidates) } else { Vec::new() };
     let hits = scored
         .into_iter()
         .take(options.limit)
@@ -69,26 +71,20 @@ pub(super) fn finish(
             id: candidate.id,
             score,
             embedded: view.fact(candidate.id).is_some_and(|it| it.embedded),
-            superseded_by: view.graph.updaters(candidate.id).rev().find(is_visible),
-            contradicts: view
-                .graph
-                .linked_by(candidate.id, LinkKind::Contradicts)
-                .filter(is_visible)
-                .collect(),
-            explanation: options.explain.then(|| {
-                let mut explained = explain(view, text, scoring, candidate, unit);
-                explained.links.retain(|it| is_visible(&it.from) && is_visible(&it.to));
-                explained
-            }),
+            superseded_by: sight.superseded_by(candidate.id),
+            contradicts: sight.linked_by(candidate.id, LinkKind::Contradicts).collect(),
+            explanation: options
+                .explain
+                .then(|| explain(sight, text, (scoring, &by_words), candidate, unit)),
         })
         .collect();
-    Ranking { answerable, hits }
+    Ranking { answerable, hits, updates: Vec::new() }
 }
 
 fn explain(
-    view: &View,
+    sight: Sight<'_>,
     text: &TextSearch<'_>,
-    scoring: &Scoring<'_>,
+    (scoring, by_words): (&Scoring<'_>, &[MemoryId]),
     candidate: &Candidate,
     unit: f64,
 ) -> HitExplanation {
@@ -97,7 +93,7 @@ fn explain(
         signals.push(Signal {
             name: "bm25",
             value: f64::from(candidate.lexical),
-            rank: rank_of(candidate.id, scoring.lexical),
+            rank: rank_of(candidate.id, by_words.iter().copied()),
             weight: candidate.lexical_weight,
             contribution: candidate.lexical_weight * scoring.words(candidate.lexical) * unit,
         });
@@ -106,7 +102,10 @@ fn explain(
         signals.push(Signal {
             name: "semantic",
             value: f64::from(semantic),
-            rank: rank_of(candidate.id, scoring.semantic),
+            rank: rank_of(
+                candidate.id,
+                scoring.semantic.iter().filter_map(|it| MemoryId::new(it.id)),
+            ),
             weight: scoring.semantic_weight,
             contribution: scoring.semantic_share(candidate.semantic) * unit,
         });
@@ -135,11 +134,18 @@ fn explain(
     }
     let matched = text.matched_terms(candidate.part, candidate.slot);
     let matched_terms: BTreeSet<String> = matched.into_iter().map(str::to_owned).collect();
-    let links: Vec<Link> = view.graph.around(candidate.id).take(LINKS_EXPLAINED_MAX).collect();
+    let links: Vec<Link> = sight.around(candidate.id).take(LINKS_EXPLAINED_MAX).collect();
     HitExplanation { signals, matched_terms: matched_terms.into_iter().collect(), links }
 }
 
-/// The rank of a memory among hits, from 1.
-fn rank_of(id: MemoryId, hits: &[Hit]) -> Option<u32> {
-    hits.iter().position(|hit| hit.id == id.get()).map(|at| at as u32 + 1)
+/// The candidates with a lexical score, best first: the second round orders them anew.
+fn by_words(candidates: &Candidates) -> Vec<MemoryId> {
+    let mut scored: Vec<&Candidate> = candidates.iter().filter(|it| it.lexical > 0.0).collect();
+    scored.sort_unstable_by(|a, b| b.lexical.total_cmp(&a.lexical).then(a.id.cmp(&b.id)));
+    scored.into_iter().map(|it| it.id).collect()
+}
+
+/// The rank of a memory in a list, from 1.
+fn rank_of(id: MemoryId, mut list: impl Iterator<Item = MemoryId>) -> Option<u32> {
+    list.position(|it| it == id).map(|at| at as u32 + 1)
 }

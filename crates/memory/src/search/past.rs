@@ -4,7 +4,7 @@
 //! So a search of the past reads every version that was in force, from the log, and analyses it. That
 //! takes time and memory in proportion to the texts of the searched spaces; both have a limit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Searcher;
 use super::rerank::Reranking;
@@ -38,11 +38,14 @@ impl Searcher {
         let filter = Filter { now, ..options.filter.clone() };
         let options = SearchOptions { filter, ..options.clone() };
         let past = Past::at(time, (&self.records, &self.index), &options.filter, &self.params)?;
+        // The past has only the memories of the searched space, and the links between these.
+        let filter = Filter { space: None, ..options.filter.clone() };
+        let options = SearchOptions { filter, ..options };
         let reranking = Reranking::new(self.reranker.read().clone(), &options);
         let mode = SearchMode::Lexical;
         let found = self.rank(&past.view, query, None, mode, reranking.options());
         let hits = self.read_hits(found.hits, now, &|id| Ok(past.version(id)))?;
-        let (hits, rerank) = reranking.order(query, hits, &self.params);
+        let (hits, rerank) = reranking.order(query, hits, &found.updates, &self.params);
         let (answerable, forgotten) = (found.answerable, past.forgotten);
         Ok(SearchResult { hits, answerable, mode, rerank, forgotten })
     }
@@ -69,6 +72,7 @@ impl Past {
     ) -> Result<Self> {
         let mut past = Self::default();
         let mut bytes = 0;
+        let mut known = BTreeSet::new();
         records.state.heads(&mut |id, head| {
             let Some((version, stored)) = version_at(records, id, &head, time)? else {
                 return Ok(());
@@ -76,6 +80,7 @@ impl Past {
             if filter.space.as_ref().is_some_and(|it| *it != stored.space) {
                 return Ok(());
             }
+            known.insert(id);
             let since = stored.valid_from;
             let body = records.whole_body(stored)?;
             bytes += bytes_of(&body);
@@ -90,8 +95,8 @@ impl Past {
             }
             Ok(())
         })?;
-        let is_known = |id| past.versions.contains_key(&id);
-        let existed = |it: &Link| it.created_at <= time && (is_known(it.from) || is_known(it.to));
+        let existed =
+            |it: &Link| it.created_at <= time && known.contains(&it.from) && known.contains(&it.to);
         let links = index.view.read().graph.all().filter(existed).collect();
         past.view.graph = Graph::of(links);
         Ok(past)

@@ -29,16 +29,28 @@ impl<'a> Reranking<'a> {
         self.widened.as_ref().unwrap_or(self.options)
     }
 
-    /// Orders hits that were ranked with [`Self::options`].
+    /// Orders hits that were ranked with [`Self::options`], and keeps those that the search asks for;
+    /// if the cross-encoder fails, the hits keep their order. `updates` are pairs of an older memory and
+    /// one that must rank above it.
     pub(super) fn order(
         &self,
         query: &str,
         mut hits: Vec<Hit>,
+        updates: &[(MemoryId, MemoryId)],
         params: &SearchParams,
     ) -> (Vec<Hit>, Rerank) {
         let Some(reranker) = self.reranker.as_deref() else { return (hits, Rerank::Off) };
         let least = self.options.min_score.unwrap_or(params.min_score);
-        let outcome = rerank(reranker, query, &mut hits, self.options, least);
+        let count = hits.len().min(reranker.candidates);
+        let scored = score(reranker, query, &hits[..count]);
+        let outcome = if scored.is_some() { Rerank::Applied } else { Rerank::Skipped };
+        if let Some(scores) = scored {
+            let rest = hits.split_off(count);
+            hits = ordered(hits, &scores, updates);
+            hits.extend(rest);
+        }
+        hits.retain(|hit| hit.score >= least);
+        hits.truncate(self.options.limit);
         (hits, outcome)
     }
 }
@@ -47,28 +59,6 @@ impl<'a> Reranking<'a> {
 fn widened(reranker: &Reranker, options: &SearchOptions) -> SearchOptions {
     let limit = options.limit.max(reranker.candidates);
     SearchOptions { limit, min_score: Some(0.0), ..options.clone() }
-}
-
-/// Orders hits that were ranked with the [`widened`] options, and keeps those that `options` asks
-/// for, with a score of at least `least`. Where the cross-encoder fails, the hits keep their order.
-fn rerank(
-    reranker: &Reranker,
-    query: &str,
-    hits: &mut Vec<Hit>,
-    options: &SearchOptions,
-    least: f64,
-) -> Rerank {
-    let count = hits.len().min(reranker.candidates);
-    let scored = score(reranker, query, &hits[..count]);
-    let outcome = if scored.is_some() { Rerank::Applied } else { Rerank::Skipped };
-    if let Some(scores) = scored {
-        let rest = hits.split_off(count);
-        *hits = ordered(std::mem::take(hits), &scores, options);
-        hits.extend(rest);
-    }
-    hits.retain(|hit| hit.score >= least);
-    hits.truncate(options.limit);
-    outcome
 }
 
 fn score(reranker: &Reranker, query: &str, hits: &[Hit]) -> Option<Vec<f32>> {
@@ -83,9 +73,9 @@ fn score(reranker: &Reranker, query: &str, hits: &[Hit]) -> Option<Vec<f32>> {
     fits.then_some(scores)
 }
 
-fn ordered(hits: Vec<Hit>, scores: &[f32], options: &SearchOptions) -> Vec<Hit> {
+fn ordered(hits: Vec<Hit>, scores: &[f32], updates: &[(MemoryId, MemoryId)]) -> Vec<Hit> {
     let places: Vec<f64> = hits.iter().map(|hit| hit.score).collect();
-    let keys = keys(&hits, scores, options);
+    let keys = keys(&hits, scores, updates);
     let mut order: Vec<usize> = (0..hits.len()).collect();
     order.sort_by(|&a, &b| {
         let [(one, depth), (other, other_depth)] = [keys[a], keys[b]];
@@ -110,23 +100,27 @@ fn ordered(hits: Vec<Hit>, scores: &[f32], options: &SearchOptions) -> Vec<Hit> 
     moved.into_iter().map(|(hit, _)| hit).collect()
 }
 
-/// What to order hits by, descending: the score, of a superseded hit at most that of the newer one;
-/// then, ascending, how many newer ones it has.
-fn keys(hits: &[Hit], scores: &[f32], options: &SearchOptions) -> Vec<(f32, usize)> {
+/// What to order hits by, descending: the score, of an updated hit at most that of each one that
+/// updates it; then, ascending, how many newer ones are ahead of it.
+fn keys(hits: &[Hit], scores: &[f32], updates: &[(MemoryId, MemoryId)]) -> Vec<(f32, usize)> {
     let places: HashMap<MemoryId, usize> =
         hits.iter().enumerate().map(|(at, hit)| (hit.memory.id, at)).collect();
-    let key = |at: usize| {
-        let (mut key, mut here) = ((scores[at], 0), at);
-        // In a cycle none is the newest; the count ends it.
-        while key.1 < hits.len()
-            && let Some(newer) = hits[here].memory.superseded_by.and_then(|it| places.get(&it))
-        {
-            here = *newer;
-            key = (key.0.min(scores[here]), key.1 + 1);
+    let place = |id: &MemoryId| places.get(id).copied();
+    let pairs = updates.iter().filter_map(|(older, newer)| Some((place(older)?, place(newer)?)));
+    let pairs: Vec<(usize, usize)> = pairs.collect();
+    let mut keys: Vec<(f32, usize)> = scores.iter().map(|it| (*it, 0)).collect();
+    // A chain of updates has at most all hits.
+    for _ in 0..hits.len() {
+        let mut is_settled = true;
+        for (older, newer) in &pairs {
+            let ((key, depth), (least, above)) = (keys[*older], keys[*newer]);
+            let lower = (key.min(least), depth.max(above + 1));
+            is_settled &= lower == keys[*older];
+            keys[*older] = lower;
         }
-        key
-    };
-    (0..hits.len())
-        .map(|at| if options.include_superseded { (scores[at], 0) } else { key(at) })
-        .collect()
+        if is_settled {
+            break;
+        }
+    }
+    keys
 }

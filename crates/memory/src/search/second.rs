@@ -20,7 +20,7 @@ pub(super) fn second_query(scoring: &Scoring<'_>, candidates: &Candidates) -> Qu
         Hit { id: it.id.get(), part: it.part, slot: it.slot, score: it.total() as f32 }
     };
     let first: Vec<Hit> = ahead(candidates, feedback.documents).into_iter().map(hit).collect();
-    feedback.expand(scoring.text, &first)
+    feedback.expand(scoring.bonuses.given, scoring.text, &first)
 }
 
 /// Gives the candidates that are ahead their scores for the query of the second round.

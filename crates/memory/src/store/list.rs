@@ -34,15 +34,15 @@ impl Store {
                 _ => view.ids_after(after).filter(meets).take(limit).collect(),
             }
         };
-        self.read_all(&ids)
+        self.read_all(&ids, filter)
     }
 
-    /// The memories of these ids that still exist.
-    pub(super) fn read_all(&self, ids: &[MemoryId]) -> Result<Vec<Memory>> {
+    /// The memories of these ids that still exist, as a reader of the filter's space sees them.
+    pub(super) fn read_all(&self, ids: &[MemoryId], filter: &Filter) -> Result<Vec<Memory>> {
         let mut memories = Vec::with_capacity(ids.len());
         for id in ids {
             match self.get(*id) {
-                Ok(memory) => memories.push(memory),
+                Ok(memory) => memories.push(self.seen(memory, filter)),
                 Err(Error::NotFound(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -70,7 +70,7 @@ impl Store {
                 let body = self.records.body(id, head.version)?;
                 if let Some(body) = body.filter(|it| exact.holds(it)) {
                     let memory = Memory::of(id, head.version, head.updated_at, body);
-                    found.push(self.index.complete(memory));
+                    found.push(self.seen(self.index.complete(memory), filter));
                 }
             }
             next = after;

@@ -37,7 +37,7 @@ impl Store {
             return self.newest_by_state(filter, before, limit);
         }
         let ids = self.newest_by_index(filter, before, limit);
-        self.read_all(&ids)
+        self.read_all(&ids, filter)
     }
 
     /// The place of a memory that was listed with this filter.
@@ -118,7 +118,7 @@ impl Store {
             let body = self.records.body(id, head.version)?;
             if let Some(body) = body.filter(|it| exact.holds(it)) {
                 let memory = Memory::of(id, head.version, head.updated_at, body);
-                found.push(self.index.complete(memory));
+                found.push(self.seen(self.index.complete(memory), filter));
             }
         }
         Ok(found)

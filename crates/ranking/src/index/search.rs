@@ -191,9 +191,37 @@ impl<'a> TextSearch<'a> {
         self.share_of(self.matches(part, slot).into_iter().map(|matched| matched.term))
     }
 
-    /// How much of the query the collection contains, by inverse document frequency, 0 to 1.
+    /// How much of the query the documents that may be found contain, by inverse document frequency,
+    /// 0 to 1.
     pub fn known(&self) -> f32 {
-        self.share_of((0..self.idf.len()).filter(|&term| self.frequencies[term] > 0))
+        self.share_of((0..self.idf.len()).filter(|&term| self.is_known(term)))
+    }
+
+    /// Whether a document that may be found contains a query term.
+    fn is_known(&self, term: usize) -> bool {
+        self.parts.iter().enumerate().any(|(at, part)| {
+            let Some(id) = self.ids[at][term] else { return false };
+            // A part numbers only terms that one of its documents contains.
+            let Some(filter) = part.filter else { return true };
+            let index = part.index;
+            let has_one = |home: Home, postings: Option<Postings<'_>>| {
+                let found = |slot| index.homes[slot as usize] == home && filter(slot);
+                postings.is_some_and(|it| it.any(found))
+            };
+            has_one(index.tail_home, index.tail.list(id).map(Postings::Open))
+                || index.sealed.iter().any(|it| has_one(it.home, it.postings.list(id)))
+        })
+    }
+
+    /// The mean number of terms of a document.
+    pub fn mean_length(&self) -> f64 {
+        self.collection.length_average()
+    }
+
+    /// What the query's terms weigh together, those that a document contains.
+    pub(crate) fn total_weight(&self) -> f64 {
+        let known = (0..self.idf.len()).filter(|&term| self.frequencies[term] > 0);
+        known.map(|it| self.weight(it)).sum()
     }
 
     /// What a query term weighs, by inverse document frequency.
@@ -226,16 +254,25 @@ impl<'a> TextSearch<'a> {
             let norm = k1 * (1.0 - b + b * length / average);
             forward.iter().map(move |(id, count, _)| {
                 let key = TermKey { part, id };
-                // The statistics cover all parts, which may number the term differently.
-                let with = match self.parts {
-                    [_] => index.dictionary.frequency(id),
-                    _ => self.frequency(self.term(key)),
-                };
-                let idf = self.collection.idf(with);
+                let idf = self.idf_of(key);
                 let count = f64::from(count);
                 (key, idf * count * (k1 + 1.0) / (count + norm))
             })
         })
+    }
+
+    /// The inverse document frequency of a term that [`term_strengths`](Self::term_strengths)
+    /// returned.
+    pub(crate) fn idf_of(&self, key: TermKey) -> f64 {
+        self.collection.idf(self.frequency_of(key))
+    }
+
+    /// The statistics cover all parts, which may number the term differently.
+    fn frequency_of(&self, key: TermKey) -> u64 {
+        match self.parts {
+            [part] => part.index.dictionary.frequency(key.id),
+            _ => self.frequency(self.term(key)),
+        }
     }
 
     /// The term of a key that [`term_strengths`](Self::term_strengths) returned.

@@ -270,6 +270,15 @@ impl Postings<'_> {
         }
     }
 
+    /// Whether a posting is of a slot for which `is_wanted` is true.
+    pub(super) fn any(&self, is_wanted: impl Fn(Slot) -> bool) -> bool {
+        let mut unpacked = Unpacked::default();
+        (0..self.blocks()).any(|block| {
+            self.unpack(block, &mut unpacked);
+            unpacked.slots[..unpacked.len].iter().any(|slot| is_wanted(*slot))
+        })
+    }
+
     /// Calls `each` with every posting, in slot order.
     pub(super) fn for_each(&self, mut each: impl FnMut(Slot, u32)) {
         let mut unpacked = Unpacked::default();

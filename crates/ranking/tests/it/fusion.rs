@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use waypost_ranking::{
-    Analyzer, Bm25, Feedback, Hit, Neighbours, Range, Signal, Slots, TextIndex, TextPart,
+    Analyzer, Bm25, Feedback, Hit, Neighbours, Query, Range, Signal, Slots, TextIndex, TextPart,
     TextSearch, VectorFeedback, VectorIndex, VectorPart, VectorSearch, explain_fused, fuse,
     reciprocal_rank_fusion,
 };
@@ -88,8 +88,8 @@ fn feedback_adds_what_the_first_results_have_in_common() {
     let query = analyzer.query("sourdough");
     let search = TextSearch::new(&parts, &query, Bm25::default());
     let first = search.top(5);
-    let wider = Feedback::default().with_terms(6).expand(&search, &first);
-    assert_eq!(wider, Feedback::default().with_terms(6).expand(&search, &first));
+    let wider = Feedback::default().with_terms(6).expand(&search, &search, &first);
+    assert_eq!(wider, Feedback::default().with_terms(6).expand(&search, &search, &first));
     assert!(wider.terms()[0].weight > 1.0 && wider.terms()[0].term == "sourdough");
     assert!(wider.terms()[1..].iter().all(|term| term.weight > 0.0 && term.weight <= 0.2));
     let found: Vec<u64> =
@@ -98,7 +98,45 @@ fn feedback_adds_what_the_first_results_have_in_common() {
     assert!(found.contains(&2), "{found:?} {wider:?}");
     let none = analyzer.query("zebra");
     let search = TextSearch::new(&parts, &none, Bm25::default());
-    assert_eq!(Feedback::default().expand(&search, &search.top(5)), none);
+    assert_eq!(Feedback::default().expand(&search, &search, &search.top(5)), none);
+}
+
+#[test]
+fn feedback_weighs_at_most_as_much_as_the_query() {
+    let analyzer = Analyzer::english();
+    let (mut slots, mut index) = (Slots::default(), TextIndex::default());
+    for id in 0..200 {
+        // All but ten have the word, and each has words that few others have.
+        let topic = if id % 20 == 0 { "room" } else { "waypost" };
+        let text = format!("{topic} lantern{} harbour{} anchor{}", id % 7, id % 11, id % 13);
+        index.insert(slots.assign(id), &analyzer.document("", &text));
+    }
+    let parts = [TextPart { slots: &slots, index: &index, filter: None }];
+    let idf = |term: &str| {
+        let query = Query::new([(term.to_owned(), 1.0)]);
+        let with = TextSearch::new(&parts, &query, Bm25::default()).exhaustive(200).len() as f64;
+        (1.0 + (200.0 - with + 0.5) / (with + 0.5)).ln()
+    };
+    for (text, is_bounded) in [("waypost", true), ("lantern1 harbour2 anchor3", false)] {
+        let query = analyzer.query(text);
+        let own = TextSearch::new(&parts, &query, Bm25::default());
+        let once = Feedback::default().expand(&own, &own, &own.top(5));
+        let first = TextSearch::new(&parts, &once, Bm25::default());
+        let twice = Feedback::default().expand(&own, &first, &first.top(5));
+        let is_own = |it: &str| query.terms().iter().any(|own| own.term == it);
+        let weigh = |query: &Query, is_asked: bool| -> f64 {
+            let terms = query.terms().iter().filter(|it| is_own(&it.term) == is_asked);
+            terms.map(|it| f64::from(it.weight) * idf(&it.term)).sum()
+        };
+        let asked = weigh(&query, true);
+        let [once, twice] = [&once, &twice].map(|it| weigh(it, false));
+        assert!(once > 0.0 && twice > once);
+        assert!(
+            once <= asked * 1.000_1 && twice <= 2.0 * asked * 1.000_1,
+            "{once} {twice} {asked}"
+        );
+        assert_eq!(once > asked * 0.999, is_bounded, "{text}: {once}, asked {asked}");
+    }
 }
 
 #[test]

@@ -124,6 +124,14 @@ proptest! {
         let wanted: Vec<Hit> = search.exhaustive(1000).into_iter().take(k).collect();
         prop_assert!(wanted.iter().all(|hit| filter(hit.slot)));
         prop_assert_eq!(search.top(k), wanted);
+        let only = |slot: u32| slot as usize == k;
+        let filtered = parts.map(|part| TextPart { filter: Some(&only), ..part });
+        for term in query.terms() {
+            let one = Query::new([(term.term.clone(), term.weight)]);
+            let search = TextSearch::new(&filtered, &one, Bm25::default());
+            let is_found = !search.exhaustive(1).is_empty();
+            prop_assert_eq!(search.known(), if is_found { 1.0 } else { 0.0 });
+        }
     }
 
     #[test]

@@ -1,0 +1,75 @@
+//! The links around a memory.
+
+use crate::index::sight::Sight;
+use crate::limits::LINK_DEPTH_MAX;
+use crate::store::Store;
+use crate::{Error, Filter, Link, Memory, MemoryId, Result, Timestamp};
+
+impl Store {
+    /// Links in both directions around a memory, breadth first, each once, up to `depth` steps
+    /// away (1 to [`LINK_DEPTH_MAX`]) and at most
+    /// [`LINKS_RETURNED_MAX`](crate::limits::LINKS_RETURNED_MAX).
+    pub fn links(&self, id: MemoryId, depth: u32) -> Result<Vec<Link>> {
+        self.links_seen(id, depth, None, None)
+    }
+
+    /// The same over the links that a reader sees: those whose both memories are in `space`, if it is
+    /// limited to one, and have not expired by `now`. The memory itself must be one of these.
+    pub fn links_seen(
+        &self,
+        id: MemoryId,
+        depth: u32,
+        space: Option<&str>,
+        now: Option<Timestamp>,
+    ) -> Result<Vec<Link>> {
+        if !(1..=LINK_DEPTH_MAX).contains(&depth) {
+            let reason = format!("is {depth}; expected 1 to {LINK_DEPTH_MAX}");
+            return Err(Error::invalid("depth", reason));
+        }
+        self.records.live_head(id)?.ok_or(Error::NotFound(id))?;
+        Ok(self.with_sight(space, now, |it| it.walk(id, depth)))
+    }
+
+    /// The newest memory that updates this one, by the links that a reader sees; see
+    /// [`links_seen`](Self::links_seen).
+    pub fn superseded_by(
+        &self,
+        id: MemoryId,
+        space: Option<&str>,
+        now: Option<Timestamp>,
+    ) -> Option<MemoryId> {
+        self.with_sight(space, now, |it| it.superseded_by(id))
+    }
+
+    /// A memory as a reader of the filter's space sees it.
+    pub(super) fn seen(&self, mut memory: Memory, filter: &Filter) -> Memory {
+        if memory.superseded_by.is_some() {
+            memory.superseded_by =
+                self.superseded_by(memory.id, filter.space.as_deref(), filter.now);
+        }
+        memory
+    }
+
+    fn with_sight<T>(
+        &self,
+        space: Option<&str>,
+        now: Option<Timestamp>,
+        read: impl FnOnce(Sight<'_>) -> T,
+    ) -> T {
+        let view = self.index.view.read();
+        let is_complete = self.index.backlog.is_complete();
+        let beyond = |id| !is_complete && self.is_stored(id, space, now);
+        read(Sight::new(&view, space, now).with_beyond(&beyond))
+    }
+
+    /// Whether a memory exists in a space, or in any, and has not expired, by the state and the log.
+    fn is_stored(&self, id: MemoryId, space: Option<&str>, now: Option<Timestamp>) -> bool {
+        let head = self.records.live_head(id).ok().flatten();
+        let body = head.and_then(|it| self.records.body(id, it.version).ok().flatten());
+        body.is_some_and(|body| {
+            let lifespan = body.text.unwrap_or_default().lifespan;
+            space.is_none_or(|it| it == body.space)
+                && !now.is_some_and(|it| lifespan.has_expired(it))
+        })
+    }
+}
