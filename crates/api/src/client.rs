@@ -50,8 +50,8 @@ use crate::{
     CountRequest, Counts, DashboardCode, DashboardCodeRequest, EVENT_STREAM, FORGOTTEN_HEADER, Hit,
     ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest,
     ListRequest, Memory, MergeRequest, NDJSON, NewTokenRequest, PatchRequest, Problem,
-    RestoreRequest, SEARCH_MODE_HEADER, SearchMode, SearchRequest, Status, Suggestions,
-    SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo, Version, Vocabulary,
+    RestoreRequest, SEARCH_MODE_HEADER, STOP_WORDS_HEADER, SearchMode, SearchRequest, Status,
+    Suggestions, SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo, Version, Vocabulary,
 };
 
 /// The time limit for establishing a connection.
@@ -172,8 +172,9 @@ impl Client {
         let answerable = answerable.and_then(|it| it.to_str().ok()?.parse().ok());
         let forgotten = response.headers().get(FORGOTTEN_HEADER);
         let forgotten = forgotten.and_then(|it| it.to_str().ok()?.parse().ok());
+        let only_stop_words = response.headers().contains_key(STOP_WORDS_HEADER);
         let hits: Vec<Hit> = self.read(response)?;
-        Ok(Found { hits, answerable, mode, forgotten })
+        Ok(Found { hits, answerable, mode, forgotten, only_stop_words })
     }
 
     /// `POST /api/memory/add`.

@@ -66,6 +66,9 @@ pub const ANSWERABLE_HEADER: &str = "Waypost-Answerable";
 pub const ANSWERABLE_LEAST: f64 = 0.5;
 /// The header of a search with `asOf`: the number of memories of that time whose text was removed.
 pub const FORGOTTEN_HEADER: &str = "Waypost-Forgotten";
+/// The header of a search response, with the value `only`, if the query has only stop words: by words,
+/// it finds only memories whose title or content has only stop words.
+pub const STOP_WORDS_HEADER: &str = "Waypost-Stop-Words";
 /// The header of a search response that says whether a cross-encoder ordered the best hits.
 pub const RERANK_HEADER: &str = "Waypost-Rerank";
 /// The header that names the last event that a page of events examined: continue after it.

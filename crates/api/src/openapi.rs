@@ -6,7 +6,7 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema,
 use crate::routes::{Access, Answer, Payload, ROUTES, Route, Shape, shape};
 use crate::{
     ANSWERABLE_HEADER, FORGOTTEN_HEADER, NDJSON, NEXT_AFTER_HEADER, PROBLEM_JSON, Problem,
-    RERANK_HEADER, SEARCH_MODE_HEADER, SearchMode, Vocabulary,
+    RERANK_HEADER, SEARCH_MODE_HEADER, STOP_WORDS_HEADER, SearchMode, Vocabulary,
 };
 
 /// The schema of a field that accepts a string or an array of strings.
@@ -152,6 +152,10 @@ fn responses(route: &Route) -> Value {
             response["headers"][FORGOTTEN_HEADER] = json!({
                 "description": "With `asOf`: the number of memories of that time whose text was removed or lost",
                 "schema": { "type": "integer", "minimum": 0 },
+            });
+            response["headers"][STOP_WORDS_HEADER] = json!({
+                "description": "If the query has only stop words: by words, it finds only memories whose title or content has only stop words",
+                "schema": { "type": "string", "enum": ["only"] },
             });
             response["headers"][RERANK_HEADER] = json!({
                 "description": "With a cross-encoder: whether it ordered the best results, or was too slow or failed",

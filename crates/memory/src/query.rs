@@ -154,6 +154,9 @@ pub struct SearchResult {
     /// With [`as_of`](SearchOptions::as_of): the number of memories of the searched spaces that were
     /// known then and whose text of that time was removed since, so that they cannot be found.
     pub forgotten: u64,
+    /// Whether words were searched for, and the query has only stop words: by its words, it finds
+    /// only memories whose title or content has only stop words, too.
+    pub only_stop_words: bool,
 }
 
 /// What became of the order by a [`Reranker`](crate::Reranker).

@@ -110,7 +110,9 @@ impl Searcher {
         let hits = self.read_hits(found.hits, now, &version)?;
         let (hits, rerank) = reranking.order(query, hits, &found.updates, &self.params);
         let answerable = found.answerable;
-        let result = SearchResult { hits, answerable, mode, rerank, forgotten: 0 };
+        let only_stop_words =
+            mode != SearchMode::Semantic && self.index.analyzer.has_only_stop_words(query);
+        let result = SearchResult { hits, answerable, mode, rerank, forgotten: 0, only_stop_words };
         // The next time, it may have enough.
         if rerank != Rerank::Skipped {
             self.answers.keep(question, changes, &result);

@@ -8,8 +8,8 @@ use std::fmt;
 use bm25::{DefaultTokenizer, Language, Tokenizer};
 
 use self::memo::Memos;
-use self::scan::Purpose;
 pub(crate) use self::scan::is_spaceless;
+use self::scan::{Purpose, Scanned};
 use self::stems::Stems;
 
 /// Longer terms are cut, so that a megabyte without a space does not become a term.
@@ -33,8 +33,8 @@ const WEIGHT_MAX: f32 = 1e9;
 ///   Greek, Arabic, Hebrew and Hindi before they are transliterated.
 /// - Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become pairs of adjacent characters
 ///   (bigrams); in documents single characters are also terms, so that a query for one finds them.
-/// - A text of stop words only keeps them. So "the who" finds a title "The Who", and a query of
-///   stop words finds such texts and nothing else.
+/// - A title or a content of stop words only keeps them; other texts lose theirs. So "the who" finds
+///   a title "The Who", and a query of stop words finds such texts and nothing else.
 /// - A text without words (punctuation, unnamed symbols) has no terms; a query without terms finds
 ///   nothing.
 pub struct Analyzer {
@@ -107,13 +107,27 @@ impl Analyzer {
         Query::new(self.analyze(text, Purpose::Query).into_iter().map(|term| (term, 1.0)))
     }
 
-    fn analyze(&self, text: &str, purpose: Purpose) -> Vec<String> {
-        let scanned = scan::scan(text, purpose);
+    /// Whether a query has words, but only stop words. It finds only texts that have no other words,
+    /// because stop words of other texts are not indexed.
+    pub fn has_only_stop_words(&self, query: &str) -> bool {
+        let mut scanned = scan::scan(query, Purpose::Query);
+        self.without_stop_words(&mut scanned).is_empty()
+            && !self.unstopped.tokenize(&scanned.words).is_empty()
+    }
+
+    /// The terms of a text without those of stop words; takes its grams.
+    fn without_stop_words(&self, scanned: &mut Scanned) -> Vec<String> {
         let mut terms = self.memos.terms(&scanned.words, &|it| self.stopping.tokenize(it));
         for (script, word) in &scanned.stemmed {
             terms.extend(self.stems.terms(*script, word));
         }
-        terms.extend(scanned.grams);
+        terms.append(&mut scanned.grams);
+        terms
+    }
+
+    fn analyze(&self, text: &str, purpose: Purpose) -> Vec<String> {
+        let mut scanned = scan::scan(text, purpose);
+        let mut terms = self.without_stop_words(&mut scanned);
         if terms.is_empty() {
             terms = self.unstopped.tokenize(&scanned.words);
         }

@@ -54,6 +54,11 @@ pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -
         output
             .note(&format!("probably nothing answers this ({answerable:.2} that something does)"));
     }
+    if found.only_stop_words {
+        output.note(
+            "the query has only stop words: by words, it finds only titles and contents without other words",
+        );
+    }
     if let Some(forgotten @ 1..) = found.forgotten {
         let memories = show::count(forgotten, "memory", "memories");
         output.note(&format!(

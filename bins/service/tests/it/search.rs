@@ -39,6 +39,22 @@ fn a_memory_is_found_by_its_words_at_once() {
 }
 
 #[test]
+fn a_query_of_stop_words_finds_only_texts_without_other_words_and_says_so() {
+    let service = Service::start();
+    let band = service.add("The Who played in the harbour");
+    let quote = service.add("To be, or not to be");
+    for (query, found, said) in [
+        ("The Who", vec![], Some("only")),
+        ("the", vec![], Some("only")),
+        ("to be or not to be", vec![quote], Some("only")),
+        ("the harbour", vec![band], None),
+    ] {
+        let answer = search(&service, &json!({"query": query}));
+        assert_eq!((ids(&answer), answer.header("waypost-stop-words")), (found, said), "{query}");
+    }
+}
+
+#[test]
 fn a_threshold_is_set_once_and_a_search_may_have_its_own() {
     let service = Service::start_with(|it| it.min_score = 1.0);
     let port = service.add("The service listens on port 4747");

@@ -13,6 +13,8 @@ pub struct Found {
     pub mode: Option<SearchMode>,
     /// With `asOf`: the number of memories of that time whose text was removed.
     pub forgotten: Option<u64>,
+    /// Whether the query has only stop words, so that few memories can be found by its words.
+    pub only_stop_words: bool,
 }
 
 /// A page of a list.

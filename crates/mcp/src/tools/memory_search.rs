@@ -2,7 +2,7 @@
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
-use waypost_api::{ANSWERABLE_HEADER, ANSWERABLE_LEAST, Hit, SearchRequest};
+use waypost_api::{ANSWERABLE_HEADER, ANSWERABLE_LEAST, Hit, STOP_WORDS_HEADER, SearchRequest};
 
 use super::description::Description;
 use crate::api::Api;
@@ -55,12 +55,16 @@ pub(super) async fn call<S: Service>(
     asked.limit = Some(limit);
     let found = api.post::<Vec<Hit>>("/api/memory/search", &asked).await?;
     let answerable = found.header::<f64>(ANSWERABLE_HEADER);
-    Ok(render(&found.value, answerable))
+    let only_stop_words = found.header::<String>(STOP_WORDS_HEADER).is_some();
+    Ok(render(&found.value, answerable, only_stop_words))
 }
 
 /// The hits, one line each, then as much of their contents as fits.
-fn render(hits: &[Hit], answerable: Option<f64>) -> Answer {
-    let verdict = verdict(hits, answerable);
+fn render(hits: &[Hit], answerable: Option<f64>, only_stop_words: bool) -> Answer {
+    let mut verdict = verdict(hits, answerable);
+    if only_stop_words {
+        verdict.push_str(" The query has only stop words: use the words that carry its meaning.");
+    }
     let mut structured = json!({ "verdict": verdict, "hits": [], "notice": NOTICE });
     if let Some(it) = answerable {
         structured["answerable"] = json!(it);

@@ -141,7 +141,15 @@ mod tests {
 
     fn nothing() -> SearchResult {
         let (mode, rerank) = (SearchMode::Lexical, Rerank::Off);
-        SearchResult { hits: Vec::new(), answerable: 0.0, mode, rerank, forgotten: 0 }
+        let only_stop_words = false;
+        SearchResult {
+            hits: Vec::new(),
+            answerable: 0.0,
+            mode,
+            rerank,
+            forgotten: 0,
+            only_stop_words,
+        }
     }
 
     #[test]

@@ -47,7 +47,8 @@ impl Searcher {
         let hits = self.read_hits(found.hits, now, &|id| Ok(past.version(id)))?;
         let (hits, rerank) = reranking.order(query, hits, &found.updates, &self.params);
         let (answerable, forgotten) = (found.answerable, past.forgotten);
-        Ok(SearchResult { hits, answerable, mode, rerank, forgotten })
+        let only_stop_words = self.index.analyzer.has_only_stop_words(query);
+        Ok(SearchResult { hits, answerable, mode, rerank, forgotten, only_stop_words })
     }
 }
 

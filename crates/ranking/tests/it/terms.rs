@@ -121,6 +121,19 @@ fn stop_words_count_only_where_there_is_nothing_else() {
     assert_eq!(library.find("the cat"), [1]);
     assert_eq!(library.find("the"), [0]);
     assert_eq!(library.find("about"), [0u64; 0]);
+    let analyzer = Analyzer::english();
+    for (query, only) in [
+        ("the", true),
+        ("The Who", true),
+        ("to be or not to be", true),
+        ("the cat", false),
+        ("the 猫", false),
+        ("кот", false),
+        ("?!", false),
+        ("", false),
+    ] {
+        assert_eq!(analyzer.has_only_stop_words(query), only, "{query}");
+    }
 }
 
 #[test]

@@ -54,6 +54,10 @@ fn answer(scoped: &Scoped, asked: &api::SearchRequest) -> Result<Response, Failu
         let name = HeaderName::from_static("waypost-forgotten");
         response.headers_mut().insert(name, forgotten);
     }
+    if found.only_stop_words {
+        let name = HeaderName::from_static("waypost-stop-words");
+        response.headers_mut().insert(name, HeaderValue::from_static("only"));
+    }
     if let Some(rerank) = rerank {
         let name = HeaderName::from_static("waypost-rerank");
         response.headers_mut().insert(name, HeaderValue::from_static(rerank));
