@@ -16,6 +16,22 @@ const OTHERWISE: [(&str, &[&str]); 9] = [
     ("type", &["name", "event", "kind"]),
 ];
 
+/// Fields to which the message about another field refers.
+const FIELDS: [&str; 12] = [
+    "since",
+    "until",
+    "validFrom",
+    "validUntil",
+    "expiresAt",
+    "asOf",
+    "validAt",
+    "from",
+    "to",
+    "into",
+    "space",
+    "id",
+];
+
 /// The subcommand in use.
 pub(crate) fn given(root: Command, matches: &ArgMatches) -> Command {
     let (mut command, mut matches) = (root, matches);
@@ -33,15 +49,30 @@ pub(crate) fn renamed(problem: &Problem, command: &Command) -> Option<String> {
     if problem.errors.is_empty() || by_fields.detail != problem.detail {
         return None;
     }
-    let named = |it: &FieldError| match option_of(command, &it.pointer) {
-        Some(option) => format!("{option}: {}", it.message),
-        None => Problem::fields(vec![it.clone()]).detail,
+    let named = |it: &FieldError| {
+        let message = with_options(command, &it.message);
+        match option_of(command, &it.pointer) {
+            Some(option) => format!("{option}: {message}"),
+            None => {
+                Problem::fields(vec![FieldError { message, pointer: it.pointer.clone() }]).detail
+            }
+        }
     };
     Some(problem.errors.iter().map(named).collect::<Vec<_>>().join("; "))
 }
 
+/// A message with the names of the command's options for those of fields, which are in backticks.
+fn with_options(command: &Command, message: &str) -> String {
+    let parts = message.split('`').enumerate().map(|(at, part)| {
+        let option = (at % 2 == 1 && FIELDS.contains(&part)).then(|| option_of(command, part));
+        option.flatten().unwrap_or_else(|| part.to_owned())
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
 fn option_of(command: &Command, pointer: &str) -> Option<String> {
-    let mut parts = pointer.trim_start_matches(['/', '?']).split('/');
+    let pointer = pointer.trim_start_matches(['/', '?']);
+    let mut parts = pointer.strip_prefix("set/").unwrap_or(pointer).split('/');
     let field = parts.next()?;
     let kebab = kebab(field);
     let otherwise = OTHERWISE.iter().find(|it| it.0 == field).map_or(&[][..], |it| it.1);

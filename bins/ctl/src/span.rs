@@ -14,36 +14,53 @@ pub(crate) fn now() -> Timestamp {
     SystemTime::now().into()
 }
 
-/// A time as it is written: RFC 3339, a day, or a span before now such as `7d`.
-pub(crate) fn past(text: &str, now: Timestamp) -> Result<Timestamp> {
-    point(text, |span| now.checked_sub(span))
+/// A time as it is written: RFC 3339, a day, or a span before now such as `7d`. `option` is the
+/// option that has it, for messages.
+pub(crate) fn past(option: &str, text: &str, now: Timestamp) -> Result<Timestamp> {
+    point(option, text, |span| now.checked_sub(span))
 }
 
 /// A time as it is written: RFC 3339, a day, or a span from now such as `30d`.
-pub(crate) fn ahead(text: &str, now: Timestamp) -> Result<Timestamp> {
-    point(text, |span| now.checked_add(span))
+pub(crate) fn ahead(option: &str, text: &str, now: Timestamp) -> Result<Timestamp> {
+    point(option, text, |span| now.checked_add(span))
 }
 
 /// The same, but only a time after now.
-pub(crate) fn future(text: &str, now: Timestamp) -> Result<Timestamp> {
-    let time = ahead(text, now)?;
+pub(crate) fn future(option: &str, text: &str, now: Timestamp) -> Result<Timestamp> {
+    let time = ahead(option, text, now)?;
     if time <= now {
-        return Err(Failure::usage(format!(
-            "{text} is in the past; pass a future time, such as `30d`"
-        )));
+        return Err(invalid(option, text, "is in the past; pass a future time, such as `30d`"));
     }
     Ok(time)
 }
 
-fn point(text: &str, from_now: impl Fn(Duration) -> Option<Timestamp>) -> Result<Timestamp> {
+fn point(
+    option: &str,
+    text: &str,
+    from_now: impl Fn(Duration) -> Option<Timestamp>,
+) -> Result<Timestamp> {
     let day = format!("{text}T00:00:00Z");
     let written = text.parse().or_else(|_| day.parse()).ok();
     let spanned = || span(text).and_then(from_now);
     written.or_else(spanned).ok_or_else(|| {
-        Failure::usage(format!(
-            "{text:?} is not a valid time; write `30d`, `12h`, `2w`, a day such as `2025-01-31` or `2025-01-31T09:30:00Z`"
-        ))
+        let of_day = [text, &day].map(|it| it.parse::<Timestamp>().err());
+        let [whole, day] = of_day.map(|it| it.map(|it| it.reason().to_owned()));
+        let reason = if text.contains(['T', 't', ':']) { whole } else { day };
+        // Only a text that begins as a date is wrong as one.
+        let is_date = text.len() > 4 && text.bytes().take(4).all(|it| it.is_ascii_digit());
+        let reason = reason.filter(|_| is_date).map_or(String::new(), |it| format!(" ({it})"));
+        let why = format!(
+            "is not a valid time{reason}; write a span of up to 100 years such as `30d`, `12h` or `2w`, a day such as `2025-01-31`, or `2025-01-31T09:30:00Z`"
+        );
+        invalid(option, text, &why)
     })
+}
+
+fn invalid(option: &str, text: &str, why: &str) -> Failure {
+    const CHARS_MAX: usize = 60;
+    let cut = if text.chars().nth(CHARS_MAX).is_some() { "..." } else { "" };
+    let shown: String = text.chars().take(CHARS_MAX).collect();
+    Failure::usage(format!("{option}: {shown:?}{cut} {why}"))
 }
 
 /// A time limit: a duration such as `10s`, up to 3 minutes.

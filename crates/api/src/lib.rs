@@ -17,6 +17,7 @@ pub mod limits;
 #[cfg(feature = "local")]
 pub mod local;
 mod memory;
+mod numerals;
 #[cfg(feature = "openapi")]
 pub mod openapi;
 mod parse;
@@ -25,6 +26,7 @@ mod query;
 mod recall;
 #[cfg(feature = "openapi")]
 pub mod routes;
+mod shape;
 mod status;
 mod strict;
 mod tokens;

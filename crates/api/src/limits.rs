@@ -114,15 +114,17 @@ impl Faults {
         self.found
     }
 
-    /// Adds an invalid field, by its name or, in a body, by its pointer without the first `/`.
+    /// Adds an invalid field, by its name or, in a body, by its pointer without the first `/`; the
+    /// empty name is the whole request.
     ///
     /// Only the first 32 are kept: what an error says must not grow with the request.
     pub fn add(&mut self, field: &str, message: impl Into<String>) {
         if self.found.len() < FAULTS_MAX {
-            self.found.push(FieldError {
-                pointer: format!("{}{field}", self.prefix),
-                message: message.into(),
-            });
+            let pointer = match field {
+                "" => String::new(),
+                field => format!("{}{field}", self.prefix),
+            };
+            self.found.push(FieldError { pointer, message: message.into() });
         }
     }
 

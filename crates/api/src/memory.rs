@@ -119,8 +119,8 @@ pub struct PatchRequest {
     #[serde(default, deserialize_with = "wire::given", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Timestamp>))]
     pub expires_at: Option<Option<Timestamp>>,
-    /// Whether it is pinned from now on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Whether it is pinned from now on; `null` unpins it.
+    #[serde(default, deserialize_with = "wire::flag", skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
 }
 
@@ -178,8 +178,7 @@ impl Check for MergeRequest {
             let mut inner = faults.none();
             set.check(&mut inner);
             for fault in inner.into_vec() {
-                let field = format!("set{}", fault.pointer);
-                faults.add(field.trim_end_matches('/'), fault.message);
+                faults.add(&format!("set{}", fault.pointer), fault.message);
             }
         }
     }

@@ -5,11 +5,16 @@
     reason = "a refused request is rare, and its caller wants the problem itself"
 )]
 
+mod explain;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::limits::{Check, FAULTS_MAX, Faults, escape_pointer};
-use crate::{FieldError, Problem, query, strict};
+use self::explain::OUT_OF_RANGE;
+pub(crate) use self::explain::{explain, kind_of};
+use crate::limits::{Check, FAULTS_MAX, Faults};
+use crate::shape::Shaped;
+use crate::{FieldError, Problem, numerals, query, strict};
 
 /// Parses a JSON body: well-formed, only known fields, valid types, within the limits.
 ///
@@ -79,20 +84,52 @@ type Also<'a, T> = &'a dyn Fn(&T, &mut Faults);
 fn parse_line<T: DeserializeOwned + Check>(body: &[u8], also: Also<'_, T>) -> Result<T, Problem> {
     check_object(body)?;
     let mut input = serde_json::Deserializer::from_slice(body);
-    match serde_path_to_error::deserialize(&mut input) {
+    match serde_path_to_error::deserialize(Shaped(&mut input)) {
         Ok(value) => {
             let found = checked(&value, Faults::of_body(), also);
             if found.is_empty() { Ok(value) } else { Err(Problem::fields(found)) }
         }
         Err(error) => {
             let first = explain(error.path(), &error.inner().to_string(), '/');
-            Err(Problem::fields(all_faults(body, first, also)))
+            Err(Problem::fields(match numerals::tamed(body) {
+                Some((tamed, numeral)) if first.message == OUT_OF_RANGE => {
+                    out_of_range(&tamed, &numeral, first, also)
+                }
+                _ => all_faults(body, first, also),
+            }))
         }
     }
 }
 
 /// A longer body is not parsed again for each of its invalid fields: only the first is reported.
 const REPEATED_BYTES_MAX: usize = 64 << 10;
+
+/// The invalid fields of a body with a number that no JSON reader can hold, written as `numeral`;
+/// `tamed` is the body with a large number there, so that the field's own range applies.
+fn out_of_range<T: DeserializeOwned + Check>(
+    tamed: &[u8],
+    numeral: &str,
+    first: FieldError,
+    also: Also<'_, T>,
+) -> Vec<FieldError> {
+    let mut input = serde_json::Deserializer::from_slice(tamed);
+    let mut found = match serde_path_to_error::deserialize(Shaped(&mut input)) {
+        Ok(value) => checked(&value, Faults::of_body(), also),
+        Err(error) => {
+            let fault = explain(error.path(), &error.inner().to_string(), '/');
+            all_faults(tamed, fault, also)
+        }
+    };
+    match found.iter_mut().find(|it| it.pointer == first.pointer) {
+        Some(it) => {
+            if let Some((valid, _)) = it.message.rsplit_once(", not ") {
+                it.message = format!("{valid}, not {numeral}");
+            }
+        }
+        None => found.insert(0, first),
+    }
+    found
+}
 
 /// All invalid fields of a body, not only the one at which parsing stopped: invalid values are removed or replaced, and
 /// missing ones are added, until the rest can be parsed.
@@ -105,7 +142,7 @@ fn all_faults<T: DeserializeOwned + Check>(
         return vec![first];
     }
     let Ok(mut body) = serde_json::from_slice::<Value>(body) else { return vec![first] };
-    let (mut found, mut mended) = (Vec::new(), Vec::new());
+    let (mut found, mut mended) = (Vec::new(), Vec::<String>::new());
     let mut fault = first;
     while found.len() < FAULTS_MAX && mended.len() < 2 * FAULTS_MAX {
         let pointer = fault.pointer.clone();
@@ -116,8 +153,13 @@ fn all_faults<T: DeserializeOwned + Check>(
         mended.extend([pointer, at]);
         match read::<T>(&body) {
             Ok(value) => {
-                let is_new =
-                    |it: &FieldError| !it.pointer.is_empty() && !mended.contains(&it.pointer);
+                // An object that lost members here is not judged as a whole.
+                let is_parent = |it: &FieldError, of: &String| {
+                    of.rsplit_once('/').is_some_and(|(parent, _)| parent == it.pointer)
+                };
+                let is_new = |it: &FieldError| {
+                    !mended.iter().any(|mended| *mended == it.pointer || is_parent(it, mended))
+                };
                 let more = checked(&value, Faults::of_body(), also);
                 found.extend(more.into_iter().filter(is_new));
                 found.truncate(FAULTS_MAX);
@@ -154,7 +196,7 @@ fn mend<T: DeserializeOwned>(body: &mut Value, pointer: &str) -> Option<String> 
 }
 
 fn read<T: DeserializeOwned>(body: &Value) -> Result<T, FieldError> {
-    serde_path_to_error::deserialize(body)
+    serde_path_to_error::deserialize(Shaped(body))
         .map_err(|error| explain(error.path(), &error.inner().to_string(), '/'))
 }
 
@@ -179,17 +221,7 @@ fn check_object(body: &[u8]) -> Result<(), Problem> {
         Err(error) if error.to_string().starts_with("number out of range") => {}
         checked => checked.map_err(not_json)?,
     }
-    // A derived struct would accept an array of its fields in order.
-    if let Some(other) =
-        body.iter().find(|byte| !byte.is_ascii_whitespace()).and_then(|byte| match byte {
-            b'{' => None,
-            b'[' => Some("an array"),
-            b'"' => Some("a string"),
-            b't' | b'f' => Some("a boolean"),
-            b'n' => Some("null"),
-            _ => Some("a number"),
-        })
-    {
+    if let Some(other) = kind_of(body).filter(|it| *it != "an object") {
         return Err(Problem::field("", format!("the body must be a JSON object, not {other}")));
     }
     Ok(())
@@ -286,122 +318,6 @@ fn checked<T: Check>(value: &T, mut faults: Faults, also: Also<'_, T>) -> Vec<Fi
 
 fn is_blank(body: &[u8]) -> bool {
     body.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
-}
-
-/// Converts an error of serde to one that tells a client what to change.
-fn explain(path: &serde_path_to_error::Path, message: &str, prefix: char) -> FieldError {
-    use serde_path_to_error::Segment;
-    let mut segments: Vec<String> = path
-        .iter()
-        .filter_map(|segment| match segment {
-            Segment::Map { key } => Some(escape_pointer(key)),
-            Segment::Seq { index } => Some(index.to_string()),
-            Segment::Enum { .. } | Segment::Unknown => None,
-        })
-        .collect();
-    let message = without_position(message);
-    let text = if let Some((field, known)) = unknown(message, "unknown field `") {
-        if segments.last().is_none_or(|last| *last != escape_pointer(field)) {
-            segments.push(escape_pointer(field));
-        }
-        let known = names(known);
-        match nearest(field, &known) {
-            Some(name) => format!("unknown field; did you mean `{name}`?"),
-            None => format!("unknown field; expected one of {}", listed(&known)),
-        }
-    } else if let Some((value, known)) = unknown(message, "unknown variant `") {
-        let known = names(known);
-        match nearest(value, &known) {
-            Some(name) => format!("unknown value `{}`; did you mean `{name}`?", shortened(value)),
-            None => format!("`{}` is not one of {}", shortened(value), listed(&known)),
-        }
-    } else if let Some(field) =
-        message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'))
-    {
-        segments.push(escape_pointer(field));
-        "is required".to_owned()
-    } else if let Some((found, wanted)) = ["invalid type: ", "invalid value: "]
-        .iter()
-        .find_map(|start| message.strip_prefix(start))
-        .and_then(|rest| rest.rsplit_once(", expected "))
-    {
-        format!("must be {}, not {}", wanted_in_words(wanted), found_in_words(found))
-    } else {
-        shortened(message)
-    };
-    let joined = segments.join("/");
-    FieldError {
-        pointer: if joined.is_empty() { String::new() } else { format!("{prefix}{joined}") },
-        message: text,
-    }
-}
-
-/// Removes ` at line 1 column 5`: the pointer is more precise.
-fn without_position(message: &str) -> &str {
-    match message.rsplit_once(" at line ") {
-        Some((before, after))
-            if after.bytes().all(|b| b.is_ascii_digit() || b" column".contains(&b)) =>
-        {
-            before
-        }
-        _ => message,
-    }
-}
-
-/// Splits ``unknown field `x`, expected one of `a`, `b` `` into `x` and the rest.
-fn unknown<'a>(message: &'a str, start: &str) -> Option<(&'a str, &'a str)> {
-    let rest = message.strip_prefix(start)?;
-    rest.rsplit_once("`, expected ").or_else(|| rest.rsplit_once("`, there are no "))
-}
-
-fn names(known: &str) -> Vec<&str> {
-    known.split('`').skip(1).step_by(2).collect()
-}
-
-fn listed(names: &[&str]) -> String {
-    if names.is_empty() {
-        return "none".to_owned();
-    }
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}
-
-fn shortened(text: &str) -> String {
-    const CHARS_MAX: usize = 120;
-    if text.chars().count() <= CHARS_MAX {
-        return text.to_owned();
-    }
-    text.chars().take(CHARS_MAX).chain("...".chars()).collect()
-}
-
-fn wanted_in_words(wanted: &str) -> &str {
-    match wanted {
-        "u64" | "u32" | "i64" => "a whole number",
-        "f64" | "f32" => "a number",
-        "a sequence" => "an array",
-        "a map" => "an object",
-        "string or map" => "a string",
-        other if other.starts_with("struct ") => "an object",
-        other if other.starts_with("enum ") => "a string",
-        other => other,
-    }
-}
-
-/// Serde's description of the value that it found, without echoing long texts.
-fn found_in_words(found: &str) -> String {
-    let quoted = |start: &str| found.strip_prefix(start).and_then(|rest| rest.strip_suffix('`'));
-    if found.starts_with("string ") {
-        return "a string".to_owned();
-    }
-    if let Some(number) =
-        quoted("integer `").or_else(|| quoted("floating point `")).or_else(|| quoted("boolean `"))
-    {
-        return shortened(number);
-    }
-    match found {
-        "map" => "an object".to_owned(),
-        "sequence" => "an array".to_owned(),
-        other => shortened(other),
-    }
 }
 
 /// The known name that is similar enough to be meant.

@@ -2,6 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Lines, visible};
+
+/// Characters of a pointer in a problem.
+const POINTER_CHARS_MAX: usize = 256;
+
 /// The body of every error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -152,7 +157,16 @@ impl Problem {
     }
 
     /// 422 for invalid fields; the detail consists of their messages.
-    pub fn fields(errors: Vec<FieldError>) -> Self {
+    ///
+    /// A pointer is cut after 256 characters: a client may have written any name.
+    pub fn fields(mut errors: Vec<FieldError>) -> Self {
+        for error in &mut errors {
+            let cut = error.pointer.char_indices().nth(POINTER_CHARS_MAX).is_some();
+            if cut && let Some((end, _)) = error.pointer.char_indices().nth(POINTER_CHARS_MAX - 3) {
+                error.pointer.truncate(end);
+                error.pointer.push_str("...");
+            }
+        }
         let detail = errors
             .iter()
             .map(|error| {
@@ -160,7 +174,7 @@ impl Problem {
                 if name.is_empty() {
                     error.message.clone()
                 } else {
-                    format!("{name}: {}", error.message)
+                    format!("{}: {}", visible(name, Lines::Fold), error.message)
                 }
             })
             .collect::<Vec<_>>()

@@ -11,6 +11,8 @@ use serde::{Serialize, forward_to_deserialize_any};
 use serde_json::Value;
 
 use crate::Problem;
+use crate::limits::ID_MAX;
+use crate::wire::WHOLE;
 
 /// A parameter with all its values, in order.
 pub(crate) type Pair = (String, Vec<String>);
@@ -137,8 +139,23 @@ impl<'de> Deserializer<'de> for Values {
 
     parsed! {
         deserialize_bool visit_bool bool, "`true` or `false`";
-        deserialize_u64 visit_u64 u64, "a non-negative whole number";
         deserialize_f64 visit_f64 f64, "a number";
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let text = self.single()?;
+        let is_whole = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+        match text.parse() {
+            Ok(value) => visitor.visit_u64(value),
+            Err(_) if is_whole => {
+                let shown: String = text.chars().take(40).collect();
+                let cut = if shown.len() < text.len() { "..." } else { "" };
+                Err(Error::custom(format!(
+                    "must be {WHOLE}, at most {ID_MAX} (2^53 - 1), not {shown}{cut}"
+                )))
+            }
+            Err(_) => Err(Error::custom(format!("must be {WHOLE}"))),
+        }
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {

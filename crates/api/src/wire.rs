@@ -7,7 +7,13 @@ use serde::de::{
     Deserialize, DeserializeOwned, Deserializer, Error, SeqAccess, Unexpected, Visitor,
 };
 
+use crate::limits::ID_MAX;
+use crate::parse::{explain, kind_of};
+use crate::shape::Shaped;
 use crate::{Scalar, strict};
+
+/// What a whole number must be.
+pub(crate) const WHOLE: &str = "a non-negative whole number";
 
 /// A whole number, including `3.0`. The check validates the range.
 pub(crate) fn whole<'de, D: Deserializer<'de>>(input: D) -> Result<u64, D::Error> {
@@ -41,7 +47,7 @@ impl Visitor<'_> for Whole {
     type Value = u64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a non-negative whole number")
+        f.write_str(WHOLE)
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<u64, E> {
@@ -56,6 +62,8 @@ impl Visitor<'_> for Whole {
         // 2^53: above it a float no longer represents a unique whole number.
         if value.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&value) {
             Ok(value as u64)
+        } else if value.fract() == 0.0 && value > 0.0 {
+            Err(E::custom(format!("must be {WHOLE}, at most {ID_MAX} (2^53 - 1), not {value:?}")))
         } else {
             Err(E::invalid_value(Unexpected::Float(value), &self))
         }
@@ -106,13 +114,15 @@ pub(crate) fn json<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     input: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {
     let text = String::deserialize(input)?;
-    let not_json =
-        |it: &serde_json::Error| D::Error::custom(format!("must be a JSON object: {it}"));
-    strict::check(text.as_bytes()).map_err(|it| not_json(&it))?;
+    let broken = |it: serde_json::Error| D::Error::custom(format!("must be a JSON object: {it}"));
+    strict::check(text.as_bytes()).map_err(broken)?;
+    if let Some(other) = kind_of(text.as_bytes()).filter(|it| *it != "an object") {
+        return Err(D::Error::custom(format!("must be a JSON object, not {other}")));
+    }
     let mut json = serde_json::Deserializer::from_str(&text);
-    serde_path_to_error::deserialize(&mut json).map_err(|it| match it.path().to_string() {
-        path if path == "." => not_json(it.inner()),
-        path => D::Error::custom(format!("{path}: {}", it.inner())),
+    serde_path_to_error::deserialize(Shaped(&mut json)).map_err(|it| {
+        let fault = explain(it.path(), &it.inner().to_string(), '/');
+        D::Error::custom(format!("{}: {}", fault.pointer.trim_start_matches('/'), fault.message))
     })
 }
 
@@ -120,6 +130,11 @@ pub(crate) fn json<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 pub(crate) fn is_false(value: &bool) -> bool {
     !*value
+}
+
+/// A flag that was given; `null` is `false`.
+pub(crate) fn flag<'de, D: Deserializer<'de>>(input: D) -> Result<Option<bool>, D::Error> {
+    Ok(Some(Option::deserialize(input)?.unwrap_or_default()))
 }
 
 /// A field that was given, even as `null`.

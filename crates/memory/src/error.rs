@@ -23,6 +23,14 @@ pub enum Error {
     /// There is no memory with this id.
     #[error("no memory {0}")]
     NotFound(MemoryId),
+    /// The memory is in another space than the one asked for.
+    #[error("memory {id} is not in the space `{}`", space.escape_debug())]
+    NotInSpace {
+        /// The memory.
+        id: MemoryId,
+        /// The space that the caller asked for.
+        space: String,
+    },
     /// The memory never had this version.
     #[error("memory {id} has no version {version}; it has versions 1 to {newest}")]
     NoVersion {
@@ -135,7 +143,9 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid { .. } => ErrorKind::Invalid,
-            Self::NotFound(_) | Self::NoVersion { .. } => ErrorKind::NotFound,
+            Self::NotFound(_) | Self::NotInSpace { .. } | Self::NoVersion { .. } => {
+                ErrorKind::NotFound
+            }
             Self::Gone { .. } => ErrorKind::Gone,
             Self::NotDeleted(_) => ErrorKind::NotDeleted,
             Self::Conflict { .. } => ErrorKind::Conflict,

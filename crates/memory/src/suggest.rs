@@ -123,8 +123,8 @@ impl Comparing<'_> {
         let head = self.records.live_head(id)?.ok_or(Error::NotFound(id))?;
         let stored = self.records.stored_version(id, head.version)?;
         let in_space = |name: &str| stored.as_ref().is_some_and(|it| it.space == name);
-        if !options.space.as_deref().is_none_or(in_space) {
-            return Err(Error::NotFound(id));
+        if let Some(space) = options.space.as_deref().filter(|it| !in_space(it)) {
+            return Err(Error::NotInSpace { id, space: space.to_owned() });
         }
         let found = {
             let view = self.index.view.read();

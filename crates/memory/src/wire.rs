@@ -5,11 +5,14 @@
 //! memory, and is `deletedAt` of the version before it if a later one restored the memory. Then come the links. The last line contains the counts of all lines before it and a
 //! CRC-32C over their bytes.
 
+mod read;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
+pub(crate) use self::read::shown;
 use crate::record::{Body, BodyText};
 use crate::{DEFAULT_KIND, Lifespan, MemoryId, Metadata, MetadataValue, Timestamp};
 
@@ -56,7 +59,7 @@ pub(crate) struct MemoryLine {
     pub(crate) metadata: BTreeMap<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "read::lifespan", skip_serializing_if = "Option::is_none")]
     pub(crate) lifespan: Option<Box<LifespanLine>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) space: Option<String>,

@@ -1,7 +1,7 @@
 //! The command for project context.
 
 use clap::{Args, Subcommand};
-use waypost_api::limits::ITEMS_MAX;
+use waypost_api::limits::{ITEMS_MAX, TOKENS_MAX};
 use waypost_api::{ContextSource, ContextTask};
 
 use super::names::names;
@@ -47,7 +47,7 @@ pub(crate) struct ContextFindArgs {
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=ITEMS_MAX))]
     pub(crate) max: Option<u64>,
     /// Maximum number of tokens, of four bytes each
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=TOKENS_MAX))]
     pub(crate) max_tokens: Option<u64>,
     /// Include only this source; may be repeated; `memory` is searched only if given here
     #[arg(long = "source", value_name = "SOURCE", value_delimiter = ',', value_parser = names::<ContextSource>())]

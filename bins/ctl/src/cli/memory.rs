@@ -26,7 +26,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_parser = names::<SearchMode>())]
     pub(crate) mode: Option<SearchMode>,
     /// Leave out hits with a lower score, from 0 to 1
-    #[arg(long, value_name = "SCORE")]
+    #[arg(long, value_name = "SCORE", value_parser = score)]
     pub(crate) min_score: Option<f64>,
     /// Do not rank superseded memories lower
     #[arg(long)]
@@ -376,6 +376,12 @@ pub(crate) struct CompactArgs {
     /// Keep the content of only the N newest versions of each memory [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) versions: Option<u32>,
+}
+
+/// A score: `nan` and `inf` are numbers, but none of these.
+fn score(text: &str) -> Result<f64, &'static str> {
+    let score = text.parse().ok().filter(|it| (0.0..=1.0).contains(it));
+    score.ok_or("expected a number from 0 to 1")
 }
 
 /// An id on the command line; accepts `#12` for `12`, because the output shows ids in that form.

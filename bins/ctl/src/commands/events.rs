@@ -83,7 +83,7 @@ pub(super) fn events(program: &Program, command: EventsCommand, output: &mut Out
 
 fn list(program: &Program, args: EventsListArgs, output: &mut Output) -> Result<()> {
     let EventsListArgs { pattern, limit, after, before, since } = args;
-    let since = since.map(|it| span::past(&it, span::now())).transpose()?;
+    let since = since.map(|it| span::past("--since", &it, span::now())).transpose()?;
     let request = EventsRequest { limit, pattern, after, before, since };
     let page = program.client()?.events(&request)?;
     if output.is_json() {

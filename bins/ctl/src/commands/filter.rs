@@ -31,8 +31,8 @@ impl Filters {
             tags_any,
             metadata: tests(&metadata)?,
             space,
-            since: since.map(|it| span::past(&it, now)).transpose()?,
-            until: until.map(|it| span::past(&it, now)).transpose()?,
+            since: since.map(|it| span::past("--since", &it, now)).transpose()?,
+            until: until.map(|it| span::past("--until", &it, now)).transpose()?,
             pinned: pinned.then_some(true),
         })
     }

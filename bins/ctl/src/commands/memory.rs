@@ -36,7 +36,7 @@ pub(super) fn add(program: &Program, args: AddArgs, output: &mut Output) -> Resu
         metadata: metadata(&args.metadata)?,
         space: args.space,
         session: args.session,
-        created_at: args.created_at.map(|it| span::past(&it, now)).transpose()?,
+        created_at: args.created_at.map(|it| span::past("--created-at", &it, now)).transpose()?,
         valid_from: times.valid_from,
         valid_until: times.valid_until,
         expires_at: times.expires_at,
@@ -74,10 +74,14 @@ struct Times {
 impl Times {
     fn read(args: &LifespanArgs, now: Timestamp) -> Result<Self> {
         let LifespanArgs { valid_from, valid_until, expires_at, pin: _ } = args;
+        type Read = fn(&str, &str, Timestamp) -> Result<Timestamp>;
+        let time = |read: Read, option: &str, text: &Option<String>| {
+            text.as_deref().map(|it| read(option, it, now)).transpose()
+        };
         Ok(Self {
-            valid_from: valid_from.as_deref().map(|it| span::past(it, now)).transpose()?,
-            valid_until: valid_until.as_deref().map(|it| span::ahead(it, now)).transpose()?,
-            expires_at: expires_at.as_deref().map(|it| span::future(it, now)).transpose()?,
+            valid_from: time(span::past, "--valid-from", valid_from)?,
+            valid_until: time(span::ahead, "--valid-until", valid_until)?,
+            expires_at: time(span::future, "--expires-at", expires_at)?,
         })
     }
 }

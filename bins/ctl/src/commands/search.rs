@@ -34,9 +34,9 @@ pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -
         min_score: args.min_score,
         include_superseded: args.include_superseded.then_some(true),
         recency: args.recency,
-        valid_at: args.valid_at.map(|it| span::past(&it, now)).transpose()?,
-        as_of: args.as_of.map(|it| span::past(&it, now)).transpose()?,
-        now: args.now.map(|it| span::past(&it, now)).transpose()?,
+        valid_at: args.valid_at.map(|it| span::past("--valid-at", &it, now)).transpose()?,
+        as_of: args.as_of.map(|it| span::past("--as-of", &it, now)).transpose()?,
+        now: args.now.map(|it| span::past("--now", &it, now)).transpose()?,
     };
     let found = program.client()?.search(&request)?;
     if output.is_json() {

@@ -56,7 +56,7 @@ fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Resu
         expires_at: args
             .expires
             .filter(|it| it != "never")
-            .map(|it| span::future(&it, now))
+            .map(|it| span::future("--expires", &it, now))
             .transpose()?,
         space: args.space,
         note: args.note,

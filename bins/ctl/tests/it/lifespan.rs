@@ -109,6 +109,8 @@ fn a_memory_is_merged_into_another_one() {
     assert!(service.ctl(&["links", &one]).done().contains("#3"));
     let plain = service.ctl(&["--json", "merge", &three, "--into", &one]).json();
     assert_eq!((&plain["content"], &plain["tags"][0]), (&"both".into(), &"t".into()));
-    assert_eq!(service.ctl(&["merge", &one, "--into", &one]).code, 2);
+    let same = service.ctl(&["merge", &one, "--into", &one]);
+    assert_eq!(same.code, 2);
+    assert!(same.err.contains("<ID>: must be another memory than `--into`"), "{}", same.err);
     assert_eq!(service.ctl(&["merge", &one]).code, 2);
 }

@@ -44,8 +44,7 @@ fn a_field_is_called_as_on_the_command_line() {
     let id = service.add("x").to_string();
     let mut wrong = Vec::new();
     for (arguments, named) in [
-        (&["search", "x", "--min-score", "2"][..], "--min-score: "),
-        (&["search", ""], "<QUERY>: "),
+        (&["search", ""][..], "<QUERY>: "),
         (&["search", "x", "--tag", ""], "--tag: "),
         (&["add", "x", "--tag", "", "--meta", "=1"], "--tag: "),
         (&["add", ""], "<CONTENT>: "),
@@ -62,9 +61,68 @@ fn a_field_is_called_as_on_the_command_line() {
     }
     assert!(wrong.is_empty(), "{wrong:?}");
     // For scripts, a field has the name that it has in the request.
-    let refused = service.ctl(&["--json", "search", "x", "--min-score", "2"]);
+    let refused = service.ctl(&["--json", "search", "x", "--tag", ""]);
     let told = &lines(&refused.err)[0];
-    assert_eq!(told["errors"][0]["pointer"], "/minScore");
+    assert_eq!(told["errors"][0]["pointer"], "/tags/0");
+}
+
+#[test]
+fn a_score_is_from_0_to_1() {
+    let service = Service::start();
+    service.add("x");
+    for score in ["nan", "inf", "-inf", "NaN", "2", "-0.1", "1e999", "x"] {
+        let refused = service.ctl(&["search", "x", &format!("--min-score={score}")]);
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{score}: {refused:?}");
+        assert!(refused.err.contains("expected a number from 0 to 1"), "{score}: {}", refused.err);
+    }
+    for score in ["0", "1", "0.5"] {
+        assert_eq!(service.ctl(&["search", "x", "--min-score", score]).code, 0, "{score}");
+    }
+}
+
+#[test]
+fn a_message_names_options_and_ranges() {
+    let service = Service::start();
+    let id = service.add("x").to_string();
+    let long = "y".repeat(5_000);
+    for (arguments, parts) in [
+        (
+            &["search", "x", "--since", "2025-02-30"][..],
+            &["--since: \"2025-02-30\"", "the day is 30; 2025-02 has the days 01 to 28"][..],
+        ),
+        (&["search", "x", "--until", "soon"], &["--until: \"soon\" is not a valid time; write"]),
+        (&["search", "x", "--valid-at", "x"], &["--valid-at: \"x\""]),
+        (
+            &["search", "x", "--as-of", "2025-01-01T25:00:00Z"],
+            &["--as-of: ", "the hour is 25; valid are 00 to 23"],
+        ),
+        (&["search", "x", "--now", "x\u{1b}[31m"], &["--now: \"x\\u{1b}[31m\""]),
+        (&["list", "--since", &long], &["--since: \"yyy", "\"... is not a valid time"]),
+        (&["events", "list", "--since", "x"], &["--since: \"x\""]),
+        (&["add", "y", "--created-at", "x"], &["--created-at: \"x\""]),
+        (
+            &["add", "y", "--expires-at", "2020-01-01"],
+            &["--expires-at: \"2020-01-01\" is in the past"],
+        ),
+        (&["token", "create", "--scope", "memory:read", "--expires", "x"], &["--expires: \"x\""]),
+        (&["context", "--max-tokens", "0", "x"], &["--max-tokens", "1..=1000000"]),
+        (
+            &["list", "--since", "2025-02-01", "--until", "2025-01-01"],
+            &["--until: must be after `--since`"],
+        ),
+        (
+            &["add", "y", "--valid-from", "2025-02-01", "--valid-until", "2025-01-01"],
+            &["--valid-until: is 2025-01-01T00:00:00.000Z; it must be after `--valid-from`"],
+        ),
+        (&["link", &id, &id, "--type", "updates"], &["<TO>: must be another memory than `<FROM>`"]),
+    ] {
+        let refused = service.ctl(arguments);
+        assert_eq!(refused.code, 2, "{arguments:?}: {refused:?}");
+        for part in parts {
+            assert!(refused.err.contains(part), "{arguments:?}: {}", refused.err);
+        }
+        assert!(refused.err.len() < 500, "{}", refused.err);
+    }
 }
 
 #[test]

@@ -115,4 +115,20 @@ fn what_is_out_of_range_is_a_problem_that_names_it() {
     service.get("/api/memory/suggestions?before=0").field_problem("?before");
     service.get("/api/memory/suggestions?before=7&id=7").field_problem("?before");
     service.get("/api/memory/suggestions?id=7").problem(404);
+    let past_the_end = "/api/memory/suggestions?before=99999999999999999999";
+    let told = service.get(past_the_end).field_problem("?before");
+    assert!(told.contains("at most 9007199254740991 (2^53 - 1)"), "{told}");
+}
+
+#[test]
+fn a_memory_of_another_space_is_not_missing() {
+    let service = Service::start();
+    let id = service.add("The port is 4747");
+    let told = service.get(&format!("/api/memory/suggestions?id={id}&space=L")).problem(404);
+    assert_eq!(told, format!("memory {id} is not in the space `L`"));
+    // A token of that space learns nothing of it.
+    let bound = service.new_token(&["memory:read"], Some("L"));
+    let path = format!("/api/memory/suggestions?id={id}");
+    let told = service.send("GET", &path, &bound, b"").problem(404);
+    assert_eq!(told, format!("no memory {id}"));
 }

@@ -67,6 +67,14 @@ fn a_memory_has_a_lifespan_that_can_be_changed() {
     for absent in ["validFrom", "expiresAt", "pinned"] {
         assert!(changed.get(absent).is_none(), "{changed}");
     }
+    assert_eq!(patch(&service, &path, &json!({"pinned": true})).json()["pinned"], true);
+    // Alone, and together with another field, null removes it, too.
+    let unpinned = patch(&service, &path, &json!({"pinned": null}));
+    assert_eq!(unpinned.status, 200, "{}", unpinned.text());
+    assert!(unpinned.json().get("pinned").is_none(), "{}", unpinned.text());
+    patch(&service, &path, &json!({"pinned": true}));
+    let unpinned = patch(&service, &path, &json!({"pinned": null, "title": "Duty"})).json();
+    assert!(unpinned.get("pinned").is_none() && unpinned["title"] == "Duty", "{unpinned}");
     let history = service.get(&format!("{path}/history")).json();
     assert_eq!(history[0]["memory"]["pinned"], true);
     assert_eq!(history[0]["memory"]["validFrom"], "2026-01-01T00:00:00.000Z");
@@ -227,5 +235,16 @@ fn a_search_of_the_past_stays_in_the_space_of_a_token() {
     ] {
         let detail = service.post("/api/memory/search", &body).problem(422);
         assert!(detail.contains(field), "{detail}");
+    }
+}
+
+#[test]
+fn a_search_as_of_a_time_to_come_finds_what_is_known_now() {
+    let service = Service::start();
+    let body = json!({"content": "the sale has begun", "expiresAt": "2900-01-01T00:00:00Z"});
+    let id = add(&service, &body);
+    for time in ["2899-12-31T23:59:59Z", "2900-01-01T00:00:00Z", "9999-12-31T23:59:59Z"] {
+        let found = found(&service, &json!({"query": "sale", "asOf": time}));
+        assert_eq!(found, [id], "{time}");
     }
 }

@@ -160,3 +160,39 @@ fn an_export_goes_on_while_memories_are_added() {
         assert!(exporting.join().expect("no panic") >= 2000);
     });
 }
+
+#[test]
+fn a_line_of_another_shape_is_a_problem_in_plain_words() {
+    let service = Service::start();
+    let lines = [
+        r#"{"format":"waypost-memory","version":1}"#,
+        r#"{"record":"memory","id":1,"content":"a","lifespan":[]}"#,
+        r#"["memory",{"id":2}]"#,
+        r#"{"record":"memory","id":"3","content":"c"}"#,
+        r#"{"record":"memory","id":4,"content":"d","createdAt":"2025-02-30T00:00:00Z"}"#,
+        r#"{"record":"link","from":1,"to":2,"type":{"updates":null}}"#,
+    ];
+    let body = lines.join("\n");
+    let imported = service.send("POST", "/api/memory/import", &service.token, body.as_bytes());
+    let imported = imported.json();
+    let problems = imported["problems"].as_array().expect("problems");
+    let told: Vec<_> = problems.iter().filter_map(|it| it["message"].as_str()).collect();
+    assert_eq!(
+        told,
+        [
+            "lifespan: must be an object, not an array",
+            "must be a JSON object, not an array",
+            "id: must be a non-negative whole number, not a string",
+            "createdAt: must be an RFC 3339 time such as 2025-01-31T09:30:00.000Z, not \
+             `2025-02-30T00:00:00Z`: the day is 30; 2025-02 has the days 01 to 28",
+            "type: must be a string, not an object",
+            "the end is missing: the file is truncated",
+        ]
+    );
+    assert_eq!((&imported["memories"], &imported["links"]), (&json!(0), &json!(0)));
+    for first in ["[\"waypost-memory\",1]", "7", "{\"format\":7}"] {
+        let refused = service.send("POST", "/api/memory/import", &service.token, first.as_bytes());
+        let told = refused.problem(422);
+        assert!(told.contains("must begin with `{\"format\":\"waypost-memory\""), "{told}");
+    }
+}

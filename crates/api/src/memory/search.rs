@@ -99,10 +99,16 @@ impl Check for SearchRequest {
         faults.chars("query", &self.query, QUERY_CHARS_MAX);
         faults.range("limit", self.limit, LIMIT_MAX);
         self.filters().check(faults);
+        if self.as_of.is_some() && self.mode == Some(SearchMode::Semantic) {
+            faults.add(
+                "mode",
+                "must be `lexical` or `hybrid` with `asOf`: earlier versions have no vectors",
+            );
+        }
         if let Some(score) = self.min_score
             && !(0.0..=1.0).contains(&score)
         {
-            faults.add("minScore", format!("must be between 0 and 1, not {score}"));
+            faults.add("minScore", format!("must be between 0 and 1, not {score:?}"));
         }
     }
 }

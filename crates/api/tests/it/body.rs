@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use waypost_api::{
-    AddRequest, IndexRequest, LinkRequest, PatchRequest, Problem, Scalar, SearchRequest,
-    parse_arguments, parse_body, parse_id, parse_optional_body,
+    AddRequest, ContextRequest, IndexRequest, LinkRequest, MergeRequest, PatchRequest, Problem,
+    Scalar, SearchRequest, parse_arguments, parse_body, parse_id, parse_optional_body,
 };
 
 fn search(body: impl AsRef<[u8]>) -> Result<SearchRequest, Problem> {
@@ -118,7 +118,23 @@ fn a_wrong_field_is_422_with_its_pointer_and_what_would_be_right() {
         (r#"{"query":"x","limit":-1}"#, "/limit", "not -1"),
         (r#"{"query":"x","limit":0}"#, "/limit", "between 1 and 1000, not 0"),
         (r#"{"query":"x","limit":1001}"#, "/limit", "between 1 and 1000, not 1001"),
-        (r#"{"query":"x","limit":1e400}"#, "/limit", "number"),
+        (
+            r#"{"query":"x","limit":1e400}"#,
+            "/limit",
+            "at most 9007199254740991 (2^53 - 1), not 1e400",
+        ),
+        (
+            r#"{"query":"x","limit":1e30}"#,
+            "/limit",
+            "at most 9007199254740991 (2^53 - 1), not 1e30",
+        ),
+        (r#"{"query":"x","minScore":-1e999}"#, "/minScore", "must be between 0 and 1, not -1e999"),
+        (r#"{"query":1e999}"#, "/query", "must be a string, not 1e999"),
+        (
+            r#"{"query":"x","metadata":{"k":1e999}}"#,
+            "/metadata/k",
+            "must be a number between -1.7976931348623157e308 and 1.7976931348623157e308",
+        ),
         (r#"{"query":"x","tags":["a",5]}"#, "/tags/1", "must be a string, not 5"),
         (r#"{"query":"x","tags":"a"}"#, "/tags", "must be an array, not a string"),
         (r#"{"query":"x","type":{"a":1}}"#, "/type", "a string or an array of strings"),
@@ -128,7 +144,16 @@ fn a_wrong_field_is_422_with_its_pointer_and_what_would_be_right() {
         (r#"{"query":"x","explain":"yes"}"#, "/explain", "must be a boolean, not a string"),
         (r#"{"query":"x","minScore":1.5}"#, "/minScore", "between 0 and 1"),
         (r#"{"query":"x","since":"yesterday"}"#, "/since", "RFC 3339"),
-        (r#"{"query":"x","since":"2025-02-30T00:00:00Z"}"#, "/since", "RFC 3339"),
+        (
+            r#"{"query":"x","since":"2025-02-30T00:00:00Z"}"#,
+            "/since",
+            "must be an RFC 3339 time such as 2025-01-31T09:30:00.000Z, not `2025-02-30T00:00:00Z`: \
+             the day is 30; 2025-02 has the days 01 to 28",
+        ),
+        (r#"{"query":"x","mode":3}"#, "/mode", "one of `hybrid`, `lexical`, `semantic`, not 3"),
+        (r#"{"query":"x","mode":["lexical"]}"#, "/mode", "`semantic`, not an array"),
+        (r#"{"query":"x","mode":{"lexical":null}}"#, "/mode", "`semantic`, not an object"),
+        (r#"{"query":"x","mode":{"lexical":[]}}"#, "/mode", "`semantic`, not an object"),
         (
             r#"{"query":"x","since":"2025-01-02T00:00:00Z","until":"2025-01-01T00:00:00Z"}"#,
             "/until",
@@ -211,7 +236,79 @@ fn metadata_holds_scalars_only() {
 fn a_patch_tells_absent_from_null_and_must_change_something() {
     assert_eq!(parse_body::<PatchRequest>(br#"{"session":null}"#).unwrap().session, Some(None));
     assert_eq!(parse_body::<PatchRequest>(br#"{"title":"t"}"#).unwrap().session, None);
-    assert_eq!(refused(parse_body::<PatchRequest>(b"{}")).0, 422);
+    let (status, pointer, detail) = refused(parse_body::<PatchRequest>(b"{}"));
+    assert_eq!((status, pointer.as_str()), (422, ""), "{detail}");
+    assert!(detail.starts_with("must change something: "), "{detail}");
+}
+
+#[test]
+fn a_null_unpins() {
+    let read = parse_body::<PatchRequest>(br#"{"pinned":null}"#).unwrap();
+    assert_eq!(read.pinned, Some(false));
+    assert_eq!(parse_body::<PatchRequest>(br#"{"title":"t"}"#).unwrap().pinned, None);
+}
+
+#[test]
+fn a_fault_does_not_bring_another_one_about_the_whole() {
+    let body = br#"{"title":7,"nope":1}"#;
+    let problem = parse_body::<PatchRequest>(body).unwrap_err();
+    let pointers: Vec<_> = problem.errors.iter().map(|it| it.pointer.as_str()).collect();
+    assert_eq!(pointers, ["/title", "/nope"], "{}", problem.detail);
+    let body = br#"{"into":1,"from":2,"set":{"title":7}}"#;
+    let problem = parse_body::<MergeRequest>(body).unwrap_err();
+    let pointers: Vec<_> = problem.errors.iter().map(|it| it.pointer.as_str()).collect();
+    assert_eq!(pointers, ["/set/title"], "{}", problem.detail);
+    let problem = parse_body::<MergeRequest>(br#"{"into":1,"from":2,"set":{}}"#).unwrap_err();
+    assert_eq!(problem.errors[0].pointer, "/set", "{}", problem.detail);
+}
+
+#[test]
+fn names_are_strings_and_structs_are_objects() {
+    let link = |kind: &str| {
+        refused(parse_body::<LinkRequest>(
+            format!(r#"{{"from":1,"to":2,"type":{kind}}}"#).as_bytes(),
+        ))
+    };
+    for kind in [r#"{"updates":null}"#, r#"{"updates":[]}"#, r#"["updates"]"#, "null", "1"] {
+        let (status, pointer, detail) = link(kind);
+        assert_eq!((status, pointer.as_str()), (422, "/type"), "{kind}: {detail}");
+        assert!(detail.contains("must be one of `updates`, `contradicts`"), "{kind}: {detail}");
+    }
+    let merge = br#"{"into":1,"from":2,"set":[null,"content"]}"#;
+    let (_, pointer, detail) = refused(parse_body::<MergeRequest>(merge));
+    assert_eq!(
+        (pointer.as_str(), detail.as_str()),
+        ("/set", "set: must be an object, not an array")
+    );
+    for (body, pointer) in [
+        (r#"{"sources":[{"code":null}]}"#, "/sources/0"),
+        (r#"{"sources":[7]}"#, "/sources/0"),
+        (r#"{"taskType":7}"#, "/taskType"),
+        (r#"{"taskType":{"code":null}}"#, "/taskType"),
+    ] {
+        let (status, at, detail) = refused(parse_body::<ContextRequest>(body.as_bytes()));
+        assert_eq!((status, at.as_str()), (422, pointer), "{body}: {detail}");
+        assert!(detail.contains("must be one of `") && detail.contains("`, not "), "{detail}");
+    }
+}
+
+#[test]
+fn a_number_out_of_range_hides_no_other_fault() {
+    let problem = search(r#"{"query":"x","minScore":1e999,"limit":0,"nope":1}"#).unwrap_err();
+    let mut pointers: Vec<_> = problem.errors.iter().map(|it| it.pointer.as_str()).collect();
+    pointers.sort_unstable();
+    assert_eq!(pointers, ["/limit", "/minScore", "/nope"], "{}", problem.detail);
+}
+
+#[test]
+fn names_of_a_client_are_cut_and_escaped() {
+    let body = serde_json::json!({"query": "x", "a\u{1b}[31m": 1, "b".repeat(1 << 16): 2});
+    let problem = search(body.to_string()).expect_err("unknown fields");
+    assert!(problem.detail.len() < 1_000, "{}", problem.detail.len());
+    assert!(problem.detail.contains("a\\u{1b}[31m: unknown field"), "{}", problem.detail);
+    assert!(problem.errors.iter().all(|it| it.pointer.len() <= 256));
+    let again = Problem::fields(problem.errors.clone());
+    assert_eq!(again.detail, problem.detail);
 }
 
 #[test]

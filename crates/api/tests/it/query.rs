@@ -25,6 +25,13 @@ fn wrong_parameters_are_named() {
         ("limit=", "?limit", "whole number"),
         ("limit=1&limit=2", "?limit", "more than once"),
         ("after=-1", "?after", "whole number"),
+        (
+            "after=99999999999999999999",
+            "?after",
+            "must be a non-negative whole number, at most 9007199254740991 (2^53 - 1), not 99999999999999999999",
+        ),
+        ("order=x", "?order", "`x` is not one of `id`, `newest`"),
+        ("since=2025-02-30T00:00:00Z", "?since", "not `2025-02-30T00:00:00Z`: the day is 30"),
         ("space=", "?space", "blank"),
         ("since=1", "?since", "RFC 3339"),
         ("type=A", "?type", "a-z"),
@@ -72,10 +79,12 @@ fn metadata_is_json_in_a_query() {
     assert_eq!(serde_json::to_string(&read.metadata).unwrap(), r#"{"k":["v"],"n":{"gte":2}}"#);
     for (metadata, pointer, reason) in [
         ("%7B", "?metadata", "must be a JSON object"),
+        ("7", "?metadata", "must be a JSON object, not a number"),
+        ("%7B%22k%22:null%7D", "?metadata", "k: must be a string, a number, a boolean, an array"),
         ("source=wiki", "?metadata", "must be a JSON object"),
         ("[]", "?metadata", "must be a JSON object"),
         ("%7B%22k%22:1,%22k%22:2%7D", "?metadata", "duplicate key"),
-        ("%7B%22k%22:%7B%22gt%22:2%7D%7D", "?metadata", "unknown field `gt`"),
+        ("%7B%22k%22:%7B%22gt%22:2%7D%7D", "?metadata", "k/gt: unknown field; did you mean `gte`?"),
         ("%7B%22k%22:[]%7D", "?metadata/k", "has 0 values"),
     ] {
         let problem = list(&format!("metadata={metadata}")).expect_err(metadata);

@@ -33,7 +33,8 @@ impl Searcher {
                 "is semantic, and earlier versions have no vectors; use `lexical` or `hybrid`";
             return Err(Error::invalid("mode", reason));
         }
-        // What had expired then was hidden then.
+        // What had expired then was hidden then. Of a time to come, only what is known now is known:
+        // until then, the memory may be pinned, or expire later.
         let now = options.filter.now.map(|it| it.min(time));
         let filter = Filter { now, ..options.filter.clone() };
         let options = SearchOptions { filter, ..options.clone() };
@@ -72,8 +73,9 @@ impl Past {
         params: &SearchParams,
     ) -> Result<Self> {
         let mut past = Self::default();
-        let mut bytes = 0;
-        let mut known = BTreeSet::new();
+        // Which texts are needed is known without reading one: too many are rejected first.
+        let mut needed = Vec::new();
+        let mut texts = 0;
         records.state.heads(&mut |id, head| {
             let Some((version, stored)) = version_at(records, id, &head, time)? else {
                 return Ok(());
@@ -81,11 +83,22 @@ impl Past {
             if filter.space.as_ref().is_some_and(|it| *it != stored.space) {
                 return Ok(());
             }
-            known.insert(id);
+            texts += usize::from(stored.sequence.is_some());
+            if texts > params.past_memories_max {
+                return Err(too_large(params));
+            }
+            needed.push((id, version, stored));
+            Ok(())
+        })?;
+        let known: BTreeSet<MemoryId> = needed.iter().map(|it| it.0).collect();
+        let mut bytes = 0;
+        for (id, version, stored) in needed {
             let since = stored.valid_from;
             let body = records.whole_body(stored)?;
             bytes += bytes_of(&body);
-            past.check_size(bytes, params)?;
+            if bytes > params.past_bytes_max {
+                return Err(too_large(params));
+            }
             let document = index.document(&body);
             match Prepared::new(&body, version, 0, document) {
                 Some(prepared) => {
@@ -94,8 +107,7 @@ impl Past {
                 }
                 None => past.forgotten += 1,
             }
-            Ok(())
-        })?;
+        }
         let existed =
             |it: &Link| it.created_at <= time && known.contains(&it.from) && known.contains(&it.to);
         let links = index.view.read().graph.all().filter(existed).collect();
@@ -103,23 +115,19 @@ impl Past {
         Ok(past)
     }
 
-    /// Checks that another memory fits if the texts, with its own, have this many bytes.
-    fn check_size(&self, bytes: usize, params: &SearchParams) -> Result<()> {
-        let (memories_max, bytes_max) = (params.past_memories_max, params.past_bytes_max);
-        if self.versions.len() < memories_max && bytes <= bytes_max {
-            return Ok(());
-        }
-        let reason = format!(
-            "needs more than {memories_max} memories or {bytes_max} bytes of text of that time; name a \
-             `space` with fewer"
-        );
-        Err(Error::invalid("asOf", reason))
-    }
-
     /// The version that a memory had, and when it became the current one.
     fn version(&self, id: MemoryId) -> Option<(u32, Timestamp)> {
         self.versions.get(&id).copied()
     }
+}
+
+fn too_large(params: &SearchParams) -> Error {
+    let (memories_max, bytes_max) = (params.past_memories_max, params.past_bytes_max);
+    let reason = format!(
+        "needs more than {memories_max} memories or {bytes_max} bytes of text of that time; name a \
+         `space` with fewer"
+    );
+    Error::invalid("asOf", reason)
 }
 
 /// The version of a memory that was the current one at a time. Where the clock had gone back, several

@@ -11,13 +11,14 @@ use std::io::{BufRead, Read};
 use std::sync::{Arc, mpsc};
 
 use parking_lot::Mutex;
+use waypost_time::InvalidTimestamp;
 
 use crate::check;
 use crate::index::Index;
 use crate::limits::{IMPORT_LINE_BYTES_MAX, IMPORT_VERSION_GAP_MAX, VERSION_MAX};
 use crate::record::{Body, Edge};
 use crate::store::Store;
-use crate::wire::{FORMAT, Header, LifespanLine, Line, MemoryLine, VERSION};
+use crate::wire::{FORMAT, Header, LifespanLine, Line, MemoryLine, VERSION, shown};
 use crate::writer::Writer;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::import::{FileIds, ImportUnit, ImportVersion};
@@ -121,7 +122,7 @@ impl Importer<'_> {
             } else if text.len() > IMPORT_LINE_BYTES_MAX {
                 importer.problem(number, format!("exceeds {IMPORT_LINE_BYTES_MAX} bytes"));
             } else if !text.is_empty() {
-                match serde_json::from_slice::<Line>(text) {
+                match Line::read(text) {
                     Ok(Line::End { crc32c, .. }) => {
                         is_complete = true;
                         if crc32c != format!("{sum:08x}") {
@@ -130,7 +131,7 @@ impl Importer<'_> {
                         }
                     }
                     Ok(line) => importer.take(number, line, text.len())?,
-                    Err(error) => importer.problem(number, format!("cannot be read: {error}")),
+                    Err(reason) => importer.problem(number, reason),
                 }
             }
             sum = crc32c::crc32c_append(sum, &line);
@@ -176,12 +177,14 @@ pub(crate) fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> Result<b
 }
 
 pub(crate) fn check_header(text: &[u8]) -> Result<()> {
-    let header: Header = serde_json::from_slice(text).map_err(|_| {
+    let is_object = text.iter().find(|it| !it.is_ascii_whitespace()) == Some(&b'{');
+    let read = serde_json::from_slice(text).ok().filter(|_| is_object);
+    let header: Header = read.ok_or_else(|| {
         let reason = format!("must begin with `{{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}`");
         Error::invalid("the import", reason)
     })?;
     if header.format != FORMAT {
-        let reason = format!("has format `{}`, not `{FORMAT}`", header.format);
+        let reason = format!("has format `{}`, not `{FORMAT}`", shown(&header.format));
         return Err(Error::invalid("the import", reason));
     }
     if header.version > VERSION {
@@ -230,9 +233,10 @@ impl Importer<'_> {
             _ => 0,
         };
         check_version(version, previous)?;
-        let valid_from = time_of(given.valid_from.as_deref(), self.now)?;
+        let valid_from = time_of("validFrom", given.valid_from.as_deref(), self.now)?;
         let deleted_at = given.deleted_at.take();
-        let deleted_at = deleted_at.map(|it| time_of(Some(&it), self.now)).transpose()?;
+        let deleted_at =
+            deleted_at.map(|it| time_of("deletedAt", Some(&it), self.now)).transpose()?;
         let body = body_of(given, valid_from)?;
         let version = ImportVersion { line, version, valid_from, body, deleted_at };
         if let Some(ImportUnit::Memory { id: last, versions, deletion: None, .. }) =
@@ -263,7 +267,7 @@ impl Importer<'_> {
 
     fn take_deletion(&mut self, line: u64, id: u64, at: &str) -> Taken {
         let id = id_of(id)?;
-        let at = time_of(Some(at), self.now)?;
+        let at = time_of("at", Some(at), self.now)?;
         if self.too_long == Some(id) {
             return Ok(());
         }
@@ -291,12 +295,12 @@ impl Importer<'_> {
         let (from, to) = (id_of(from)?, id_of(to)?);
         let kind = LinkKind::parse(kind).ok_or_else(|| {
             let known = LinkKind::ALL.map(LinkKind::as_str).join(", ");
-            Refused::Line(format!("type is `{kind}`; expected one of {known}"))
+            Refused::Line(format!("type: must be one of {known}, not `{}`", shown(kind)))
         })?;
         if from == to {
             return Err(Refused::Line("the link is to itself".to_owned()));
         }
-        let at = time_of(created_at, self.now)?;
+        let at = time_of("createdAt", created_at, self.now)?;
         self.flush_if_full()?;
         self.units.push(ImportUnit::Link { line, edge: Edge { from, to, kind }, at });
         Ok(())
@@ -390,21 +394,21 @@ fn check_version(version: u32, previous: u32) -> std::result::Result<(), Refused
     Err(Refused::Line(problem))
 }
 
-fn time_of(text: Option<&str>, now: Timestamp) -> std::result::Result<Timestamp, Refused> {
-    text.map_or(Ok(now), |it| {
-        it.parse().map_err(|_| {
-            let (first, last) = (Timestamp::MIN, Timestamp::MAX);
-            Refused::Line(format!("`{it}` is not an RFC 3339 time from {first} to {last}"))
-        })
-    })
+/// The time in a field, or `now` if it is absent.
+fn time_of(
+    name: &str,
+    text: Option<&str>,
+    now: Timestamp,
+) -> std::result::Result<Timestamp, Refused> {
+    let read = |it: &str| {
+        it.parse().map_err(|error: InvalidTimestamp| Refused::Line(format!("{name}: {error}")))
+    };
+    text.map_or(Ok(now), read)
 }
 
 fn lifespan_of(given: LifespanLine) -> std::result::Result<Lifespan, Refused> {
     let time = |name: &str, text: Option<String>| {
-        let read = |it: String| {
-            it.parse::<Timestamp>()
-                .map_err(|error| Refused::Line(format!("lifespan/{name} is {it:?}, {error}")))
-        };
+        let read = |it: String| time_of(&format!("lifespan/{name}"), Some(&it), Timestamp::EPOCH);
         text.map(read).transpose()
     };
     Ok(Lifespan::default()
@@ -415,7 +419,7 @@ fn lifespan_of(given: LifespanLine) -> std::result::Result<Lifespan, Refused> {
 }
 
 fn body_of(mut given: MemoryLine, valid_from: Timestamp) -> std::result::Result<Body, Refused> {
-    let created_at = time_of(given.created_at.as_deref(), valid_from)?;
+    let created_at = time_of("createdAt", given.created_at.as_deref(), valid_from)?;
     let space = given.space.take().unwrap_or_else(|| DEFAULT_SPACE.to_owned());
     check::space(&space)?;
     if given.purged {
@@ -423,6 +427,7 @@ fn body_of(mut given: MemoryLine, valid_from: Timestamp) -> std::result::Result<
     }
     let lifespan = lifespan_of(*given.lifespan.take().unwrap_or_default())?;
     let text = given.into_text(lifespan).map_err(|key| {
+        let key = shown(&key);
         Refused::Line(format!("metadata/{key} is neither a string nor a number nor a boolean"))
     })?;
     Ok(Body { space, created_at, text: Some(check::body_text(text)?) })

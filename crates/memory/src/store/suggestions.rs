@@ -13,8 +13,9 @@ impl Store {
     /// at most 16; about all, the newest 100,000 memories and 1,000 pairs of texts.
     ///
     /// # Errors
-    /// [`Error::NotFound`](crate::Error::NotFound) if there is no memory with the id of the options
-    /// in their space, [`Error::Invalid`](crate::Error::Invalid) for a limit out of range.
+    /// [`Error::NotFound`](crate::Error::NotFound) if there is no memory with the id of the options,
+    /// [`Error::NotInSpace`](crate::Error::NotInSpace) if it is not in their space,
+    /// [`Error::Invalid`](crate::Error::Invalid) for a limit out of range.
     pub fn suggestions(&self, options: &SuggestionOptions) -> Result<Suggestions> {
         suggest::suggestions(&self.records, &self.index, options)
     }

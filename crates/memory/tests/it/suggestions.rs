@@ -124,7 +124,9 @@ fn memories_of_two_spaces_are_no_pair() {
     }
     assert!(!world.store().may_have_similar(mine, None));
     let hidden = world.store().suggestions(&of(theirs).with_space("mine"));
-    assert!(matches!(hidden, Err(Error::NotFound(it)) if it == theirs));
+    let hidden = hidden.expect_err("it is of another space");
+    assert!(matches!(&hidden, Error::NotInSpace { id, space } if *id == theirs && space == "mine"));
+    assert_eq!(hidden.to_string(), format!("memory {theirs} is not in the space `mine`"));
     // A replacement in another space replaces nothing here.
     let now = world.now();
     world.store().link(theirs, mine, LinkKind::Updates, now).expect("a link");

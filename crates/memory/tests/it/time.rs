@@ -437,3 +437,24 @@ fn an_update_stays_above_a_newer_memory_that_it_replaces() {
     world.store().link(update, newer, LinkKind::Updates, now).expect("a link");
     assert_eq!(ids(&world, "which port is it now?", &lexical()), [update, newer]);
 }
+
+#[test]
+fn too_many_memories_are_rejected_before_a_text_is_read() {
+    let mut world = World::new();
+    let params = SearchParams::default().with_past_memories_max(2);
+    world.reopen_with(options().with_search(params));
+    for text in ["port one", "port two", "port three"] {
+        world.store().add(Draft::new(text), at(100)).expect("an add");
+    }
+    // Reading a text would now fail: the log has lost them all.
+    let segment = world.folder("log").join(format!("{:020}.log", 1));
+    let bytes = std::fs::read(&segment).expect("a segment").len();
+    std::fs::write(&segment, vec![0; bytes]).expect("a damaged segment");
+    let search = |filter: Filter| {
+        let options = lexical().with_as_of(at(100)).with_filter(filter);
+        world.store().search("port", &options)
+    };
+    let error = search(Filter::default()).expect_err("three memories").to_string();
+    assert!(error.starts_with("asOf needs more than 2 memories"), "{error}");
+    assert!(search(Filter::default().with_space("other")).is_ok(), "no memory, no text");
+}
