@@ -19,6 +19,7 @@
 mod classify;
 mod ignores;
 mod language;
+mod marks;
 mod prior;
 mod root;
 mod rules;
@@ -27,6 +28,7 @@ mod walk;
 
 pub(crate) use classify::is_work;
 pub use language::Language;
+pub(crate) use marks::unmarked;
 pub use root::Root;
 pub(crate) use root::{skip, state};
 pub(crate) use rules::Places;

@@ -200,7 +200,7 @@ fn is_interface(stem: &str) -> bool {
 }
 
 /// The part after the last dot of a stem, such as `spec` in `login.spec`.
-pub(super) fn last_part(stem: &str) -> &str {
+fn last_part(stem: &str) -> &str {
     stem.rsplit_once('.').map_or("", |(_, it)| it)
 }
 
@@ -299,11 +299,23 @@ mod tests {
             "src/testutil.rs",
             "src/test_helpers.py",
             "src/log/tests.rs",
+            "src/cart_unittest.cc",
+            "src/cart-test.js",
+            "src/TestCart.java",
+            "src/TestUtils.java",
         ] {
             assert!(prior(path).test, "{path}");
         }
-        let products =
-            ["src/latest.rs", "src/Latest.java", "tokio-test/src/io.rs", "src/contest/lib.rs"];
+        let products = [
+            "src/latest.rs",
+            "src/latest.js",
+            "src/Latest.java",
+            "src/Contest.java",
+            "src/Testament.java",
+            "src/attest.rs",
+            "tokio-test/src/io.rs",
+            "src/contest/lib.rs",
+        ];
         for path in products {
             assert!(!prior(path).test, "{path}");
         }

@@ -1,6 +1,6 @@
 //! How likely a file is relevant, by its path.
 
-use super::classify::{begins, last_part};
+use super::classify::begins;
 use super::{Language, Prior};
 
 /// Whether a path is a test, archived, generated, or settings.
@@ -148,15 +148,9 @@ fn words(name: &str) -> Vec<String> {
 /// Whether a code file's name is that of a test. `path` has its original case: `LogTest` is one,
 /// `latest` is not.
 fn is_test(name: &str, stem: &str, path: &str) -> bool {
-    let code = Language::of(name).is_some();
-    let cased = path.rsplit_once('.').map_or(path, |(it, _)| it);
-    let own = cased.rsplit('/').next().unwrap_or(cased);
-    code && (serves_tests(own)
-        || stem.ends_with("_test")
-        || stem.ends_with("_tests")
-        || stem.starts_with("test_")
-        || ["test", "spec"].contains(&last_part(stem))
-        || stem.ends_with("_spec")
-        || ["conftest", "tests", "test"].contains(&stem)
-        || ["Test", "Tests", "Spec"].iter().any(|it| cased.ends_with(it)))
+    let own = path.rsplit('/').next().unwrap_or(path);
+    Language::of(name).is_some()
+        && (serves_tests(own.rsplit_once('.').map_or(own, |it| it.0))
+            || ["conftest", "tests", "test"].contains(&stem)
+            || super::marks::unmarked(own).is_some())
 }

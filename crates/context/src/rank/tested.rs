@@ -5,6 +5,7 @@ use waypost_ranking::{NumberMap, Slot};
 use super::ask::{Ask, Named};
 use super::candidate::{Candidate, What};
 use crate::Source;
+use crate::discover::unmarked;
 use crate::index::Index;
 
 /// The score of a test, at most, as a share of that of what it tests.
@@ -52,36 +53,18 @@ pub(crate) fn below_tested(index: &Index, ask: &Ask<'_>, candidates: &mut [Candi
 /// The stem of the file that a test tests: its own without what marks a test, or else that of the
 /// nearest folder that says something.
 fn tested(path: &str) -> Option<&str> {
-    let own = unmarked(stem(path));
+    let own = unmarked(name(path)).unwrap_or_else(|| stem(path));
     let mut parts = std::iter::once(own).chain(path.rsplit('/').skip(1));
     parts.find(|it| !it.is_empty() && !GENERAL.iter().any(|known| known.eq_ignore_ascii_case(it)))
 }
 
-/// A stem without the prefix or suffix that marks a test.
-fn unmarked(stem: &str) -> &str {
-    const PREFIXES: &[&str] = &["test_", "test-"];
-    const SUFFIXES: &[&str] = &[
-        "_test",
-        "_tests",
-        "-test",
-        ".test",
-        "_spec",
-        "-spec",
-        ".spec",
-        "IntegrationTests",
-        "IntegrationTest",
-        "TestCase",
-        "Tests",
-        "Test",
-        "Spec",
-    ];
-    let rest = SUFFIXES.iter().find_map(|it| stem.strip_suffix(it));
-    rest.or_else(|| PREFIXES.iter().find_map(|it| stem.strip_prefix(it))).unwrap_or(stem)
+fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// A file's name without its extension.
 fn stem(path: &str) -> &str {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = name(path);
     name.rsplit_once('.').map_or(name, |it| it.0)
 }
 
@@ -107,6 +90,9 @@ mod tests {
         check("tests/it/history.rs", "history");
         check("web/page.spec.ts", "page");
         check("src/latest.rs", "latest");
+        check("src/cart_unittest.cc", "cart");
+        check("src/TestCart.java", "Cart");
+        check("src/CartIT.java", "Cart");
         assert_eq!(tested("tests/mod.rs"), None);
     }
 }

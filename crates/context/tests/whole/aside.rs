@@ -32,6 +32,36 @@ fn a_test_comes_after_what_it_tests_unless_it_is_asked_for() {
 }
 
 #[test]
+fn a_test_is_known_by_the_names_of_each_language() {
+    for (product, test) in [
+        ("src/cart.cc", "src/cart_unittest.cc"),
+        ("src/cart.cc", "src/cart_unittests.cc"),
+        ("src/cart.h", "src/cart_gtest.h"),
+        ("src/cart.js", "src/cart-test.js"),
+        ("src/cart.c", "src/cart-test.c"),
+        ("src/cart.ts", "src/cart.e2e.ts"),
+        ("src/cart.ts", "src/cart.cy.ts"),
+        ("src/cart.ts", "src/cart.test-d.ts"),
+        ("src/Cart.java", "src/TestCart.java"),
+        ("src/Cart.java", "src/CartIT.java"),
+        ("src/Cart.cs", "src/CartTests.cs"),
+        ("src/cart.rb", "src/cart_spec.rb"),
+        ("src/cart.py", "src/test_cart.py"),
+    ] {
+        let world = World::new();
+        let comment = if [".py", ".rb"].iter().any(|it| test.ends_with(it)) { "#" } else { "//" };
+        // Every word of the query is in the test, and one in the product.
+        world.write(product, &format!("{comment} The cart.\n"));
+        let words = "The cart totals vouchers and delivery: totals of vouchers, delivery.";
+        world.write(test, &format!("{comment} {words}\n"));
+        world.scan();
+        let found = world.paths("cart totals with vouchers and delivery");
+        let place = |path: &str| found.iter().position(|it| it == path);
+        assert!(place(product).is_some() && place(product) < place(test), "{test}: {found:?}");
+    }
+}
+
+#[test]
 fn what_only_tests_use_comes_after_the_product() {
     let world = World::new();
     let text = "/// Opens a port on the loopback interface.\npub fn open_port() {}\n";
