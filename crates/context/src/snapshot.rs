@@ -16,7 +16,7 @@ use crate::texts::{Mark, TextAt, kind};
 use crate::{Kind, Stat};
 
 const MAGIC: &[u8] = b"waypost-context\n";
-const VERSION: u64 = 4 + Analyzer::VERSION as u64;
+const VERSION: u64 = 5 + Analyzer::VERSION as u64;
 
 /// What is stored besides the index.
 #[derive(Debug, Clone, Default, PartialEq)]
