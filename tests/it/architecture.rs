@@ -38,7 +38,13 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("axum", &["waypost-service"]),
     (
         "candle-core",
-        &["waypost-embedding", "waypost-service", "waypost-benches", "waypost-examples"],
+        &[
+            "waypost-embedding",
+            "waypost-service",
+            "waypost-ctl",
+            "waypost-benches",
+            "waypost-examples",
+        ],
     ),
     ("clap", &["waypost-service", "waypost-ctl", "waypost-browser-cli"]),
     ("hyper", &["waypost-service", "waypost-browser-cli"]),

@@ -270,14 +270,20 @@ pub fn ensure_pinned(
 /// existing one, and returns its folder in the cache.
 ///
 /// `path` may contain the model's files directly or in a folder up to four levels down. A known
-/// name must have the pinned files; any other name is accepted if its files are complete and the
-/// model is of a supported kind.
+/// name must have the pinned files; any other name is accepted if its files are complete, the
+/// model is of a supported kind, and `check` accepts the folder in which it is assembled: pass
+/// `Model::check` of the feature `inference`, which loads the model and embeds texts.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if there is no model or several,
 /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) if it is truncated or not the pinned one.
-pub fn import(path: &Path, name: &str, cache_dir: &Path) -> Result<PathBuf> {
+pub fn import(
+    path: &Path,
+    name: &str,
+    cache_dir: &Path,
+    check: impl FnOnce(&Path) -> Result<()>,
+) -> Result<PathBuf> {
     let pinned = PinnedModel::known(name);
     let staging = Staging::lock(name, cache_dir, &mut |_| {})?;
     let model = staging.empty_model()?;
@@ -291,7 +297,7 @@ pub fn import(path: &Path, name: &str, cache_dir: &Path) -> Result<PathBuf> {
     } else {
         archive::unpack(path, &model, &mut |_| {})?;
     }
-    staging.check_import(pinned.as_ref(), path)?;
+    staging.check_import(pinned.as_ref(), path, check)?;
     staging.install(pinned.as_ref(), Source::Import)
 }
 

@@ -36,6 +36,9 @@ mod model;
 )]
 mod recipe;
 
+#[cfg(any(feature = "inference", feature = "fetch"))]
+mod weights_file;
+
 pub use error::{Attempt, Error, ErrorKind, Result};
 #[cfg(feature = "inference")]
 pub use model::{CrossEncoder, Model};

@@ -23,7 +23,7 @@ pub use self::cross_encoder::CrossEncoder;
 use self::encoder::Encoder;
 use self::folder::Files;
 use self::guarded::guarded;
-use self::terms::{TRIAL, Terms};
+use self::terms::{TRIALS, Terms};
 use self::weights::Weights;
 use crate::files::WEIGHTS;
 use crate::recipe::{Prompts, Recipe};
@@ -54,8 +54,8 @@ impl Model {
     /// `config_sentence_transformers.json` (prompts).
     ///
     /// Reads the weights once (briefly needing twice their size), stores them as 16-bit floats if
-    /// these represent them, digests all files, and embeds one text as a trial, so a model that
-    /// loads also works.
+    /// these represent them, digests all files, and embeds two texts as a trial, which must have
+    /// different vectors, so a model that loads also works.
     ///
     /// # Errors
     ///
@@ -83,11 +83,24 @@ impl Model {
             encoder,
             prompts: recipe.prompts,
         };
-        model.embed(&[TRIAL]).map_err(|error| match error {
+        let tried = model.embed(&TRIALS).map_err(|error| match error {
             Error::Inference { reason, .. } => Error::damaged(&folder.join(WEIGHTS), reason),
             other => other,
         })?;
+        if tried[0] == tried[1] {
+            let reason = "it gives two different texts the same vector";
+            return Err(Error::damaged(&folder.join(WEIGHTS), reason));
+        }
         Ok(model)
+    }
+
+    /// Loads a model to see whether it works, for [`fetch::import`](crate::fetch::import).
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub fn check(folder: &Path) -> Result<()> {
+        Self::load(folder).map(drop)
     }
 
     /// The folder's name.

@@ -2,6 +2,7 @@
 
 mod config;
 mod modern;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +15,9 @@ pub(crate) use self::config::Config;
 pub(crate) use self::config::{Activation, Family};
 #[cfg(feature = "inference")]
 pub(crate) use self::modern::LayerType;
+use self::settings::parse;
 use crate::files::{self, MODULES, POOLING, PROMPTS, SENTENCE, TOKENIZER_SETTINGS};
+use crate::weights_file::shown;
 use crate::{Error, Result};
 
 /// How the vectors of a text's tokens become the text's vector.
@@ -161,14 +164,19 @@ fn read_prompts(folder: &Path) -> Result<Prompts> {
     let path = folder.join(PROMPTS);
     if let Some((name, prompt)) = prompts.iter().find(|(_, it)| it.len() > PROMPT_BYTES_MAX) {
         let length = prompt.len();
-        let reason =
-            format!("the prompt {name:?} has {length} bytes; the limit is {PROMPT_BYTES_MAX}");
+        let reason = format!(
+            "the prompt \"{}\" has {length} bytes; the limit is {PROMPT_BYTES_MAX}",
+            shown(name)
+        );
         return Err(Error::damaged(&path, reason));
     }
     let usual = match default_prompt_name {
         None => "",
         Some(name) => prompts.get(&name).ok_or_else(|| {
-            Error::damaged(&path, format!("default_prompt_name is {name:?}, which is no prompt"))
+            Error::damaged(
+                &path,
+                format!("default_prompt_name is \"{}\", which is no prompt", shown(&name)),
+            )
         })?,
     };
     let prompt = |names: &[&str]| {
@@ -192,8 +200,10 @@ fn check_modules(folder: &Path) -> Result<()> {
         };
         if !here {
             let reason = format!(
-                "the module {name} in \"{path}\"; \
-                 Transformer in \"\", Pooling in \"1_Pooling\" and Normalize are run"
+                "the module {} in \"{}\"; \
+                 Transformer in \"\", Pooling in \"1_Pooling\" and Normalize are supported",
+                shown(name),
+                shown(path)
             );
             return Err(Error::Unsupported { path: folder.join(MODULES), reason });
         }
@@ -220,17 +230,13 @@ fn read_pooling(folder: &Path, prompts: &Prompts) -> Result<Pooling> {
         (false, true) if !others => Ok(Pooling::First),
         _ => Err(Error::Unsupported {
             path: folder.join(POOLING),
-            reason: "exactly one of pooling_mode_mean_tokens and pooling_mode_cls_token is run"
-                .to_owned(),
+            reason:
+                "exactly one of pooling_mode_mean_tokens and pooling_mode_cls_token is supported"
+                    .to_owned(),
         }),
     }
 }
 
 fn read_settings<T: DeserializeOwned>(folder: &Path, file: &str) -> Result<Option<T>> {
     files::read_optional(folder, file)?.map(|bytes| parse(folder, file, &bytes)).transpose()
-}
-
-fn parse<T: DeserializeOwned>(folder: &Path, file: &str, bytes: &[u8]) -> Result<T> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| Error::damaged(&folder.join(file), format!("not as expected ({error})")))
 }

@@ -1,12 +1,12 @@
 //! `model`: works on the cache folder, with or without a service.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use indicatif::HumanBytes;
 use serde_json::json;
 use waypost_embedding::fetch::{self, Hub, Options, State};
-use waypost_project::Model;
+use waypost_embedding::{Error, ErrorKind, Model};
+use waypost_project::Model as Setting;
 
 use crate::cli::ModelCommand;
 use crate::failure::{Failure, Result};
@@ -28,12 +28,12 @@ pub(super) fn run(program: &Program, command: ModelCommand, output: &mut Output)
 fn named(program: &Program, name: Option<String>) -> Result<String> {
     match (name, &program.settings()?.model.name) {
         (Some(name), _) => Ok(name),
-        (None, Model::Named(name)) => Ok(name.clone()),
-        (None, Model::Folder(folder)) => Err(Failure::usage(format!(
+        (None, Setting::Named(name)) => Ok(name.clone()),
+        (None, Setting::Folder(folder)) => Err(Failure::usage(format!(
             "the setting model.name is the folder {}; pass the name of a model",
             folder.display()
         ))),
-        (None, Model::Off) => Ok(fetch::DEFAULT_MODEL.to_owned()),
+        (None, Setting::Off) => Ok(fetch::DEFAULT_MODEL.to_owned()),
     }
 }
 
@@ -61,11 +61,31 @@ fn pull(program: &Program, name: Option<String>, output: &mut Output) -> Result<
 }
 
 fn import(program: &Program, path: &Path, name: Option<String>, output: &mut Output) -> Result<()> {
-    let name = named(program, name)?;
-    if !path.exists() {
-        return Err(files::cannot_read(path, &io::ErrorKind::NotFound.into()));
-    }
-    let folder = fetch::import(path, &name, &program.settings()?.model.cache_dir)?;
+    let is_named = name.is_some();
+    let name = match name {
+        Some(name) => name,
+        None => named(program, None)
+            .map_err(|it| it.with_hint("`--name NAME` names the model that is imported"))?,
+    };
+    std::fs::metadata(path).map_err(|error| files::cannot_read(path, &error))?;
+    let cache = &program.settings()?.model.cache_dir;
+    let folder = fetch::import(path, &name, cache, Model::check).map_err(|error| {
+        let is_other = matches!(error, Error::Checksum { .. });
+        let hint = match error.kind() {
+            ErrorKind::Damaged if is_other && !is_named => format!(
+                "without --name, the files must be those of {name}; import another model with \
+                 `--name NAME`"
+            ),
+            ErrorKind::Damaged if is_other => {
+                format!("the name {name} is that of a known model; use another one with --name")
+            }
+            ErrorKind::Damaged | ErrorKind::NotFound | ErrorKind::Invalid => {
+                format!("nothing was imported; check {} and import it again", path.display())
+            }
+            _ => return error.into(),
+        };
+        Failure::from(error).with_hint(hint)
+    })?;
     there(&name, &folder, output)
 }
 
@@ -81,7 +101,7 @@ fn there(name: &str, folder: &Path, output: &mut Output) -> Result<()> {
 fn list(program: &Program, output: &mut Output) -> Result<()> {
     let settings = program.settings()?;
     let models = fetch::list(&settings.model.cache_dir)?;
-    let in_use = |name: &str| matches!(&settings.model.name, Model::Named(used) if used == name);
+    let in_use = |name: &str| matches!(&settings.model.name, Setting::Named(used) if used == name);
     let state = |state: State| match state {
         State::Unchanged => (Look::Good, "unchanged"),
         State::Changed => (Look::Bad, "changed"),
@@ -135,16 +155,25 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
 
 fn verify(program: &Program, name: Option<String>, output: &mut Output) -> Result<()> {
     let settings = program.settings()?;
+    let is_path = match (&name, &settings.model.name) {
+        (Some(name), _) => name.contains(['/', '\\']),
+        (None, setting) => matches!(setting, Setting::Folder(_)),
+    };
     let folder = match (name, &settings.model.name) {
         (Some(name), _) if name.contains(['/', '\\']) => PathBuf::from(name),
-        (None, Model::Folder(folder)) => folder.clone(),
+        (None, Setting::Folder(folder)) => folder.clone(),
         (name, _) => settings.model.cache_dir.join(named(program, name)?),
     };
     if !folder.is_dir() {
         return Err(Failure::not_found(format!("no model in {}", folder.display()))
             .with_hint("`ctl model list` shows the models, `ctl model pull` downloads one"));
     }
-    let verified = fetch::verify(&folder)?;
+    let verified = fetch::verify(&folder).map_err(|error| match error.kind() {
+        ErrorKind::Damaged if is_path => {
+            Failure::from(error).with_hint(format!("restore the files in {}", folder.display()))
+        }
+        _ => error.into(),
+    })?;
     if output.is_json() {
         output.document(&json!({
             "folder": folder.to_string_lossy(),

@@ -76,7 +76,14 @@ fn what_is_not_there_is_status_3() {
     let missing = run(folder.path(), &["--url", &url, "import", "missing.ndjson"]);
     assert_eq!(missing.code, 3, "{missing:?}");
     assert_eq!(run(folder.path(), &["model", "verify", "no-such-model"]).code, 3);
-    assert_eq!(run(folder.path(), &["model", "import", "missing.zip"]).code, 3);
+    let missing = run(folder.path(), &["model", "import", "missing.zip"]);
+    assert_eq!(missing.code, 3, "{missing:?}");
+    assert!(missing.err.contains("could not read missing.zip"), "{}", missing.err);
+    assert!(missing.err.contains("No such file"), "{}", missing.err);
+    fs::create_dir(folder.path().join("empty")).expect("a folder");
+    let empty = run(folder.path(), &["model", "import", "empty", "--name", "mine"]);
+    assert!(empty.err.contains("no folder in it has config.json"), "{}", empty.err);
+    assert!(empty.err.contains("nothing was imported"), "{}", empty.err);
 }
 
 #[test]

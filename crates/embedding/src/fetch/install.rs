@@ -119,7 +119,12 @@ impl Staging {
     }
 
     /// Checks what was imported from `origin`; messages name that, not the staging folder.
-    pub(super) fn check_import(&self, pinned: Option<&PinnedModel>, origin: &Path) -> Result<()> {
+    pub(super) fn check_import(
+        &self,
+        pinned: Option<&PinnedModel>,
+        origin: &Path,
+        check: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<()> {
         let checked = match pinned {
             Some(model) => model.files.iter().try_for_each(|file| {
                 let path = self.model().join(&file.path);
@@ -132,6 +137,7 @@ impl Staging {
             None => Recipe::read(&self.model())
                 .and_then(|_| check::check_weights(&self.model().join(WEIGHTS))),
         };
+        let checked = checked.and_then(|()| check(&self.model()));
         checked.map_err(|error| relocate(error, &self.model(), origin))
     }
 
@@ -251,12 +257,20 @@ pub(super) fn find_folder(path: &Path) -> Result<PathBuf> {
     const LEVELS: usize = 4;
     let mut found = Vec::new();
     let mut level = vec![path.to_owned()];
+    // The folder that lacks the fewest files, and which.
+    let mut nearest: Option<(PathBuf, Vec<&str>)> = None;
     for depth in 0..=LEVELS {
         let mut next = Vec::new();
         for folder in level {
             if REQUIRED.iter().all(|file| folder.join(file).is_file()) {
                 found.push(folder);
             } else if depth < LEVELS {
+                let lacking: Vec<_> =
+                    REQUIRED.into_iter().filter(|it| !folder.join(it).is_file()).collect();
+                let known = nearest.as_ref().map_or(REQUIRED.len(), |(_, it)| it.len());
+                if lacking.len() < known {
+                    nearest = Some((folder.clone(), lacking));
+                }
                 let entries =
                     fs::read_dir(&folder).map_err(|error| Error::io("read", &folder, error))?;
                 for entry in entries {
@@ -272,10 +286,13 @@ pub(super) fn find_folder(path: &Path) -> Result<PathBuf> {
     found.sort();
     match found.as_slice() {
         [folder] => Ok(folder.clone()),
-        [] => Err(no_model(
-            path,
-            "no folder in it has config.json, tokenizer.json and model.safetensors",
-        )),
+        [] => {
+            let reason = nearest.map_or_else(
+                || MISSING_ALL.to_owned(),
+                |(folder, missing)| missing_some(&folder.display().to_string(), &missing),
+            );
+            Err(no_model(path, reason))
+        }
         [first, second, ..] => {
             let reason = format!(
                 "several folders have one, such as {} and {}; name one of them",
@@ -285,6 +302,17 @@ pub(super) fn find_folder(path: &Path) -> Result<PathBuf> {
             Err(no_model(path, reason))
         }
     }
+}
+
+pub(super) const MISSING_ALL: &str =
+    "no folder in it has config.json, tokenizer.json and model.safetensors";
+
+/// Why a folder with some of the files is no model.
+pub(super) fn missing_some(folder: &str, missing: &[&str]) -> String {
+    format!(
+        "{folder} has no {}; a model has config.json, tokenizer.json and model.safetensors",
+        missing.join(" and no ")
+    )
 }
 
 /// Copies the model's files, each no longer than the limit of its kind.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::encoder::Encoder;
 use super::folder::{self, Files};
-use super::guarded::guarded;
+use super::guarded::{engine, guarded};
 use super::head::Head;
 use super::terms::Terms;
 use super::weights::Weights;
@@ -100,7 +100,7 @@ impl CrossEncoder {
             .iter()
             .map(|passage| self.terms.of_pair(query, passage))
             .collect::<Result<Vec<_>, _>>()?;
-        let run = || self.head.scores(&self.encoder.encode(&rows)?).map_err(|it| it.to_string());
+        let run = || self.head.scores(&self.encoder.encode(&rows)?).map_err(|it| engine(&it));
         let scores = guarded(run).flatten()?;
         if scores.iter().all(|it| it.is_finite()) {
             return Ok(scores);

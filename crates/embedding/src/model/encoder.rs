@@ -14,6 +14,7 @@ use waypost_encoder::{Kernel, Packed, Row};
 use super::batch::Batch;
 use super::bert::Bert;
 use super::general::General;
+use super::guarded::engine;
 use super::modern::Modern;
 use super::pack::pack;
 use super::plan;
@@ -42,7 +43,7 @@ impl Encoder {
         let config = &recipe.config;
         let network = Network::load(&weights.network, config).map_err(|error| Error::Mismatch {
             folder: folder.to_owned(),
-            reason: format!("model.safetensors does not match config.json ({error})"),
+            reason: format!("model.safetensors does not match config.json ({})", engine(&error)),
         })?;
         Ok(Self::new(network, config, recipe.pooling))
     }
@@ -80,7 +81,7 @@ impl Encoder {
                 let mut vectors = vec![Vec::new(); rows.len()];
                 for batch in plan::batches(&lengths) {
                     let some: Vec<&Row> = batch.iter().map(|&row| &rows[row]).collect();
-                    let hidden = self.run_padded(&some).map_err(|error| error.to_string())?;
+                    let hidden = self.run_padded(&some).map_err(|error| engine(&error))?;
                     for (row, vector) in batch.into_iter().zip(self.pool(&hidden, &some)) {
                         vectors[row] = vector;
                     }

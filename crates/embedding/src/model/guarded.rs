@@ -21,6 +21,12 @@ fn message(panic: &(dyn Any + Send)) -> String {
     text.lines().next().unwrap_or_default().chars().take(200).collect()
 }
 
+/// The message of the engine's error, without the backtrace that it has where `RUST_BACKTRACE` is set.
+pub(super) fn engine(error: &candle_core::Error) -> String {
+    let text = error.to_string();
+    text.lines().next().unwrap_or_default().chars().take(200).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::guarded;

@@ -6,6 +6,7 @@ use candle_core::{Device, Tensor};
 use candle_nn::{LayerNorm, Linear, Module};
 
 use super::general::activate;
+use super::guarded::engine;
 use super::modern;
 use super::names::{self, HeadActivation, Names};
 use super::weights::Weights;
@@ -33,7 +34,9 @@ impl Head {
             let labels = config.labels();
             return Err(Error::Unsupported {
                 path: folder.join(CONFIG),
-                reason: format!("id2label has {labels} labels; a cross-encoder with 1 is run"),
+                reason: format!(
+                    "id2label has {labels} labels; a cross-encoder with 1 is supported"
+                ),
             });
         }
         let load = || {
@@ -54,7 +57,10 @@ impl Head {
             })
         };
         load().map_err(|error: candle_core::Error| {
-            mismatch(format!("the head in model.safetensors does not match config.json ({error})"))
+            mismatch(format!(
+                "the head in model.safetensors does not match config.json ({})",
+                engine(&error)
+            ))
         })
     }
 

@@ -17,7 +17,8 @@ use crate::{Error, Result};
 const HEAD_BYTES: usize = 16 << 10;
 
 /// What a model is tried with when it is loaded.
-pub(super) const TRIAL: &str = "A trial: does the model give a vector?";
+pub(super) const TRIALS: [&str; 2] =
+    ["A trial: does the model give a vector?", "lighthouse keepers tend a lamp"];
 
 /// What tokenizers call the padding.
 const PADDINGS: [&str; 2] = ["<pad>", "[PAD]"];
@@ -56,7 +57,7 @@ impl Terms {
             is_typed: recipe.config.type_vocab_size > 1,
         };
         // Some damage shows only in use.
-        for trial in ["a", TRIAL] {
+        for trial in ["a", TRIALS[0], TRIALS[1]] {
             terms.of(trial).map_err(|error| Error::damaged(&path, error))?;
         }
         Ok(terms)

@@ -8,6 +8,7 @@ use candle_nn::VarBuilder;
 use super::names::{self, Names};
 use crate::files::WEIGHTS;
 use crate::recipe::{Config, Family};
+use crate::weights_file::WeightsFile;
 use crate::{Error, Result};
 
 /// A model's tensors.
@@ -20,12 +21,10 @@ pub(super) struct Weights {
 
 impl Weights {
     pub(super) fn open(folder: &Path, bytes: Vec<u8>, config: &Config) -> Result<Self> {
-        let all = VarBuilder::from_buffered_safetensors(bytes, DType::F32, &Device::Cpu).map_err(
-            |error| {
-                let reason = format!("it is truncated or not a safetensors file ({error})");
-                Error::damaged(&folder.join(WEIGHTS), reason)
-            },
-        )?;
+        let path = folder.join(WEIGHTS);
+        WeightsFile::read(&path, &mut bytes.as_slice(), bytes.len() as u64)?;
+        let all = VarBuilder::from_buffered_safetensors(bytes, DType::F32, &Device::Cpu)
+            .map_err(|_| Error::damaged(&path, "it is not in the safetensors format"))?;
         let Names { prefix, mark, .. } = names::of(config.family);
         if all.contains_tensor(mark) {
             return Ok(Self { network: all.clone(), all });
@@ -37,13 +36,14 @@ impl Weights {
             let Names { prefix, mark, .. } = names::of(*family);
             all.contains_tensor(mark) || all.contains_tensor(&format!("{prefix}.{mark}"))
         });
-        let found = found.map_or(String::new(), |it| format!("; its tensors are those of {it:?}"));
+        let found =
+            found.map_or(String::new(), |it| format!("; its tensors are those of {}", it.name()));
         Err(Error::Mismatch {
             folder: folder.to_owned(),
             reason: format!(
-                "model.safetensors does not match config.json: a model of the family {:?} \
+                "model.safetensors does not match config.json: a model of the family {} \
                  has a tensor {mark} or {prefix}.{mark}{found}",
-                config.family
+                config.family.name()
             ),
         })
     }

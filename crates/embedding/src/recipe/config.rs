@@ -6,8 +6,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::modern::Modern;
-use super::parse;
+use super::settings::{convert, parse};
 use crate::files::{self, CONFIG};
+use crate::weights_file::shown;
 use crate::{Error, Result};
 
 /// The networks that are run; `model/names.rs` describes each.
@@ -38,6 +39,17 @@ const TYPES: [(&str, &str); 6] = [
 impl Family {
     pub(crate) const ALL: [Self; 5] =
         [Self::Bert, Self::Roberta, Self::Mpnet, Self::DistilBert, Self::ModernBert];
+
+    /// Its name in messages: the `model_type` of its first kind.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bert => "bert",
+            Self::Roberta => "roberta",
+            Self::Mpnet => "mpnet",
+            Self::DistilBert => "distilbert",
+            Self::ModernBert => "modernbert",
+        }
+    }
 
     /// Gives settings the names and values that they have in BERT's file.
     fn normalise(self, settings: &mut Map<String, Value>) {
@@ -124,22 +136,20 @@ impl Config {
         let named = settings.entry("model_type").or_insert_with(|| json!("bert"));
         if !TYPES.iter().any(|(it, _)| named == it) {
             let known: Vec<&str> = TYPES.iter().map(|(it, _)| *it).collect();
+            let named = shown(&named.to_string());
             let reason = format!("model_type {named}; supported are {}", known.join(", "));
             return Err(Error::Unsupported { path, reason });
         }
-        let not_so = |error| Error::damaged(&path, format!("not as expected ({error})"));
-        let family: Family = serde_json::from_value(named.clone()).map_err(not_so)?;
+        let family: Family = convert(&path, named.clone())?;
         if family == Family::ModernBert && !settings.contains_key("norm_eps") {
             settings.insert("norm_eps".to_owned(), json!(1e-5));
         }
         family.normalise(&mut settings);
         let modern = match family {
-            Family::ModernBert => {
-                serde_json::from_value(Value::Object(settings.clone())).map_err(not_so)?
-            }
+            Family::ModernBert => convert(&path, Value::Object(settings.clone()))?,
             _ => Modern::default(),
         };
-        let config: Self = serde_json::from_value(Value::Object(settings)).map_err(not_so)?;
+        let config: Self = convert(&path, Value::Object(settings))?;
         let config = Self { modern, ..config };
         config.check_class(folder)?;
         config.check(&path)?;
@@ -182,15 +192,19 @@ impl Config {
         Err(Error::Mismatch {
             folder: folder.to_owned(),
             reason: format!(
-                "config.json names the class {class}, whose model_type is \"{named}\", \
-                 and another model_type"
+                "config.json names the class {}, whose model_type is \"{named}\", \
+                 and another model_type",
+                shown(class)
             ),
         })
     }
 
     fn check(&self, path: &Path) -> Result<()> {
         if let Some(kind) = self.position_embedding_type.as_deref().filter(|it| *it != "absolute") {
-            let reason = format!("position_embedding_type \"{kind}\"; only \"absolute\" is run");
+            let reason = format!(
+                "position_embedding_type \"{}\"; only \"absolute\" is supported",
+                shown(kind)
+            );
             return Err(Error::Unsupported { path: path.to_owned(), reason });
         }
         // The largest of the family: 250,000 words, 24 layers of 1,024; with a generous margin, so

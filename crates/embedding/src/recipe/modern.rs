@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::config::{Activation, Config};
+use crate::weights_file::shown;
 use crate::{Error, Result};
 
 /// The settings that only ModernBERT has.
@@ -94,7 +95,10 @@ impl Modern {
         for layer in [LayerType::Full, LayerType::Sliding] {
             let kind = self.rope(layer).and_then(|it| it.rope_type.as_deref());
             if let Some(kind) = kind.filter(|it| *it != "default") {
-                return unsupported(format!("rope_type \"{kind}\"; only \"default\" is run"));
+                return unsupported(format!(
+                    "rope_type \"{}\"; only \"default\" is supported",
+                    shown(kind)
+                ));
             }
             let theta = self.theta(layer);
             if !(theta.is_finite() && theta > 0.0) {
@@ -105,7 +109,10 @@ impl Modern {
         if let Some(pooling) = self.classifier_pooling.as_deref()
             && !["cls", "mean"].contains(&pooling)
         {
-            return unsupported(format!("classifier_pooling \"{pooling}\"; cls and mean are run"));
+            return unsupported(format!(
+                "classifier_pooling \"{}\"; cls and mean are supported",
+                shown(pooling)
+            ));
         }
         if self.layer_types.as_ref().is_some_and(|it| it.len() != config.num_hidden_layers) {
             let reason = "layer_types and num_hidden_layers differ in number";

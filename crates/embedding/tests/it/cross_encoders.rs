@@ -92,7 +92,7 @@ fn what_is_no_cross_encoder_is_refused() {
     change(folder.path(), "config.json", |it| {
         it["id2label"] = json!({ "0": "no", "1": "yes" });
     });
-    refused(folder.path(), ErrorKind::Invalid, &["config.json", "2 labels", "1 is run"]);
+    refused(folder.path(), ErrorKind::Invalid, &["config.json", "2 labels", "1 is supported"]);
     refused(Path::new("/nowhere/at/all"), ErrorKind::NotFound, &["config.json"]);
     for family in FAMILIES {
         let folder = copy(family);

