@@ -30,7 +30,7 @@ export function fill(element, ...children) {
 
 const numbers = new Intl.NumberFormat("en-US");
 export const number = (it) => numbers.format(it);
-export const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+export const plural = (count, noun, many = `${noun}s`) => `${number(count)} ${count === 1 ? noun : many}`;
 export const fixed = (it, digits = 3) => Number(it).toFixed(digits);
 export const percent = (it) => `${Math.round(it * 100)} %`;
 
@@ -139,6 +139,20 @@ export function failure(error) {
   return h("div.problem", { role: "alert" }, h("p", {}, error.message), fields.length > 1 && h("ul", {}, fields));
 }
 
+// A part that is made when a reader opens it.
+export function folded(kind, summary, content) {
+  const place = h("div");
+  const it = h(kind, { ontoggle: () => { if (it.open && !place.firstChild) fill(place, content()); } }, h("summary", {}, summary), place);
+  return it;
+}
+
+// The first of a long list, and how many more there are.
+export const ROWS_MAX = 200;
+export function first(list, show) {
+  const left = list.length - ROWS_MAX;
+  return [list.slice(0, ROWS_MAX).map(show), left > 0 && h("li.muted", {}, `${number(left)} more are not shown here.`)];
+}
+
 // Shows `busy` while work goes on, then its result or what went wrong.
 export async function during(place, text, work) {
   const wait = h("p.busy", { role: "status" }, text);
@@ -186,7 +200,7 @@ export function act(text, work, kind = "") {
 }
 
 // Characters that a reader cannot see, or that change how others are shown, as escapes.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u205f-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\u{e0000}-\u{e0fff}]/gu;
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\u{e0000}-\u{e0fff}]/gu;
 export const visible = (line) =>
   line.replace(HIDDEN, (it) => `\\u{${it.codePointAt(0).toString(16)}}`)
     .replace(/[ \t]+$/, (it) => it.replaceAll(" ", "·").replaceAll("\t", "→"));

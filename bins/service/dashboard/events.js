@@ -1,7 +1,7 @@
 // Events as they are published, with a filter, and the ones before.
 
 import { ask, messages, query as withQuery, session } from "./api.js";
-import { button, chip, during, empty, field, fill, h, heading, input, link, number, say, stored, time } from "./dom.js";
+import { button, chip, during, empty, facts, field, fill, folded, h, heading, input, link, number, say, stored, time } from "./dom.js";
 
 // Rows of live events that the page keeps; earlier ones are read again from the service.
 const ROWS_MAX = 200;
@@ -134,12 +134,12 @@ class Live {
 
 function event(it) {
   const data = Object.entries(it.data);
-  return h("li", { "data-id": it.id }, h("details", {},
-    h("summary", {}, h("span.id", {}, `#${number(it.id)}`), " ", time(it.time, true), " ", chip(it.type), " ",
-      h("span.data", {}, data.map(([key, value]) => h("span.stored", {}, `${key}=${String(value).slice(0, 120)} `)))),
-    h("dl.facts", {}, [["source", it.source], ["cause", it.cause], ["root", it.root && `#${it.root}`], ["space", it.space], ...data]
-      .filter((pair) => pair[1] !== undefined)
-      .map(([key, value]) => [h("dt", {}, stored(key)), h("dd", {}, stored(String(value)))])),
+  const summary = [h("span.id", {}, `#${number(it.id)}`), " ", time(it.time, true), " ", chip(it.type), " ",
+    h("span.data.stored", {}, data.map(([key, value]) => `${key}=${String(value).slice(0, 120)}`).join("  "))];
+  return h("li", { "data-id": it.id }, folded("details", summary, () => [
+    facts(...[["source", it.source], ["cause", it.cause], ["root", it.root && `#${it.root}`], ["space", it.space], ...data]
+      .map(([key, value]) => [stored(key), value === undefined ? undefined : stored(String(value))])),
     session.may("flows:read") && h("p", {}, link(`#/flows/why/${it.id}`, "Why did flows run or not?")),
-    it.type.startsWith("memory:") && /^\d+$/.test(String(it.data.id ?? "")) && h("p", {}, link(`#/memory/${it.data.id}`, `Memory #${it.data.id}`))));
+    it.type.startsWith("memory:") && /^\d+$/.test(String(it.data.id ?? "")) && h("p", {}, link(`#/memory/${it.data.id}`, `Memory #${it.data.id}`)),
+  ]));
 }

@@ -27,12 +27,12 @@ async function overview(query, signal, again) {
   ]);
   const pending = all.files.filter((it) => it.pending?.length || it.problem);
   return [
-    heading("Flows", session.may("flows:read") && act("Rescan files", async () => { await post("/api/flows/rescan"); again(); })),
+    heading("Flows", act("Refresh", again), act("Rescan files", async () => { await post("/api/flows/rescan"); again(); })),
     all.halted && h("p.banner.bad", {}, all.halted),
     pending.length > 0 && h("section", {}, h("h2", {}, "Waiting for you"), h("ul.rows", {}, pending.map((it) =>
       h("li", {}, h("code.stored", {}, it.name), " ", it.problem && stored(it.problem), " ",
         it.pending?.length > 0 && link(`#/flows/file/${part(it.name)}`, "review and approve"))))),
-    h("section", {}, h("h2", {}, "Flows"), all.flows.length
+    h("section", {}, h("h2", {}, "In force"), all.flows.length
       ? table("Flows", ["Flow", "Trigger", "State", { number: "Open" }, { number: "Done" }, { number: "Failed" }, ""], all.flows.map((it) => flowRow(it, again)))
       : empty("No flow is in force. Flow files are in ", h("code", {}, ".waypost/flows/"), ".")),
     h("section", {}, h("h2", {}, "Runs"), filter(all.flows, flow, state), runList(runs)),

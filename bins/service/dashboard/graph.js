@@ -1,7 +1,7 @@
 // The memories around one, as a picture and as a list of the same.
 
 import { get, query as withQuery } from "./api.js";
-import { chip, during, empty, field, fill, h, heading, link, memoryLink, plural, select } from "./dom.js";
+import { chip, during, empty, field, fill, first, h, heading, link, memoryLink, number, plural, select } from "./dom.js";
 
 const NODES_MAX = 200;
 const STEPS = 260;
@@ -25,10 +25,10 @@ export async function show(main, { parts: [id], query, signal }) {
     const picture = h("div.graph", {}, canvas);
     requestAnimationFrame(() => new Picture(canvas, nodes, edges, titles, signal).begin());
     return [
-      h("div.summary", {}, h("span", {}, plural(nodes.length, "memory").replace("memorys", "memories")), h("span", {}, plural(edges.length, "link")),
-        left > 0 && h("span.warn", {}, `${plural(left, "more")} not shown: choose fewer steps`.replace("mores", "more"))),
+      h("div.summary", {}, h("span", {}, plural(nodes.length, "memory", "memories")), h("span", {}, plural(edges.length, "link")),
+        left > 0 && h("span.warn", {}, `${number(left)} more not shown: choose fewer steps`)),
       edges.length === 0 ? empty("No links. Add one on the page of the memory.") : picture,
-      h("section", {}, h("h2", {}, "The same as a list"), h("ul.rows", {}, edges.map((it) =>
+      h("section", {}, h("h2", {}, "The same as a list"), h("ul.rows", {}, first(edges, (it) =>
         h("li", {}, memoryLink(it.from, titles.get(it.from)), " ", chip(it.type), " ", memoryLink(it.to, titles.get(it.to)))))),
     ];
   });

@@ -1,7 +1,7 @@
 // One memory: its fields, links, versions, and what can be done with it.
 
 import { Problem, get, patch, post, query as withQuery, remove, session } from "./api.js";
-import { act, button, check, chip, confirm, during, empty, facts, field, fill, fixed, h, heading, input, link, memoryLink, say, select, stored, time } from "./dom.js";
+import { act, button, check, chip, confirm, during, empty, facts, field, fill, first, folded, h, heading, input, link, memoryLink, say, select, stored, time } from "./dom.js";
 import { changes } from "./diff.js";
 import { meta } from "./search.js";
 
@@ -85,7 +85,7 @@ async function named(links, memory, signal) {
 }
 
 function edges(memory, links, titles, canWrite, again) {
-  const list = links.map((it) => {
+  const one = (it) => {
     const isFrom = it.from === memory.id;
     const other = isFrom ? it.to : it.from;
     return h("li", {}, isFrom ? "" : [memoryLink(other, titles.get(other)), " "], chip(it.type),
@@ -95,7 +95,7 @@ function edges(memory, links, titles, canWrite, again) {
         say("Removed the link.");
         again();
       }, "quiet"));
-  });
+  };
   const to = input({ inputMode: "numeric", pattern: "#?[0-9]+", required: true, size: 8 });
   const kind = select(LINKS, "related_to");
   const add = h("form.inline", { onsubmit: async (event) => {
@@ -106,24 +106,24 @@ function edges(memory, links, titles, canWrite, again) {
       again();
     } catch (error) { say(error.message, true); }
   } }, field("This memory", kind), field("Memory, by number", to), h("button", { type: "submit" }, "Add link"));
-  return [list.length ? h("ul.rows", {}, list) : empty("No links."), canWrite && add];
+  return [links.length ? h("ul.rows", {}, first(links, one)) : empty("No links."), canWrite && add];
 }
 
 function past(id, versions, canWrite, again) {
   const newest = versions.length - 1;
-  const list = versions.map((it, idx) => {
+  const one = (it) => {
+    const idx = versions.indexOf(it);
     const before = versions[idx - 1]?.memory;
-    const shown = h("div");
-    const open = h("details", { ontoggle: () => { if (open.open && !shown.firstChild) fill(shown, difference(before, it.memory)); } },
-      h("summary", {}, `Version ${it.version}: ${it.change} `, time(it.changedAt, true), idx === newest && h("span.muted", {}, " (current)")), shown,
+    const summary = [`Version ${it.version}: ${it.change} `, time(it.changedAt, true), idx === newest && h("span.muted", {}, " (current)")];
+    const open = folded("details", summary, () => [difference(before, it.memory),
       canWrite && it.memory && idx !== newest && act("Restore this version", async () => {
         await post(`/api/memory/${id}/restore`, { version: it.version });
         say(`Restored version ${it.version} as a new version.`);
         again();
-      }));
+      })]);
     return h("li", {}, it.missingBefore && h("p.warn", {}, `${it.missingBefore} versions before this one were destroyed by damage.`), open);
-  });
-  return h("ol.rows.versions", { reversed: true }, list.reverse());
+  };
+  return h("ol.rows.versions", { reversed: true }, first([...versions].reverse(), one));
 }
 
 function difference(before, memory) {

@@ -62,7 +62,7 @@ function entry(it) {
       ["Answerable", it.answerable !== undefined && percent(it.answerable)],
       ["Least score", it.threshold !== undefined && fixed(it.threshold)]),
     it.used.length > 0 && list("Told", "Why", it.used.map((used) => [used, PARTS[used.part] ?? used.part])),
-    it.withheld.length > 0 && h("details", {}, h("summary", {}, `${plural(it.withheld.length, "memory").replace("memorys", "memories")} left out`),
+    it.withheld.length > 0 && h("details", {}, h("summary", {}, `${plural(it.withheld.length, "memory", "memories")} left out`),
       list("Left out", "Why not", it.withheld.map((left) => [left, REASONS[left.reason] ?? left.reason]))));
 }
 
@@ -88,7 +88,7 @@ function explain(session, signal) {
 async function why(session, query, signal) {
   const it = await post("/api/recall/why", { session, query }, signal);
   return [
-    h("p.meta", {}, h("span", {}, `answerable: ${percent(it.answerable)}`), h("span", {}, `least score: ${fixed(it.threshold)}`), h("span", {}, plural(it.entries, "entry").replace("entrys", "entries"))),
+    h("p.meta", {}, h("span", {}, `answerable: ${percent(it.answerable)}`), h("span", {}, `least score: ${fixed(it.threshold)}`), h("span", {}, plural(it.entries, "entry", "entries"))),
     it.hits.length === 0 ? empty("No memory says anything about it.") : table("Memories about it", ["Memory", { number: "Score" }, "What became of it"], it.hits.map((hit) => row(
       h("th", { scope: "row" }, memoryLink(hit.id, hit.title)), num(fixed(hit.score)),
       [chip(...(FATES[hit.fate] ?? [hit.fate])), " ", hit.reason && `${REASONS[hit.reason] ?? hit.reason} `, hit.at && time(hit.at, true)]))),

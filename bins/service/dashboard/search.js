@@ -1,9 +1,11 @@
 // Search with every score explained; without a query, the newest memories.
 
 import { ask, post, query as withQuery, session } from "./api.js";
-import { announce, bar, button, check, chip, during, empty, field, fill, fixed, h, heading, input, link, memoryLink, num, number, percent, plural, row, select, stored, table, time } from "./dom.js";
+import { announce, bar, button, check, chip, during, empty, field, fill, fixed, folded, h, heading, input, link, memoryLink, num, number, percent, plural, row, select, stored, table, time } from "./dom.js";
 
 const PAGE = 50;
+// Beyond this many results, other words find more than a longer list.
+const RESULTS_MAX = 100;
 const MODES = [["hybrid", "Words and meaning"], ["lexical", "Words only"], ["semantic", "Meaning only"]];
 const SNIPPET = 320;
 // From this probability on, an answer was probably found (docs/memory.md).
@@ -106,7 +108,7 @@ function form(asked) {
 }
 
 async function find(asked, signal) {
-  const limit = asked.limit ?? 10;
+  const limit = Math.min(asked.limit ?? 10, RESULTS_MAX);
   const began = performance.now();
   const { data: hits, headers } = await ask("POST", "/api/memory/search", {
     body: { ...filters(asked), query: asked.query, mode: asked.mode, limit, includeSuperseded: asked.includeSuperseded, explain: true },
@@ -115,7 +117,7 @@ async function find(asked, signal) {
   const took = performance.now() - began;
   const mode = headers.get("waypost-search-mode");
   const answerable = headers.get("waypost-answerable");
-  const more = hits.length === limit && limit < 1000;
+  const more = hits.length === limit && limit < RESULTS_MAX;
   announce(plural(hits.length, "result"));
   return [
     h("div.summary", {},
@@ -127,7 +129,7 @@ async function find(asked, signal) {
     h("ol.hits", {}, hits.map((it, idx) => hit(it, idx))),
     more && h("div.pager", {}, button("More results", () => {
       const given = new URLSearchParams(location.hash.split("?")[1]);
-      given.set("limit", Math.min(limit * 2, 1000));
+      given.set("limit", Math.min(limit * 2, RESULTS_MAX));
       location.hash = `#/search?${given}`;
     })),
   ];
@@ -146,7 +148,7 @@ function hit(it, idx) {
       h("h2", {}, memoryLink(it.id, it.title)),
       meta(it),
       h("p.snippet", {}, marked(cut(it.content, SNIPPET), it.scores?.terms ?? [])),
-      it.scores && h("details.why", {}, h("summary", {}, "Why this score"), why(it))));
+      it.scores && folded("details.why", "Why this score", () => why(it))));
 }
 
 const cut = (text, length) => (text.length > length ? `${text.slice(0, length)}…` : text);
@@ -200,7 +202,7 @@ async function newest(place, asked, signal) {
     const [{ data, next }, { count }] = await Promise.all([ask("GET", path, { signal }), total]);
     const first = before.length * PAGE;
     return [
-      h("div.summary", {}, h("span", {}, `${plural(count, "memory").replace("memorys", "memories")}, the newest first`)),
+      h("div.summary", {}, h("span", {}, `${plural(count, "memory", "memories")}, the newest first`)),
       count === 0 && empty(session.may("memory:write") ? ["Nothing is stored yet. ", h("code", {}, "ctl add 'a fact'"), " adds a memory."] : "Nothing is stored here."),
       h("ul.hits.plain", {}, data.map((it) => h("li.hit", {}, h("article", {},
         h("h2", {}, memoryLink(it.id, it.title)), meta(it),

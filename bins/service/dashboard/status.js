@@ -1,7 +1,7 @@
 // The state of the service, spaces, the index, tokens.
 
 import { get, messages, part, post, remove, session } from "./api.js";
-import { act, button, bytes, check, chip, confirm, during, empty, facts, field, fill, h, heading, input, link, num, number, row, say, select, span, stored, table, time } from "./dom.js";
+import { ROWS_MAX, act, button, bytes, check, chip, confirm, during, empty, facts, field, fill, h, heading, input, link, num, number, row, say, select, span, stored, table, time } from "./dom.js";
 
 const SCOPES = ["memory:read", "memory:write", "context:read", "events:read", "events:publish", "flows:read", "flows:run", "admin"];
 const LIFE = [["1", "1 day"], ["30", "30 days"], ["365", "1 year"], ["", "never"]];
@@ -74,6 +74,7 @@ async function access(signal, again) {
   const own = session.token.split("_")[1];
   const isOver = (it) => it.revokedAt || (it.expiresAt && new Date(it.expiresAt) <= new Date());
   const ended = tokens.filter(isOver);
+  const active = tokens.filter((it) => !isOver(it));
   const one = (it) => row(
     h("th", { scope: "row" }, h("code", {}, it.id), it.id === own && h("span.muted.small", {}, "this tab"), it.note && h("span.muted.small", {}, stored(it.note))),
     it.revokedAt ? chip("revoked") : isOver(it) ? chip("expired") : chip("valid", "good"),
@@ -88,8 +89,9 @@ async function access(signal, again) {
     }, "quiet"));
   const heads = ["Token", "State", "Scopes", "Space", "Expires", "Used", ""];
   return [
-    h("section", {}, h("h2", {}, "Tokens"), table("Tokens", heads, tokens.filter((it) => !isOver(it)).map(one)),
-      ended.length > 0 && h("details", {}, h("summary", {}, `${ended.length} expired or revoked`), table("Expired and revoked tokens", heads, ended.slice(0, 200).map(one))),
+    h("section", {}, h("h2", {}, "Tokens"), table("Tokens", heads, active.slice(0, ROWS_MAX).map(one)),
+      active.length > ROWS_MAX && h("p.muted", {}, `${number(active.length - ROWS_MAX)} older ones are not shown here.`),
+      ended.length > 0 && h("details", {}, h("summary", {}, `${ended.length} expired or revoked`), table("Expired and revoked tokens", heads, ended.slice(0, ROWS_MAX).map(one))),
       h("h3", {}, "Create a token"), create(again)),
   ];
 }

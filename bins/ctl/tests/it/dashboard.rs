@@ -163,6 +163,71 @@ fn a_browser_signs_in_by_the_file_and_shows_hostile_memories_as_text() {
     assert_eq!(chrome.complaints, Vec::<String>::new());
 }
 
+/// Presses the last button with that text.
+fn press(chrome: &mut Chrome, tab: &Tab, name: &str) {
+    let found = format!(
+        "[...document.querySelectorAll('button')].filter(it => it.textContent === {}).at(-1)",
+        json!(name)
+    );
+    chrome.until(tab, &found);
+    chrome.value(tab, &format!("{found}.click()"));
+}
+
+#[test]
+fn a_person_edits_restores_deletes_and_settles_memories() {
+    let service = Service::start();
+    let client = service.client();
+    let older =
+        service.add("The staging database is refreshed from production every Monday at 03:00.");
+    let newer =
+        service.add("The staging database is refreshed from production every Tuesday at 03:00.");
+    let mut chrome = Chrome::start();
+    let tab = signed_in(&service, &mut chrome);
+
+    chrome.value(&tab, &format!("location.hash = '#/memory/{newer}'"));
+    chrome.until(&tab, "document.querySelector('main h1')?.textContent.includes('Tuesday')");
+    press(&mut chrome, &tab, "Edit");
+    chrome.until(&tab, "document.querySelector('form.edit')");
+    chrome.value(&tab, "document.querySelector('form.edit textarea').value += '\\nTom knows why.'");
+    press(&mut chrome, &tab, "Save");
+    chrome.until(
+        &tab,
+        "document.querySelector('pre.content')?.textContent.endsWith('Tom knows why.')",
+    );
+    assert!(client.get(newer).expect("it exists").content.ends_with("\nTom knows why."));
+    press(&mut chrome, &tab, "Pin");
+    press(&mut chrome, &tab, "Unpin");
+    chrome.until(&tab, "document.querySelectorAll('.versions > li').length === 4");
+
+    chrome.value(&tab, "[...document.querySelectorAll('.versions details')].at(-1).open = true");
+    press(&mut chrome, &tab, "Restore this version");
+    chrome.until(&tab, "document.querySelectorAll('.versions > li').length === 5");
+    assert!(client.get(newer).expect("it exists").content.ends_with("at 03:00."));
+
+    press(&mut chrome, &tab, "Delete");
+    chrome.until(&tab, "document.querySelector('dialog[open]')");
+    press(&mut chrome, &tab, "Cancel");
+    client.get(newer).expect("it still exists");
+    press(&mut chrome, &tab, "Delete");
+    chrome.until(&tab, "document.querySelector('dialog[open]')");
+    press(&mut chrome, &tab, "Delete");
+    chrome.until(&tab, "document.querySelector('.banner')?.textContent.includes('is deleted')");
+    client.get(newer).expect_err("it is deleted");
+    press(&mut chrome, &tab, "Restore");
+    chrome.until(&tab, "document.querySelector('pre.content')");
+
+    chrome.value(&tab, "location.hash = '#/conflicts'");
+    chrome.until(&tab, "document.querySelectorAll('.pair').length === 1");
+    press(&mut chrome, &tab, "Newer supersedes older");
+    let settled = format!("#{newer} supersedes #{older}.");
+    chrome.until(
+        &tab,
+        &format!("document.querySelector('.card').textContent === {}", json!(settled)),
+    );
+    assert_eq!(client.get(older).expect("it exists").superseded_by, Some(newer));
+    assert_eq!(chrome.complaints, Vec::<String>::new());
+}
+
 #[test]
 fn markup_and_code_from_text_are_impossible_in_the_page() {
     let service = Service::start();
