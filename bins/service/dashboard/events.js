@@ -6,7 +6,7 @@ import { button, chip, during, empty, facts, field, fill, folded, h, heading, in
 // Rows of live events that the page keeps; earlier ones are read again from the service.
 const ROWS_MAX = 200;
 // New events wait for a moment, so that many of them cost one change of the page.
-const FLUSH_MS = 200;
+const FLUSH_MS = 100;
 const PAGE = 100;
 
 export const title = () => "Events";
