@@ -49,7 +49,7 @@ async function page(id, signal, again) {
         }),
         act("Delete", () => erase(memory, again), "danger"),
       ],
-      link(`#/graph/${memory.id}`, "Graph")),
+      link(`#/recall?memory=${memory.id}`, "Recall log"), link(`#/graph/${memory.id}`, "Graph")),
     memory.supersededBy && h("p.banner", {}, "Superseded by ", memoryLink(memory.supersededBy, titles.get(memory.supersededBy)), ". Searches rank the newer one higher."),
     meta(memory), body,
     facts(

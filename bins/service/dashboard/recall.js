@@ -1,4 +1,4 @@
-// What sessions were told, what was left out, and why.
+// What was injected into sessions, what was withheld, and why.
 
 import { Problem, ask, part, post, query as withQuery } from "./api.js";
 import { button, chip, during, empty, facts, field, fill, fixed, h, heading, input, link, memoryLink, num, percent, plural, row, stored, table, time } from "./dom.js";
@@ -10,7 +10,7 @@ const MOMENTS = { start: "The session started", prompt: "A prompt", compact: "Af
 const PARTS = { pinned: "it is pinned", decision: "a recent decision", thread: "an earlier session ended with it", task: "it fits what was done last", answer: "it answers the prompt" };
 const REASONS = { belowThreshold: "its score is below the threshold", alreadyInjected: "the session already has it", sameSession: "it was said in the session itself", budget: "the text had no space left for it", superseded: "a newer memory updates it" };
 const SILENCES = { shortPrompt: "the prompt has fewer than 20 characters", nothingFound: "no memory was found", notAnswerable: "the memory probably has no answer to the prompt", allWithheld: "every memory that was found was left out" };
-const FATES = { injected: ["told", "good"], withheld: ["left out", "warn"], later: ["added later", ""], expired: ["expired since", ""], deleted: ["deleted since", ""], notConsidered: ["not found by any prompt", "warn"] };
+const FATES = { injected: ["injected", "good"], withheld: ["withheld", "warn"], later: ["added later", ""], expired: ["expired since", ""], deleted: ["deleted since", ""], notConsidered: ["not found by any prompt", "warn"] };
 
 export const title = () => "Recall log";
 
@@ -23,7 +23,7 @@ export async function show(main, { query, signal }) {
     location.hash = withQuery("#/recall", { session: given.get("session").trim(), memory: given.get("memory").replace(/\D/g, "") });
   };
   fill(main, heading("Recall log"),
-    h("p.lead", {}, "What each session was told without asking, what was left out, and why. The log has ids and scores, no texts."),
+    h("p.lead", {}, "What was injected into each session, what was withheld, and why. The log has ids and scores, no texts."),
     h("form.inline", { onsubmit: submit },
       field("Session", input({ name: "session", value: asked.session })),
       field("Memory", input({ name: "memory", value: asked.memory, inputMode: "numeric", size: 8 })),
@@ -57,13 +57,13 @@ function entry(it) {
   return h("li.card", {},
     h("p.meta", {}, h("strong", {}, MOMENTS[it.moment] ?? it.moment), time(it.at, true), stored(it.harness),
       link(`#/recall?session=${part(it.session)}`, stored(it.session)), it.space && h("span", {}, "space ", stored(it.space))),
-    it.reason && h("p", {}, `Nothing was told: ${SILENCES[it.reason] ?? it.reason}.`),
+    it.reason && h("p", {}, `Nothing was injected: ${SILENCES[it.reason] ?? it.reason}.`),
     facts(
       ["Answerable", it.answerable !== undefined && percent(it.answerable)],
       ["Least score", it.threshold !== undefined && fixed(it.threshold)]),
-    it.used.length > 0 && list("Told", "Why", it.used.map((used) => [used, PARTS[used.part] ?? used.part])),
-    it.withheld.length > 0 && h("details", {}, h("summary", {}, `${plural(it.withheld.length, "memory", "memories")} left out`),
-      list("Left out", "Why not", it.withheld.map((left) => [left, REASONS[left.reason] ?? left.reason]))));
+    it.used.length > 0 && list("Injected", "Why", it.used.map((used) => [used, PARTS[used.part] ?? used.part])),
+    it.withheld.length > 0 && h("details", {}, h("summary", {}, `${plural(it.withheld.length, "memory", "memories")} withheld`),
+      list("Withheld", "Why", it.withheld.map((found) => [found, REASONS[found.reason] ?? found.reason]))));
 }
 
 function list(caption, why, rows) {

@@ -48,11 +48,15 @@ function read(query) {
     until: query.get("until") || undefined,
     pinned: query.has("pinned") || undefined,
     includeSuperseded: query.has("superseded") || undefined,
+    validAt: query.get("validAt") || undefined,
+    asOf: query.get("asOf") || undefined,
     metadata: list("metadata"),
   };
 }
 
 const day = (it) => (it ? new Date(`${it}T00:00:00`).toISOString() : undefined);
+
+const moment = (it) => (it ? new Date(it).toISOString() : undefined);
 
 // `key=value` pairs; what is a number or a truth value is one.
 function tests(pairs) {
@@ -78,7 +82,7 @@ function filters(asked) {
 }
 
 function form(asked) {
-  const isFiltered = Object.values(filters(asked)).some((it) => it !== undefined) || asked.mode || asked.includeSuperseded;
+  const isFiltered = Object.values(filters(asked)).some((it) => it !== undefined) || asked.mode || asked.includeSuperseded || asked.validAt || asked.asOf;
   const submit = (event) => {
     event.preventDefault();
     const given = new URLSearchParams();
@@ -102,6 +106,8 @@ function form(asked) {
         field("Space", input({ name: "space", value: asked.space ?? "" })),
         field("Since", h("input", { type: "date", name: "since", value: asked.since ?? "" })),
         field("Before", h("input", { type: "date", name: "until", value: asked.until ?? "" })),
+        field("In force at", h("input", { type: "datetime-local", name: "validAt", value: asked.validAt ?? "" })),
+        field("Known at", h("input", { type: "datetime-local", name: "asOf", value: asked.asOf ?? "" }), "with the words of then"),
         h("div.checks", {},
           check("Pinned only", { name: "pinned", value: "1", checked: Boolean(asked.pinned) }),
           check("Superseded ones, too", { name: "superseded", value: "1", checked: Boolean(asked.includeSuperseded) })))));
@@ -111,7 +117,7 @@ async function find(asked, signal) {
   const limit = Math.min(asked.limit ?? 10, RESULTS_MAX);
   const began = performance.now();
   const { data: hits, headers } = await ask("POST", "/api/memory/search", {
-    body: { ...filters(asked), query: asked.query, mode: asked.mode, limit, includeSuperseded: asked.includeSuperseded, explain: true },
+    body: { ...filters(asked), query: asked.query, mode: asked.mode, limit, includeSuperseded: asked.includeSuperseded, validAt: moment(asked.validAt), asOf: moment(asked.asOf), explain: true },
     signal,
   });
   const took = performance.now() - began;

@@ -119,6 +119,14 @@ fn a_browser_signs_in_by_the_file_and_shows_hostile_memories_as_text() {
         .ctl(&["emit", "build:done", "--data", &format!("by={}", HOSTILE.replace(',', ""))])
         .done();
 
+    let prompt = waypost_api::RecallPromptRequest {
+        session: "<i>session</i>".to_owned(),
+        harness: "test".to_owned(),
+        prompt: "What is known about the needle and nothing else?".to_owned(),
+        ..waypost_api::RecallPromptRequest::default()
+    };
+    client.recall_prompt(&prompt).expect("it is recalled");
+
     let mut chrome = Chrome::start();
     let tab = signed_in(&service, &mut chrome);
     assert_eq!(chrome.value(&tab, "location.hash"), "#/search", "the code does not stay");
@@ -154,6 +162,15 @@ fn a_browser_signs_in_by_the_file_and_shows_hostile_memories_as_text() {
         assert_eq!(chrome.value(&tab, markup), 0, "{page}");
         assert_ne!(chrome.value(&tab, "document.title"), "executed", "{page}");
     }
+    chrome
+        .value(&tab, "location.hash = '#/recall?session=' + encodeURIComponent('<i>session</i>')");
+    chrome.until(&tab, "document.querySelector('.cards .card')?.textContent.includes('A prompt')");
+    chrome.value(&tab, "document.querySelector('input[name=query]').value = 'needle'");
+    press(&mut chrome, &tab, "Explain");
+    chrome.until(&tab, "document.querySelector('table')?.textContent.includes('needle')");
+    let shown = text(&mut chrome, &tab);
+    assert!(shown.contains(&format!("#{other}")) && shown.contains("<i>session</i>"), "{shown}");
+
     chrome.value(&tab, &format!("location.hash = '#/memory/{id}'"));
     chrome.until(&tab, "document.querySelector('pre.content')");
     let shown = text(&mut chrome, &tab);
