@@ -64,8 +64,8 @@ impl Thread {
         Self { session: session.into(), turns }
     }
 
-    /// The ends of sessions from turns of several, the newest first: of up to `sessions_max`
-    /// sessions, the last turn of each role in `roles`. A turn says with `role` who said it.
+    /// The ends of sessions, from turns of several sessions, the newest first, each with who said it:
+    /// of the last `sessions_max` sessions, the last turn of each role.
     pub fn ends_of(
         newest_first: impl IntoIterator<Item = (Candidate, crate::Role)>,
         sessions_max: usize,

@@ -40,7 +40,14 @@ pub(super) fn run(program: &Program, command: HookCommand, output: &mut Output) 
 }
 
 /// Answers a hook. `started` is when the program started.
-pub(crate) fn answer(global: Global, event: HookEvent, started: Instant) -> ExitCode {
+pub(crate) fn answer(mut global: Global, event: HookEvent, started: Instant) -> ExitCode {
+    // The hook may go to another folder.
+    for path in [&mut global.project, &mut global.token_file, &mut global.ca].into_iter().flatten()
+    {
+        if let Ok(absolute) = std::path::absolute(&*path) {
+            *path = absolute;
+        }
+    }
     let (name, limit) = (event.name(), limit(&event));
     let mut output = Output::new(false, global.color);
     let (sender, receiver) = mpsc::sync_channel(1);
@@ -97,7 +104,9 @@ fn respond(global: &Global, event: &HookEvent, deadline: Instant) -> Result<Opti
     if input.is_of_sub_agent() {
         return Ok(None);
     }
-    input.enter_folder();
+    if global.project.is_none() {
+        input.enter_folder();
+    }
     let harness = event.harness();
     let args = match event {
         HookEvent::SessionStart(_) | HookEvent::UserPrompt(_) => None,
