@@ -2,8 +2,9 @@
 
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
+use proptest::prelude::*;
 use waypost_recall::limits::{LINE_BYTES_MAX, TURN_BYTES_MAX};
-use waypost_recall::{Batch, Harness, Role, Transcript, clean};
+use waypost_recall::{Batch, Harness, Role, Transcript, Turn, clean};
 
 /// As Claude Code 2.1 writes it.
 const CLAUDE: &str = r#"{"type":"summary","summary":"Ports","leafUuid":"1"}
@@ -277,4 +278,45 @@ fn a_line_over_the_limit_is_skipped_and_a_long_turn_is_cut() {
     let batch = read(Harness::Cursor, format!("{}\n", line(&long)), 0);
     let kept = clean(&batch.turns[0].text).expect("it has a text");
     assert!(kept.len() <= TURN_BYTES_MAX && kept.len() + 2 > TURN_BYTES_MAX);
+}
+
+/// The turns of a file, read in batches of that many, and the position after them.
+fn in_parts(harness: Harness, bytes: &[u8], from: u64, turns_max: usize) -> (Vec<Turn>, u64) {
+    let mut transcript =
+        Transcript::open(harness, Cursor::new(bytes), from).expect("bytes are read");
+    let mut all = Vec::new();
+    loop {
+        let batch = transcript.next_batch(turns_max).expect("bytes are read");
+        assert!(batch.from <= batch.to && batch.to <= bytes.len() as u64);
+        all.extend(batch.turns);
+        if !batch.has_more {
+            return (all, batch.to);
+        }
+    }
+}
+
+proptest! {
+    /// As the fuzz target does, with transcripts of which bytes were changed.
+    #[test]
+    fn changed_bytes_give_the_same_turns_in_any_parts(
+        which in 0..FILES.len(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..40),
+        from in 0u64..4_000,
+    ) {
+        let (harness, text) = FILES[which];
+        let mut bytes = text.as_bytes().to_vec();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let (turns, to) = in_parts(harness, &bytes, 0, usize::MAX);
+        prop_assert_eq!(in_parts(harness, &bytes, 0, 1), (turns.clone(), to));
+        prop_assert_eq!(in_parts(harness, &bytes, to, 7).0, vec![]);
+        in_parts(harness, &bytes, from, 3);
+        for turn in &turns {
+            if let Some(kept) = clean(&turn.text) {
+                prop_assert!(!kept.is_empty() && kept.len() <= TURN_BYTES_MAX);
+            }
+        }
+    }
 }
