@@ -102,7 +102,7 @@ export function check(label, properties) {
 export function table(caption, heads, rows) {
   const head = heads.map((it) => h(it.number ? "th.num" : "th", { scope: "col" }, it === "" ? h("span.hidden", {}, "Actions") : it.number ?? it));
   const body = h("tbody", {}, rows);
-  return h("div.scroll", { tabIndex: 0, role: "region", "aria-label": caption },
+  return h("div.scroll", { tabIndex: 0, role: "group", "aria-label": caption },
     h("table", {}, h("caption.hidden", {}, caption), h("thead", {}, h("tr", {}, head)), body));
 }
 

@@ -1,7 +1,7 @@
 // What was injected into sessions, what was withheld, and why.
 
 import { Problem, ask, part, post, query as withQuery } from "./api.js";
-import { button, chip, during, empty, facts, field, fill, fixed, h, heading, input, link, memoryLink, num, percent, plural, row, stored, table, time } from "./dom.js";
+import { button, chip, during, empty, facts, field, fill, fixed, folded, h, heading, input, link, memoryLink, num, percent, plural, row, stored, table, time } from "./dom.js";
 
 const PAGE = 50;
 
@@ -62,8 +62,8 @@ function entry(it) {
       ["Answerable", it.answerable !== undefined && percent(it.answerable)],
       ["Least score", it.threshold !== undefined && fixed(it.threshold)]),
     it.used.length > 0 && list("Injected", "Why", it.used.map((used) => [used, PARTS[used.part] ?? used.part])),
-    it.withheld.length > 0 && h("details", {}, h("summary", {}, `${plural(it.withheld.length, "memory", "memories")} withheld`),
-      list("Withheld", "Why", it.withheld.map((found) => [found, REASONS[found.reason] ?? found.reason]))));
+    it.withheld.length > 0 && folded("details", `${plural(it.withheld.length, "memory", "memories")} withheld`,
+      () => list("Withheld", "Why not", it.withheld.map((found) => [found, REASONS[found.reason] ?? found.reason]))));
 }
 
 function list(caption, why, rows) {

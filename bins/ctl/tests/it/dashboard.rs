@@ -323,6 +323,15 @@ fn no_view_breaks_a_rule_of_accessibility() {
     service.add("The service listens on port 4747.");
     service.ctl(&["update", &older.to_string(), "--title", "Port"]).done();
     service.ctl(&["emit", "build:done", "--data", "branch=main"]).done();
+    for session in ["one", "two"] {
+        let prompt = waypost_api::RecallPromptRequest {
+            session: session.to_owned(),
+            harness: "test".to_owned(),
+            prompt: "Which port does the service listen on?".to_owned(),
+            ..waypost_api::RecallPromptRequest::default()
+        };
+        service.client().recall_prompt(&prompt).expect("it is recalled");
+    }
     let mut chrome = Chrome::start();
     let tab = signed_in(&service, &mut chrome);
     let memory = format!("memory/{older}");
