@@ -27,8 +27,8 @@ pub fn reference() -> String {
 
 fn describe(command: &Command, parent: &str, text: &mut String) {
     let path = format!("{parent} {}", command.get_name());
-    // `context` also works without a subcommand.
-    if !command.has_subcommands() || command.get_positionals().next().is_some() {
+    // `context` and `mcp` also work without a subcommand.
+    if !command.is_subcommand_required_set() {
         describe_command(command, &path, text);
     }
     for inner in command.get_subcommands() {

@@ -172,6 +172,79 @@ fn calls_before_the_end_of_the_input_are_answered() {
 }
 
 #[test]
+fn a_thousand_calls_at_once_are_all_answered() {
+    let service = Service::start();
+    let Server { child, mut input, output } = Server::of(&service);
+    let writing = std::thread::spawn(move || {
+        for id in 0..1000 {
+            let call =
+                json!({"name": "memory_search", "arguments": {"query": format!("call {id}")}});
+            let mut message = modern("tools/call", &call);
+            message["id"] = json!(id);
+            writeln!(input, "{message}").expect("it reads");
+        }
+        input
+    });
+    let lines = output.lines().take(1000).map(|it| it.expect("it writes"));
+    let answers: Vec<Value> =
+        lines.map(|it| serde_json::from_str(&it).expect("a message")).collect();
+    drop(writing.join());
+    let ended = ctl::ran(child.wait_with_output().expect("it ends"));
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    let mut ids: Vec<u64> = answers.iter().map(|it| it["id"].as_u64().expect("an id")).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (0..1000).collect::<Vec<u64>>());
+    for answer in &answers {
+        let result = &answer["result"];
+        // The service may have too much to do, and says so.
+        let is_busy = result["structuredContent"]["status"] == 503;
+        assert!(result["isError"] == false || is_busy, "{answer}");
+    }
+}
+
+/// The protocol forbids it: at least one of them is answered, and the rest of the connection works.
+#[test]
+fn two_calls_with_the_same_id_do_no_harm() {
+    let service = Service::start();
+    let mut server = Server::of(&service);
+    let call = json!({"name": "memory_search", "arguments": {"query": "x"}});
+    let mut message = modern("tools/call", &call);
+    message["id"] = json!(1);
+    server.send(&message);
+    server.send(&message);
+    let answer = server.read();
+    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(1), &json!(false)));
+    message["id"] = json!(2);
+    server.send(&message);
+    while server.read()["id"] != 2 {}
+    assert_eq!(server.end().code, 0);
+}
+
+#[test]
+fn a_cancelled_call_leaves_the_others() {
+    let service = Service::start();
+    let mut server = Server::of(&service);
+    for id in 0..20_u64 {
+        let call = json!({"name": "memory_search", "arguments": {"query": "x"}});
+        let mut message = modern("tools/call", &call);
+        message["id"] = json!(id);
+        server.send(&message);
+        if id.is_multiple_of(2) {
+            server.send(&cancelled(id));
+        }
+    }
+    // A call that is cancelled may have been answered before.
+    let mut left: Vec<u64> = (1..20).step_by(2).collect();
+    while !left.is_empty() {
+        let answer = server.read();
+        let id = answer["id"].as_u64().expect("an id");
+        assert!(answer["result"]["isError"] == false || id.is_multiple_of(2), "{answer}");
+        left.retain(|it| *it != id);
+    }
+    assert_eq!(server.end().code, 0);
+}
+
+#[test]
 fn without_a_service_each_call_says_what_to_do_until_one_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join(".waypost")).expect("a folder");

@@ -1,5 +1,7 @@
 //! The Model Context Protocol over HTTP, byte for byte.
 
+mod clients;
+mod faults;
 mod hostile;
 mod protocol;
 mod tools;
