@@ -41,10 +41,10 @@ pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -
     let found = program.client()?.search(&request)?;
     if output.is_json() {
         output.document(&found.hits)?;
-        return Ok(());
-    }
-    for hit in &found.hits {
-        show_hit(hit, output)?;
+    } else {
+        for hit in &found.hits {
+            show_hit(hit, output)?;
+        }
     }
     if found.hits.is_empty() {
         output.note("nothing found");

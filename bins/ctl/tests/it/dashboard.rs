@@ -313,9 +313,9 @@ fn a_page_elsewhere_can_neither_frame_the_dashboard_nor_use_a_code() {
 #[test]
 fn no_view_breaks_a_rule_of_accessibility() {
     let rules = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../target/axe/node_modules/axe-core/axe.min.js");
+        .join("../../target/npm/node_modules/axe-core/axe.min.js");
     let Ok(rules) = fs::read_to_string(&rules) else {
-        eprintln!("skipped: scripts/prepare test installs axe-core");
+        eprintln!("skipped: `scripts/prepare test` could not install axe-core");
         return;
     };
     let service = Service::start();

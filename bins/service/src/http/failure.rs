@@ -94,6 +94,19 @@ impl Failure {
         self
     }
 
+    /// A failure of the store, with the pointer to the part of the request that its field stands for.
+    pub(crate) fn of_store(
+        error: waypost_memory::Error,
+        pointer: impl FnOnce(&str) -> String,
+    ) -> Self {
+        match error {
+            waypost_memory::Error::Invalid { field, reason } => {
+                Problem::field(pointer(&field), reason).into()
+            }
+            other => other.into(),
+        }
+    }
+
     /// Closes the connection after the response.
     #[must_use]
     pub(crate) fn closing(self) -> Self {

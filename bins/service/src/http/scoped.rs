@@ -133,7 +133,12 @@ impl Scoped {
     ) -> Result<Memory, Failure> {
         self.visible(into)?;
         self.visible(from)?;
-        Ok(self.changed(self.store.merge(into, from, patch, now())?))
+        let merged = self.store.merge(into, from, patch, now());
+        let pointer = |field: &str| match field {
+            "into" | "from" => format!("/{field}"),
+            of_patch => format!("/set/{of_patch}"),
+        };
+        Ok(self.changed(merged.map_err(|it| Failure::of_store(it, pointer))?))
     }
 
     /// Gives a memory the fields of an earlier version.
@@ -187,7 +192,8 @@ impl Scoped {
         limit: usize,
     ) -> Result<Vec<Memory>, Failure> {
         self.within(&mut filter);
-        Ok(self.store.list_newest(&filter, after, limit)?)
+        let listed = self.store.list_newest(&filter, after, limit);
+        listed.map_err(|it| Failure::of_store(it, |field| format!("?{field}")))
     }
 
     pub(crate) fn count(&self, mut filter: Filter) -> Result<Counts, Failure> {

@@ -111,6 +111,10 @@ fn two_memories_are_merged_in_one_change() {
     assert!(merge(json!({"into": into, "from": into})).problem(422).contains("another memory"));
     let wrong = merge(json!({"into": into, "from": other, "set": {"type": "Not A Type"}}));
     assert!(wrong.problem(422).contains("set/type: must be"));
+    // What only the store can check is named by its place, too.
+    let past = json!({"expiresAt": "2020-01-01T00:00:00Z"});
+    let wrong = merge(json!({"into": into, "from": other, "set": past}));
+    assert!(wrong.problem(422).contains("set/expiresAt: "));
     assert!(merge(json!({"into": into, "from": other, "set": {}})).problem(422).contains("set: "));
     let body = json!({"content": "elsewhere", "space": "team"});
     let team = service.post("/api/memory/add", &body).json()["id"].clone();

@@ -252,7 +252,9 @@ fn the_newest_memories_are_listed_first_in_pages() {
     assert_eq!(ids(&service.get("/api/memory?order=id&limit=2")), [1, 2]);
     let detail = service.get("/api/memory?order=oldest").problem(422);
     assert!(detail.contains("`oldest` is not one of `id`, `newest`"), "{detail}");
-    service.get("/api/memory?order=newest&after=999").problem(422);
+    let unknown = service.get("/api/memory?order=newest&after=999");
+    unknown.problem(422);
+    assert_eq!(unknown.json()["errors"][0]["pointer"], "?after");
 }
 
 #[test]

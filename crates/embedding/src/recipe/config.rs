@@ -136,7 +136,10 @@ impl Config {
         let named = settings.entry("model_type").or_insert_with(|| json!("bert"));
         if !TYPES.iter().any(|(it, _)| named == it) {
             let known: Vec<&str> = TYPES.iter().map(|(it, _)| *it).collect();
-            let named = shown(&named.to_string());
+            let named = match named.as_str() {
+                Some(name) => format!("\"{}\"", shown(name)),
+                None => shown(&named.to_string()),
+            };
             let reason = format!("model_type {named}; supported are {}", known.join(", "));
             return Err(Error::Unsupported { path, reason });
         }
