@@ -60,7 +60,7 @@ impl Starter {
             return Ok(Started::Elsewhere);
         }
         check(program)?;
-        let service = service()?;
+        let service = service(program.project().root())?;
         // Rejects a store that is not this project's, before a file is created in it.
         program.claim_data()?;
         let log = program.settings()?.data_dir.join(LOG);
@@ -164,8 +164,8 @@ fn check(program: &Program) -> Result<()> {
 }
 
 /// The program `service`: beside this one, or in the search path with the same version. Debian has another program of
-/// that name.
-fn service() -> Result<PathBuf> {
+/// that name. The files of a project are not approved, and a tool may have put their folder in the search path.
+fn service(project: &Path) -> Result<PathBuf> {
     let is_program = |it: &PathBuf| {
         fs::metadata(it).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
     };
@@ -180,19 +180,50 @@ fn service() -> Result<PathBuf> {
         let asked = Command::new(it).arg("--version").stdin(Stdio::null()).output();
         asked.is_ok_and(|it| String::from_utf8_lossy(&it.stdout).trim() == wanted)
     };
-    let found = std::env::split_paths(&search)
-        .filter(|it| it.is_absolute())
-        .map(|it| it.join("service"))
-        .find(|it| is_program(it) && is_ours(it));
-    found.ok_or_else(|| {
-        Failure::new(format!(
-            "no service runs, and the program `service` is neither beside {} nor in PATH with version {}",
-            exe.display(),
-            env!("CARGO_PKG_VERSION")
-        ))
-        .with_code(exit::NOT_REACHABLE)
-        .with_hint("install `service` of the same release beside `ctl`, or start it yourself")
-    })
+    let mut passed_over = Vec::new();
+    for folder in std::env::split_paths(&search).filter(|it| it.is_absolute()) {
+        let Ok(candidate) = folder.join("service").canonicalize() else { continue };
+        if !is_program(&candidate) {
+            continue;
+        }
+        match distrusted(&folder, &candidate, project) {
+            None if is_ours(&candidate) => return Ok(candidate),
+            None => {}
+            Some(why) => passed_over.push(format!("; {} was not run: {why}", candidate.display())),
+        }
+    }
+    Err(Failure::new(format!(
+        "no service runs, and the program `service` is neither beside {} nor in PATH with version {}{}",
+        exe.display(),
+        env!("CARGO_PKG_VERSION"),
+        passed_over.concat()
+    ))
+    .with_code(exit::NOT_REACHABLE)
+    .with_hint("install `service` of the same release beside `ctl`, or start it yourself"))
+}
+
+/// Why a program in a folder of the search path is not run: it belongs to the project, or others can replace it.
+fn distrusted(folder: &Path, program: &Path, project: &Path) -> Option<&'static str> {
+    let canonical = |it: &Path| it.canonicalize().ok();
+    let (Some(folder), Some(project)) = (canonical(folder), canonical(project)) else {
+        return Some("its folder cannot be read");
+    };
+    if folder.starts_with(&project) || program.starts_with(&project) {
+        return Some("it is in the project");
+    }
+    let home = program.parent().unwrap_or(program);
+    let is_safe = |it: &Path| fs::metadata(it).is_ok_and(|it| is_only_ours(&it));
+    let is_safe = is_safe(&folder) && is_safe(home) && is_safe(program);
+    (!is_safe).then_some("other users can change it or its folder")
+}
+
+/// Whether only this user and root can write it. The user's own group has nobody else in it.
+fn is_only_ours(found: &fs::Metadata) -> bool {
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let mode = found.mode();
+    [0, user].contains(&found.uid())
+        && mode & 0o002 == 0
+        && (mode & 0o020 == 0 || [0, group].contains(&found.gid()))
 }
 
 /// The pid in `service.json`.

@@ -1,6 +1,7 @@
 //! `ctl mcp` starts a service where none runs.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -209,16 +210,26 @@ fn a_service_that_cannot_start_says_why() {
 #[test]
 fn the_program_of_the_service_must_be_there_and_ours() {
     let project = Project::new();
-    let bin = project.path().join("bin");
+    let outside = tempfile::tempdir().expect("a folder");
+    let bin = outside.path().join("bin");
     fs::create_dir(&bin).expect("a folder");
     let ctl = bin.join("ctl");
     fs::copy(env!("CARGO_BIN_EXE_ctl"), &ctl).expect("a copy");
     // Another program of the same name, as Debian has one.
-    let other = project.path().join("other");
-    fs::create_dir(&other).expect("a folder");
-    fs::write(other.join("service"), "#!/bin/sh\necho service ver. 1.64\n").expect("a program");
-    fs::set_permissions(other.join("service"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .expect("a program");
+    let other = outside.path().join("other");
+    write_program(&other, "echo service ver. 1.64");
+    // Programs that pretend to be the service, where others than the user can have put them.
+    let planted = project.path().join("node_modules/.bin");
+    let open = outside.path().join("open");
+    let ran = outside.path().join("ran");
+    for it in [&planted, &open] {
+        let script =
+            format!("touch '{}'\necho service {}", ran.display(), env!("CARGO_PKG_VERSION"));
+        write_program(it, &script);
+    }
+    fs::set_permissions(&open, Permissions::from_mode(0o777)).expect("a mode");
+    let linked = outside.path().join("linked");
+    std::os::unix::fs::symlink(&planted, &linked).expect("a link");
     let at = |path: &[&Path]| {
         let template = project.command(&["mcp", "--exit-idle", "1s"]);
         let mut command = Command::new(&ctl);
@@ -238,8 +249,27 @@ fn the_program_of_the_service_must_be_there_and_ours() {
     let said = text(&refused);
     assert!(said.contains("the program `service` is neither beside"), "{said}");
     assert!(said.contains("remedy: install `service` of the same release"), "{said}");
+    for (folder, why) in [
+        (planted.as_path(), "it is in the project"),
+        (&linked, "it is in the project"),
+        (&open, "other users can change it or its folder"),
+        (Path::new("node_modules/.bin"), "nor in PATH"),
+    ] {
+        let said = text(&at(&[folder]));
+        assert!(said.contains(why), "{}: {said}", folder.display());
+        assert!(!ran.exists(), "{} was run", folder.display());
+    }
     let built = Path::new(env!("CARGO_BIN_EXE_ctl")).parent().expect("a folder");
-    let found = at(&[&other, built]);
+    let found = at(&[&planted, &open, &other, built]);
+    assert!(!ran.exists());
     assert_eq!(found["isError"], false, "{found}");
     project.wait_for_end();
+}
+
+/// A folder with a program `service` that runs a script.
+fn write_program(folder: &Path, script: &str) {
+    fs::create_dir_all(folder).expect("a folder");
+    let path = folder.join("service");
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a program");
+    fs::set_permissions(path, Permissions::from_mode(0o755)).expect("a program");
 }
