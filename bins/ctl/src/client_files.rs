@@ -11,6 +11,7 @@ mod places;
 mod servers;
 #[cfg(test)]
 mod tests;
+mod toml;
 
 use std::path::Path;
 

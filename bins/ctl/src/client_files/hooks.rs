@@ -4,13 +4,11 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectPr
 use serde_json::Value;
 
 use super::json;
-use super::own;
+use super::own::HookCommand;
 use super::{Change, Edited, Entries};
 
 /// The member that has all hooks.
 const LIST: &str = "hooks";
-/// The subcommand that our hooks run.
-const COMMAND: &str = "hook";
 
 /// How a file lists the hooks of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,20 +45,24 @@ impl Entries for Hooks {
 
     fn install(&self, text: &str) -> Result<Edited, String> {
         let (root, outer) = json::document(text)?;
-        if self.shape == Shape::Flat && json::member(&outer, "version")?.is_none() {
+        if self.shape == Shape::Flat && json::member(&outer, "version").is_none() {
             outer.insert(0, "version", CstInputValue::from(1_usize));
         }
         let list = match json::object_of(&outer, LIST)? {
             Some(it) => it,
             None => outer.object_value_or_set(LIST),
         };
-        let had = own_hooks(&list)?;
-        if had.len() == self.events.len() && self.events.iter().all(|it| it.is_among(&had)) {
+        // Those that somebody gave variables stay, instead of ours.
+        let (had, kept): (Vec<_>, Vec<_>) =
+            own_hooks(&list)?.into_iter().partition(|(_, it)| is_plain_hook(it));
+        let is_kept = |event: &Event| kept.iter().any(|(name, _)| name == event.name);
+        let wanted: Vec<&Event> = self.events.iter().filter(|it| !is_kept(it)).collect();
+        if had.len() == wanted.len() && wanted.iter().all(|it| it.is_among(&had)) {
             return Ok(Edited { text: text.to_owned(), change: Change::Nothing });
         }
         let change = if had.is_empty() { Change::Added } else { Change::Updated };
-        remove_own(&list)?;
-        for event in &self.events {
+        remove_own(&list, is_plain_hook)?;
+        for event in wanted {
             let hooks = match array_of(&list, event.name)? {
                 Some(it) => it,
                 None => list.array_value_or_set(event.name),
@@ -78,7 +80,7 @@ impl Entries for Hooks {
         if own_hooks(&list)?.is_empty() {
             return Ok(Edited { text: text.to_owned(), change: Change::Nothing });
         }
-        remove_own(&list)?;
+        remove_own(&list, is_own_hook)?;
         json::remove_if_empty(&outer, LIST)?;
         finished(text, root.to_string(), Change::Removed)
     }
@@ -115,20 +117,21 @@ impl Event {
     }
 }
 
-/// Whether a shell command runs `ctl … hook EVENT …`.
-fn is_own(command: &str) -> bool {
-    let words = own::words(command);
-    let mut words = words.iter().map(String::as_str);
-    words.next().is_some_and(own::is_own) && words.any(|it| it == COMMAND)
+fn command_of(hook: &Value) -> Option<HookCommand> {
+    hook["command"].as_str().and_then(HookCommand::of)
 }
 
 fn is_own_hook(hook: &Value) -> bool {
-    hook["command"].as_str().is_some_and(is_own)
+    command_of(hook).is_some()
+}
+
+fn is_plain_hook(hook: &Value) -> bool {
+    command_of(hook) == Some(HookCommand::Plain)
 }
 
 /// The array that a member has, if the member exists.
 fn array_of(object: &CstObject, name: &str) -> Result<Option<CstArray>, String> {
-    let Some(member) = json::member(object, name)? else { return Ok(None) };
+    let Some(member) = json::member(object, name) else { return Ok(None) };
     let value = member.array_value();
     value.map(Some).ok_or_else(|| format!("\"{name}\" of \"{LIST}\" is not an array"))
 }
@@ -149,8 +152,8 @@ fn own_hooks(list: &CstObject) -> Result<Vec<(String, Value)>, String> {
     Ok(found)
 }
 
-/// Removes our hooks, and the groups and events that have no others.
-fn remove_own(list: &CstObject) -> Result<(), String> {
+/// Removes those hooks, and the groups and events that have no others.
+fn remove_own(list: &CstObject, is_own_hook: fn(&Value) -> bool) -> Result<(), String> {
     for event in list.properties() {
         let Some(elements) = array_of(list, &event.decoded_name().unwrap_or_default())? else {
             continue;

@@ -1,7 +1,9 @@
 //! JSON with comments, edited as text.
 
+use std::collections::HashSet;
+
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstObject, CstObjectProp, CstRootNode};
+use jsonc_parser::cst::{CstNode, CstObject, CstObjectProp, CstRootNode};
 use serde_json::Value;
 
 /// Comments and trailing commas, which editors permit in their settings; nothing else that is not JSON.
@@ -27,23 +29,40 @@ pub(super) fn document(text: &str) -> Result<(CstRootNode, CstObject), String> {
     let Some(object) = root.object_value_or_create() else {
         return Err("it is not a JSON object".to_owned());
     };
+    check_names(&object)?;
     Ok((root, object))
 }
 
-/// The member of an object. Programs disagree about which one of two with the same name counts.
-pub(super) fn member(object: &CstObject, name: &str) -> Result<Option<CstObjectProp>, String> {
-    let is_named = |it: &CstObjectProp| it.decoded_name().as_deref() == Some(name);
-    let mut named = object.properties().into_iter().filter(is_named);
-    let found = named.next();
-    if named.next().is_some() {
-        return Err(format!("it has \"{name}\" twice"));
+/// Checks that no object, at any depth, has two members of the same name: programs disagree about which one counts.
+fn check_names(outermost: &CstObject) -> Result<(), String> {
+    let mut pending = vec![CstNode::from(outermost.clone())];
+    while let Some(node) = pending.pop() {
+        if let Some(object) = node.as_object() {
+            let mut names = HashSet::new();
+            for member in object.properties() {
+                let name = member.decoded_name().unwrap_or_default();
+                pending.extend(member.value());
+                if names.contains(&name) {
+                    return Err(format!("it has \"{name}\" twice"));
+                }
+                names.insert(name);
+            }
+        } else if let Some(array) = node.as_array() {
+            pending.extend(array.elements());
+        }
     }
-    Ok(found)
+    Ok(())
+}
+
+/// The member of an object.
+pub(super) fn member(object: &CstObject, name: &str) -> Option<CstObjectProp> {
+    let is_named = |it: &CstObjectProp| it.decoded_name().as_deref() == Some(name);
+    object.properties().into_iter().find(is_named)
 }
 
 /// The object that a member has, if the member exists.
 pub(super) fn object_of(object: &CstObject, name: &str) -> Result<Option<CstObject>, String> {
-    let Some(member) = member(object, name)? else { return Ok(None) };
+    let Some(member) = member(object, name) else { return Ok(None) };
     let value = member.object_value();
     value.map(Some).ok_or_else(|| format!("\"{name}\" is not an object"))
 }
@@ -54,7 +73,7 @@ pub(super) fn remove_if_empty(outer: &CstObject, name: &str) -> Result<(), Strin
     let is_other = |it: &CstObjectProp| !matches!(it.decoded_name().as_deref(), Some(it) if it == name || it == "version");
     let is_empty = object_of(outer, name)?.is_some_and(|it| it.properties().is_empty());
     if is_empty && others.iter().any(is_other) {
-        member(outer, name)?.into_iter().for_each(CstObjectProp::remove);
+        member(outer, name).into_iter().for_each(CstObjectProp::remove);
     }
     Ok(())
 }

@@ -3,6 +3,11 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use clap::Parser as _;
+use clap::error::ErrorKind;
+use waypost_recall::Harness;
+
+use crate::cli::{self, Cli, Command, McpArgs};
 use crate::failure::{Failure, Result};
 
 /// The file name of the program, unless the user has renamed it.
@@ -67,24 +72,96 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The words of a shell command, without quotes. Variables stay as they are.
-pub(super) fn words(command: &str) -> Vec<String> {
+/// The words of a shell command, without quotes; none if it is more than one command with its arguments. Variables stay
+/// as they are.
+fn words(command: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    let mut rest = command.chars();
+    let mut rest = command.trim().chars().peekable();
     while let Some(c) = rest.next() {
+        let substitutes = match quote {
+            Some('\'') => false,
+            Some(_) => c == '`' || c == '$' && rest.peek() == Some(&'('),
+            None => c == '`' || c == '$' && matches!(rest.peek(), Some('(' | '\'' | '"')),
+        };
+        if substitutes {
+            return None;
+        }
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,
+            (Some('"'), '\\') => match rest.next()? {
+                '\n' => {}
+                c if "$`\"\\".contains(c) => word.get_or_insert_default().push(c),
+                c => word.get_or_insert_default().extend(['\\', c]),
+            },
+            (Some(_), c) => word.get_or_insert_default().push(c),
             (None, '\'' | '"') => {
                 quote = Some(c);
                 word.get_or_insert_default();
             }
-            (None | Some('"'), '\\') => word.get_or_insert_default().extend(rest.next()),
+            (None, '\\') => match rest.next()? {
+                '\n' => {}
+                c => word.get_or_insert_default().push(c),
+            },
+            (None, ';' | '&' | '|' | '<' | '>' | '(' | ')' | '\n') => return None,
+            (None, '#') if word.is_none() => return None,
             (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (_, c) => word.get_or_insert_default().push(c),
+            (None, c) => word.get_or_insert_default().push(c),
         }
     }
     words.extend(word);
-    words
+    quote.is_none().then_some(words)
+}
+
+/// A shell command that runs `ctl … hook EVENT …` and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HookCommand {
+    Plain,
+    /// With variables that somebody has put before it: `A=1 ctl hook stop`.
+    WithVariables,
+}
+
+impl HookCommand {
+    /// What such a command is; none if it is not ours.
+    pub(super) fn of(command: &str) -> Option<Self> {
+        let words = words(command)?;
+        let variables = words.iter().take_while(|it| is_assignment(it)).count();
+        let (program, arguments) = words.get(variables..)?.split_first()?;
+        let is_ours = is_own(program) && runs_hook(arguments);
+        let kind = if variables == 0 { Self::Plain } else { Self::WithVariables };
+        is_ours.then_some(kind)
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+fn runs_hook(arguments: &[String]) -> bool {
+    let is_event = |it: clap::error::Result<Cli>| {
+        it.map(|it| matches!(it.command, Command::Hook(cli::HookCommand::Event(_))))
+    };
+    match is_event(parsed(arguments)) {
+        Ok(is_event) => is_event,
+        // One without the harness fails, but is ours.
+        Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => {
+            let harness = ["--harness", Harness::Claude.as_str()].map(str::to_owned);
+            is_event(parsed(&[arguments, &harness].concat())).unwrap_or(false)
+        }
+        Err(_) => false,
+    }
+}
+
+/// Whether the program serves the Model Context Protocol with these arguments.
+pub(super) fn runs_mcp(arguments: &[String]) -> bool {
+    let parsed = parsed(arguments).map(|it| it.command);
+    matches!(parsed, Ok(Command::Mcp(McpArgs { command: None, .. })))
+}
+
+fn parsed(arguments: &[String]) -> clap::error::Result<Cli> {
+    Cli::try_parse_from([NAME.to_owned()].iter().chain(arguments))
 }
 
 #[cfg(test)]
@@ -94,10 +171,11 @@ mod tests {
     #[test]
     fn words_reverse_quoting() {
         for word in ["", "a", "/home/me/my notes", "it's", "a\"b\\c", "$HOME", "ü"] {
-            assert_eq!(words(&format!("x {} y", quoted(word))), ["x", word, "y"]);
+            let found = words(&format!("x {} y", quoted(word))).expect("one command");
+            assert_eq!(found, ["x", word, "y"]);
         }
         assert_eq!(
-            words(r#" ctl  --project "$DIR/a b" mcp"#),
+            words(r#" ctl  --project "$DIR/a b" mcp"#).expect("one command"),
             ["ctl", "--project", "$DIR/a b", "mcp"]
         );
         assert_eq!(quoted("/usr/bin/ctl"), "/usr/bin/ctl");
@@ -129,5 +207,80 @@ mod tests {
     fn a_program_is_recognised_in_any_folder() {
         assert!(is_own("ctl") && is_own("/opt/x y/ctl") && is_own("../ctl"));
         assert!(!is_own("npx") && !is_own("kubectl") && !is_own("ctl-x") && !is_own(""));
+    }
+
+    #[test]
+    fn a_command_is_ours_if_it_runs_a_hook_and_nothing_else() {
+        for ours in [
+            "ctl hook stop",
+            "ctl hook stop --harness claude",
+            "  ctl hook stop --harness claude\n",
+            "ctl --project \"$CLAUDE_PROJECT_DIR\" hook pre-compact --foreground --harness codex",
+            "ctl hook session-start --harness=cursor --json",
+            "'/o l d/ctl' --project /x --url http://127.0.0.1:1 hook user-prompt --harness claude",
+            r"/opt/my\ ctl/ctl hook stop",
+            r#""/opt/my ctl/ctl" hook stop"#,
+            "~/bin/ctl hook \\\n session-end --harness claude",
+        ] {
+            assert_eq!(HookCommand::of(ours), Some(HookCommand::Plain), "{ours}");
+        }
+        for with_variables in ["A=1 ctl hook session-start", "A='x y' _b2= ctl hook stop"] {
+            let found = HookCommand::of(with_variables);
+            assert_eq!(found, Some(HookCommand::WithVariables), "{with_variables}");
+        }
+        for foreign in [
+            "ctl hook stop --harness claude; ./mine.sh",
+            "ctl hook stop --harness claude && say done",
+            "ctl hook stop --harness claude & say done",
+            "ctl hook stop --harness claude | tee log",
+            "ctl hook stop --harness claude > log",
+            "ctl hook stop --harness claude\nsay done",
+            "ctl hook stop --harness claude # mine",
+            "ctl --project $(mine) hook stop --harness claude",
+            "ctl --project \"`mine`\" hook stop --harness claude",
+            "ctl --project $'mine' hook stop --harness claude",
+            "(ctl hook stop)",
+            "ctl hook stop 'unfinished",
+            "ctl hook stop mine",
+            "ctl hook stop --mine",
+            "ctl hook mine",
+            "ctl hook install --harness claude",
+            "ctl search hook stop",
+            "ctl add hook",
+            "env A=1 ctl hook stop",
+            "kubectl hook stop",
+            "2=1 ctl hook stop",
+            "A=1",
+            "",
+        ] {
+            assert_eq!(HookCommand::of(foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn arguments_serve_the_protocol_if_the_command_is_mcp() {
+        let runs = |arguments: &[&str]| {
+            runs_mcp(&arguments.iter().map(|&it| it.to_owned()).collect::<Vec<_>>())
+        };
+        for ours in [
+            &["mcp"] as &[&str],
+            &["mcp", "--exit-idle", "1h"],
+            &["mcp", "--no-start"],
+            &["--project", "X", "mcp"],
+            &["mcp", "--project=${workspaceFolder}", "--json"],
+        ] {
+            assert!(runs(ours), "{ours:?}");
+        }
+        for foreign in [
+            &[] as &[&str],
+            &["search", "mcp"],
+            &["hook", "mcp"],
+            &["--project", "mcp"],
+            &["mcp", "install", "--client", "zed"],
+            &["mcp", "--mine"],
+            &["mcp", "--help"],
+        ] {
+            assert!(!runs(foreign), "{foreign:?}");
+        }
     }
 }

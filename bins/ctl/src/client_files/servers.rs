@@ -2,16 +2,15 @@
 
 use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp};
 use serde_json::Value;
-use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
+use toml_edit::{Array, Item, Table, TableLike, value};
 
 use super::json;
 use super::own;
+use super::toml;
 use super::{Change, Edited, Entries};
 
 /// The name of the entry.
 const NAME: &str = "waypost";
-/// What the arguments of our entry end with.
-const COMMAND: &str = "mcp";
 
 /// How a client's file lists its servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +23,7 @@ pub(crate) enum Format {
     Toml { list: &'static str },
 }
 
-/// Our entry in a client's file: it runs `command` with `arguments`, of which the last is `mcp`.
+/// Our entry in a client's file: it runs `command` with `arguments`, which run `mcp`.
 #[derive(Debug)]
 pub(crate) struct Servers {
     pub(crate) format: Format,
@@ -52,8 +51,9 @@ impl Entries for Servers {
     }
 }
 
-fn is_own(command: Option<&str>, last: Option<&str>) -> bool {
-    command.is_some_and(own::is_own) && last == Some(COMMAND)
+/// Whether an entry of that command and those arguments, none if one is not a string, is ours.
+fn is_own(command: Option<&str>, arguments: Option<Vec<String>>) -> bool {
+    command.is_some_and(own::is_own) && arguments.is_some_and(|it| own::runs_mcp(&it))
 }
 
 const TAKEN: &str = "its server `waypost` runs something else: rename or remove that entry first";
@@ -70,11 +70,11 @@ impl Servers {
             let before = servers.to_string();
             let entry = first.object_value_or_set();
             for (name, wanted) in self.members() {
-                set(&entry, name, wanted)?;
+                set(&entry, name, wanted);
             }
             own.for_each(CstObjectProp::remove);
             if servers.to_string() == before { Change::Nothing } else { Change::Updated }
-        } else if json::member(&servers, NAME)?.is_some() {
+        } else if json::member(&servers, NAME).is_some() {
             return Err(TAKEN.to_owned());
         } else {
             let members = self.members().into_iter().map(|(name, it)| (name.to_owned(), it));
@@ -97,7 +97,7 @@ impl Servers {
     }
 
     fn install_toml(&self, list: &str, text: &str) -> Result<Edited, String> {
-        let mut document = toml(text)?;
+        let (mut document, layout) = toml::document(text)?;
         let servers = document.entry(list).or_insert_with(|| {
             let mut table = Table::new();
             table.set_implicit(true);
@@ -132,13 +132,13 @@ impl Servers {
         if change == Change::Nothing {
             return Ok(Edited { text: text.to_owned(), change });
         }
-        Ok(Edited { text: checked(&document)?, change })
+        Ok(Edited { text: layout.text_of(&document)?, change })
     }
 }
 
 /// Gives a member that value; a member that has it stays as it is written.
-fn set(entry: &CstObject, name: &str, wanted: CstInputValue) -> Result<(), String> {
-    match json::member(entry, name)? {
+fn set(entry: &CstObject, name: &str, wanted: CstInputValue) {
+    match json::member(entry, name) {
         Some(member) => {
             let found = member.to_serde_value();
             if found != Some(plain(&wanted)) {
@@ -149,7 +149,6 @@ fn set(entry: &CstObject, name: &str, wanted: CstInputValue) -> Result<(), Strin
             entry.append(name, wanted);
         }
     }
-    Ok(())
 }
 
 fn plain(value: &CstInputValue) -> Value {
@@ -185,8 +184,9 @@ fn own_members(servers: &CstObject) -> Vec<CstObjectProp> {
 
 fn is_own_entry(entry: Option<Value>) -> bool {
     let entry = entry.unwrap_or_default();
-    let last = entry["args"].as_array().and_then(|it| it.last()).and_then(Value::as_str);
-    is_own(entry["command"].as_str(), last)
+    let arguments = entry["args"].as_array().into_iter().flatten();
+    let arguments = arguments.map(|it| it.as_str().map(str::to_owned)).collect();
+    is_own(entry["command"].as_str(), arguments)
 }
 
 fn finished(list: &str, old: &str, mut new: String, change: Change) -> Result<Edited, String> {
@@ -207,27 +207,8 @@ fn finished(list: &str, old: &str, mut new: String, change: Change) -> Result<Ed
     Ok(Edited { text: new, change })
 }
 
-fn toml(text: &str) -> Result<DocumentMut, String> {
-    let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
-        let at = error.span().map_or(0, |it| it.start);
-        let line = text.get(..at).map_or(1, |it| it.matches('\n').count() + 1);
-        format!("it is not valid TOML: line {line}: {}", error.message())
-    })?;
-    if document.to_string() != text {
-        return Err("it has a form that an edit would change".to_owned());
-    }
-    Ok(document)
-}
-
-/// The text of a document, which can be read back.
-fn checked(document: &DocumentMut) -> Result<String, String> {
-    let text = document.to_string();
-    toml(&text)?;
-    Ok(text)
-}
-
 fn remove_toml(list: &str, text: &str) -> Result<Edited, String> {
-    let mut document = toml(text)?;
+    let (mut document, layout) = toml::document(text)?;
     let servers = document.get_mut(list).and_then(Item::as_table_like_mut);
     let own = servers.as_ref().map(|it| own_tables(*it)).unwrap_or_default();
     let (Some(servers), false) = (servers, own.is_empty()) else {
@@ -236,14 +217,14 @@ fn remove_toml(list: &str, text: &str) -> Result<Edited, String> {
     for it in own {
         servers.remove(&it);
     }
-    Ok(Edited { text: checked(&document)?, change: Change::Removed })
+    Ok(Edited { text: layout.text_of(&document)?, change: Change::Removed })
 }
 
 fn own_tables(servers: &dyn TableLike) -> Vec<String> {
     let is_ours = |entry: &Item| {
         let command = entry.get("command").and_then(Item::as_str);
-        let last = entry.get("args").and_then(Item::as_array).and_then(|it| it.iter().last());
-        is_own(command, last.and_then(toml_edit::Value::as_str))
+        let arguments = entry.get("args").and_then(Item::as_array).into_iter().flatten();
+        is_own(command, arguments.map(|it| it.as_str().map(str::to_owned)).collect())
     };
     servers.iter().filter(|(_, it)| is_ours(it)).map(|(name, _)| name.to_owned()).collect()
 }

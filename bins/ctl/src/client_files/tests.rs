@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
 use super::file::{ClientFile, Place};
-use super::{Change, Entries, Event, Format, Hooks, Servers, Shape};
+use super::{Action, Change, Edit, Entries, Event, Format, Hooks, Servers, Shape};
 
 const JSON: Format = Format::Json { list: "mcpServers" };
 const TOML: Format = Format::Toml { list: "mcp_servers" };
@@ -68,6 +68,17 @@ fn a_server_is_added_to_toml_and_removed_again() {
         "model = \"x\"\n",
         "model = \"x\"\n\n[mcp_servers.waypost]\ncommand = \"/usr/bin/ctl\"\nargs = [\"--project\", \"/home/me/my notes\", \"mcp\"]\n",
     );
+    // Without the last line's end, and with Windows' line ends.
+    check(
+        &servers(TOML),
+        "model = \"x\"",
+        "model = \"x\"\n\n[mcp_servers.waypost]\ncommand = \"/usr/bin/ctl\"\nargs = [\"--project\", \"/home/me/my notes\", \"mcp\"]",
+    );
+    check(
+        &servers(TOML),
+        "model = \"x\" # the best\r\ntext = \"\"\"\r\na\r\n\"\"\"\r\n",
+        "model = \"x\" # the best\r\ntext = \"\"\"\r\na\r\n\"\"\"\r\n\r\n[mcp_servers.waypost]\r\ncommand = \"/usr/bin/ctl\"\r\nargs = [\"--project\", \"/home/me/my notes\", \"mcp\"]\r\n",
+    );
 }
 
 #[test]
@@ -120,8 +131,49 @@ fn our_entry_is_replaced_whatever_its_name_and_path() {
 }
 
 #[test]
+fn hooks_of_the_user_stay() {
+    let foreign = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"ctl hook stop --harness claude; ./mine.sh"}]}]}}"#;
+    let hooks = hooks(Shape::Groups);
+    let unchanged = hooks.remove(foreign).expect("it can be edited");
+    assert_eq!((unchanged.change, unchanged.text.as_str()), (Change::Nothing, foreign));
+    let added = hooks.install(foreign).expect("it can be edited");
+    assert_eq!(added.change, Change::Added);
+    let removed = hooks.remove(&added.text).expect("it can be edited").text;
+    let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+    assert_eq!(value(&removed), value(foreign));
+
+    // One with variables takes the place of ours; only removing all hooks removes it.
+    let own = r#"{"a":1,"hooks":{"Stop":[{"hooks":[{"type":"command","command":"A=1 ctl hook stop"}]}]}}"#;
+    let added = hooks.install(own).expect("it can be edited");
+    let found: serde_json::Value = serde_json::from_str(&added.text).expect("JSON");
+    assert_eq!(found["hooks"]["Stop"].as_array().map(Vec::len), Some(1));
+    assert_eq!(found["hooks"]["Stop"][0]["hooks"][0]["command"], "A=1 ctl hook stop");
+    assert_eq!(found["hooks"]["SessionStart"].as_array().map(Vec::len), Some(1));
+    assert_eq!(hooks.install(&added.text).expect("it can be edited").change, Change::Nothing);
+    let removed = hooks.remove(&added.text).expect("it can be edited").text;
+    let removed: serde_json::Value = serde_json::from_str(&removed).expect("JSON");
+    assert_eq!(removed, serde_json::json!({"a": 1}));
+}
+
+#[test]
+fn servers_of_the_user_stay() {
+    let json = r#"{"mcpServers":{"a":{"command":"ctl","args":["search","mcp"]},"b":{"command":"ctl","args":["hook","mcp"]},"c":{"command":"ctl","args":[1,"mcp"]}}}"#;
+    let toml = "[mcp_servers.a]\ncommand = \"ctl\"\nargs = [\"search\", \"mcp\"]\n";
+    for (format, text) in [(JSON, json), (TOML, toml)] {
+        let found = servers(format).remove(text).expect("it can be edited");
+        assert_eq!((found.change, found.text.as_str()), (Change::Nothing, text));
+        let added = servers(format).install(text).expect("it can be edited");
+        assert_eq!(added.change, Change::Added);
+    }
+    let json = r#"{"a":1,"mcpServers":{"b":{"command":"ctl","args":["mcp","--exit-idle","1h"]},"c":{"command":"ctl","args":["mcp","--no-start"]}}}"#;
+    let removed = servers(JSON).remove(json).expect("it can be edited");
+    assert_eq!(removed.change, Change::Removed);
+    assert!(!removed.text.contains("ctl"), "{}", removed.text);
+}
+
+#[test]
 fn texts_that_cannot_be_edited_are_refused_with_the_reason() {
-    let cases: [(&dyn Entries, &str, &str); 14] = [
+    let cases: [(&dyn Entries, &str, &str); 19] = [
         (&servers(JSON), "{", "not valid JSON: line 1"),
         (&servers(JSON), "{\n\"a\": 1,\n\"b\" 2}", "not valid JSON: line 3"),
         (&servers(JSON), "{'a': 1}", "not valid JSON"),
@@ -133,7 +185,12 @@ fn texts_that_cannot_be_edited_are_refused_with_the_reason() {
             "{\"mcpServers\": {\"waypost\": {\"url\": \"x\"}}}",
             "runs something else",
         ),
+        (&servers(JSON), "{\"z\": 1, \"z\": 2}", "\"z\" twice"),
+        (&servers(JSON), "{\"a\": [{\"z\": {}, \"\\u007a\": 2}]}", "\"z\" twice"),
+        (&hooks(Shape::Flat), "{\"z\": 1, \"z\": 2}", "\"z\" twice"),
         (&servers(TOML), "a = 1\na = 2\n", "not valid TOML: line 2"),
+        (&servers(TOML), "a = 1\r\nb = 2\n", "line ends are mixed: line 2 ends with LF"),
+        (&servers(TOML), "a = 1\rb = 2\n", "not valid TOML: line 1"),
         (&servers(TOML), "mcp_servers = 3\n", "`mcp_servers` is not a table"),
         (&servers(TOML), "[mcp_servers.waypost]\nurl = \"x\"\n", "runs something else"),
         (&hooks(Shape::Groups), "{\"hooks\": []}", "\"hooks\" is not an object"),
@@ -187,6 +244,27 @@ fn a_file_that_changed_after_it_was_read_is_not_replaced() {
     assert_eq!(fs::read_to_string(&path).expect("a file"), "{}");
     // Nothing is left over.
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+}
+
+#[test]
+fn a_byte_order_mark_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (file, format, text) in [("a.toml", TOML, "a = 1\n"), ("a.json", JSON, "{\"a\": 1}")] {
+        let path = folder.path().join(file);
+        let text = format!("\u{feff}{text}");
+        fs::write(&path, &text).expect("a file");
+        for (action, change) in
+            [(Action::Install, Change::Added), (Action::Remove, Change::Removed)]
+        {
+            let entries = servers(format);
+            let place = place(folder.path(), file);
+            let edit = Edit { place, entries: &entries, action, is_dry: false };
+            assert_eq!(edit.change().expect("it can be edited"), change);
+            let found = fs::read_to_string(&path).expect("a file");
+            assert!(found.starts_with("\u{feff}"), "{found}");
+            assert_eq!(found.contains("waypost"), action == Action::Install);
+        }
+    }
 }
 
 #[test]
