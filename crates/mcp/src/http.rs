@@ -9,10 +9,11 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
-use rmcp::model::{ErrorCode, ErrorData, JsonRpcError};
+use rmcp::model::JsonRpcError;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
+use crate::invalid;
 use crate::server::Server;
 use crate::service::Service;
 
@@ -54,6 +55,7 @@ impl<S: Service> Http<S> {
 
     /// Answers one message.
     pub async fn answer(&self, request: Request<Bytes>) -> Answered {
+        let bytes = request.body().clone();
         let response = self.0.handle(request.map(Full::new)).await;
         let status = response.status();
         let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|it| it == JSON);
@@ -63,8 +65,13 @@ impl<S: Service> Http<S> {
         let body = response.into_body().collect().await;
         let Ok(body) = body.map(http_body_util::Collected::to_bytes);
         let reason = String::from_utf8_lossy(&body).into_owned();
-        match reason.strip_prefix(UNPARSED) {
-            Some(why) => Answered::Response(unparsed(why.trim())),
+        if reason.starts_with(UNPARSED) {
+            return Answered::Response(refusal(&invalid::error(&bytes)));
+        }
+        match reason.strip_prefix(UNKNOWN_VERSION) {
+            Some(version) => {
+                Answered::Response(refusal(&invalid::unknown_version(&bytes, version.trim())))
+            }
             None => Answered::Refused(status, reason),
         }
     }
@@ -74,17 +81,12 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// What the SDK says, with status 415, about a body that is not a message.
 const UNPARSED: &str = "fail to deserialize request body";
 
-/// 400 with the error that JSON-RPC defines for a body that is not a message.
-fn unparsed(why: &str) -> Response<BoxBody<Bytes, Infallible>> {
-    // serde_json names a position for syntax errors only.
-    let is_syntax = why.contains(" at line ") && !why.contains("did not match");
-    let (code, what) = if is_syntax {
-        (ErrorCode::PARSE_ERROR, "the body is not valid JSON")
-    } else {
-        (ErrorCode::INVALID_REQUEST, "the body is not one message of JSON-RPC")
-    };
-    let error = JsonRpcError::new(None, ErrorData::new(code, format!("{what}: {why}"), None));
-    let body = serde_json::to_vec(&error).unwrap_or_default();
+/// What the SDK says, with status 400, about the header of a request without metadata.
+const UNKNOWN_VERSION: &str = "Bad Request: Unsupported MCP-Protocol-Version:";
+
+/// 400 with an error of the protocol.
+fn refusal(error: &JsonRpcError) -> Response<BoxBody<Bytes, Infallible>> {
+    let body = serde_json::to_vec(error).unwrap_or_default();
     let mut response = Response::new(Full::new(Bytes::from(body)).boxed());
     *response.status_mut() = StatusCode::BAD_REQUEST;
     response.headers_mut().insert(CONTENT_TYPE, JSON);

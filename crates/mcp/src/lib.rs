@@ -9,6 +9,8 @@
 mod api;
 mod arguments;
 mod http;
+mod invalid;
+mod lines;
 mod outcome;
 mod resources;
 mod server;

@@ -129,9 +129,21 @@ fn a_probe_that_is_cancelled_is_followed_by_initialize() {
 fn lines_that_are_no_requests_do_not_stop_it() {
     let service = Service::start();
     let mut server = Server::of(&service);
-    for line in ["", "hello", "{\"jsonrpc\":\"2.0\"", "\u{1b}[2J"] {
-        writeln!(server.input, "{line}").expect("it reads");
+    let mut errors = |line: &str| {
+        writeln!(server.input, "\n{line}").expect("it reads");
+        server.read()
+    };
+    for line in ["hello", "{\"jsonrpc\":\"2.0\"", "\u{1b}[2J"] {
+        let refused = errors(line);
+        assert_eq!((&refused["error"]["code"], refused.get("id")), (&json!(-32700), None));
     }
+    let refused = errors(r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#);
+    assert_eq!((&refused["error"]["code"], &refused["id"]), (&json!(-32600), &json!("a")));
+    let refused =
+        errors(&format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"x\":\"{}\"}}", "x".repeat(16 << 20)));
+    assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    let said = refused["error"]["message"].as_str().expect("it");
+    assert!(said.contains("at most 16777216 bytes"), "{said}");
     server.send(&json!({"jsonrpc": "2.0", "id": 5, "method": "tools/list"}));
     let refused = server.read();
     assert_eq!(
@@ -169,6 +181,15 @@ fn calls_before_the_end_of_the_input_are_answered() {
     ids.sort_unstable();
     assert_eq!(ids, (0..20).collect::<Vec<_>>());
     assert_eq!(service.ctl_with_input(&["mcp"], b"").code, 0);
+    // A last line without an end.
+    for (last, pointer, expected) in [
+        (modern("tools/list", &json!({})).to_string(), "/id", 7),
+        ("hello".to_owned(), "/error/code", -32700),
+    ] {
+        let ran = service.ctl_with_input(&["mcp"], last.as_bytes());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert_eq!(ran.json().pointer(pointer), Some(&json!(expected)));
+    }
 }
 
 #[test]

@@ -122,7 +122,10 @@ fn versions_and_metadata_are_checked() {
     // The same in a header without metadata.
     let old = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let answer = post(&service, &service.token, &[("mcp-protocol-version", "1999-01-01")], &old);
-    assert!(answer.problem(400).contains("1999-01-01"));
+    let refused = error(&answer, 400, -32022);
+    assert_eq!(refused["data"]["requested"], "1999-01-01");
+    assert!(refused["data"]["supported"].as_array().is_some_and(|it| it.contains(&json!(MODERN))));
+    assert_eq!(answer.json()["id"], 1);
 
     let headers = [("mcp-protocol-version", MODERN), ("mcp-method", "tools/list")];
     for missing in ["protocolVersion", "clientCapabilities"] {
@@ -154,6 +157,11 @@ fn unknown_methods_tools_and_resources_have_their_own_errors() {
     {
         error(&ask("resources/read", json!({"uri": uri})), 200, -32602);
     }
+    // Earlier revisions have a code of their own for resources.
+    let old = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/read",
+        "params": {"uri": "waypost://memory/77"}});
+    let headers = [("mcp-protocol-version", "2025-06-18")];
+    error(&post(&service, &service.token, &headers, &old), 200, -32002);
     // A path in a URI reaches no other route.
     for uri in
         ["waypost://memory/../tokens", "waypost://memory/1/history", "waypost://memory/1%2Flinks"]
@@ -205,7 +213,9 @@ fn what_is_not_a_message_is_refused() {
         r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
         r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
     ] {
-        error(&sent(&usual, other.as_bytes()), 400, -32600);
+        let answer = sent(&usual, other.as_bytes());
+        error(&answer, 400, -32600);
+        assert_eq!(answer.json().get("id").is_some(), other.starts_with("{\"jsonrpc\""), "{other}");
     }
     let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     assert_eq!(sent(&usual, ping).status, 200);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ask, call, call_as, failure, names, result, text};
+use super::{ask, call, call_as, error, failure, names, result, text};
 use crate::client::Answer;
 use crate::flows::start;
 use crate::service::Service;
@@ -241,6 +241,9 @@ fn a_token_sees_and_uses_only_its_own_tools() {
             && refused.contains("ctl token create"),
         "{refused}"
     );
+    let refused = ask(&service, &read, "resources/read", &json!({"uri": "waypost://context/x"}));
+    let refused = error(&refused, 200, -32603)["message"].to_string();
+    assert!(refused.contains("context:read"), "{refused}");
     let refused = failure(&service, &read, "flows", &json!({"action": "list"}));
     assert!(refused.contains("flows:read"), "{refused}");
     let publish = service.new_token(&["events:publish"], None);
