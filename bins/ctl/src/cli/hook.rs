@@ -10,7 +10,8 @@ use super::mcp::ClientPlaceArgs;
 pub(crate) enum HookCommand {
     /// Add the hooks to an agent's configuration file
     ///
-    /// Replaces hooks that run `ctl hook` and nothing else. The rest of the file stays as it is, with comments.
+    /// Replaces hooks that run `ctl hook` and nothing else. One with variables before it, such as `A=1 ctl hook stop`, is
+    /// kept instead of the one for its event. The rest of the file stays as it is, with comments.
     #[command(
         after_help = "Examples:\n  ctl hook install --harness claude\n  ctl --project ~/notes hook install --harness codex --user --dry-run"
     )]
