@@ -76,6 +76,11 @@ pub fn parse_arguments(body: &[u8]) -> Result<Map<String, Value>, Problem> {
 
 #[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
 fn not_json(error: serde_json::Error) -> Problem {
+    let error = error.to_string();
+    // The JSON is valid; it is this API that does not take the character.
+    if error.starts_with(strict::NUL) {
+        return Problem::new(400, format!("the body is refused: {error}"));
+    }
     Problem::new(400, format!("the body is not valid JSON: {error}"))
 }
 

@@ -10,6 +10,9 @@ use serde_json::Result;
 /// The maximum nesting depth of arrays and objects.
 const DEPTH_MAX: usize = 32;
 
+/// What the check says of a NUL character, before the position.
+pub(crate) const NUL: &str = "a string contains a NUL character (U+0000), which is not permitted";
+
 /// Checks a whole JSON text.
 pub(crate) fn check(json: &[u8]) -> Result<()> {
     let mut input = serde_json::Deserializer::from_slice(json);
@@ -68,7 +71,7 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> std::result::Result<(), E> {
-        if text.contains('\0') { Err(E::custom("NUL character in a string")) } else { Ok(()) }
+        if text.contains('\0') { Err(E::custom(NUL)) } else { Ok(()) }
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> std::result::Result<(), A::Error> {

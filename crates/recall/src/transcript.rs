@@ -54,8 +54,8 @@ pub enum Role {
 pub struct Turn {
     /// Who said it.
     pub role: Role,
-    /// What was said, as the transcript has it: it may contain secrets and injected text. At most
-    /// about [`TURN_BYTES_MAX`] bytes more than that are cut off.
+    /// What was said, as the transcript has it but without NUL characters: it may contain secrets
+    /// and injected text. At most about [`TURN_BYTES_MAX`] bytes more than that are cut off.
     pub text: String,
     /// When it was said, if the transcript says so.
     pub at: Option<Timestamp>,
@@ -169,6 +169,11 @@ impl<R: Read + Seek> Transcript<R> {
         };
         match line {
             Line::Said(mut turn) => {
+                // The service takes no NUL characters.
+                turn.text.retain(|it| it != '\0');
+                if turn.text.trim().is_empty() {
+                    return Line::Other;
+                }
                 // Twice the limit: what is recorded is cut after injected text is removed.
                 turn.text.truncate(start(&turn.text, 2 * TURN_BYTES_MAX).len());
                 Line::Said(turn)

@@ -219,6 +219,76 @@ fn a_transcript_is_read_on_and_again_when_it_shrinks() {
     assert_eq!(record("").len(), 6);
 }
 
+#[test]
+fn a_nul_character_in_a_turn_or_a_prompt_is_left_out() {
+    for harness in ["claude", "codex", "cursor"] {
+        let service = filled();
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = [
+            transcript(harness, "\0Which\0 port?\0", "Port\0 4747 of the billing service.\0"),
+            transcript(harness, "\0", "Anything else?"),
+        ];
+        assert!(text[0].contains("\\u0000"));
+        let path = write(folder.path(), &text.concat());
+        let stop = said(harness, "s", &json!({"transcript_path": path}));
+        let ran = hook(&service, harness, &["stop", "--foreground"], &stop);
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+        let listed = service.ctl(&["--json", "list", "--type", "turn"]).json();
+        let contents: Vec<&str> =
+            (0..3).map(|it| listed[it]["content"].as_str().expect("a text")).collect();
+        let wanted = ["Which port?", "Port 4747 of the billing service.", "Anything else?"];
+        assert_eq!((contents, &listed[3]), (wanted.to_vec(), &Value::Null));
+        let known = service.client().recall_session("s").expect("it is known");
+        assert_eq!(known.offset, text.concat().len() as u64);
+
+        let prompt = format!("\0{}\0", QUESTION.replace(' ', " \0"));
+        let prompt = said(harness, "third", &json!({ "prompt": prompt }));
+        let ran = hook(&service, harness, &["user-prompt"], &prompt);
+        assert!(given(harness, "UserPromptSubmit", &ran).contains("4747"), "{ran:?}");
+    }
+}
+
+/// A turn that the service refuses for its content must not keep the others from being recorded.
+#[test]
+fn a_refused_turn_is_left_out_and_named() {
+    let service = Service::start_with(|folder, it| {
+        fs::create_dir_all(folder.join(".waypost")).expect("a folder");
+        it.limits.body_bytes_max = 4_000;
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let long = "much ".repeat(2_000);
+    let before = transcript("claude", QUESTION, &long);
+    let whole = format!("{before}{}", transcript("claude", "And the second?", "4748."));
+    let path = write(folder.path(), &whole);
+    let stop = said("claude", "s", &json!({"transcript_path": path}));
+    let record = || {
+        let ran = hook(&service, "claude", &["stop", "--foreground"], &stop);
+        assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{ran:?}");
+        let listed = service.ctl(&["--json", "list", "--type", "turn"]).json();
+        let listed = listed.as_array().expect("a list").iter();
+        let contents = listed.map(|it| it["content"].as_str().expect("a text").to_owned());
+        (contents.collect::<Vec<_>>(), ran.err)
+    };
+    let offset = || service.client().recall_session("s").expect("it is known").offset;
+    let (contents, err) = record();
+    assert_eq!(contents, [QUESTION, "And the second?", "4748."]);
+    let wanted =
+        format!("refused 1 turn of {}, the first before byte {}:", path.display(), before.len());
+    assert!(err.contains(&wanted) && err.contains("4000"), "{err}");
+    assert_eq!((err.lines().count(), offset()), (1, whole.len() as u64), "{err}");
+    // It is not tried again.
+    assert_eq!(record(), (contents.clone(), String::new()));
+    // The file became shorter: it is read again from its beginning.
+    let shorter = transcript("claude", &long, QUESTION) + &transcript("claude", "Third?", "No.");
+    let shorter = shorter.replacen("much much ", "", 1);
+    assert!(shorter.len() < whole.len());
+    write(folder.path(), &shorter);
+    let (contents, err) = record();
+    assert_eq!(contents.last().map(String::as_str), Some("No."), "{contents:?}");
+    assert!(err.contains("refused 1 turn"), "{err}");
+    assert_eq!(offset(), shorter.len() as u64);
+}
+
 /// Whatever is wrong, a hook exits with 0, prints nothing on standard output, and says in one line
 /// what it was.
 #[test]

@@ -50,8 +50,14 @@ fn malformed_json_is_400_with_line_and_column() {
         ("{\"query\": \"a\\ud800b\"}", "unexpected end of hex escape at line 1 column 19"),
         ("{\"query\": \"\\udc00\"}", "surrogate in hex escape at line 1 column 17"),
         ("{\"query\": \"\\ud800\\ud800\"}", "surrogate in hex escape at line 1 column 23"),
-        ("{\"query\": \"\\u0000\"}", "NUL character in a string at line 1 column 18"),
-        ("{\"que\\u0000ry\": 1}", "NUL character in a string at line 1 column 14"),
+        (
+            "{\"query\": \"\\u0000\"}",
+            "NUL character (U+0000), which is not permitted at line 1 column 18",
+        ),
+        (
+            "{\"que\\u0000ry\": 1}",
+            "NUL character (U+0000), which is not permitted at line 1 column 14",
+        ),
         ("{\"query\": \"\0\"}", "found while parsing a string at line 1 column 12"),
         (
             "{\"query\":\"a\",\n\"\\u0071uery\":\"b\"}",

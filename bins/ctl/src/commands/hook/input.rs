@@ -74,8 +74,10 @@ impl Input {
     pub(super) fn prompt(&self) -> Result<String> {
         let prompt = self.prompt.as_deref();
         let prompt = prompt.ok_or_else(|| Failure::new("the input has no `prompt`"))?;
+        // The service takes no NUL characters.
+        let prompt = prompt.replace('\0', "");
         if prompt.len() <= PROMPT_BYTES_MAX {
-            return Ok(prompt.to_owned());
+            return Ok(prompt);
         }
         let (mut start, mut end) = (PROMPT_BYTES_MAX / 2, prompt.len() - PROMPT_BYTES_MAX / 2);
         while !prompt.is_char_boundary(start) {

@@ -1,13 +1,14 @@
 //! Records the prompts and answers of a session, from where the last time ended.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use waypost_api::client::{Client, Error};
 use waypost_api::limits::RECALL_TURNS_MAX;
-use waypost_api::{RecallRole, RecallTurn, RecallTurnsRequest};
+use waypost_api::{Problem, RecallRole, RecallTurn, RecallTurnsRequest};
 use waypost_recall::{Batch, Harness, Role, Transcript, Turn};
 
 use super::input::Input;
@@ -51,7 +52,8 @@ pub(super) fn in_background(
     }
 }
 
-/// Records what the transcript has since the last time.
+/// Records what the transcript has since the last time. Turns that the service refuses for what
+/// they contain are left out, and are the failure once the rest is recorded.
 pub(super) fn now(program: &Program, harness: Harness, input: &Input) -> Result<()> {
     if !program.settings()?.recall.record {
         return Ok(());
@@ -59,26 +61,110 @@ pub(super) fn now(program: &Program, harness: Harness, input: &Input) -> Result<
     let Some(path) = input.transcript() else { return Ok(()) };
     let session = input.session()?;
     let client = program.client()?;
-    let cannot = |it| {
-        Failure::from(it).while_doing(format!("cannot read the transcript {}", path.display()))
-    };
     // A pipe would wait for a writer.
-    if !path.metadata().map_err(cannot)?.is_file() {
+    if !path.metadata().map_err(|it| cannot_read(&path, it))?.is_file() {
         return Err(Failure::new(format!("{} is not a regular file", path.display())));
     }
-    let file = File::open(&path).map_err(cannot)?;
     let from = offset(&client, session)?;
-    let mut transcript = Transcript::open(harness, file, from).map_err(cannot)?;
+    let mut recording = Recording { client: &client, session, harness, path: &path, refused: None };
+    let mut transcript = recording.open(from)?;
     loop {
-        let batch = transcript.next_batch(RECALL_TURNS_MAX).map_err(cannot)?;
+        let batch = recording.next(&mut transcript, RECALL_TURNS_MAX)?;
         let has_more = batch.has_more;
         if batch.to != batch.from {
-            client.record_turns(&request(session, harness, batch))?;
+            recording.batch(batch)?;
         }
         if !has_more {
-            return Ok(());
+            return recording.refused.map_or(Ok(()), |it| Err(it.failure(&path)));
         }
     }
+}
+
+/// Turns that the service refused.
+struct Refused {
+    count: u64,
+    /// Where the first one ends in the transcript, in bytes, and why it was refused.
+    first: (u64, String),
+}
+
+impl Refused {
+    fn failure(self, path: &Path) -> Failure {
+        let (turns, (at, reason)) = (self.count, self.first);
+        let turns = if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") };
+        let path = path.display();
+        Failure::new(format!(
+            "the service refused {turns} of {path}, the first before byte {at}: {reason}"
+        ))
+    }
+}
+
+/// A transcript on its way to the service.
+struct Recording<'a> {
+    client: &'a Client,
+    session: &'a str,
+    harness: Harness,
+    path: &'a Path,
+    refused: Option<Refused>,
+}
+
+impl Recording<'_> {
+    fn open(&self, from: u64) -> Result<Transcript<File>> {
+        File::open(self.path)
+            .and_then(|it| Transcript::open(self.harness, it, from))
+            .map_err(|it| cannot_read(self.path, it))
+    }
+
+    fn next(&self, transcript: &mut Transcript<File>, turns_max: usize) -> Result<Batch> {
+        transcript.next_batch(turns_max).map_err(|it| cannot_read(self.path, it))
+    }
+
+    /// Records a batch; if the service refuses it for what it contains, each turn on its own.
+    fn batch(&mut self, batch: Batch) -> Result<()> {
+        let (from, to, mut is_restart) = (batch.from, batch.to, batch.is_restart);
+        if self.send(&request(self.session, self.harness, batch))?.is_none() {
+            return Ok(());
+        }
+        let mut transcript = self.open(from)?;
+        let mut at = from;
+        while at < to {
+            let single = self.next(&mut transcript, 1)?;
+            // The file became shorter in the meantime: the next call reads it again.
+            if single.to == at {
+                return Ok(());
+            }
+            at = single.to;
+            let mut request = request(self.session, self.harness, single);
+            // Until a request succeeds, the service has the position in the longer transcript.
+            request.restart |= is_restart;
+            if let Some(problem) = self.send(&request)? {
+                // Without the turn, the position is raised and the next turns can follow.
+                request.turns.clear();
+                if let Some(problem) = self.send(&request)? {
+                    return Err(Error::Refused(problem).into());
+                }
+                let new = || Refused { count: 0, first: (at, problem.detail.clone()) };
+                self.refused.get_or_insert_with(new).count += 1;
+            }
+            is_restart = false;
+        }
+        Ok(())
+    }
+
+    /// Sends turns. Returns why the service refused them if that is because of what they contain:
+    /// the same request would fail for ever.
+    fn send(&self, request: &RecallTurnsRequest) -> Result<Option<Box<Problem>>> {
+        match self.client.record_turns(request) {
+            Ok(_) => Ok(None),
+            Err(Error::Refused(problem)) if matches!(problem.status, 400 | 413 | 422) => {
+                Ok(Some(problem))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn cannot_read(path: &Path, error: io::Error) -> Failure {
+    Failure::from(error).while_doing(format!("cannot read the transcript {}", path.display()))
 }
 
 /// How much of the session's transcript was recorded.
