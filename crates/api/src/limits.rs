@@ -142,14 +142,24 @@ impl Faults {
         }
     }
 
+    /// The id of a memory.
     pub(crate) fn id(&mut self, field: &str, value: u64) {
+        self.id_of("a memory", field, value);
+    }
+
+    pub(crate) fn id_of(&mut self, what: &str, field: &str, value: u64) {
         if !(1..=ID_MAX).contains(&value) {
             self.add(
                 field,
-                format!(
-                    "must be the id of a memory, between 1 and {ID_MAX} (2^53 - 1), not {value}"
-                ),
+                format!("must be the id of {what}, between 1 and {ID_MAX} (2^53 - 1), not {value}"),
             );
+        }
+    }
+
+    /// A position in a file, in bytes: every JSON reader must keep it exactly.
+    pub(crate) fn position(&mut self, field: &str, value: u64) {
+        if value > ID_MAX {
+            self.add(field, format!("must be between 0 and {ID_MAX} (2^53 - 1), not {value}"));
         }
     }
 

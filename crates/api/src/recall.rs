@@ -5,8 +5,8 @@ use waypost_time::Timestamp;
 
 use crate::Vocabulary;
 use crate::limits::{
-    Check, Faults, LIMIT_MAX, QUERY_CHARS_MAX, RECALL_PROMPT_BYTES_MAX, RECALL_SOURCE_CHARS_MAX,
-    RECALL_TURN_BYTES_MAX, RECALL_TURNS_MAX, RECALL_WHY_LIMIT_MAX,
+    Check, Faults, ID_MAX, LIMIT_MAX, QUERY_CHARS_MAX, RECALL_PROMPT_BYTES_MAX,
+    RECALL_SOURCE_CHARS_MAX, RECALL_TURN_BYTES_MAX, RECALL_TURNS_MAX, RECALL_WHY_LIMIT_MAX,
 };
 use crate::wire;
 
@@ -204,7 +204,7 @@ impl Check for RecallListRequest {
         faults.space(self.space.as_deref());
         faults.range("limit", self.limit, LIMIT_MAX);
         if let Some(before) = self.before {
-            faults.id("before", before);
+            faults.id_of("an entry of the recall log", "before", before);
         }
     }
 }
@@ -224,10 +224,11 @@ pub struct RecallTurnsRequest {
     /// What was said, in order: up to 500 turns.
     pub turns: Vec<RecallTurn>,
     /// The position in the transcript, in bytes, from which the turns were read: at most the session's
-    /// `offset`.
+    /// `offset`, and at most 2^53 - 1.
     #[serde(deserialize_with = "wire::whole")]
     pub from: u64,
-    /// The position up to which they were read, which becomes the session's `offset`.
+    /// The position up to which they were read, which becomes the session's `offset`: `from` to
+    /// 2^53 - 1.
     #[serde(deserialize_with = "wire::whole")]
     pub to: u64,
     /// Whether the transcript became shorter than the session's `offset`, so that it was read again
@@ -243,8 +244,10 @@ impl Check for RecallTurnsRequest {
         for (idx, turn) in self.turns.iter().enumerate() {
             bytes(faults, &format!("turns/{idx}/text"), &turn.text, RECALL_TURN_BYTES_MAX);
         }
-        if self.to < self.from {
-            faults.add("to", format!("is {}; it must be at least `from`, {}", self.to, self.from));
+        faults.position("from", self.from);
+        faults.position("to", self.to);
+        if self.to < self.from && self.from <= ID_MAX {
+            faults.add("to", format!("must be at least `from` ({}), not {}", self.from, self.to));
         }
     }
 }

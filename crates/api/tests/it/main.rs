@@ -9,5 +9,6 @@ mod context;
 #[cfg(feature = "openapi")]
 mod openapi;
 mod query;
+mod recall;
 #[cfg(feature = "openapi")]
 mod vocabulary;
