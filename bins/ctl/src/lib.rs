@@ -40,8 +40,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) if error.use_stderr() => {
             if commands::hook::is_meant(&arguments) {
-                drop(error.print());
-                return ExitCode::from(exit::DONE);
+                return commands::hook::refuse(&error);
             }
             let options = &arguments[..literal_from.unwrap_or(arguments.len())];
             if options.iter().any(|it| it == "--json") {

@@ -19,7 +19,7 @@ use crate::cli::{Global, HookCommand, HookEvent};
 use crate::client_files::Action;
 use crate::exit;
 use crate::failure::{Failure, Result};
-use crate::output::Output;
+use crate::output::{Color, Output};
 use crate::program::Program;
 
 /// The time of a hook for which the user waits before an answer.
@@ -84,6 +84,17 @@ pub(crate) fn is_meant(arguments: &[OsString]) -> bool {
     let Some(at) = arguments.iter().position(|it| it == "hook") else { return false };
     let of_people = ["install", "remove", "help", "--help", "-h"];
     arguments.get(at + 1).is_some_and(|it| !of_people.iter().any(|name| it == *name))
+}
+
+/// Says in one line what is wrong with a hook's command line. The agent must not see a failure.
+pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    let text = text.trim_start().trim_start_matches("error: ");
+    let is_help = |it: &&str| it.starts_with("Usage:") || it.starts_with("For more information");
+    let said: Vec<&str> =
+        text.lines().take_while(|it| !is_help(it)).flat_map(str::split_whitespace).collect();
+    Output::new(false, Color::Never).note(&format!("ctl hook: {}", said.join(" ")));
+    ExitCode::from(exit::DONE)
 }
 
 fn limit(event: &HookEvent) -> Duration {

@@ -327,9 +327,26 @@ fn no_failure_reaches_the_agent() {
         check(&mut ctl::command(Path::new("/"), &arguments), fine.as_bytes(), event);
         // Options that no release knows.
         let arguments = ["hook", event, "--harness", "emacs", "--volume", "11"];
-        check(&mut ctl::command(empty.path(), &arguments), fine.as_bytes(), event);
+        let err = check(&mut ctl::command(empty.path(), &arguments), fine.as_bytes(), event);
+        assert_eq!(err.lines().count(), 1, "{err}");
     }
-    check(&mut ctl::command(empty.path(), &["hook", "sub-agent-stop"]), b"{}", "an unknown event");
+    for (arguments, wanted) in [
+        (&["hook", "sub-agent-stop"][..], "ctl hook: unrecognized subcommand 'sub-agent-stop'"),
+        (
+            &["hook", "stop"],
+            "ctl hook: the following required arguments were not provided: --harness",
+        ),
+        (&["hook", "stop", "--harness"], "[possible values: claude, codex, cursor]"),
+        (&["hook", "stop", "--harness", "emacs"], "[possible values: claude, codex, cursor]"),
+        (&["hook", "sotp", "--harness", "claude"], "a similar subcommand exists: 'stop'"),
+        (&["hook", "stop", "--harness", "claude", "--x\ny\n\u{1b}[31m"], "unexpected argument"),
+        (&["--nonsense", "hook", "stop", "--harness", "claude"], "'--nonsense'"),
+        (&["hook", "stop", "--harness", "claude", "--url"], "'--url <URL>'"),
+    ] {
+        let err = check(&mut ctl::command(empty.path(), arguments), b"{}", "a wrong command line");
+        assert_eq!(err.lines().count(), 1, "{arguments:?}: {err}");
+        assert!(err.contains(wanted) && !err.contains('\u{1b}'), "{arguments:?}: {err}");
+    }
 }
 
 #[test]
