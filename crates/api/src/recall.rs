@@ -209,7 +209,26 @@ impl Check for RecallListRequest {
     }
 }
 
-/// Body of `POST /api/recall/turns`.
+/// Query of `GET /api/recall/sessions/{session}`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RecallSessionRequest {
+    /// The session's space. Default: the token's space; for a token of all spaces, the session of all
+    /// spaces, or else the only one with that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space: Option<String>,
+}
+
+impl Check for RecallSessionRequest {
+    fn check(&self, faults: &mut Faults) {
+        faults.space(self.space.as_deref());
+    }
+}
+
+/// Body of `POST /api/recall/turns`. Without turns, from 0 to 0, it changes nothing, and the response
+/// has the session's `offset`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -15,9 +15,9 @@ use crate::{
     IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory,
     MergeRequest, NewTokenRequest, PatchRequest, PauseRequest, PublishRequest, Published,
     Readiness, RecallBriefRequest, RecallCompactionRequest, RecallEntry, RecallListRequest,
-    RecallPromptRequest, RecallSession, RecallTurns, RecallTurnsRequest, RecallWhy,
-    RecallWhyRequest, Recalled, Replay, ReplayRequest, RestoreRequest, Run, RunsRequest, Scope,
-    SearchRequest, Status, StreamRequest, Suggestions, SuggestionsRequest, TokenCreated,
+    RecallPromptRequest, RecallSession, RecallSessionRequest, RecallTurns, RecallTurnsRequest,
+    RecallWhy, RecallWhyRequest, Recalled, Replay, ReplayRequest, RestoreRequest, Run, RunsRequest,
+    Scope, SearchRequest, Status, StreamRequest, Suggestions, SuggestionsRequest, TokenCreated,
     TokenGrants, TokenInfo, Version, WhyRequest,
 };
 
@@ -390,6 +390,7 @@ pub const ROUTES: &[Route] = &[
         path: "/api/recall/sessions/{session}",
         operation: "getRecallSession",
         summary: "Get what a session has, and how much of its transcript was recorded",
+        query: Some(parameters::<RecallSessionRequest>),
         answers: &[answer(200, "The session", Payload::Json(shape::<RecallSession>()))],
         problems: &[404],
         ..BASE

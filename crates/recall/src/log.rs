@@ -294,6 +294,14 @@ impl RecallLog {
         self.state.read().sessions.get(key).cloned()
     }
 
+    /// The sessions with that name, by space; first the one of all spaces.
+    pub fn sessions(&self, name: &str) -> Vec<(SessionKey, Session)> {
+        let state = self.state.read();
+        let from_first = state.sessions.range(SessionKey::new(name, None)..);
+        let named = from_first.take_while(|(key, _)| *key.session == *name);
+        named.map(|(key, session)| (key.clone(), session.clone())).collect()
+    }
+
     /// Drops what is older than the retention, and the oldest of too many entries. Returns how many
     /// entries were dropped. Files are removed as soon as all of their entries are too old, and
     /// single entries within a day.

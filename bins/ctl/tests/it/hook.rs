@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
+use waypost_api::RecallSessionRequest;
 
 use crate::ctl::{self, Ran};
 use crate::service::Service;
@@ -238,7 +239,10 @@ fn a_nul_character_in_a_turn_or_a_prompt_is_left_out() {
             (0..3).map(|it| listed[it]["content"].as_str().expect("a text")).collect();
         let wanted = ["Which port?", "Port 4747 of the billing service.", "Anything else?"];
         assert_eq!((contents, &listed[3]), (wanted.to_vec(), &Value::Null));
-        let known = service.client().recall_session("s").expect("it is known");
+        let known = service
+            .client()
+            .recall_session("s", &RecallSessionRequest::default())
+            .expect("it is known");
         assert_eq!(known.offset, text.concat().len() as u64);
 
         let prompt = format!("\0{}\0", QUESTION.replace(' ', " \0"));
@@ -269,7 +273,13 @@ fn a_refused_turn_is_left_out_and_named() {
         let contents = listed.map(|it| it["content"].as_str().expect("a text").to_owned());
         (contents.collect::<Vec<_>>(), ran.err)
     };
-    let offset = || service.client().recall_session("s").expect("it is known").offset;
+    let offset = || {
+        service
+            .client()
+            .recall_session("s", &RecallSessionRequest::default())
+            .expect("it is known")
+            .offset
+    };
     let (contents, err) = record();
     assert_eq!(contents, [QUESTION, "And the second?", "4748."]);
     let wanted =

@@ -288,6 +288,50 @@ fn why_tells_what_is_later_withheld_deleted_and_unasked() {
 }
 
 #[test]
+fn a_token_of_all_spaces_gets_each_session_that_the_log_lists() {
+    let service = Service::filled();
+    let (beta, gamma) = (
+        service.new_token(&["memory:read", "memory:write"], Some("beta")),
+        service.new_token(&["memory:read", "memory:write"], Some("gamma")),
+    );
+    let say = |token: &str, to: u64| {
+        let body = turns("s", &[turn("user", &format!("Something up to {to}."))], 0, to);
+        let answer = service.send("POST", "/api/recall/turns", token, body.to_string().as_bytes());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let body = json!({"session": "s", "harness": "claude", "prompt": QUESTION});
+        service.send("POST", "/api/recall/prompt", token, body.to_string().as_bytes()).json();
+    };
+    let get = |query: &str| service.get(&format!("/api/recall/sessions/s{query}"));
+    let of = |query: &str| {
+        let session = get(query).json();
+        (session["space"].as_str().unwrap_or("none").to_owned(), session["offset"].clone())
+    };
+    let in_space = |space: &str, offset: u64| (space.to_owned(), json!(offset));
+    get("").problem(404);
+    say(&beta, 7);
+    assert_eq!(service.get("/api/recall?session=s").json()[0]["space"], "beta");
+    assert_eq!((of(""), of("?space=beta")), (in_space("beta", 7), in_space("beta", 7)));
+    get("?space=gamma").problem(404);
+    // Its own session is another one, which begins at 0.
+    let nothing = turns("s", &[], 0, 0);
+    assert_eq!(service.recorded(&nothing)["offset"], 0);
+
+    say(&gamma, 8);
+    let several = get("");
+    assert_eq!(several.status, 422, "{}", several.text());
+    let wanted = "is required: the session is in the spaces `beta`, `gamma`";
+    assert_eq!(several.json()["errors"][0], json!({"pointer": "?space", "message": wanted}));
+    assert_eq!(
+        (of("?space=beta"), of("?space=gamma")),
+        (in_space("beta", 7), in_space("gamma", 8))
+    );
+    assert_eq!(get("?spaec=beta").status, 422);
+
+    service.recorded(&turns("s", &[turn("user", "Of all spaces.")], 0, 9));
+    assert_eq!((of(""), of("?space=beta")), (in_space("none", 9), in_space("beta", 7)));
+}
+
+#[test]
 fn a_space_bound_token_sees_only_its_own_sessions_and_memories() {
     let service = Service::filled();
     let mine = service.new_token(&["memory:read", "memory:write"], Some("mine"));
@@ -309,6 +353,7 @@ fn a_space_bound_token_sees_only_its_own_sessions_and_memories() {
     assert_eq!(memory["space"], "mine");
     assert_eq!(ask("GET", "/api/recall/sessions/s", &Value::Null).json()["offset"], 7);
     assert_eq!(service.get("/api/recall/sessions/s").json()["offset"], 10);
+    ask("GET", "/api/recall/sessions/s?space=default", &Value::Null).problem(403);
     let foreign =
         json!({"session": "s", "harness": "claude", "prompt": QUESTION, "space": "default"});
     ask("POST", "/api/recall/prompt", &foreign).problem(403);

@@ -4,8 +4,8 @@ use super::{Client, Result};
 use crate::query::{encode, with_query};
 use crate::{
     RecallBriefRequest, RecallCompactionRequest, RecallEntry, RecallListRequest,
-    RecallPromptRequest, RecallSession, RecallTurns, RecallTurnsRequest, RecallWhy,
-    RecallWhyRequest, Recalled,
+    RecallPromptRequest, RecallSession, RecallSessionRequest, RecallTurns, RecallTurnsRequest,
+    RecallWhy, RecallWhyRequest, Recalled,
 };
 
 impl Client {
@@ -15,10 +15,14 @@ impl Client {
     }
 
     /// `GET /api/recall/sessions/{session}`.
-    pub fn recall_session(&self, session: &str) -> Result<RecallSession> {
+    pub fn recall_session(
+        &self,
+        session: &str,
+        request: &RecallSessionRequest,
+    ) -> Result<RecallSession> {
         let mut path = "/api/recall/sessions/".to_owned();
         encode(session, &mut path);
-        self.read(self.send("GET", &path)?)
+        self.read(self.send("GET", &with_query(&path, request))?)
     }
 
     /// `POST /api/recall/brief`.

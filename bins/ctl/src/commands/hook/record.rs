@@ -65,7 +65,7 @@ pub(super) fn now(program: &Program, harness: Harness, input: &Input) -> Result<
     if !path.metadata().map_err(|it| cannot_read(&path, it))?.is_file() {
         return Err(Failure::new(format!("{} is not a regular file", path.display())));
     }
-    let from = offset(&client, session)?;
+    let from = offset(&client, session, harness)?;
     let mut recording = Recording { client: &client, session, harness, path: &path, refused: None };
     let mut transcript = recording.open(from)?;
     loop {
@@ -167,13 +167,11 @@ fn cannot_read(path: &Path, error: io::Error) -> Failure {
     Failure::from(error).while_doing(format!("cannot read the transcript {}", path.display()))
 }
 
-/// How much of the session's transcript was recorded.
-fn offset(client: &Client, session: &str) -> Result<u64> {
-    match client.recall_session(session) {
-        Ok(found) => Ok(found.offset),
-        Err(Error::Refused(problem)) if problem.status == 404 => Ok(0),
-        Err(error) => Err(error.into()),
-    }
+/// How much of the session's transcript was recorded with this token: sessions of other spaces may
+/// have the same name.
+fn offset(client: &Client, session: &str, harness: Harness) -> Result<u64> {
+    let nothing = request(session, harness, Batch::default());
+    Ok(client.record_turns(&nothing)?.offset)
 }
 
 fn request(session: &str, harness: Harness, batch: Batch) -> RecallTurnsRequest {

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::LINK;
 use http::{HeaderValue, StatusCode};
 use waypost_api::{self as api, limits::RECALL_LIMIT_DEFAULT};
-use waypost_recall::{Query, SessionKey};
+use waypost_recall::{Query, Session, SessionKey};
 
 use self::told::Teller;
 use crate::app::App;
@@ -24,6 +24,8 @@ use crate::http::wire;
 
 /// The least score of what is injected: from there on, a search has probably found an answer.
 const THRESHOLD: f64 = api::ANSWERABLE_LEAST;
+/// Spaces that an error names.
+const SPACES_SHOWN_MAX: usize = 8;
 
 pub(super) async fn list(
     State(app): State<Arc<App>>,
@@ -66,15 +68,38 @@ pub(super) async fn session(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(name): Path<String>,
+    request: Request,
 ) -> Result<Response, Failure> {
-    let key = SessionKey::new(&name, caller.space());
-    let found = app.recall.log.session(&key);
-    let found = found.ok_or_else(|| {
-        Failure::not_found(
+    let mut asked: api::RecallSessionRequest =
+        api::parse_query(crate::http::request::query(&request))?;
+    caller.narrow(&mut asked.space)?;
+    let mut found = app.recall.log.sessions(&name);
+    match &asked.space {
+        Some(space) => found.retain(|(key, _)| key.space.as_deref() == Some(space)),
+        None => {
+            if found.first().is_some_and(|(key, _)| key.space.is_none()) {
+                found.truncate(1);
+            }
+        }
+    }
+    match &*found {
+        [] => Err(Failure::not_found(
             "the recall log knows no such session; `GET /api/recall` lists entries with theirs",
-        )
-    })?;
-    Ok(json(StatusCode::OK, &wire::recall::session(&key, &found)))
+        )),
+        [(key, session)] => Ok(json(StatusCode::OK, &wire::recall::session(key, session))),
+        several => Err(api::Problem::field("?space", which_space(several)).into()),
+    }
+}
+
+/// Asks for one of the spaces of a session.
+fn which_space(of: &[(SessionKey, Session)]) -> String {
+    let spaces = of.iter().filter_map(|(key, _)| key.space.as_deref());
+    let shown: Vec<String> = spaces.take(SPACES_SHOWN_MAX).map(|it| format!("`{it}`")).collect();
+    let others = match of.len() - shown.len() {
+        0 => String::new(),
+        others => format!(" and {others} others"),
+    };
+    format!("is required: the session is in the spaces {}{others}", shown.join(", "))
 }
 
 pub(super) async fn brief(
