@@ -76,15 +76,15 @@ async function access(signal, again) {
   const ended = tokens.filter(isOver);
   const active = tokens.filter((it) => !isOver(it));
   const one = (it) => row(
-    h("th", { scope: "row" }, h("code", {}, it.id), it.id === own && h("span.muted.small", {}, "this tab"), it.note && h("span.muted.small", {}, stored(it.note))),
+    h("th", { scope: "row" }, h("code", {}, it.id), it.id === own && h("span.muted.small", {}, "this tab"), it.note && h("span.muted.small", {}, stored(it.note)), it.parent && h("span.muted.small", {}, `from ${it.parent}`)),
     it.revokedAt ? chip("revoked") : isOver(it) ? chip("expired") : chip("valid", "good"),
     it.scopes.map((scope) => h("span.tag", {}, scope)), it.space ? stored(it.space) : h("span.muted", {}, "all"),
     it.expiresAt ? time(it.expiresAt) : "never", it.lastUsedAt ? time(it.lastUsedAt) : "never",
     !isOver(it) && act("Revoke", async () => {
-      const isSure = await confirm(`Revoke ${it.id}?`, h("p", {}, it.id === own ? "This tab signs out." : "What uses it stops working at once."), "Revoke", true);
+      const isSure = await confirm(`Revoke ${it.id}?`, h("p", {}, it.id === own ? "This tab signs out." : "What uses it, or a token derived from it, stops working at once."), "Revoke", true);
       if (!isSure) return;
-      await remove(`/api/tokens/${it.id}`);
-      say(`Revoked ${it.id}.`);
+      const { derived } = await remove(`/api/tokens/${it.id}`);
+      say(derived.length ? `Revoked ${it.id} and ${derived.join(", ")}.` : `Revoked ${it.id}.`);
       again();
     }, "quiet"));
   const heads = ["Token", "State", "Scopes", "Space", "Expires", "Used", ""];

@@ -51,7 +51,8 @@ use crate::{
     ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest,
     ListRequest, Memory, MergeRequest, NDJSON, NewTokenRequest, PatchRequest, Problem,
     RestoreRequest, SEARCH_MODE_HEADER, STOP_WORDS_HEADER, SearchMode, SearchRequest, Status,
-    Suggestions, SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo, Version, Vocabulary,
+    Suggestions, SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo, TokenRevoked, Version,
+    Vocabulary,
 };
 
 /// The time limit for establishing a connection.
@@ -368,10 +369,10 @@ impl Client {
     }
 
     /// `DELETE /api/tokens/{id}`.
-    pub fn revoke_token(&self, id: &str) -> Result<()> {
+    pub fn revoke_token(&self, id: &str) -> Result<TokenRevoked> {
         let mut path = "/api/tokens/".to_owned();
         encode(id, &mut path);
-        self.send("DELETE", &path).map(drop)
+        self.read(self.send("DELETE", &path)?)
     }
 
     /// `POST /api/dashboard/codes`.

@@ -18,7 +18,7 @@ use crate::{
     RecallPromptRequest, RecallSession, RecallSessionRequest, RecallTurns, RecallTurnsRequest,
     RecallWhy, RecallWhyRequest, Recalled, Replay, ReplayRequest, RestoreRequest, Run, RunsRequest,
     Scope, SearchRequest, Status, StreamRequest, Suggestions, SuggestionsRequest, TokenCreated,
-    TokenGrants, TokenInfo, Version, WhyRequest,
+    TokenGrants, TokenInfo, TokenRevoked, Version, WhyRequest,
 };
 
 /// One method on one path.
@@ -707,9 +707,13 @@ pub const ROUTES: &[Route] = &[
         method: "DELETE",
         path: "/api/tokens/{id}",
         operation: "revokeToken",
-        summary: "Revoke a token at once",
+        summary: "Revoke a token, and those derived from it, at once",
         access: ADMIN,
-        answers: &[answer(204, "The token is invalid now", Payload::None)],
+        answers: &[answer(
+            200,
+            "The tokens are invalid now",
+            Payload::Json(shape::<TokenRevoked>()),
+        )],
         problems: &[404],
         ..BASE
     },

@@ -143,4 +143,17 @@ pub struct TokenInfo {
     /// When it was revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Timestamp>,
+    /// The id of the token that it is derived from, and with which it is revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+}
+
+/// Response of `DELETE /api/tokens/{id}`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TokenRevoked {
+    /// The ids of the valid tokens that were derived from it, directly or not, and are revoked with
+    /// it.
+    pub derived: Vec<String>,
 }

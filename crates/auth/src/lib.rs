@@ -7,6 +7,8 @@
 //! Several processes may use the same file: changes are made under a lock, and the others see them
 //! at their next check.
 //!
+//! A token may be derived from another one ([`NewToken::parent`]): it ends with that one.
+//!
 //! Times are passed as arguments.
 //!
 //! ```
@@ -30,6 +32,7 @@
 
 mod admin;
 mod checksum;
+mod derived;
 mod error;
 mod files;
 mod record;
@@ -41,7 +44,7 @@ mod verified;
 pub use admin::{AdminToken, TokenFile, ensure_admin_token_file, read_token_file};
 pub use error::{Error, ErrorKind, Result};
 pub use scope::{Scope, Scopes, UnknownScope};
-pub use store::{NewToken, TokenInfo, TokenStore};
+pub use store::{NewToken, Revocation, TokenInfo, TokenStore};
 pub use token::{Malformed, Secret, Token, TokenId, random_text};
 pub use verified::{Rejected, Verified};
 pub use waypost_time::Timestamp;

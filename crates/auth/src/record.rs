@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::scope::{Scope, Scopes};
 use crate::token::{Digest, TokenId};
 
-const VERSION: u32 = 1;
+/// Version 2 has `parent`. A file without parents is written as version 1, for earlier releases.
+const VERSION: u32 = 2;
 
 /// What is stored about one token.
 #[derive(Clone)]
@@ -26,6 +27,8 @@ pub(crate) struct Record {
     pub(crate) revoked: Option<Timestamp>,
     /// Created for the admin token file of the first start.
     pub(crate) first_admin: bool,
+    /// The token that it is derived from.
+    pub(crate) parent: Option<TokenId>,
 }
 
 pub(crate) type Records = BTreeMap<TokenId, Record>;
@@ -37,15 +40,15 @@ struct AnyVersion {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct FileV1 {
+struct Document {
     version: u32,
     checksum: String,
-    tokens: Vec<TokenV1>,
+    tokens: Vec<StoredToken>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct TokenV1 {
+struct StoredToken {
     id: String,
     digest: String,
     scopes: Vec<String>,
@@ -62,11 +65,14 @@ struct TokenV1 {
     revoked: Option<i64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     first_admin: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parent: Option<String>,
 }
 
 pub(crate) fn encode(records: &Records) -> Vec<u8> {
-    let tokens: Vec<TokenV1> = records.iter().map(|(id, record)| token_v1(*id, record)).collect();
-    let file = FileV1 { version: VERSION, checksum: checksum(&tokens), tokens };
+    let tokens: Vec<StoredToken> = records.iter().map(|(id, record)| stored(*id, record)).collect();
+    let version = version_of(&tokens);
+    let file = Document { version, checksum: checksum(&tokens), tokens };
     let mut bytes = serde_json::to_vec_pretty(&file).expect("plain structs always serialise");
     bytes.push(b'\n');
     bytes
@@ -78,9 +84,12 @@ pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Records> {
     if any.version > VERSION {
         return Err(Error::Newer { path: path.to_owned(), found: any.version, known: VERSION });
     }
-    let file: FileV1 = serde_json::from_slice(bytes).map_err(|it| corrupt(it.to_string()))?;
-    if file.version != VERSION {
-        return Err(corrupt(format!("unknown format {}", file.version)));
+    let file: Document = serde_json::from_slice(bytes).map_err(|it| corrupt(it.to_string()))?;
+    if file.version == 0 {
+        return Err(corrupt("unknown format 0".to_owned()));
+    }
+    if file.version < version_of(&file.tokens) {
+        return Err(corrupt(format!("format {} has no parents", file.version)));
     }
     if checksum(&file.tokens) != file.checksum {
         return Err(corrupt("its checksum is invalid".to_owned()));
@@ -96,14 +105,19 @@ pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Records> {
     Ok(records)
 }
 
+/// The lowest version that can express the tokens.
+fn version_of(tokens: &[StoredToken]) -> u32 {
+    if tokens.iter().any(|it| it.parent.is_some()) { VERSION } else { 1 }
+}
+
 /// Computed over the tokens' serialized form, so that whitespace and line ends do not matter.
-fn checksum(tokens: &[TokenV1]) -> String {
+fn checksum(tokens: &[StoredToken]) -> String {
     let bytes = serde_json::to_vec(tokens).expect("plain structs always serialise");
     hex(&Sha256::digest(&bytes))
 }
 
-fn token_v1(id: TokenId, record: &Record) -> TokenV1 {
-    TokenV1 {
+fn stored(id: TokenId, record: &Record) -> StoredToken {
+    StoredToken {
         id: id.to_string(),
         digest: hex(&record.digest.0),
         scopes: record.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
@@ -114,10 +128,11 @@ fn token_v1(id: TokenId, record: &Record) -> TokenV1 {
         last_used: record.last_used.map(Timestamp::as_millis),
         revoked: record.revoked.map(Timestamp::as_millis),
         first_admin: record.first_admin,
+        parent: record.parent.map(|it| it.to_string()),
     }
 }
 
-fn record(token: TokenV1) -> std::result::Result<(TokenId, Record), String> {
+fn record(token: StoredToken) -> std::result::Result<(TokenId, Record), String> {
     let id: TokenId = token.id.parse().map_err(|_| "a token's id is malformed".to_owned())?;
     let digest = unhex(&token.digest).ok_or_else(|| format!("the digest of {id} is malformed"))?;
     let scopes = token
@@ -126,6 +141,8 @@ fn record(token: TokenV1) -> std::result::Result<(TokenId, Record), String> {
         .map(|name| name.parse::<Scope>())
         .collect::<std::result::Result<Scopes, _>>()
         .map_err(|error| error.to_string())?;
+    let parent = token.parent.map(|it| it.parse()).transpose();
+    let parent = parent.map_err(|_| format!("the parent of {id} is malformed"))?;
     let record = Record {
         digest: Digest(digest),
         scopes,
@@ -136,6 +153,7 @@ fn record(token: TokenV1) -> std::result::Result<(TokenId, Record), String> {
         last_used: token.last_used.map(Timestamp::from_millis),
         revoked: token.revoked.map(Timestamp::from_millis),
         first_admin: token.first_admin,
+        parent,
     };
     Ok((id, record))
 }

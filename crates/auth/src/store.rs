@@ -11,6 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use subtle::ConstantTimeEq as _;
 use waypost_time::Timestamp;
 
+use crate::derived;
 use crate::error::{Error, Result};
 use crate::files::{self, Lock, Stamp};
 use crate::record::{self, Record, Records};
@@ -40,6 +41,9 @@ pub struct NewToken {
     pub space: Option<String>,
     /// Its purpose, up to 256 characters.
     pub note: Option<String>,
+    /// The token that it is derived from. Revoking that one revokes this one, too, and this one
+    /// expires with that one at the latest.
+    pub parent: Option<TokenId>,
 }
 
 impl NewToken {
@@ -66,6 +70,13 @@ impl NewToken {
     #[must_use]
     pub fn with_note(mut self, note: impl Into<String>) -> Self {
         self.note = Some(note.into());
+        self
+    }
+
+    /// Is derived from that token.
+    #[must_use]
+    pub fn with_parent(mut self, parent: TokenId) -> Self {
+        self.parent = Some(parent);
         self
     }
 
@@ -119,6 +130,17 @@ pub struct TokenInfo {
     pub last_used: Option<Timestamp>,
     /// When it was revoked.
     pub revoked: Option<Timestamp>,
+    /// The token that it is derived from.
+    pub parent: Option<TokenId>,
+}
+
+/// The result of [`TokenStore::revoke`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revocation {
+    /// The token.
+    pub token: TokenInfo,
+    /// The valid tokens that were derived from it, directly or not, and are revoked with it.
+    pub derived: Vec<TokenId>,
 }
 
 impl TokenInfo {
@@ -216,6 +238,10 @@ impl TokenStore {
 
     /// Creates a token; it is durable when this returns. The secret is not stored: show it now or
     /// never.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if its parent is unknown, and [`Error::Ended`] if that one was revoked or
+    /// has expired: then nothing is created.
     pub fn create(&self, new: NewToken, now: Timestamp) -> Result<(Secret, TokenInfo)> {
         let lock = self.lock()?;
         self.create_locked(&lock, new, false, now)
@@ -234,35 +260,50 @@ impl TokenStore {
                 let ended = record.revoked.into_iter().chain(record.expires).min();
                 ended.is_none_or(|ended| ended.saturating_add(ENDED_KEPT) > now)
             });
-            for record in records.values_mut().filter(|it| first_admin && it.first_admin) {
-                record.revoked.get_or_insert(now);
+            if first_admin {
+                let earlier = records.iter().filter(|(_, it)| it.first_admin);
+                let earlier: Vec<_> = earlier.map(|(id, _)| *id).collect();
+                for id in earlier {
+                    derived::revoke(records, id, now)?;
+                }
+            }
+            let mut expires = new.expires;
+            if let Some(id) = new.parent {
+                let parent = records.get(&id).ok_or(Error::NotFound { id })?;
+                if !info(id, parent).is_active(now) {
+                    return Err(Error::Ended { id });
+                }
+                expires = expires.into_iter().chain(parent.expires).min();
             }
             let record = Record {
                 digest: Digest([0; 32]),
                 scopes: new.scopes,
                 created: now,
-                expires: new.expires,
+                expires,
                 space: new.space,
                 note: new.note,
                 last_used: None,
                 revoked: None,
                 first_admin,
+                parent: new.parent,
             };
             insert(records, record)
         })
     }
 
-    /// Revokes a token at once, in every process. Revoking it again changes nothing.
-    pub fn revoke(&self, id: TokenId, now: Timestamp) -> Result<TokenInfo> {
+    /// Revokes a token and those derived from it at once, in every process. Revoking it again
+    /// changes nothing.
+    pub fn revoke(&self, id: TokenId, now: Timestamp) -> Result<Revocation> {
         let lock = self.lock()?;
         self.change(&lock, |records| {
-            let record = records.get_mut(&id).ok_or(Error::NotFound { id })?;
-            record.revoked.get_or_insert(now);
-            Ok(info(id, record))
+            let derived = derived::revoke(records, id, now)?;
+            let record = records.get(&id).ok_or(Error::NotFound { id })?;
+            Ok(Revocation { token: info(id, record), derived })
         })
     }
 
-    /// Creates a token with the same permissions; the old one stays valid for another `grace`.
+    /// Creates a token with the same permissions; the old one and those derived from it stay valid
+    /// for another `grace`.
     pub fn rotate(
         &self,
         id: TokenId,
@@ -271,16 +312,15 @@ impl TokenStore {
     ) -> Result<(Secret, TokenInfo)> {
         let lock = self.lock()?;
         self.change(&lock, |records| {
-            let old = records.get_mut(&id).ok_or(Error::NotFound { id })?;
+            let old = records.get(&id).ok_or(Error::NotFound { id })?;
             if !info(id, old).is_active(now) {
                 return Err(Error::Ended { id });
             }
             let new = Record { created: now, last_used: None, first_admin: false, ..old.clone() };
             if grace.is_zero() {
-                old.revoked = Some(now);
+                derived::revoke(records, id, now)?;
             } else {
-                let end = now.saturating_add(grace);
-                old.expires = Some(old.expires.map_or(end, |expires| expires.min(end)));
+                derived::expire(records, id, now.saturating_add(grace));
             }
             insert(records, new)
         })
@@ -437,5 +477,6 @@ fn info(id: TokenId, record: &Record) -> TokenInfo {
         note: record.note.clone(),
         last_used: record.last_used,
         revoked: record.revoked,
+        parent: record.parent,
     }
 }

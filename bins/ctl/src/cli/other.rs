@@ -140,7 +140,9 @@ pub(crate) enum TokenCommand {
     /// List tokens
     #[command(after_help = "Example:\n  ctl token list")]
     List,
-    /// Revoke tokens at once
+    /// Revoke tokens, and those derived from them, at once
+    ///
+    /// The token of a dashboard is derived from the one that `ctl open` used.
     #[command(after_help = "Example:\n  ctl token revoke aB3dE5fG7h")]
     Revoke {
         /// Ids of the tokens: the middle part of each token

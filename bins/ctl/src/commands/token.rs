@@ -98,6 +98,7 @@ fn wire(info: &waypost_auth::TokenInfo) -> TokenInfo {
         note: info.note.clone(),
         last_used_at: info.last_used,
         revoked_at: info.revoked,
+        parent: info.parent.map(|it| it.to_string()),
     }
 }
 
@@ -129,26 +130,29 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
                 (Look::Plain, token.space.clone().unwrap_or_else(|| "all".to_owned())),
                 (Look::Plain, day(token.expires_at, "never")),
                 (Look::Plain, day(token.last_used_at, "never")),
+                (Look::Plain, token.parent.clone().unwrap_or_default()),
                 (Look::Dim, token.note.clone().unwrap_or_default()),
             ]
         })
         .collect();
-    output.table(&["ID", "STATE", "SCOPES", "SPACE", "EXPIRES", "USED", "NOTE"], &rows)?;
+    output
+        .table(&["ID", "STATE", "SCOPES", "SPACE", "EXPIRES", "USED", "PARENT", "NOTE"], &rows)?;
     Ok(())
 }
 
 fn revoke(program: &Program, ids: &[String], output: &mut Output) -> Result<()> {
+    let mut derived = Vec::new();
     for id in ids {
         // A whole token works as its id: a person who found a leaked token may have nothing else.
         let id = id.strip_prefix("wp_").and_then(|rest| rest.split('_').next()).unwrap_or(id);
-        either(
+        let revoked = either(
             program,
             output,
-            |client| client.revoke_token(id),
+            |client| Ok(client.revoke_token(id)?.derived),
             |store| {
                 let known = id.parse().map_err(|_| no_token(id))?;
-                store.revoke(known, span::now())?;
-                Ok(())
+                let revoked = store.revoke(known, span::now())?;
+                Ok(revoked.derived.iter().map(ToString::to_string).collect())
             },
         )
         .map_err(
@@ -156,10 +160,14 @@ fn revoke(program: &Program, ids: &[String], output: &mut Output) -> Result<()> 
         )?;
         if !output.is_json() {
             output.line(&format!("revoked {id}"))?;
+            for other in &revoked {
+                output.line(&format!("revoked {other}, which was derived from {id}"))?;
+            }
         }
+        derived.extend(revoked);
     }
     if output.is_json() {
-        output.document(&json!({ "revoked": ids }))?;
+        output.document(&json!({ "revoked": ids, "derived": derived }))?;
     }
     Ok(())
 }

@@ -126,12 +126,10 @@ fn tokens_are_made_listed_and_revoked_in_their_file_while_no_service_runs() {
     private_folder(&data);
     ctl(&["allow", "--data"]).done();
     let store = waypost_auth::TokenStore::open(&data.join("tokens.json")).unwrap();
-    store
-        .create(
-            waypost_auth::NewToken::new([waypost_auth::Scope::Admin]),
-            waypost_auth::Timestamp::EPOCH,
-        )
-        .unwrap();
+    let new = waypost_auth::NewToken::new([waypost_auth::Scope::Admin]);
+    let (_, admin) = store.create(new.clone(), waypost_auth::Timestamp::EPOCH).unwrap();
+    let (_, derived) =
+        store.create(new.with_parent(admin.id), waypost_auth::Timestamp::EPOCH).unwrap();
 
     let made = ctl(&[
         "--json",
@@ -158,6 +156,16 @@ fn tokens_are_made_listed_and_revoked_in_their_file_while_no_service_runs() {
     ctl(&["token", "revoke", token]).done();
     assert!(store.verify(token, waypost_auth::Timestamp::EPOCH).is_err());
     assert_eq!(ctl(&["token", "revoke", "nosuch"]).code, 3);
+
+    // With those derived from it.
+    let list = ctl(&["token", "list"]).done();
+    let row = list.lines().find(|it| it.starts_with(derived.id.as_str())).expect("a row");
+    assert!(list.contains("PARENT") && row.contains(admin.id.as_str()), "{list}");
+    let revoked = ctl(&["token", "revoke", admin.id.as_str()]).done();
+    let also = format!("revoked {}, which was derived from {}\n", derived.id, admin.id);
+    assert_eq!(revoked, format!("revoked {}\n{also}", admin.id));
+    let again = ctl(&["--json", "token", "revoke", admin.id.as_str()]).json();
+    assert_eq!(again, serde_json::json!({"revoked": [admin.id.as_str()], "derived": []}));
 }
 
 fn private_folder(folder: &Path) {

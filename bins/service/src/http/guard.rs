@@ -6,9 +6,8 @@ use std::sync::Arc;
 use http::StatusCode;
 use http::header::{AUTHORIZATION, HeaderMap};
 use waypost_api::ProblemKind;
-use waypost_auth::{Rejected, Scope, Scopes, Token};
+use waypost_auth::{Rejected, Scope, Scopes, Token, TokenId};
 use waypost_events::Lineage;
-use waypost_time::Timestamp;
 
 use crate::app::App;
 use crate::clock::now;
@@ -42,11 +41,14 @@ impl Caller {
         self.scopes.allows(scope)
     }
 
-    /// When the caller's token expires.
-    pub(crate) fn expires(&self, app: &App) -> Result<Option<Timestamp>, Failure> {
+    /// The id of the caller's token; 403 for the token of a run, which is not listed and ends with
+    /// its action.
+    pub(crate) fn token(&self) -> Result<TokenId, Failure> {
         match self.session.who() {
-            Identity::Token(id) => Ok(app.tokens.get(*id)?.expires),
-            Identity::Run(_) => Ok(None),
+            Identity::Token(id) => Ok(*id),
+            Identity::Run(_) => Err(Failure::forbidden(
+                "a run of a flow cannot do this; use a token that you created",
+            )),
         }
     }
 

@@ -444,6 +444,7 @@ pub(crate) fn token(it: auth::TokenInfo) -> api::TokenInfo {
         note: it.note,
         last_used_at: it.last_used,
         revoked_at: it.revoked,
+        parent: it.parent.map(|it| it.to_string()),
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
 use crate::client::{Answer, raw};
 use crate::service::{Service, send};
+use crate::wait::until;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 /// What a visit of the page may cost.
@@ -368,5 +369,107 @@ fn only_administrators_create_codes_and_may_give_less_away() {
 
 fn in_an_hour() -> String {
     let hour = Duration::from_secs(3600);
-    waypost_time::Timestamp::from(std::time::SystemTime::now()).saturating_add(hour).to_string()
+    waypost_time::Timestamp::from(SystemTime::now()).saturating_add(hour).to_string()
+}
+
+/// Creates an admin token; returns it and its id.
+fn administrator(service: &Service, expires_at: Option<String>) -> (String, String) {
+    let mut asked = json!({"scopes": ["admin"]});
+    if let Some(at) = expires_at {
+        asked["expiresAt"] = at.into();
+    }
+    let made = service.post("/api/tokens", &asked).json();
+    let text = |it: &Value| it.as_str().expect("a text").to_owned();
+    (text(&made["token"]), text(&made["info"]["id"]))
+}
+
+/// A code that this token asks for.
+fn code_of(service: &Service, token: &str) -> String {
+    let answer = service.send("POST", "/api/dashboard/codes", token, b"");
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    answer.json()["code"].as_str().expect("a code").to_owned()
+}
+
+fn status_with(service: &Service, token: &Value) -> u16 {
+    let token = token.as_str().expect("a token");
+    service.send("GET", "/api/memory/status", token, b"").status
+}
+
+#[test]
+fn a_code_is_worth_nothing_once_its_token_is_revoked() {
+    let service = Service::start();
+    let (token, id) = administrator(&service, None);
+    let code = code_of(&service, &token);
+    let before = service.get("/api/tokens").json();
+    let revoked = service.delete(&format!("/api/tokens/{id}"));
+    assert_eq!((revoked.status, revoked.json()), (200, json!({"derived": []})));
+    for _ in 0..2 {
+        let detail = exchange(&service, &code).problem(410);
+        assert!(detail.contains("revoked") && detail.contains("ctl open"), "{detail}");
+    }
+    let count = |it: &Value| it.as_array().expect("tokens").len();
+    assert_eq!(count(&service.get("/api/tokens").json()), count(&before), "no token was created");
+}
+
+#[test]
+fn a_dashboard_ends_with_the_token_that_opened_it() {
+    let service = Service::start();
+    let (token, id) = administrator(&service, None);
+    let first = exchange(&service, &code_of(&service, &token)).json();
+    assert_eq!(first["info"]["parent"], id);
+    // A dashboard may open another one, and has a code that nobody has used yet.
+    let first_token = first["token"].as_str().expect("a token");
+    let second = exchange(&service, &code_of(&service, first_token)).json();
+    let pending = code_of(&service, first_token);
+    assert_eq!(second["info"]["parent"], first["info"]["id"]);
+    // One of somebody else.
+    let own = exchange(&service, &code(&service, &json!({}))).json();
+
+    let revoked = service.delete(&format!("/api/tokens/{id}")).json();
+    let mut derived: Vec<_> = revoked["derived"].as_array().expect("ids").clone();
+    let mut expected = [first["info"]["id"].clone(), second["info"]["id"].clone()];
+    derived.sort_by_key(ToString::to_string);
+    expected.sort_by_key(ToString::to_string);
+    assert_eq!(derived, expected);
+    for ended in [&first, &second] {
+        assert_eq!(status_with(&service, &ended["token"]), 401);
+        let list = service.get("/api/tokens").json();
+        let list = list.as_array().expect("tokens");
+        let listed = list.iter().find(|it| it["id"] == ended["info"]["id"]).expect("listed");
+        assert!(listed["revokedAt"].is_string() && listed["parent"].is_string(), "{listed}");
+    }
+    exchange(&service, &pending).problem(410);
+    assert_eq!(status_with(&service, &own["token"]), 200);
+}
+
+#[test]
+fn a_dashboard_of_the_first_admin_token_ends_with_it() {
+    let service = Service::start();
+    let opened = exchange(&service, &code(&service, &json!({}))).json();
+    let pending = code(&service, &json!({}));
+    let id = opened["info"]["parent"].as_str().expect("a parent");
+    assert_eq!(service.token.split('_').nth(1), Some(id));
+    let (other, _) = administrator(&service, None);
+    assert_eq!(service.delete(&format!("/api/tokens/{id}")).status, 200);
+    assert_eq!(status_with(&service, &opened["token"]), 401);
+    exchange(&service, &pending).problem(410);
+    assert_eq!(status_with(&service, &other.into()), 200, "it was not derived");
+}
+
+#[test]
+fn a_code_is_worth_nothing_once_its_token_has_expired() {
+    let service = Service::start();
+    let now = waypost_time::Timestamp::from(SystemTime::now());
+    let end = now.saturating_add(Duration::from_secs(2));
+    let (token, _) = administrator(&service, Some(end.to_string()));
+    let code = code_of(&service, &token);
+    let opened = exchange(&service, &code_of(&service, &token)).json();
+    assert_eq!(opened["info"]["expiresAt"], end.to_string());
+    until(|| match service.send("GET", "/api/memory/status", &token, b"").status {
+        401 => Ok(()),
+        other => Err(other),
+    });
+    let detail = exchange(&service, &code).problem(410);
+    assert!(detail.contains("has expired") && detail.contains("ctl open"), "{detail}");
+    assert_eq!(status_with(&service, &opened["token"]), 401);
 }

@@ -6,6 +6,7 @@ mod admin;
 mod child;
 mod crash;
 mod damage;
+mod derived;
 mod shared;
 mod store;
 mod text;

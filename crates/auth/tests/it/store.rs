@@ -86,8 +86,8 @@ fn revoking_invalidates_a_token_at_once_and_permanently() {
     let place = Place::new();
     let store = place.open();
     let (secret, made) = store.create(reader(), NOW).unwrap();
-    assert_eq!(store.revoke(made.id, after(1)).unwrap().revoked, Some(after(1)));
-    assert_eq!(store.revoke(made.id, after(2)).unwrap().revoked, Some(after(1)), "again");
+    assert_eq!(store.revoke(made.id, after(1)).unwrap().token.revoked, Some(after(1)));
+    assert_eq!(store.revoke(made.id, after(2)).unwrap().token.revoked, Some(after(1)), "again");
     for store in [store, place.open()] {
         let revoked = Err(Rejected::Revoked { at: after(1) });
         assert_eq!(store.verify(secret.expose(), NOW), revoked);

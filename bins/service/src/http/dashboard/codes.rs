@@ -36,8 +36,8 @@ pub(crate) struct Opened {
     pub(crate) scopes: Scopes,
     /// The only space of the token.
     pub(crate) space: Option<String>,
-    /// When the token of the request that created the code expires.
-    pub(crate) expires: Option<Timestamp>,
+    /// The token of the request that created the code.
+    pub(crate) parent: TokenId,
 }
 
 /// Why a code is not exchanged.
@@ -45,6 +45,8 @@ pub(crate) struct Opened {
 pub(crate) enum Refused {
     Unknown,
     Late,
+    /// The token that created it was revoked or has expired.
+    Ended,
     /// It was exchanged for this token.
     Used(TokenId),
 }
@@ -106,12 +108,15 @@ mod tests {
     }
 
     fn opened() -> Opened {
-        Opened { scopes: Scopes::all(), space: None, expires: None }
+        Opened { scopes: Scopes::all(), space: None, parent: id() }
+    }
+
+    fn id() -> TokenId {
+        "aB3dE5fG7h".parse().expect("an id")
     }
 
     fn exchange(codes: &Codes, code: &str, now: Timestamp) -> Result<(), Refused> {
-        let id: TokenId = "aB3dE5fG7h".parse().expect("an id");
-        codes.exchange(code, now, |_| Ok((id, ())))
+        codes.exchange(code, now, |_| Ok((id(), ())))
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(super) async fn open(
     } else {
         asked.scopes.into_iter().map(wire::scope).collect()
     };
-    let opened = Opened { scopes, space: asked.space, expires: caller.expires(&app)? };
+    let opened = Opened { scopes, space: asked.space, parent: caller.token()? };
     let (code, expires_at) = app.codes.create(opened, now())?;
     let url = format!("{}{PAGE}", app.url);
     Ok(json(StatusCode::CREATED, &api::DashboardCode { code, expires_at, url }))
@@ -89,15 +89,23 @@ impl From<Refused> for Problem {
 
 impl From<waypost_auth::Error> for Problem {
     fn from(it: waypost_auth::Error) -> Self {
-        Self::Auth(it)
+        match it {
+            // About the parent: a new token has no other id.
+            waypost_auth::Error::Ended { .. } | waypost_auth::Error::NotFound { .. } => {
+                Self::Refused(Refused::Ended)
+            }
+            it => Self::Auth(it),
+        }
     }
 }
 
-/// The token for a code. It does not outlive the token that created the code.
+/// The token for a code. It ends with the token that created the code.
 fn token(opened: &Opened) -> NewToken {
     let end = now().saturating_add(TOKEN_VALID);
-    let mut token = NewToken::new(opened.scopes.iter()).with_note(NOTE);
-    token.expires = Some(opened.expires.map_or(end, |it| it.min(end)));
+    let mut token = NewToken::new(opened.scopes.iter())
+        .with_note(NOTE)
+        .with_expires(end)
+        .with_parent(opened.parent);
     token.space.clone_from(&opened.space);
     token
 }
@@ -109,6 +117,10 @@ fn refuse(app: &App, refused: Refused) -> Result<Failure, Failure> {
         Refused::Late => (
             StatusCode::GONE,
             "the code has expired, it is valid for 60 seconds: run `ctl open` again",
+        ),
+        Refused::Ended => (
+            StatusCode::GONE,
+            "the token that created the code was revoked or has expired: run `ctl open` again, with a valid token",
         ),
         Refused::Used(id) => {
             app.tokens.revoke(id, now())?;

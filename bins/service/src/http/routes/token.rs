@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use http::StatusCode;
 use waypost_api as api;
 use waypost_auth::TokenId;
@@ -58,10 +58,12 @@ pub(super) async fn revoke(
     let shared = Arc::clone(&app);
     app.writes
         .run(move || {
-            shared.tokens.revoke(id, now())?;
-            tracing::info!(%id, by = caller.source(), "revoked a token");
+            let derived = shared.tokens.revoke(id, now())?.derived;
             shared.sessions.look();
-            Ok(StatusCode::NO_CONTENT.into_response())
+            let derived: Vec<_> = derived.iter().map(ToString::to_string).collect();
+            let also = derived.join(",");
+            tracing::info!(%id, also, by = caller.source(), "revoked a token");
+            Ok(json(StatusCode::OK, &api::TokenRevoked { derived }))
         })
         .await?
 }
