@@ -101,7 +101,8 @@ impl Owners {
         if metadata.mode() & others != 0 && !may_be_open {
             let mode = metadata.mode() & 0o7777;
             let reason = format!(
-                "is writable by others (mode {mode:o}), and is not used; check its contents, then fix it with: chmod go-w"
+                "is writable by others (mode {mode:o}), and is not used; check its contents, then fix it with: chmod go-w {}",
+                path.display()
             );
             return Err(exposed(path, reason));
         }
