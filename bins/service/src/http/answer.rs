@@ -29,6 +29,9 @@ use crate::http::request_id::{REQUEST_ID, request_id};
 use crate::http::route::Route;
 use crate::http::sessions;
 
+/// Below it are the tokens that can be revoked.
+const TOKENS: &str = "/api/tokens/";
+
 /// Responds to one request, whatever happens.
 pub(crate) async fn answer(
     app: Arc<App>,
@@ -82,6 +85,10 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
             let Some(caller) = caller else { return routed(router, request).await };
             let session = Arc::clone(caller.session());
             request.extensions_mut().insert(caller);
+            // It may revoke its own token, and then still says what it revoked.
+            if request.method() == Method::DELETE && request.uri().path().starts_with(TOKENS) {
+                return routed(router, request).await;
+            }
             // The call's commands are done; a token that has ended does not get the response.
             tokio::select! {
                 response = routed(router, request) => sessions::bound(response, session),

@@ -473,3 +473,24 @@ fn a_code_is_worth_nothing_once_its_token_has_expired() {
     assert!(detail.contains("has expired") && detail.contains("ctl open"), "{detail}");
     assert_eq!(status_with(&service, &opened["token"]), 401);
 }
+
+/// The response must not be the 401 that ends the calls of a revoked token.
+#[test]
+fn a_dashboard_that_signs_out_or_revokes_its_parent_gets_the_response() {
+    let service = Service::start();
+    for _ in 0..20 {
+        let (token, id) = administrator(&service, None);
+        let opened = exchange(&service, &code_of(&service, &token)).json();
+        let other = exchange(&service, &code_of(&service, &token)).json();
+        let own = opened["token"].as_str().expect("a token");
+        let signed_out = opened["info"]["id"].as_str().expect("an id");
+        let answer = service.send("DELETE", &format!("/api/tokens/{signed_out}"), own, b"");
+        assert_eq!((answer.status, answer.json()), (200, json!({"derived": []})));
+
+        let own = other["token"].as_str().expect("a token");
+        let answer = service.send("DELETE", &format!("/api/tokens/{id}"), own, b"");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.json(), json!({"derived": [other["info"]["id"]]}));
+        assert_eq!(status_with(&service, &other["token"]), 401);
+    }
+}

@@ -58,6 +58,7 @@ pub(super) async fn revoke(
     let shared = Arc::clone(&app);
     app.writes
         .run(move || {
+            caller.ensure_valid()?;
             let derived = shared.tokens.revoke(id, now())?.derived;
             shared.sessions.look();
             let derived: Vec<_> = derived.iter().map(ToString::to_string).collect();
