@@ -170,6 +170,9 @@ fn what_was_injected_is_not_recorded_and_neither_are_secrets() {
     let kept = clean(&said).expect("the rest");
     assert_eq!(kept, "before  between  after, with [redacted:github-token]");
     assert_eq!(clean(&told.text), None);
+    assert_eq!(clean(&told.text.replace('\n', "\r\n")), None);
+    let crlf = clean(&said.replace('\n', "\r\n")).expect("the rest");
+    assert_eq!(crlf, kept);
 }
 
 #[test]
