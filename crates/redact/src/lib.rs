@@ -9,6 +9,7 @@ mod command;
 mod header;
 mod known;
 mod random;
+mod tail;
 mod word;
 
 use std::borrow::Cow;
@@ -62,8 +63,9 @@ struct Seen {
 /// Examines a match: the text, where the pattern starts, where it ends.
 type Look = fn(&str, usize, usize, &mut Seen) -> Option<Secret>;
 
-const OTHERS: [(&str, Look); 43] = [
+const OTHERS: [(&str, Look); 44] = [
     ("-----begin ", |text, at, _, seen| private_key(text, at, seen)),
+    ("-----end ", |text, at, _, seen| tail::private_key(text, at, seen)),
     ("private-lines:", |text, _, end, seen| putty_key(text, end, seen)),
     ("eyj", |text, at, _, seen| next_web_token(text, at, seen)),
     ("://", |text, _, end, _| assigned::in_url(text, end)),

@@ -291,12 +291,63 @@ fn a_private_key_in_base64_is_replaced_and_a_certificate_is_not() {
     assert_eq!(out, "tls.key: >\n  [redacted:private-key]\n\nnext: 1\n");
 }
 
+#[test]
+fn the_tail_of_a_private_key_is_replaced() {
+    // As in a key: 64 characters a line, and a short last line.
+    let line = |seed| random(64, ALL, seed);
+    let (one, two, last) = (line(1), line(2), "aB3=");
+    let footer = "-----END RSA PRIVATE KEY-----";
+    let marked = "[redacted:private-key]";
+    for end in ["\n", "\r\n"] {
+        let lines = [&*one, &two, last, footer].join(end);
+        let breaks = "\n".repeat(3);
+        for (before, after) in [
+            ("", ""),
+            ("the end of the key is:\n", "\nis it valid?"),
+            ("key: ", ""),
+            ("word\n\n", ""),
+        ] {
+            let text = format!("{before}{lines}{after}");
+            let wanted = format!("{before}{marked}{breaks}{after}");
+            assert_eq!(redacted(&text, false).0, wanted, "{text}");
+        }
+    }
+    // Indented, quoted, with written breaks, cut in its first line, and after a whole key.
+    let indented = format!("a:\n  {one}\n  {two}\n  {footer}\n");
+    assert_eq!(redacted(&indented, false).0, format!("a:\n  {marked}\n\n\n"));
+    let quoted = format!("> {one}\n> {last}\n> {footer}\n");
+    assert_eq!(redacted(&quoted, false).0, format!("> {marked}\n\n\n"));
+    let written = format!("\"{one}\\n{two}\\n{footer}\\n\"");
+    assert_eq!(redacted(&written, false).0, format!("\"{marked}\\n\""));
+    let cut = format!("{}\n{two}\n{footer}", &one[44..]);
+    assert_eq!(redacted(&cut, false).0, format!("{marked}\n\n"));
+    let whole = format!("-----BEGIN RSA PRIVATE KEY-----\n{one}\n{footer}\n");
+    let both = format!("{whole}{two}\n{last}\n{footer}\n");
+    let out = redacted(&both, false);
+    assert_eq!(out.0, format!("{marked}\n\n\n{marked}\n\n\n"));
+    assert_eq!(out.1, [("private-key", 2)]);
+    // Nothing of a key.
+    for text in [
+        footer,
+        "a key ends with\n-----END RSA PRIVATE KEY-----\nin PEM",
+        "yes\n-----END PRIVATE KEY-----",
+        &format!("{one}\n-----END CERTIFICATE-----"),
+        &format!("{one}\n-----END PUBLIC KEY-----"),
+    ] {
+        assert!(!redacted(text, false).0.contains("private-key"), "{text}");
+    }
+}
+
 /// A quadratic rule takes minutes for the last text, and longer than the runner's limit for all.
 #[test]
 fn repeated_starts_of_secrets_take_time_proportional_to_the_text() {
     let starts = KNOWN.iter().map(|it| it.start).chain(OTHERS.iter().map(|(start, _)| *start));
-    let lines =
-        ["-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----!", "Private-Lines: 512"];
+    let lines = [
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----!",
+        "-----END PRIVATE KEY-----",
+        "Private-Lines: 512",
+    ];
     for start in starts.chain(assigned::NAMES.iter().map(|it| it.text)).chain(lines) {
         for end in ["", "\n", " ", "-", ".", "=", "=\"", ": ", "=a1&"] {
             let part = format!("{start}{end}");
