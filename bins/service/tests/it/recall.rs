@@ -1,5 +1,8 @@
 //! Recall over HTTP: what sessions get, what is recorded, and the log of it.
 
+use std::thread;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use waypost_api::limits::{RECALL_PROMPT_BYTES_MAX, RECALL_TURN_BYTES_MAX, RECALL_TURNS_MAX};
@@ -273,6 +276,8 @@ fn why_tells_what_is_later_withheld_deleted_and_unasked() {
     let service = Service::filled();
     let deleted = service.add("The billing service listens on port 1111.");
     service.prompt("s", "How do I configure the frobnicator of the zeppelin?");
+    // Times are in milliseconds: what is added in that of the entry is not later.
+    thread::sleep(Duration::from_millis(2));
     let later = service.add("The billing service listens on port 2222 since the move.");
     assert_eq!(service.delete(&format!("/api/memory/{deleted}")).status, 204);
     let why = service.why("s", QUESTION);
