@@ -379,7 +379,7 @@ fn kills_while_turns_are_recorded_lose_and_repeat_nothing() {
         assert!(offset >= acknowledged, "{offset} is below {acknowledged}");
         let (address, token) = (program.address, program.token.clone());
         let (sender, receiver) = std::sync::mpsc::channel();
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             scope.spawn(move || {
                 for number in offset.. {
                     let said = [turn("user", &format!("turn number {number}"))];
