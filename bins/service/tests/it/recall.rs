@@ -1,7 +1,7 @@
 //! Recall over HTTP: what sessions get, what is recorded, and the log of it.
 
 use std::thread;
-use std::time::Duration;
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -10,9 +10,15 @@ use waypost_api::limits::{RECALL_PROMPT_BYTES_MAX, RECALL_TURN_BYTES_MAX, RECALL
 use crate::client::Answer;
 use crate::program::Program;
 use crate::service::Service;
+use crate::wait::until;
 
 const QUESTION: &str = "Which port does the billing service listen on?";
 const ANSWER: &str = "We decided that the billing service listens on port 4747.";
+
+/// Since 1970.
+fn milliseconds() -> u128 {
+    SystemTime::UNIX_EPOCH.elapsed().expect("a clock after 1970").as_millis()
+}
 
 fn turn(role: &str, text: &str) -> Value {
     json!({"role": role, "text": text})
@@ -277,7 +283,8 @@ fn why_tells_what_is_later_withheld_deleted_and_unasked() {
     let deleted = service.add("The billing service listens on port 1111.");
     service.prompt("s", "How do I configure the frobnicator of the zeppelin?");
     // Times are in milliseconds: what is added in that of the entry is not later.
-    thread::sleep(Duration::from_millis(2));
+    let asked = milliseconds();
+    until(|| if milliseconds() > asked { Ok(()) } else { Err("the clock stands still") });
     let later = service.add("The billing service listens on port 2222 since the move.");
     assert_eq!(service.delete(&format!("/api/memory/{deleted}")).status, 204);
     let why = service.why("s", QUESTION);
