@@ -43,6 +43,10 @@ quality-context repos data="../shared/eval" *arguments:
 speed *arguments:
     ./scripts/speed {{arguments}}
 
+# What agents wait for: MCP calls beside the plain route, the start of `ctl mcp`, the hook for a prompt.
+speed-agents *arguments:
+    ./scripts/speed-agents {{arguments}}
+
 # What the service uses when it has nothing to do: its share of a core, and its log lines.
 idle seconds="60" files="5000":
     ./scripts/idle {{seconds}} {{files}}
