@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -24,10 +25,31 @@ struct Described<'a> {
 }
 
 /// The files that exist while the service runs. Dropping it removes them; the caller must still
-/// hold the store's lock, so that they are not the next service's.
+/// hold the store's lock, so that they are not the next service's. If the store's folder was moved
+/// away, files at the same paths are those of another service, and stay.
 #[derive(Debug)]
 pub(crate) struct Presence {
-    files: Vec<PathBuf>,
+    files: Vec<Created>,
+}
+
+/// A file that this service has created.
+#[derive(Debug)]
+struct Created {
+    path: PathBuf,
+    /// Its device and inode.
+    identity: (u64, u64),
+}
+
+impl Created {
+    fn of(path: PathBuf) -> io::Result<Self> {
+        let identity = identity(&path)?;
+        Ok(Self { path, identity })
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let metadata = path.symlink_metadata()?;
+    Ok((metadata.dev(), metadata.ino()))
 }
 
 impl Presence {
@@ -51,7 +73,8 @@ impl Presence {
                 return Err(anyhow::Error::new(error).context(message));
             }
         };
-        let presence = Self { files: vec![path.to_owned()] };
+        let created = Created::of(path.to_owned()).context("cannot use the socket")?;
+        let presence = Self { files: vec![created] };
         listener.set_nonblocking(true).context("cannot use the socket")?;
         let _in_runtime = runtime.enter();
         let listener = UnixListener::from_std(listener).context("cannot use the socket")?;
@@ -65,22 +88,22 @@ impl Presence {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION"),
             url,
-            socket: self.files.first().map(PathBuf::as_path),
+            socket: self.files.first().map(|it| it.path.as_path()),
         };
         let text = serde_json::to_vec_pretty(&described).context("service.json")?;
         waypost_project::write_private(&file, &[&text[..], b"\n"].concat())?;
-        self.files.push(file);
+        self.files.push(Created::of(file).context("service.json")?);
         Ok(())
     }
 }
 
 impl Drop for Presence {
     fn drop(&mut self) {
-        for file in &self.files {
-            if let Err(error) = fs::remove_file(file)
-                && error.kind() != io::ErrorKind::NotFound
+        for Created { path, identity: created } in &self.files {
+            if identity(path).is_ok_and(|it| it == *created)
+                && let Err(error) = fs::remove_file(path)
             {
-                tracing::warn!(file = %file.display(), %error, "failed to remove a file of the running service");
+                tracing::warn!(file = %path.display(), %error, "failed to remove a file of the running service");
             }
         }
     }

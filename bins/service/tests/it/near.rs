@@ -88,6 +88,19 @@ fn service_json_tells_where_it_is_until_a_clean_stop() {
 }
 
 #[test]
+fn a_service_whose_folder_was_moved_away_leaves_the_files_of_the_next_one() {
+    let folder = TempDir::new().expect("a folder");
+    let first = Program::start(folder.path());
+    fs::rename(folder.path().join(".waypost"), folder.path().join("moved")).expect("a folder");
+    let second = Program::start(folder.path());
+    first.signal("TERM");
+    let (status, log) = first.end();
+    assert!(status.success(), "{log}");
+    assert_eq!(described(folder.path())["pid"], second.pid());
+    assert!(client(folder.path(), None).health().is_ok());
+}
+
+#[test]
 fn a_socket_that_a_kill_left_is_replaced_and_nothing_else_is() {
     let folder = TempDir::new().expect("a folder");
     let mut program = Program::start(folder.path());
