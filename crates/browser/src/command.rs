@@ -16,6 +16,8 @@ pub const JOURNEY_MS_DEFAULT: u64 = 30_000;
 pub const COMMAND_MS_DEFAULT: u64 = 20_000;
 /// The longest `timeout` of a command, in milliseconds.
 pub const WAIT_MS_MAX: u64 = 120_000;
+/// The longest name of a reader, in bytes.
+pub const READER_BYTES_MAX: usize = 128;
 /// The longest text that is typed at once, in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
@@ -49,11 +51,41 @@ pub struct Reading {
     pub scope: Option<Target>,
     /// Only what is in view.
     pub viewport: bool,
+    /// Who reads: [`Mode::Diff`] compares with what the same reader read last.
+    pub reader: Option<Reader>,
 }
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { mode: Mode::default(), tokens: TOKENS_DEFAULT, scope: None, viewport: false }
+        Self {
+            mode: Mode::default(),
+            tokens: TOKENS_DEFAULT,
+            scope: None,
+            viewport: false,
+            reader: None,
+        }
+    }
+}
+
+/// The name that a reader of pages gives itself: 1 to [`READER_BYTES_MAX`] of `A-Z`, `a-z`, `0-9`,
+/// `.`, `_`, `:` and `-`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Reader(String);
+
+impl Reader {
+    /// Parses a name.
+    ///
+    /// # Errors
+    /// [`ProblemKind::Invalid`](crate::ProblemKind::Invalid).
+    pub fn parse(name: &str) -> Result<Self, Problem> {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
+        if name.is_empty() || name.len() > READER_BYTES_MAX || !name.chars().all(is_part) {
+            let detail = format!(
+                "reader: expected 1 to {READER_BYTES_MAX} letters, digits or any of `._:-`"
+            );
+            return Err(Problem::invalid(detail));
+        }
+        Ok(Self(name.to_owned()))
     }
 }
 

@@ -57,8 +57,8 @@ pub use auth::{AuthChange, AuthState, AuthWatch, Signal};
 pub use chromium::{Chromium, ChromiumSettings, find_chromium};
 pub use clean::{clean, clean_line};
 pub use command::{
-    COMMAND_MS_DEFAULT, Command, JOURNEY_MS_DEFAULT, Outcome, Reading, Request, TEXT_BYTES_MAX,
-    TabsAction, WAIT_MS_DEFAULT, WAIT_MS_MAX,
+    COMMAND_MS_DEFAULT, Command, JOURNEY_MS_DEFAULT, Outcome, READER_BYTES_MAX, Reader, Reading,
+    Request, TEXT_BYTES_MAX, TabsAction, WAIT_MS_DEFAULT, WAIT_MS_MAX,
 };
 pub use deadline::Deadline;
 pub use engine::{

@@ -3,6 +3,7 @@
 mod begin;
 mod human;
 mod picture;
+mod readings;
 mod screen;
 mod watch;
 
@@ -16,13 +17,14 @@ use tokio::sync::{Mutex as AsyncMutex, Notify, broadcast, watch as watch_channel
 use tokio::time::Instant;
 use url::Url;
 
+use self::readings::Readings;
 use crate::command::{
     COMMAND_MS_DEFAULT, Command, JOURNEY_MS_DEFAULT, Outcome, Reading, Request, TabsAction,
 };
 use crate::engine::{Action, Condition, Done, Engine, Navigation, TabId, Target};
 use crate::lease::Lease;
 use crate::scrub::Scrub as _;
-use crate::summary::{Around, Known, Mode, Summary, reach, show};
+use crate::summary::{Around, Mode, Summary, reach, show};
 use crate::{Actor, AuthWatch, Deadline, Event, Holder, Policy, Problem, ProblemKind, clean};
 
 /// How many events are queued for a slow listener; beyond this the oldest are dropped.
@@ -94,7 +96,7 @@ struct State {
     current: Option<TabId>,
     lease: Lease,
     holder: Holder,
-    known: HashMap<TabId, Known>,
+    readings: Readings,
     auth: HashMap<TabId, AuthWatch>,
     urls: HashMap<TabId, String>,
     /// What programs are doing, in the order in which they started.
@@ -116,7 +118,7 @@ impl Relay {
                 current: None,
                 lease: Lease::new(quiet),
                 holder: Holder::Agent,
-                known: HashMap::new(),
+                readings: Readings::default(),
                 auth: HashMap::new(),
                 urls: HashMap::new(),
                 doing: BTreeMap::new(),
@@ -274,12 +276,12 @@ impl Relay {
     }
 
     async fn read(&self, tab: TabId, reading: Reading, by: Deadline) -> Result<Summary, Problem> {
-        let Reading { mode, tokens, scope, viewport } = reading;
+        let Reading { mode, tokens, scope, viewport, reader } = reading;
         let is_part = scope.is_some() || viewport;
         let extract = self.engine.read(tab, reach(mode, tokens, scope, viewport), by).await?;
         self.look(tab, by).await?;
         let auth = self.auth(tab);
-        let before = self.state.lock().known.get(&tab).cloned();
+        let before = self.state.lock().readings.last(tab, reader.as_ref()).cloned();
         let around = Around {
             mode,
             tokens,
@@ -288,11 +290,12 @@ impl Relay {
             auth,
             mask: &|text| self.engine.mask(text),
             before: before.as_ref(),
+            is_brief: reader.is_some(),
         };
         let (summary, known) = show(extract, around);
         // A part of a page, or a page without its text, is not a basis for a comparison.
         if !is_part && matches!(mode, Mode::Full | Mode::Diff) {
-            self.state.lock().known.insert(tab, known);
+            self.state.lock().readings.note(tab, reader, known);
         }
         Ok(summary)
     }
@@ -367,7 +370,7 @@ impl Relay {
     /// Forgets what was known of a closed tab.
     fn forget(&self, tab: TabId) {
         let mut state = self.state.lock();
-        state.known.remove(&tab);
+        state.readings.forget(tab);
         state.auth.remove(&tab);
         state.urls.remove(&tab);
     }

@@ -33,6 +33,11 @@ fn identity(entry: &Value) -> String {
     entry.to_string()
 }
 
+/// The element of an entry.
+fn reference(entry: &Value) -> Option<&str> {
+    entry.get("ref").and_then(Value::as_str)
+}
+
 /// The name of a removed entry.
 fn name(entry: &Value) -> String {
     let named = match entry {
@@ -48,7 +53,11 @@ pub(super) fn reduce(parts: &mut Parts, before: &Known) -> Removed {
     for (at, list) in Part::LISTS.into_iter().enumerate() {
         let old: HashSet<String> = before.entries[at].iter().map(identity).collect();
         let new: HashSet<String> = parts.entries[at].iter().map(identity).collect();
-        let gone = before.entries[at].iter().filter(|it| !new.contains(&identity(it)));
+        // One that has changed is among the new ones.
+        let present: HashSet<&str> = parts.entries[at].iter().filter_map(reference).collect();
+        let gone = before.entries[at].iter().filter(|it| {
+            !new.contains(&identity(it)) && reference(it).is_none_or(|it| !present.contains(it))
+        });
         let gone: Vec<String> = gone.take(GONE_MAX).map(name).collect();
         // An entry that did not fit when the page was last read is not new for that reason.
         let was_met = |at: usize, entry: usize| parts.met[at].get(entry) == Some(&true);

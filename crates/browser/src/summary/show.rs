@@ -39,6 +39,8 @@ pub(crate) struct Around<'a> {
     pub(crate) mask: &'a dyn Fn(&str) -> String,
     /// The page as it was last read.
     pub(crate) before: Option<&'a Known>,
+    /// Whether a diff without an earlier reading is an outline, and not the whole page.
+    pub(crate) is_brief: bool,
 }
 
 /// Which part of a page is worth reading for this mode and budget.
@@ -113,20 +115,22 @@ pub(crate) fn show(extract: Extract, around: Around<'_>) -> (Summary, Known) {
         text: parts.content.text.clone(),
         letters: parts.letters,
     };
-    if around.mode == Mode::Diff
-        && let Some(before) = around.before.filter(|it| it.url == summary.url)
-    {
-        summary.removed = Some(reduce(&mut parts, before));
-        // Entries that are left out here were shown before: they are not missing.
-        parts.totals = std::array::from_fn(|at| parts.entries[at].len() as u64);
-        parts.letters = 0;
+    if around.mode == Mode::Diff {
+        if let Some(before) = around.before.filter(|it| it.url == summary.url) {
+            summary.removed = Some(reduce(&mut parts, before));
+            // Entries that are left out here were shown before: they are not missing.
+            parts.totals = std::array::from_fn(|at| parts.entries[at].len() as u64);
+            parts.letters = 0;
+        } else if around.is_brief {
+            summary.mode = Mode::Outline;
+        }
     }
-    if around.mode == Mode::Outline {
+    if summary.mode == Mode::Outline {
         for at in [2, 4] {
             parts.retain(at, &[]);
         }
     }
-    if matches!(around.mode, Mode::Outline | Mode::Interactive) {
+    if matches!(summary.mode, Mode::Outline | Mode::Interactive) {
         parts.content.text.clear();
         parts.letters = 0;
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::command::{Command, Reading, Request, TabsAction};
+use crate::command::{Command, Reader, Reading, Request, TabsAction};
 use crate::engine::{
     Action, Condition, DialogAnswer, Direction, ElementState, Navigation, Reference, TabId, Target,
 };
@@ -117,7 +117,9 @@ fn read_command(given: ReadArguments) -> Result<Command, Problem> {
         },
         None => None,
     };
-    Ok(Command::Read(Reading { mode: given.mode, tokens, scope, viewport: given.viewport }))
+    let reader = given.reader.as_deref().map(Reader::parse).transpose()?;
+    let ReadArguments { mode, viewport, .. } = given;
+    Ok(Command::Read(Reading { mode, tokens, scope, viewport, reader }))
 }
 
 fn scroll_command(given: ScrollArguments) -> Result<Command, Problem> {
@@ -208,6 +210,7 @@ struct ReadArguments {
     scope: Option<String>,
     #[serde(default)]
     viewport: bool,
+    reader: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -1,6 +1,7 @@
 //! What is reported of long pages, and of elements that only scripts make usable.
 
 use serde_json::{Value, json};
+use waypost_browser::{ProblemKind, READER_BYTES_MAX};
 
 use crate::server::{Reply, Request, Server, page};
 use crate::world::{World, entry, texts};
@@ -56,6 +57,7 @@ async fn what_a_reader_needs_of_a_page_is_told() {
     assert_eq!(world.read().await["dom_summary"]["text_content"], "half \u{fffd} of one");
     long_pages_are_told_from_where_one_is(&world, &server).await;
     only_what_is_new_differs(&world, &server).await;
+    each_reader_gets_what_is_new_to_it(&world, &server).await;
     what_is_hidden_takes_no_room(&world, &server).await;
     world.end().await;
 }
@@ -115,6 +117,45 @@ async fn only_what_is_new_differs(world: &World, server: &Server) {
     let changed = world.ask("read", json!({ "mode": "diff" })).await;
     assert_eq!(changed["dom_summary"]["text_content"], "own");
     assert_eq!(changed["removed"]["text_content"], "none");
+}
+
+async fn each_reader_gets_what_is_new_to_it(world: &World, server: &Server) {
+    let diff =
+        async |reader: &str| world.ask("read", json!({ "mode": "diff", "reader": reader })).await;
+    world.go(&server.url("/listeners")).await;
+    // Another reader's reading is none of this one.
+    world.read().await;
+    let first = diff("a").await;
+    assert_eq!(
+        (&first["mode"], &first["dom_summary"]["text_content"]),
+        (&json!("outline"), &json!(""))
+    );
+    assert!(
+        first.get("removed").is_none()
+            && first["truncated"]["interactive"]["of"].as_u64() > Some(0)
+    );
+    world.ask("click", json!({ "selector": "#own" })).await;
+    diff("b").await;
+    let second = diff("a").await;
+    assert_eq!(
+        (&second["mode"], &second["dom_summary"]["text_content"]),
+        (&json!("diff"), &json!("own"))
+    );
+    assert_eq!(second["removed"]["text_content"], "none");
+    for reader in ["a", "b"] {
+        let nothing = diff(reader).await;
+        assert_eq!(nothing["dom_summary"]["text_content"], "", "{reader}");
+    }
+    // The whole page is known as well.
+    world.ask("read", json!({ "reader": "c" })).await;
+    assert_eq!(diff("c").await["mode"], "diff");
+    world.go(&server.url("/long")).await;
+    assert_eq!(diff("a").await["mode"], "outline");
+    diff(&"r".repeat(READER_BYTES_MAX)).await;
+    for wrong in [String::new(), "a b".to_owned(), "r".repeat(READER_BYTES_MAX + 1)] {
+        let refused = world.refused("read", json!({ "reader": wrong }), ProblemKind::Invalid).await;
+        assert!(refused.detail.starts_with("reader: expected 1 to 128"), "{refused:?}");
+    }
 }
 
 async fn what_is_hidden_takes_no_room(world: &World, server: &Server) {
