@@ -9,15 +9,13 @@ use tokio::runtime::Handle;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
+use waypost_api::BROWSER_TARGET;
 use waypost_browser::{Event, wire};
 use waypost_mesh::{Call, Far, Mesh, Problem, Serving, Settings};
 use waypost_project::MeshSettings;
 
 use crate::news::News;
 use crate::relay::Commands;
-
-/// The target that programs call.
-pub(crate) const TARGET: &str = "browser.relay";
 
 /// A peer that has joined.
 #[derive(Debug)]
@@ -42,7 +40,7 @@ impl Peer {
         let mesh = Arc::new(mesh);
         let waits = runtime.clone();
         let serving = mesh
-            .serve(TARGET, move |call| waits.block_on(answer(&commands, call)))
+            .serve(BROWSER_TARGET, move |call| waits.block_on(answer(&commands, call)))
             .context("cannot serve programs; pass --no-mesh to start a second browser")?;
         if let Some(trouble) = mesh.trouble() {
             news.tell(format!("the mesh is joined in part: {trouble}"));
@@ -87,8 +85,9 @@ async fn tell(mut events: Receiver<Event>, mesh: Weak<Mesh>, news: News) {
             Err(RecvError::Closed) => return,
         };
         let Some(mesh) = mesh.upgrade() else { return };
-        let told =
-            tokio::task::spawn_blocking(move || mesh.broadcast(TARGET, &wire::event(&event)));
+        let told = tokio::task::spawn_blocking(move || {
+            mesh.broadcast(BROWSER_TARGET, &wire::event(&event))
+        });
         match told.await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => {

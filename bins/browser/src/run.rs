@@ -8,14 +8,14 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
-use waypost_api::Gate;
+use waypost_api::{BROWSER_TARGET, Gate};
 use waypost_browser::{
     Actor, Arrival, Deadline, Engine, Policy, Problem, Relay, RelaySettings, clean_line,
 };
 
 use crate::cli::Options;
 use crate::news::News;
-use crate::peer::{Peer, TARGET};
+use crate::peer::Peer;
 use crate::relay::Commands;
 use crate::{engine, headless, http, stop, terminal};
 
@@ -112,8 +112,11 @@ impl Parts<'_> {
         };
         let watched = Arc::clone(&relay);
         let watching = runtime.spawn(async move { watched.watch().await });
-        let way =
-            if peer.is_some() { format!("{TARGET} on the mesh") } else { "no mesh".to_owned() };
+        let way = if peer.is_some() {
+            format!("{BROWSER_TARGET} on the mesh")
+        } else {
+            "no mesh".to_owned()
+        };
         let greeting = format!("listening on {addresses} · {way} · {name}");
         let beginning = runtime.spawn(begin(first, news, greeting));
         let done = if options.headless {

@@ -236,7 +236,7 @@ fn hint_for(kind: ProblemKind) -> Option<&'static str> {
         ProblemKind::DiskFull => {
             "free space on the service's disk, then try again; `ctl status` says how much is free"
         }
-        ProblemKind::WebPage | ProblemKind::NoContext => return None,
+        ProblemKind::WebPage | ProblemKind::NoContext | ProblemKind::NoBrowser => return None,
     })
 }
 

@@ -3,7 +3,7 @@
 import { get, messages, part, post, remove, session } from "./api.js";
 import { ROWS_MAX, act, button, bytes, check, chip, confirm, during, empty, facts, field, fill, h, heading, input, link, num, number, row, say, select, span, stored, table, time } from "./dom.js";
 
-const SCOPES = ["memory:read", "memory:write", "context:read", "events:read", "events:publish", "flows:read", "flows:run", "admin"];
+const SCOPES = ["memory:read", "memory:write", "context:read", "events:read", "events:publish", "flows:read", "flows:run", "browser:use", "admin"];
 const LIFE = [["1", "1 day"], ["30", "30 days"], ["365", "1 year"], ["", "never"]];
 const DAY_MS = 86400000;
 

@@ -1,10 +1,13 @@
-//! The service as a peer of the mesh: its membership, and the events that it receives.
+//! The service as a peer of the mesh: its membership, the calls that it makes, and the events that it receives.
 
+pub(crate) mod calls;
 pub(crate) mod events;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use tokio::sync::{Semaphore, watch};
 use waypost_api as api;
 use waypost_mesh::Mesh;
 
@@ -17,11 +20,15 @@ pub(crate) struct Membership {
     is_wanted: bool,
     state: Mutex<State>,
     left: Condvar,
+    /// The same for calls in progress.
+    leaving: watch::Sender<bool>,
+    /// Calls that may be made at once.
+    calls: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    joined: Option<Mesh>,
+    joined: Option<Arc<Mesh>>,
     failed: Option<&'static str>,
     /// Whether the service is stopping.
     is_over: bool,
@@ -29,14 +36,20 @@ struct State {
 
 impl Membership {
     pub(crate) fn new(is_wanted: bool) -> Self {
-        Self { is_wanted, state: Mutex::default(), left: Condvar::new() }
+        Self {
+            is_wanted,
+            state: Mutex::default(),
+            left: Condvar::new(),
+            leaving: watch::Sender::new(false),
+            calls: Arc::new(Semaphore::new(calls::CALLS_MAX)),
+        }
     }
 
     /// Records that the mesh was joined, unless the service is stopping.
     fn joined(&self, mesh: Mesh) {
         let mut state = self.state.lock();
         if !state.is_over {
-            state.joined = Some(mesh);
+            state.joined = Some(Arc::new(mesh));
             tracing::info!("joined the mesh");
         }
     }
@@ -48,7 +61,7 @@ impl Membership {
 
     /// The problem of the mesh, if it was joined.
     fn trouble(&self) -> Option<String> {
-        self.state.lock().joined.as_ref().and_then(Mesh::trouble)
+        self.state.lock().joined.as_ref().and_then(|it| it.trouble())
     }
 
     /// Leaves the mesh, or prevents joining it.
@@ -58,8 +71,11 @@ impl Membership {
         let joined = state.joined.take();
         drop(state);
         self.left.notify_all();
-        // This closes its listeners.
-        drop(joined);
+        self.leaving.send_replace(true);
+        // This closes its listeners, even if a call still holds it.
+        if let Some(mesh) = joined {
+            mesh.leave();
+        }
     }
 
     /// Waits; `false` once the mesh has to be left.

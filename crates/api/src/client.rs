@@ -15,6 +15,7 @@
 //! ```
 
 mod answer;
+mod browser;
 mod bus;
 mod context;
 mod error;

@@ -5,6 +5,7 @@
 //! responses, so that an older client can use a newer service.
 
 pub mod backup;
+mod browser;
 #[cfg(feature = "client")]
 pub mod client;
 mod context;
@@ -33,6 +34,7 @@ mod tokens;
 mod vocabulary;
 mod wire;
 
+pub use browser::*;
 pub use context::*;
 pub use dashboard::*;
 pub use events::*;

@@ -68,9 +68,12 @@ fn shapes(body: Payload) -> Vec<Shape> {
             vec![it]
         }
         Payload::Events(data) => data.to_vec(),
-        Payload::None | Payload::Export | Payload::Backup | Payload::Metrics | Payload::Object => {
-            Vec::new()
-        }
+        Payload::None
+        | Payload::Export
+        | Payload::Backup
+        | Payload::Metrics
+        | Payload::Object
+        | Payload::OptionalObject => Vec::new(),
     }
 }
 
@@ -86,7 +89,7 @@ fn operation(route: &Route) -> Value {
         operation["parameters"] = Value::Array(parameters);
     }
     if let Some(content) = content(route.body) {
-        let required = !matches!(route.body, Payload::OptionalJson(_));
+        let required = !matches!(route.body, Payload::OptionalJson(_) | Payload::OptionalObject);
         operation["requestBody"] = json!({ "required": required, "content": content });
     }
     operation["security"] = match route.access {
@@ -105,6 +108,7 @@ fn tag(path: &str) -> &'static str {
         Some("events") => "events",
         Some("flows") => "flows",
         Some("recall") => "recall",
+        Some("browser") => "browser",
         Some("tokens") => "tokens",
         _ => "operation",
     }
@@ -209,7 +213,9 @@ fn content(body: Payload) -> Option<Value> {
         }
         Payload::Events(_) => (crate::EVENT_STREAM, json!({ "type": "string" })),
         Payload::Metrics => ("text/plain", json!({ "type": "string" })),
-        Payload::Object => ("application/json", json!({ "type": "object" })),
+        Payload::Object | Payload::OptionalObject => {
+            ("application/json", json!({ "type": "object" }))
+        }
     };
     Some(json!({ media: { "schema": schema } }))
 }

@@ -76,6 +76,8 @@ pub enum ProblemKind {
     FileChanged,
     /// 409: the project has no context.
     NoContext,
+    /// 503: no browser can be reached.
+    NoBrowser,
     /// 503: there is no embedding model.
     NoModel,
     /// 507: the disk is full.
@@ -85,7 +87,7 @@ pub enum ProblemKind {
 impl ProblemKind {
     const PREFIX: &str = "urn:waypost:problem:";
     /// All kinds.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::TokenMissing,
         Self::TokenRefused,
         Self::ScopeMissing,
@@ -99,6 +101,7 @@ impl ProblemKind {
         Self::RunEnded,
         Self::FileChanged,
         Self::NoContext,
+        Self::NoBrowser,
         Self::NoModel,
         Self::DiskFull,
     ];
@@ -119,6 +122,7 @@ impl ProblemKind {
             Self::RunEnded => "run-ended",
             Self::FileChanged => "file-changed",
             Self::NoContext => "no-context",
+            Self::NoBrowser => "no-browser",
             Self::NoModel => "no-model",
             Self::DiskFull => "disk-full",
         }
@@ -217,6 +221,7 @@ fn title(status: u16) -> &'static str {
         431 => "Header fields too large",
         500 => "Internal error",
         501 => "Not implemented",
+        502 => "Bad gateway",
         503 => "Service unavailable",
         507 => "Insufficient storage",
         _ if status < 500 => "Request rejected",

@@ -8,7 +8,7 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
-    AddRequest, AddedMemory, AllowRequest, BatchResult, CompactRequest, CompactResult,
+    AddRequest, AddedMemory, AllowRequest, BatchResult, Browser, CompactRequest, CompactResult,
     ContextAnswer, ContextRequest, ContextScan, ContextStatus, CountRequest, Counts, DashboardCode,
     DashboardCodeRequest, DashboardTokenRequest, Event, EventsRequest, FlowFileInfo, FlowFileTexts,
     FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit, ImportRequest, ImportResult,
@@ -80,6 +80,8 @@ pub enum Payload {
     Metrics,
     /// A JSON object that is described elsewhere.
     Object,
+    /// The same, or nothing.
+    OptionalObject,
 }
 
 /// A struct of the wire.
@@ -134,6 +136,7 @@ const READ_EVENTS: Access = Access::Scope(Scope::EventsRead);
 const PUBLISH: Access = Access::Scope(Scope::EventsPublish);
 const READ_FLOWS: Access = Access::Scope(Scope::FlowsRead);
 const RUN_FLOWS: Access = Access::Scope(Scope::FlowsRun);
+const USE_BROWSER: Access = Access::Scope(Scope::BrowserUse);
 const ADMIN: Access = Access::Scope(Scope::Admin);
 
 /// All routes.
@@ -671,6 +674,29 @@ pub const ROUTES: &[Route] = &[
         access: RUN_FLOWS,
         answers: &[answer(200, "The flow", Payload::Json(shape::<FlowInfo>()))],
         problems: &[404, 507],
+        ..BASE
+    },
+    Route {
+        path: "/api/browser",
+        operation: "listBrowsers",
+        summary: "List the browsers on the mesh",
+        access: USE_BROWSER,
+        answers: &[answer(
+            200,
+            "The browsers; commands go to the one with `url`",
+            Payload::Array(shape::<Browser>()),
+        )],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/browser/{command}",
+        operation: "commandBrowser",
+        summary: "Send a command to the browser on the mesh: `read`, `click` and so on, with its arguments",
+        access: USE_BROWSER,
+        body: Payload::OptionalObject,
+        answers: &[answer(200, "The browser's answer", Payload::Object)],
+        problems: &[404, 409, 502],
         ..BASE
     },
     Route {

@@ -25,6 +25,8 @@ pub enum Scope {
     FlowsRead,
     #[serde(rename = "flows:run")]
     FlowsRun,
+    #[serde(rename = "browser:use")]
+    BrowserUse,
     #[serde(rename = "admin")]
     Admin,
 }
@@ -38,6 +40,7 @@ impl Vocabulary for Scope {
         Self::EventsPublish,
         Self::FlowsRead,
         Self::FlowsRun,
+        Self::BrowserUse,
         Self::Admin,
     ];
 
@@ -52,6 +55,7 @@ impl Vocabulary for Scope {
             Self::EventsPublish => ("events:publish", "Publish events"),
             Self::FlowsRead => ("flows:read", "Read flows and their runs"),
             Self::FlowsRun => ("flows:run", "Run flows"),
+            Self::BrowserUse => ("browser:use", "Read and change the pages of a browser"),
             Self::Admin => ("admin", "Everything, tokens included"),
         }
     }

@@ -11,8 +11,9 @@ use crate::error::{Error, Result};
 use crate::scope::{Scope, Scopes};
 use crate::token::{Digest, TokenId};
 
-/// Version 2 has `parent`. A file without parents is written as version 1, for earlier releases.
-const VERSION: u32 = 2;
+/// Version 2 has `parent`, version 3 the scope `browser:use`. A file is written as the lowest version that can express
+/// it, for earlier releases.
+const VERSION: u32 = 3;
 
 /// What is stored about one token.
 #[derive(Clone)]
@@ -89,7 +90,8 @@ pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Records> {
         return Err(corrupt("unknown format 0".to_owned()));
     }
     if file.version < version_of(&file.tokens) {
-        return Err(corrupt(format!("format {} has no parents", file.version)));
+        let reason = format!("format {} lacks what is in it", file.version);
+        return Err(corrupt(reason));
     }
     if checksum(&file.tokens) != file.checksum {
         return Err(corrupt("its checksum is invalid".to_owned()));
@@ -107,7 +109,14 @@ pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Records> {
 
 /// The lowest version that can express the tokens.
 fn version_of(tokens: &[StoredToken]) -> u32 {
-    if tokens.iter().any(|it| it.parent.is_some()) { VERSION } else { 1 }
+    let is_new = |it: &String| it == Scope::BrowserUse.as_str();
+    if tokens.iter().any(|it| it.scopes.iter().any(is_new)) {
+        VERSION
+    } else if tokens.iter().any(|it| it.parent.is_some()) {
+        2
+    } else {
+        1
+    }
 }
 
 /// Computed over the tokens' serialized form, so that whitespace and line ends do not matter.

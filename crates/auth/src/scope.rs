@@ -21,13 +21,15 @@ pub enum Scope {
     FlowsRead,
     /// `flows:run`: start and replay flows.
     FlowsRun,
+    /// `browser:use`: read and change the pages of a browser on the mesh.
+    BrowserUse,
     /// `admin`: everything, including tokens.
     Admin,
 }
 
 impl Scope {
     /// All scopes, in the order of the documentation.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::MemoryRead,
         Self::MemoryWrite,
         Self::ContextRead,
@@ -35,6 +37,7 @@ impl Scope {
         Self::EventsPublish,
         Self::FlowsRead,
         Self::FlowsRun,
+        Self::BrowserUse,
         Self::Admin,
     ];
 
@@ -48,6 +51,7 @@ impl Scope {
             Self::EventsPublish => "events:publish",
             Self::FlowsRead => "flows:read",
             Self::FlowsRun => "flows:run",
+            Self::BrowserUse => "browser:use",
             Self::Admin => "admin",
         }
     }

@@ -35,6 +35,11 @@ impl<'a, S: Service> Api<'a, S> {
         Self { service, caller }
     }
 
+    /// The name of the client, if it is the only one.
+    pub(crate) fn client(&self) -> Option<String> {
+        self.service.client()
+    }
+
     /// What the caller's token permits.
     pub(crate) async fn grants(&self) -> Result<TokenGrants, Failure> {
         Ok(self.get("/api/tokens/current", &()).await?.value)

@@ -37,6 +37,16 @@ impl Failure {
         Self::Arguments { errors: vec![error], valid }
     }
 
+    /// The same, with what happened before it failed.
+    pub(crate) fn after(mut self, what: &str) -> Self {
+        match &mut self {
+            Self::Arguments { .. } => {}
+            Self::Refused(problem) => problem.detail = format!("{what}: {}", problem.detail),
+            Self::Unavailable(it) => it.what = format!("{what}: {}", it.what),
+        }
+        self
+    }
+
     /// Whether what was asked for does not exist.
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused(problem) if problem.status == 404)

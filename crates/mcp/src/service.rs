@@ -18,6 +18,12 @@ pub trait Service: Clone + Send + Sync + 'static {
         request: Request<Vec<u8>>,
     ) -> impl Future<Output = Result<Response<Bytes>, Unavailable>> + Send;
 
+    /// The name of the client among those with the same token, if it is the only one of this `Service`: letters and
+    /// digits. What changed on a page is what is new to that client.
+    fn client(&self) -> Option<String> {
+        None
+    }
+
     /// What the user of the tools should know about the service, once: the next result has it.
     fn notice(&self) -> Option<String> {
         None

@@ -1,5 +1,6 @@
 //! The tools, one module each.
 
+mod browser;
 mod context;
 mod description;
 mod events;
@@ -35,12 +36,21 @@ pub(crate) enum Tool {
     Context,
     Events,
     Flows,
+    Browser,
 }
 
 impl Tool {
     /// All tools, in the order of the list.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Search, Self::Get, Self::Add, Self::Link, Self::Context, Self::Events, Self::Flows];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Search,
+        Self::Get,
+        Self::Add,
+        Self::Link,
+        Self::Context,
+        Self::Events,
+        Self::Flows,
+        Self::Browser,
+    ];
 
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
@@ -55,6 +65,7 @@ impl Tool {
             Self::Context => "context",
             Self::Events => "events",
             Self::Flows => "flows",
+            Self::Browser => "browser",
         }
     }
 
@@ -66,12 +77,13 @@ impl Tool {
             Self::Context => &[Scope::ContextRead],
             Self::Events => &[Scope::EventsRead, Scope::EventsPublish],
             Self::Flows => &[Scope::FlowsRead],
+            Self::Browser => &[Scope::BrowserUse],
         }
     }
 
-    /// Whether a token can use the tool. Flows concern all spaces.
+    /// Whether a token can use the tool. Flows and the browser belong to no space.
     pub(crate) fn is_for(self, grants: &TokenGrants) -> bool {
-        let is_possible = self != Self::Flows || grants.space.is_none();
+        let is_possible = !matches!(self, Self::Flows | Self::Browser) || grants.space.is_none();
         is_possible && self.scopes().iter().any(|it| grants.allows(*it))
     }
 
@@ -84,6 +96,7 @@ impl Tool {
             Self::Context => context::description(grants),
             Self::Events => events::description(grants),
             Self::Flows => flows::description(),
+            Self::Browser => browser::description(),
         }
     }
 
@@ -95,10 +108,17 @@ impl Tool {
             Self::Add => annotations.read_only(false).idempotent(true),
             Self::Link => annotations.read_only(false).idempotent(true),
             Self::Events => annotations.read_only(!grants.allows(Scope::EventsPublish)),
+            // A click can do anything that a page offers.
+            Self::Browser => ToolAnnotations::new().read_only(false).open_world(true),
             _ => annotations.read_only(true),
         };
         rmcp::model::Tool::new(self.name(), it.text, Arc::new(object(it.schema)))
             .with_annotations(annotations)
+    }
+
+    /// Whether the tool has anything to work on at present. A service that does not respond has no browser.
+    pub(crate) async fn is_there<S: Service>(self, api: &Api<'_, S>) -> bool {
+        self != Self::Browser || browser::is_there(api).await
     }
 
     /// Calls the tool. What the caller's token does not permit, the service refuses.
@@ -117,6 +137,7 @@ impl Tool {
             Self::Context => context::call(api, &schema, given).await,
             Self::Events => events::call(api, &schema, given).await,
             Self::Flows => flows::call(api, &schema, given).await,
+            Self::Browser => browser::call(api, &schema, given).await,
         }
     }
 }

@@ -46,7 +46,7 @@ pub struct Settings {
 /// Every method blocks: in an async runtime, call it on a thread that may block.
 pub struct Mesh {
     inner: Arc<Inner>,
-    tending: Option<JoinHandle<()>>,
+    tending: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// A target that is served until this is dropped.
@@ -138,7 +138,7 @@ impl Mesh {
             is_closing: Mutex::default(),
             closing: Condvar::new(),
         });
-        let mut mesh = Self { inner: Arc::clone(&inner), tending: None };
+        let mesh = Self { inner: Arc::clone(&inner), tending: Mutex::default() };
         let start = |tend: Box<dyn FnOnce() + Send>| {
             let thread = thread::Builder::new().name("mesh".into()).spawn(tend);
             thread.map_err(|error| Error::io("start a thread for", &settings.folder, error))
@@ -158,7 +158,7 @@ impl Mesh {
             drop(start(Box::new(seek))?);
         }
         far.iter().filter(|it| !it.is_routed()).try_for_each(|it| inner.reopen(it))?;
-        mesh.tending = Some(start(Box::new(move || inner.tend(false)))?);
+        *mesh.tending.lock() = Some(start(Box::new(move || inner.tend(false)))?);
         if settings.far.is_some() {
             // Nothing is ever sent: the sender is dropped when it has found a router, or none.
             found.recv_timeout(FAR_GREETING_MAX).unwrap_or_default();
@@ -279,6 +279,23 @@ impl Mesh {
         Ok(gather(&inner.keys, &inner.id, &found))
     }
 
+    /// Leaves the mesh and closes the listeners, as dropping it does: for a peer that several
+    /// threads share. A call that waits for its result keeps its connection until it ends.
+    pub fn leave(&self) {
+        *self.inner.is_closing.lock() = true;
+        self.inner.closing.notify_all();
+        if let Some(tending) = self.tending.lock().take() {
+            // It does not panic; if it did, there is nothing left to maintain.
+            drop(tending.join());
+        }
+        for link in &self.inner.links {
+            link.end();
+        }
+        for (_, queue) in self.inner.listening.lock().values() {
+            queue.close();
+        }
+    }
+
     /// What does not work although the peer has joined: a socket that disappeared and could not be
     /// created again, an address of this machine that another peer listens on, a router that does
     /// not respond, a damaged pairing.
@@ -342,18 +359,7 @@ impl Inner {
 
 impl Drop for Mesh {
     fn drop(&mut self) {
-        *self.inner.is_closing.lock() = true;
-        self.inner.closing.notify_all();
-        if let Some(tending) = self.tending.take() {
-            // It does not panic; if it did, there is nothing left to maintain.
-            drop(tending.join());
-        }
-        for link in &self.inner.links {
-            link.end();
-        }
-        for (_, queue) in self.inner.listening.lock().values() {
-            queue.close();
-        }
+        self.leave();
     }
 }
 

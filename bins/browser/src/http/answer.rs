@@ -11,7 +11,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use serde_json::Value;
-use waypost_api::{Gate, PROBLEM_JSON, Problem};
+use waypost_api::{Gate, PROBLEM_JSON, Problem, browser_problem};
 use waypost_browser::wire::COMMANDS;
 
 use super::body;
@@ -105,7 +105,7 @@ impl Access {
         let arguments = waypost_api::parse_arguments(&body::read(body).await?)?;
         let done = self.commands.give(command, Value::Object(arguments)).await;
         done.map_err(|problem| Problem {
-            kind: format!("urn:waypost:browser:{}", problem.kind.as_str()),
+            kind: browser_problem(problem.kind.as_str()),
             ..Problem::new(problem.kind.status(), problem.detail)
         })
     }

@@ -1,5 +1,6 @@
 //! The browser as a program, with pages from a local server.
 
+mod agent;
 #[path = "../../../../tests/child.rs"]
 mod child;
 mod commands;
@@ -20,6 +21,7 @@ mod start;
 mod stop;
 mod terminal;
 mod tmux;
+mod tool;
 #[path = "../../../../tests/unshare.rs"]
 mod unshare;
 mod users;

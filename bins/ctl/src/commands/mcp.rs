@@ -14,6 +14,7 @@ use crate::client_files::Action;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::program::Program;
+use crate::span;
 use crate::start::{Started, Starter};
 
 pub(super) fn run(program: &Program, args: McpArgs, output: &mut Output) -> Result<()> {
@@ -34,6 +35,7 @@ fn serve(program: &Program, args: &McpArgs) -> Result<()> {
         client: Mutex::new(None),
         starter: (!args.no_start).then(|| Starter::new(args.exit_idle.clone())),
         notice: Mutex::new(None),
+        name: name(),
     };
     let served = runtime.block_on(waypost_mcp::stdio(Near(Arc::new(state))));
     // A call that is still waiting for the service does not delay the end.
@@ -54,6 +56,8 @@ struct State {
     starter: Option<Starter>,
     /// What the next result says about the service.
     notice: Mutex<Option<String>>,
+    /// The name of this client.
+    name: String,
 }
 
 impl Service for Near {
@@ -69,6 +73,10 @@ impl Service for Near {
             Ok(Err(failure)) => Err(unavailable(&failure)),
             Err(error) => Err(Unavailable { what: error.to_string(), remedy: None }),
         }
+    }
+
+    fn client(&self) -> Option<String> {
+        Some(self.0.name.clone())
     }
 
     fn notice(&self) -> Option<String> {
@@ -131,6 +139,12 @@ impl State {
     fn kept(&self) -> std::sync::MutexGuard<'_, Option<Client>> {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A name that no other client of the project has, nor had.
+fn name() -> String {
+    let (id, now) = (std::process::id(), span::now().as_millis());
+    format!("{id}-{now}")
 }
 
 fn unavailable(failure: &Failure) -> Unavailable {

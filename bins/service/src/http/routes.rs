@@ -1,6 +1,7 @@
 //! Every path of the service and its handler.
 
 mod batch;
+mod browser;
 mod context;
 mod dashboard;
 mod events;
@@ -131,6 +132,8 @@ fn answers(route: &Route) -> Option<MethodRouter<Arc<App>>> {
         "replayFlow" => on(by, flows::replay),
         "pauseFlow" => on(by, flows::pause),
         "resumeFlow" => on(by, flows::resume),
+        "listBrowsers" => on(by, browser::list),
+        "commandBrowser" => on(by, browser::command),
         "listTokens" => on(by, token::list),
         "createToken" => on(by, token::create),
         "currentToken" => on(by, token::current),

@@ -461,6 +461,7 @@ pub(crate) fn scope(it: api::Scope) -> auth::Scope {
         api::Scope::EventsPublish => auth::Scope::EventsPublish,
         api::Scope::FlowsRead => auth::Scope::FlowsRead,
         api::Scope::FlowsRun => auth::Scope::FlowsRun,
+        api::Scope::BrowserUse => auth::Scope::BrowserUse,
         api::Scope::Admin => auth::Scope::Admin,
     }
 }

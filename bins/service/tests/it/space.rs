@@ -247,6 +247,8 @@ const ROUTES: &[(&str, &str, &str, Sees)] = &[
     ("POST", "/api/flows/a/pause", "", Sees::Refused),
     ("POST", "/api/flows/a/resume", "", Sees::Refused),
     ("POST", "/api/flows/files/a.yaml/allow", r#"{"hash":"x"}"#, Sees::Refused),
+    ("GET", "/api/browser", "", Sees::Refused),
+    ("POST", "/api/browser/read", "", Sees::Refused),
     ("GET", "/api/tokens", "", Sees::Refused),
     ("POST", "/api/tokens", r#"{"scopes":["admin"]}"#, Sees::Refused),
     ("GET", "/api/tokens/current", "", Sees::Own),
@@ -266,7 +268,7 @@ const ROUTES: &[(&str, &str, &str, Sees)] = &[
 const THEIR_SESSION: &str = "session-of-theirs";
 
 /// Every scope that a space-bound token can have.
-const SCOPES: [&str; 7] = [
+const SCOPES: [&str; 8] = [
     "memory:read",
     "memory:write",
     "context:read",
@@ -274,6 +276,7 @@ const SCOPES: [&str; 7] = [
     "events:publish",
     "flows:read",
     "flows:run",
+    "browser:use",
 ];
 
 /// The path of a row as the API description has it.
@@ -282,6 +285,7 @@ fn described(path: &str) -> String {
     let is_id =
         |it: &str| it.starts_with('{') || ["a.1", "a", "a.yaml", "aaaaaaaaaa"].contains(&it);
     let parts = path.split('/').enumerate().map(|(at, it)| match it {
+        "read" => "{command}".to_owned(),
         it if !is_id(it) => it.to_owned(),
         "a.yaml" => "{name}".to_owned(),
         "a" if at == 3 => "{name}".to_owned(),

@@ -151,11 +151,20 @@ fn a_file_of_an_earlier_release_opens_and_stays_readable_for_it_without_derived_
     store.create(from(verified.id), NOW).unwrap();
     assert_eq!(version(&place.file()), 2);
     assert!(place.open().verify(TOKEN_1, NOW).is_ok());
+    place.open().create(NewToken::new([Scope::FlowsRun]), NOW).unwrap();
+    assert_eq!(version(&place.file()), 2);
+    let (browser, _) = place.open().create(NewToken::new([Scope::BrowserUse]), NOW).unwrap();
+    assert_eq!(version(&place.file()), 3);
+    assert!(place.open().verify(browser.expose(), NOW).unwrap().allows(Scope::BrowserUse));
 
-    // Version 1 has no such field.
+    // Version 1 has no such field, and neither has such a scope.
     let text = fs::read_to_string(place.file()).unwrap();
-    fs::write(place.file(), text.replace("\"version\": 2", "\"version\": 1")).unwrap();
-    let error = TokenStore::open(&place.file()).unwrap_err();
-    assert!(matches!(&error, Error::Corrupt { .. }), "{error:?}");
-    assert!(error.to_string().contains("format 1 has no parents"), "{error}");
+    for earlier in [1, 2] {
+        let changed = format!("\"version\": {earlier}");
+        fs::write(place.file(), text.replace("\"version\": 3", &changed)).unwrap();
+        let error = TokenStore::open(&place.file()).unwrap_err();
+        assert!(matches!(&error, Error::Corrupt { .. }), "{error:?}");
+        let expected = format!("format {earlier} lacks what is in it");
+        assert!(error.to_string().contains(&expected), "{error}");
+    }
 }

@@ -106,6 +106,7 @@ fn scopes_have_the_documented_names() {
             "events:publish",
             "flows:read",
             "flows:run",
+            "browser:use",
             "admin"
         ]
     );

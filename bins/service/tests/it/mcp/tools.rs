@@ -230,6 +230,8 @@ fn a_token_sees_and_uses_only_its_own_tools() {
         ("events:publish", vec!["events"]),
         ("flows:read", vec!["flows"]),
         ("flows:run", vec![]),
+        // There is none.
+        ("browser:use", vec![]),
     ] {
         let token = service.new_token(&[scope], None);
         assert_eq!(names(&service, &token), tools, "{scope}");

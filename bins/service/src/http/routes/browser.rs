@@ -1,0 +1,150 @@
+//! The browser on the mesh.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+use waypost_api::{self as api, BROWSER_TARGET, ProblemKind};
+use waypost_mesh::{CallError, Origin, Peer};
+
+use crate::app::App;
+use crate::error::chain;
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::reply;
+use crate::http::request::whole;
+use crate::mesh::calls::Unanswered;
+
+/// How long a list waits for the browser to say where it is.
+const PLACE_TIME: Duration = Duration::from_secs(1);
+/// How long the browser waits for a page if the arguments do not say it, at most.
+const WAIT_MS_DEFAULT: u64 = 30_000;
+/// The longest time that the arguments may give; the browser rejects longer ones.
+const WAIT_MS_MAX: u64 = 120_000;
+/// How much later than that its answer may arrive.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+
+pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
+    caller.require_all_spaces()?;
+    let peers = match app.mesh.serving(BROWSER_TARGET).await {
+        Ok(peers) => peers,
+        Err(Unanswered::Disabled | Unanswered::NotJoined) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    let mut browsers: Vec<_> = peers.iter().map(browser).collect();
+    // Of several, the one on this machine is called; without one, none.
+    let is_called = peers.len() == 1 || peers.first().is_some_and(|it| it.origin == Origin::Local);
+    if let Some(first) = browsers.first_mut().filter(|_| is_called) {
+        let tabs = app.mesh.call(BROWSER_TARGET, "tabs".to_owned(), Value::Null, PLACE_TIME).await;
+        let tabs = tabs.unwrap_or_default();
+        let is_current = |it: &&Value| it["tab"] == tabs["current"];
+        let current = tabs["tabs"].as_array().into_iter().flatten().find(is_current);
+        let text = |name: &str| current.and_then(|it| it[name].as_str()).map(str::to_owned);
+        (first.url, first.title) = (text("url"), text("title"));
+    }
+    Ok(reply::json(StatusCode::OK, &browsers))
+}
+
+fn browser(peer: &Peer) -> api::Browser {
+    api::Browser {
+        id: peer.id.clone(),
+        name: peer.name.clone(),
+        origin: peer.origin.to_string(),
+        ..api::Browser::default()
+    }
+}
+
+pub(super) async fn command(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(command): Path<String>,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require_all_spaces()?;
+    let body = whole(&app, request).await?;
+    let mut arguments = api::parse_arguments(&body.bytes)?;
+    drop(body);
+    if command == "read" {
+        name_reader(&caller, &mut arguments)?;
+    }
+    let wait = arguments.get("timeout").and_then(Value::as_u64).unwrap_or(WAIT_MS_DEFAULT);
+    let deadline = Duration::from_millis(wait.min(WAIT_MS_MAX)) + ANSWER_TIME;
+    let called = app.mesh.call(BROWSER_TARGET, command, arguments.into(), deadline).await;
+    Ok(reply::json(StatusCode::OK, &called?))
+}
+
+/// Each token reads for itself, and so do the readers that its clients distinguish.
+fn name_reader(caller: &Caller, arguments: &mut Map<String, Value>) -> Result<(), Failure> {
+    let token = caller.token()?;
+    match arguments.get_mut("reader") {
+        None => drop(arguments.insert("reader".to_owned(), json!(token.to_string()))),
+        Some(Value::String(reader)) => *reader = format!("{token}:{reader}"),
+        // The browser says what is wrong with it.
+        Some(_) => {}
+    }
+    Ok(())
+}
+
+impl From<Unanswered> for Failure {
+    fn from(error: Unanswered) -> Self {
+        let unreachable = |why: &str| {
+            let detail = format!("no browser can be reached: {why}");
+            Self::new(StatusCode::SERVICE_UNAVAILABLE, detail).of(ProblemKind::NoBrowser)
+        };
+        match error {
+            Unanswered::Disabled => unreachable(
+                "the service is not on the mesh; set mesh.enabled to true and restart it",
+            ),
+            Unanswered::NotJoined => {
+                unreachable("the service could not join the mesh; `ctl status` says why")
+            }
+            Unanswered::Busy => Self::busy("too many commands are running"),
+            Unanswered::Leaving => Self::stopping(),
+            Unanswered::Fault => Self::internal(),
+            Unanswered::Unknown(error) => {
+                tracing::error!(error = chain(&error), "failed to list the peers");
+                Self::internal()
+            }
+            Unanswered::Failed(CallError::Offline(why)) => unreachable(&format!(
+                "{}; start one in the project's folder: `browser URL`",
+                shown(&why)
+            )),
+            Unanswered::Failed(CallError::BadName(why)) => Self::not_found(shown(&why)),
+            Unanswered::Failed(error @ CallError::TooLarge { .. }) => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, error.to_string())
+            }
+            Unanswered::Failed(CallError::Denied(why)) => Self::forbidden(shown(&why)),
+            Unanswered::Failed(CallError::Timeout(why)) => {
+                Self::new(StatusCode::REQUEST_TIMEOUT, shown(&why))
+            }
+            Unanswered::Failed(CallError::Failed(problem)) => of_browser(&problem),
+            Unanswered::Failed(error) => {
+                Self::new(StatusCode::BAD_GATEWAY, shown(&error.to_string()))
+            }
+        }
+    }
+}
+
+/// A problem of the browser, whose texts may be a page's.
+fn of_browser(problem: &waypost_mesh::Problem) -> Failure {
+    let is_one = |status: &u16| (400..600).contains(status) && *status != 401;
+    let status = Some(problem.status).filter(is_one).unwrap_or(502);
+    let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
+    let mut found = api::Problem::new(status, shown(&problem.detail));
+    if !problem.code.is_empty() && problem.code.len() <= 40 && problem.code.chars().all(is_part) {
+        found.kind = api::browser_problem(&problem.code);
+    }
+    found.into()
+}
+
+/// Text of a peer, in one line of limited length.
+fn shown(text: &str) -> String {
+    let text = api::visible(text, api::Lines::Fold);
+    text.char_indices().nth(DETAIL_CHARS_MAX).map_or(&*text, |(end, _)| &text[..end]).to_owned()
+}
+
+/// Characters of a peer's text in a problem.
+const DETAIL_CHARS_MAX: usize = 1000;

@@ -1,0 +1,31 @@
+//! Browsers on the mesh.
+
+use serde::{Deserialize, Serialize};
+
+/// The target on the mesh that a browser serves.
+pub const BROWSER_TARGET: &str = "browser.relay";
+
+/// A browser on the mesh; an element of `GET /api/browser`. All texts are its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Browser {
+    /// Its id as a peer, which is new at each start: 32 hexadecimal digits.
+    pub id: String,
+    /// The name that it gives itself.
+    pub name: String,
+    /// Where it is: `local`, or the name of a paired machine.
+    pub origin: String,
+    /// The address of its page; absent if it does not say so within a second, or another browser
+    /// gets the commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The title of that page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+}
+
+/// The `type` of a problem of a browser's command: of a kind such as `not_found`.
+pub fn browser_problem(kind: &str) -> String {
+    format!("urn:waypost:browser:{kind}")
+}

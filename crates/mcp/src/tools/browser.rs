@@ -1,0 +1,156 @@
+//! `browser`.
+
+mod entry;
+mod page;
+
+use rmcp::model::JsonObject;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use waypost_api::{Browser, Check, Faults};
+
+use self::page::{done, show, tabs};
+use super::description::{Description, action, only};
+use crate::api::Api;
+use crate::arguments;
+use crate::outcome::{Answer, Failure};
+use crate::service::Service;
+use crate::text::{RESULT_TOKENS, RESULT_TOKENS_MAX};
+
+/// The smallest budget that has room for what every page has.
+const RESULT_TOKENS_MIN: u64 = 300;
+
+/// The actions, which are the browser's commands, with their arguments and those that they require. The browser checks
+/// the rest.
+const ACTIONS: &[(&str, &[&str], &[&str])] = &[
+    ("read", &["whole"], &[]),
+    ("navigate", &["url"], &["url"]),
+    ("click", &["ref", "selector"], &[]),
+    ("type", &["ref", "selector", "text", "submit"], &["text"]),
+    ("select", &["ref", "selector", "value"], &["value"]),
+    ("press", &["ref", "selector", "key"], &["key"]),
+    ("scroll", &["ref", "selector", "direction"], &[]),
+    ("wait", &["selector", "text", "url"], &[]),
+    ("back", &[], &[]),
+    ("forward", &[], &[]),
+    ("reload", &[], &[]),
+    ("tabs", &[], &[]),
+];
+
+pub(super) fn description() -> Description {
+    let actions: Vec<&str> = ACTIONS.iter().map(|it| it.0).collect();
+    Description {
+        text: "Use when a task needs the web page that the user sees in Waypost's browser: acts on it and returns what changed since your last call.",
+        schema: json!({
+            "type": "object",
+            "properties": {
+                "action": {"type": "string", "enum": actions},
+                "ref": {"type": "string", "description": "element, from a result"},
+                "selector": {"type": "string", "description": "CSS instead"},
+                "url": {"type": "string"},
+                "text": {"type": "string", "description": "to type, or to wait for"},
+                "submit": {"type": "boolean", "description": "Enter after typing"},
+                "value": {"type": "string", "description": "option to select"},
+                "key": {"type": "string", "description": "to press: Enter, Control+a"},
+                "direction": {"type": "string", "description": "up, down, top, bottom"},
+                "whole": {"type": "boolean", "description": "read the whole page"},
+                "tab": {"type": "integer"},
+                "maxTokens": {"type": "integer"},
+            },
+            "required": ["action"],
+        }),
+    }
+}
+
+/// What an action needs, as the browser takes it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Asked {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#ref: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selector: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    submit: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    direction: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tab: Option<u64>,
+    #[serde(default, skip_serializing)]
+    whole: bool,
+    #[serde(skip_serializing)]
+    max_tokens: Option<u64>,
+}
+
+impl Check for Asked {
+    fn check(&self, faults: &mut Faults) {
+        if let Some(it) = self.max_tokens
+            && !(RESULT_TOKENS_MIN..=RESULT_TOKENS_MAX).contains(&it)
+        {
+            let rule =
+                format!("must be between {RESULT_TOKENS_MIN} and {RESULT_TOKENS_MAX}, not {it}");
+            faults.add("maxTokens", rule);
+        }
+    }
+}
+
+/// Whether a browser is on the mesh.
+pub(super) async fn is_there<S: Service>(api: &Api<'_, S>) -> bool {
+    let found = api.get::<Vec<Browser>>("/api/browser", &()).await;
+    found.is_ok_and(|it| !it.value.is_empty())
+}
+
+pub(super) async fn call<S: Service>(
+    api: Api<'_, S>,
+    schema: &JsonObject,
+    given: &JsonObject,
+) -> Result<Answer, Failure> {
+    let (action, rest) = action(schema, given)?;
+    let known = ACTIONS.iter().find(|it| it.0 == action);
+    let (names, required) = known.map_or((&[][..], &[][..]), |it| (it.1, it.2));
+    let names = [names, &["tab", "maxTokens"]].concat();
+    let asked: Asked = arguments::read(&only(schema, &names, required), &rest)?;
+    let budget = asked.max_tokens.and_then(|it| usize::try_from(it).ok()).unwrap_or(RESULT_TOKENS);
+    if action == "read" {
+        let page = read(&api, &asked, budget).await?;
+        return Ok(show(&page, None, budget));
+    }
+    let path = format!("/api/browser/{action}");
+    let answer = api.post::<Value>(&path, &asked).await?.value;
+    if action == "tabs" {
+        return Ok(tabs(&answer, budget));
+    }
+    match read(&api, &asked, budget).await {
+        Ok(page) => Ok(show(&page, Some(done(&action, &answer)), budget)),
+        Err(failure) => {
+            Err(failure.after(&format!("`{action}` was done, but the page was not read")))
+        }
+    }
+}
+
+/// The page, or what changed on it since this client read it last.
+async fn read<S: Service>(
+    api: &Api<'_, S>,
+    asked: &Asked,
+    budget: usize,
+) -> Result<Value, Failure> {
+    // The browser counts the JSON of a page, which is longer than what is shown of it.
+    let mut reading = json!({
+        "mode": if asked.whole { "full" } else { "diff" },
+        "budget": budget,
+    });
+    if let Some(client) = api.client() {
+        reading["reader"] = client.into();
+    }
+    if let Some(tab) = asked.tab {
+        reading["tab"] = tab.into();
+    }
+    Ok(api.post::<Value>("/api/browser/read", &reading).await?.value)
+}
