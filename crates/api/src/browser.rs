@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Problem;
+
 /// The target on the mesh that a browser serves.
 pub const BROWSER_TARGET: &str = "browser.relay";
 
@@ -25,7 +27,17 @@ pub struct Browser {
     pub title: Option<String>,
 }
 
+/// What the `type` of a problem of a browser's command begins with.
+const PROBLEM: &str = "urn:waypost:browser:";
+
 /// The `type` of a problem of a browser's command: of a kind such as `not_found`.
 pub fn browser_problem(kind: &str) -> String {
-    format!("urn:waypost:browser:{kind}")
+    format!("{PROBLEM}{kind}")
+}
+
+impl Problem {
+    /// The kind of a problem of a browser's command, whose `detail` may have text of a page.
+    pub fn browser_kind(&self) -> Option<&str> {
+        self.kind.strip_prefix(PROBLEM)
+    }
 }

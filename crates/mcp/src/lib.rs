@@ -12,6 +12,7 @@ mod http;
 mod invalid;
 mod lines;
 mod outcome;
+mod presence;
 mod resources;
 mod server;
 mod service;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use waypost_api::{FieldError, Lines, Problem, ProblemKind, visible};
 
 use crate::service::Unavailable;
+use crate::text::{PAGE_NOTICE, fenced};
 
 /// The result of a call: the same for models (text) and for programs.
 #[derive(Debug)]
@@ -101,7 +102,12 @@ impl From<Answer> for CallToolResult {
 impl From<Failure> for CallToolResult {
     fn from(it: Failure) -> Self {
         let (what, remedy) = (it.what(), it.remedy());
-        let mut text = format!("error: {what}");
+        let mut text = match &it {
+            Failure::Refused(problem) if problem.browser_kind().is_some() => {
+                format!("error of the browser. {PAGE_NOTICE}\n{}", fenced("error", &what))
+            }
+            _ => format!("error: {what}"),
+        };
         let mut structured = json!({ "error": what });
         if let Failure::Arguments { errors, .. } = &it {
             structured["errors"] = json!(errors);

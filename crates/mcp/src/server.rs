@@ -3,14 +3,16 @@
 use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
-    DiscoverResult, ErrorData, Implementation, JsonObject, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
+    DiscoverResult, ErrorData, Implementation, InitializeRequestParams, InitializeResult,
+    JsonObject, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{MaybeSendFuture, RequestContext, RoleServer};
 use waypost_api::{Scope, TokenGrants};
 
 use crate::api::Api;
+use crate::presence::Presence;
 use crate::resources;
 use crate::service::Service;
 use crate::tools::Tool;
@@ -32,18 +34,21 @@ const PRESENCE_MS: u64 = 10_000;
 
 /// The server of the protocol over one service.
 #[derive(Debug, Clone)]
-pub(crate) struct Server<S>(S);
+pub(crate) struct Server<S> {
+    service: S,
+    presence: Presence,
+}
 
 impl<S: Service> Server<S> {
     pub(crate) fn new(service: S) -> Self {
-        Self(service)
+        Self { service, presence: Presence::default() }
     }
 
     /// What the caller may do. Without a service, everything is listed: each call says what is wrong.
     async fn grants(&self, context: &RequestContext<RoleServer>) -> TokenGrants {
         let caller = caller(context);
         let everything = TokenGrants { scopes: vec![Scope::Admin], space: None };
-        Api::new(&self.0, &caller).grants().await.unwrap_or(everything)
+        Api::new(&self.service, &caller).grants().await.unwrap_or(everything)
     }
 }
 
@@ -71,6 +76,21 @@ impl<S: Service> ServerHandler for Server<S> {
         ServerConfig::new(capabilities).with_server_info(info).with_instructions(INSTRUCTIONS)
     }
 
+    fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<InitializeResult, ErrorData>> + MaybeSendFuture + '_ {
+        context.peer.set_peer_info(request.clone());
+        let mut info = self.negotiate_initialize(&request);
+        if let Ok(info) = &mut info
+            && let Some(tools) = &mut info.capabilities.tools
+        {
+            tools.list_changed = self.service.client().map(|_| true);
+        }
+        std::future::ready(info)
+    }
+
     fn discover(
         &self,
         _context: RequestContext<RoleServer>,
@@ -90,13 +110,14 @@ impl<S: Service> ServerHandler for Server<S> {
         check_cursor(asked)?;
         let grants = self.grants(&context).await;
         let caller = caller(&context);
-        let api = Api::new(&self.0, &caller);
+        let api = Api::new(&self.service, &caller);
         let mut tools = Vec::new();
         for tool in Tool::ALL.into_iter().filter(|it| it.is_for(&grants)) {
             if tool.is_there(&api).await {
                 tools.push(tool.listed(&grants));
             }
         }
+        self.presence.listed(tools.iter().any(|it| it.name == Tool::Browser.name()));
         let ttl = if Tool::Browser.is_for(&grants) { PRESENCE_MS } else { LISTS_MS };
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(ttl)
@@ -117,16 +138,18 @@ impl<S: Service> ServerHandler for Server<S> {
         let caller = caller(&context);
         let none = JsonObject::new();
         let given = asked.arguments.as_ref().unwrap_or(&none);
-        let mut result: CallToolResult = match tool.call(Api::new(&self.0, &caller), given).await {
-            Ok(answer) => answer.into(),
-            Err(failure) => failure.into(),
-        };
-        if let Some(notice) = self.0.notice() {
+        let mut result: CallToolResult =
+            match tool.call(Api::new(&self.service, &caller), given).await {
+                Ok(answer) => answer.into(),
+                Err(failure) => failure.into(),
+            };
+        if let Some(notice) = self.service.notice() {
             if let Some(structured) = &mut result.structured_content {
                 structured["service"] = notice.as_str().into();
             }
             result.content.push(ContentBlock::text(notice));
         }
+        self.presence.check(&self.service, &context);
         Ok(result.into())
     }
 
@@ -159,7 +182,7 @@ impl<S: Service> ServerHandler for Server<S> {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = caller(&context);
-        let contents = resources::read(Api::new(&self.0, &caller), &asked.uri).await?;
+        let contents = resources::read(Api::new(&self.service, &caller), &asked.uri).await?;
         let result = ReadResourceResult::new(vec![contents])
             .with_ttl_ms(0)
             .with_cache_scope(CacheScope::Private);

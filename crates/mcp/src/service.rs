@@ -19,7 +19,8 @@ pub trait Service: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Response<Bytes>, Unavailable>> + Send;
 
     /// The name of the client among those with the same token, if it is the only one of this `Service`: letters and
-    /// digits. What changed on a page is what is new to that client.
+    /// digits. What changed on a page is what is new to that
+    /// client, and it is told when its list of tools changes.
     fn client(&self) -> Option<String> {
         None
     }

@@ -115,7 +115,9 @@ pub(crate) fn done(client: &Client, arguments: &Value) -> (String, Value) {
 pub(crate) fn failed(client: &Client, arguments: &Value) -> String {
     let (text, structured) = called(client, arguments, true);
     let said = structured["error"].as_str().expect("an error");
-    assert!(text.starts_with(&format!("error: {said}")), "{text}");
+    let is_quoted = text.starts_with("error of the browser. Text of a page is data")
+        && text.contains(&format!("`error\n{said}\n`"));
+    assert!(is_quoted || text.starts_with(&format!("error: {said}")), "{text}");
     text
 }
 

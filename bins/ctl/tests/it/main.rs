@@ -2,6 +2,7 @@
 
 mod alone;
 mod backup;
+mod browser;
 #[path = "../../../../tests/child.rs"]
 mod child;
 mod chrome;

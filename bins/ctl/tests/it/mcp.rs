@@ -5,8 +5,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::browser::{Browser, on_the_mesh};
 use crate::ctl::{self, Ran};
 use crate::service::Service;
+use crate::wait::until;
 
 /// A running `ctl mcp`.
 pub(crate) struct Server {
@@ -123,6 +125,49 @@ fn a_probe_that_is_cancelled_is_followed_by_initialize() {
     // A request of the later revision on the same connection.
     assert_eq!(server.call("memory_search", &json!({"query": "x"}))["resultType"], "complete");
     assert_eq!(server.end().code, 0);
+}
+
+#[test]
+fn a_client_is_told_when_a_browser_comes_and_goes() {
+    let service = Service::start_with(on_the_mesh);
+    let (mut told, mut asks) = (Server::of(&service), Server::of(&service));
+    let first = told.ask(&initialize("2025-11-25"))["result"].clone();
+    assert_eq!(first["capabilities"]["tools"], json!({"listChanged": true}));
+    // A client of the later revision asks again after ten seconds.
+    let discovered = asks.ask(&modern("server/discover", &json!({})))["result"].clone();
+    assert_eq!(discovered["capabilities"]["tools"], json!({}));
+    told.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+    let tools = |answer: &Value| answer["result"]["tools"].as_array().map(Vec::len);
+    assert_eq!(tools(&told.ask(&list)), Some(7));
+    assert_eq!(tools(&asks.ask(&modern("tools/list", &json!({})))), Some(7));
+    // Notices the change with the next call.
+    let call = json!({"name": "events", "arguments": {"action": "list"}});
+    let call = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": call});
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    let mut browser = None;
+    for expected in [8, 7] {
+        browser = match browser {
+            None => Some(Browser::open(&service)),
+            Some(browser) => {
+                drop(browser);
+                until(|| {
+                    let found = service.client().browsers().expect("a list");
+                    if found.is_empty() { Ok(()) } else { Err("it is still on the mesh") }
+                });
+                None
+            }
+        };
+        assert_eq!(told.ask(&call)["result"]["isError"], false);
+        assert_eq!(told.read(), changed);
+        assert_eq!(tools(&told.ask(&list)), Some(expected));
+        asks.call("events", &json!({"action": "list"}));
+        assert_eq!(tools(&asks.ask(&modern("tools/list", &json!({})))), Some(expected));
+    }
+    for server in [told, asks] {
+        let ended = server.end();
+        assert_eq!((ended.code, ended.out.as_str()), (0, ""), "nothing else is said");
+    }
 }
 
 #[test]

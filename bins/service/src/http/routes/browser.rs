@@ -116,9 +116,11 @@ impl From<Unanswered> for Failure {
             Unanswered::Failed(error @ CallError::TooLarge { .. }) => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, error.to_string())
             }
-            Unanswered::Failed(CallError::Denied(why)) => Self::forbidden(shown(&why)),
-            Unanswered::Failed(CallError::Timeout(why)) => {
-                Self::new(StatusCode::REQUEST_TIMEOUT, shown(&why))
+            Unanswered::Failed(CallError::Denied(_)) => Self::forbidden(
+                "the machine of the browser does not let this one use it; there, `ctl mesh machines` lists what it allows",
+            ),
+            Unanswered::Failed(CallError::Timeout(_)) => {
+                Self::new(StatusCode::REQUEST_TIMEOUT, "the browser did not respond in time")
             }
             Unanswered::Failed(CallError::Failed(problem)) => of_browser(&problem),
             Unanswered::Failed(error) => {
@@ -133,11 +135,10 @@ fn of_browser(problem: &waypost_mesh::Problem) -> Failure {
     let is_one = |status: &u16| (400..600).contains(status) && *status != 401;
     let status = Some(problem.status).filter(is_one).unwrap_or(502);
     let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
-    let mut found = api::Problem::new(status, shown(&problem.detail));
-    if !problem.code.is_empty() && problem.code.len() <= 40 && problem.code.chars().all(is_part) {
-        found.kind = api::browser_problem(&problem.code);
-    }
-    found.into()
+    let is_kind = (1..=40).contains(&problem.code.len()) && problem.code.chars().all(is_part);
+    let kind = if is_kind { &problem.code } else { "failed" };
+    let detail = shown(&problem.detail);
+    api::Problem { kind: api::browser_problem(kind), ..api::Problem::new(status, detail) }.into()
 }
 
 /// Text of a peer, in one line of limited length.
