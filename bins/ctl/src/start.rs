@@ -202,19 +202,35 @@ fn service(project: &Path) -> Result<PathBuf> {
     .with_hint("install `service` of the same release beside `ctl`, or start it yourself"))
 }
 
-/// Why a program in a folder of the search path is not run: it belongs to the project, or others can replace it.
-fn distrusted(folder: &Path, program: &Path, project: &Path) -> Option<&'static str> {
+/// Why a program in a folder of the search path is not run: it belongs to the project or to a repository around it, or
+/// others can replace it.
+fn distrusted(folder: &Path, program: &Path, project: &Path) -> Option<String> {
     let canonical = |it: &Path| it.canonicalize().ok();
     let (Some(folder), Some(project)) = (canonical(folder), canonical(project)) else {
-        return Some("its folder cannot be read");
+        return Some("its folder cannot be read".to_owned());
     };
-    if folder.starts_with(&project) || program.starts_with(&project) {
-        return Some("it is in the project");
+    let is_in = |tree: &Path| folder.starts_with(tree) || program.starts_with(tree);
+    if is_in(&project) {
+        return Some("it is in the project".to_owned());
     }
-    let home = program.parent().unwrap_or(program);
+    let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|it| canonical(&it));
+    if let Some(tree) = work_tree(&project, home.as_deref()).filter(|it| is_in(it)) {
+        let tree = tree.display();
+        return Some(format!("it is in the git repository {tree}, which contains the project"));
+    }
+    let parent = program.parent().unwrap_or(program);
     let is_safe = |it: &Path| fs::metadata(it).is_ok_and(|it| is_only_ours(&it));
-    let is_safe = is_safe(&folder) && is_safe(home) && is_safe(program);
-    (!is_safe).then_some("other users can change it or its folder")
+    let is_safe = is_safe(&folder) && is_safe(parent) && is_safe(program);
+    (!is_safe).then(|| "other users can change it or its folder".to_owned())
+}
+
+/// The outermost folder with a `.git` that contains the project. One that contains the user's home does not count: it
+/// tracks settings, and `~/.local/bin` is not part of any project.
+fn work_tree<'a>(project: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
+    let is_tree = |it: &&Path| {
+        it.join(".git").symlink_metadata().is_ok() && !home.is_some_and(|home| home.starts_with(it))
+    };
+    project.ancestors().filter(is_tree).last()
 }
 
 /// Whether only this user and root can write it. The user's own group has nobody else in it.

@@ -17,7 +17,12 @@ struct Project(TempDir);
 
 impl Project {
     fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// A project in a folder of that one.
+    fn within(folder: &Path) -> Self {
+        let folder = tempfile::tempdir_in(folder).expect("a folder");
         fs::create_dir(folder.path().join(".waypost")).expect("a folder");
         Self(folder)
     }
@@ -223,28 +228,13 @@ fn the_program_of_the_service_must_be_there_and_ours() {
     let open = outside.path().join("open");
     let ran = outside.path().join("ran");
     for it in [&planted, &open] {
-        let script =
-            format!("touch '{}'\necho service {}", ran.display(), env!("CARGO_PKG_VERSION"));
+        let script = format!(": > '{}'\necho service {}", ran.display(), env!("CARGO_PKG_VERSION"));
         write_program(it, &script);
     }
     fs::set_permissions(&open, Permissions::from_mode(0o777)).expect("a mode");
     let linked = outside.path().join("linked");
     std::os::unix::fs::symlink(&planted, &linked).expect("a link");
-    let at = |path: &[&Path]| {
-        let template = project.command(&["mcp", "--exit-idle", "1s"]);
-        let mut command = Command::new(&ctl);
-        command.args(template.get_args()).current_dir(project.path()).env_clear();
-        command.envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.env("PATH", std::env::join_paths(path).expect("a path"));
-        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-        let mut server = Server::start(&mut command);
-        let result = server.call("memory_search", &json!({"query": "x"}));
-        if result["isError"] == false {
-            project.running();
-        }
-        assert_eq!(server.end().code, 0);
-        result
-    };
+    let at = |path: &[&Path]| searched(&project, &ctl, path, &[]);
     let refused = at(&[&other]);
     let said = text(&refused);
     assert!(said.contains("the program `service` is neither beside"), "{said}");
@@ -264,6 +254,67 @@ fn the_program_of_the_service_must_be_there_and_ours() {
     assert!(!ran.exists());
     assert_eq!(found["isError"], false, "{found}");
     project.wait_for_end();
+}
+
+#[test]
+fn a_program_of_a_repository_around_the_project_is_not_run() {
+    let outside = tempfile::tempdir().expect("a folder");
+    let top = outside.path().canonicalize().expect("a folder");
+    let (ctl, ran) = (top.join("ctl"), top.join("ran"));
+    fs::copy(env!("CARGO_BIN_EXE_ctl"), &ctl).expect("a copy");
+    // A repository with a submodule, which contains the project.
+    let home = top.join("home");
+    let inner = home.join("repository/vendor/part");
+    fs::create_dir_all(&inner).expect("a folder");
+    let project = Project::within(&inner);
+    let git = |at: &Path| fs::create_dir(at.join(".git")).expect("a folder");
+    git(&home.join("repository"));
+    fs::write(inner.join(".git"), "gitdir: ../../.git/modules/part\n").expect("a file");
+    let script = format!(": > '{}'\necho service {}", ran.display(), env!("CARGO_PKG_VERSION"));
+    let bins = ["repository/bin", "repository/vendor/part/bin", "repository/vendor/other/bin"];
+    for bin in bins {
+        write_program(&home.join(bin), &script);
+    }
+    let env = [("HOME", home.as_path())];
+    for bin in bins.map(|it| home.join(it)) {
+        let said = text(&searched(&project, &ctl, &[&bin], &env));
+        let repository = home.join("repository");
+        let why = format!("it is in the git repository {}", repository.display());
+        assert!(said.contains(&why), "{}: {said}", bin.display());
+        assert!(!ran.exists(), "{} was run", bin.display());
+    }
+    // A repository of the user's settings contains programs that the user installed.
+    git(&home);
+    write_program(&home.join(".local/bin"), &format!(": > '{}'\necho other", ran.display()));
+    let said = text(&searched(&project, &ctl, &[&home.join(".local/bin")], &env));
+    assert!(said.contains("neither beside") && !said.contains("was not run"), "{said}");
+    assert!(ran.exists(), "its version was asked for");
+    // In the home of another user, it is a repository like any other.
+    let said = text(&searched(
+        &project,
+        &ctl,
+        &[&home.join(".local/bin")],
+        &[("HOME", &top.join("other"))],
+    ));
+    assert!(said.contains(&format!("repository {}", home.display())), "{said}");
+}
+
+/// The result of a search through `ctl mcp` of that program, with that search path and these variables.
+fn searched(project: &Project, ctl: &Path, path: &[&Path], variables: &[(&str, &Path)]) -> Value {
+    let template = project.command(&["mcp", "--exit-idle", "1s"]);
+    let mut command = Command::new(ctl);
+    command.args(template.get_args()).current_dir(project.path()).env_clear();
+    command.envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.envs(variables.iter().copied());
+    command.env("PATH", std::env::join_paths(path).expect("a path"));
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut server = Server::start(&mut command);
+    let result = server.call("memory_search", &json!({"query": "x"}));
+    if result["isError"] == false {
+        project.running();
+    }
+    assert_eq!(server.end().code, 0);
+    result
 }
 
 /// A folder with a program `service` that runs a script.
