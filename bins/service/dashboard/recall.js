@@ -6,10 +6,11 @@ import { button, chip, during, empty, facts, field, fill, fixed, folded, h, head
 const PAGE = 50;
 
 // The words of the API, as sentences.
-const MOMENTS = { start: "The session started", prompt: "A prompt", compact: "After a compaction" };
+const MOMENTS = { start: "The session started", prompt: "A prompt", compact: "After a compaction", refused: "A turn was not recorded" };
 const PARTS = { pinned: "it is pinned", decision: "a recent decision", thread: "an earlier session ended with it", task: "it fits what was done last", answer: "it answers the prompt" };
 const REASONS = { belowThreshold: "its score is below the threshold", alreadyInjected: "the session already has it", sameSession: "it was said in the session itself", budget: "the text had no space left for it", superseded: "a newer memory updates it" };
 const SILENCES = { shortPrompt: "the prompt has fewer than 20 characters", nothingFound: "no memory was found", notAnswerable: "the memory probably has no answer to the prompt", allWithheld: "every memory that was found was left out" };
+const REFUSALS = { malformed: "the service cannot read the request with it", tooLarge: "the request with it is too large", invalid: "a field of it is not valid" };
 const FATES = { injected: ["injected", "good"], withheld: ["withheld", "warn"], later: ["added later", ""], expired: ["expired since", ""], deleted: ["deleted since", ""], notConsidered: ["not found by any prompt", "warn"] };
 
 export const title = () => "Recall log";
@@ -58,6 +59,7 @@ function entry(it) {
     h("p.meta", {}, h("strong", {}, MOMENTS[it.moment] ?? it.moment), time(it.at, true), stored(it.harness),
       link(`#/recall?session=${part(it.session)}`, stored(it.session)), it.space && h("span", {}, "space ", stored(it.space))),
     it.reason && h("p", {}, `Nothing was injected: ${SILENCES[it.reason] ?? it.reason}.`),
+    it.refused && h("p", {}, `The service refused the turn before byte ${it.refused.before} of the transcript: ${REFUSALS[it.refused.reason] ?? it.refused.reason}.`),
     facts(
       ["Answerable", it.answerable !== undefined && percent(it.answerable)],
       ["Least score", it.threshold !== undefined && fixed(it.threshold)]),

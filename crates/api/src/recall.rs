@@ -155,9 +155,23 @@ pub struct RecallEntry {
     pub used: Vec<RecallUsed>,
     /// The memories that were found and left out.
     pub withheld: Vec<RecallWithheld>,
-    /// Why nothing was injected; absent if something was.
+    /// Why nothing was injected; absent if something was, and with `refused`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<RecallSilence>,
+    /// The turn that was not recorded, if that is the moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<RecallRefused>,
+}
+
+/// A turn that was not recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RecallRefused {
+    /// Where the turn ends in the transcript, in bytes.
+    pub before: u64,
+    /// Why the service refused it.
+    pub reason: RecallRefusal,
 }
 
 /// Query of `GET /api/recall`.
@@ -254,6 +268,10 @@ pub struct RecallTurnsRequest {
     /// from its beginning; default: false. Turns that were recorded before are not recorded again.
     #[serde(default, skip_serializing_if = "wire::is_false")]
     pub restart: bool,
+    /// Why the service refused the turn between `from` and `to` before. With it, there are no turns:
+    /// the turn is left out, and the recall log has an entry that says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<RecallRefusal>,
 }
 
 impl Check for RecallTurnsRequest {
@@ -267,6 +285,9 @@ impl Check for RecallTurnsRequest {
         faults.position("to", self.to);
         if self.to < self.from && self.from <= ID_MAX {
             faults.add("to", format!("must be at least `from` ({}), not {}", self.from, self.to));
+        }
+        if self.refused.is_some() && !self.turns.is_empty() {
+            faults.add("turns", "must be empty with `refused`".to_owned());
         }
     }
 }
@@ -366,7 +387,7 @@ pub struct RecallWhy {
     pub answerable: f64,
     /// The least score of what is injected for a prompt.
     pub threshold: f64,
-    /// The number of the session's entries in the recall log.
+    /// The number of times that the recall log says what the session got.
     pub entries: u64,
     /// What became of each memory that answers the query, best first.
     pub hits: Vec<RecallFound>,
@@ -417,16 +438,41 @@ pub enum RecallMoment {
     Start,
     Prompt,
     Compact,
+    Refused,
 }
 
 impl Vocabulary for RecallMoment {
-    const ALL: &'static [Self] = &[Self::Start, Self::Prompt, Self::Compact];
+    const ALL: &'static [Self] = &[Self::Start, Self::Prompt, Self::Compact, Self::Refused];
 
     fn describe(self) -> (&'static str, &'static str) {
         match self {
             Self::Start => ("start", "The session started and got its brief"),
             Self::Prompt => ("prompt", "The user sent a prompt"),
             Self::Compact => ("compact", "The session got its brief again, after a compaction"),
+            Self::Refused => ("refused", "A turn of the session was not recorded"),
+        }
+    }
+}
+
+/// Why a turn was not recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "`describe` says what each means")]
+pub enum RecallRefusal {
+    Malformed,
+    TooLarge,
+    Invalid,
+}
+
+impl Vocabulary for RecallRefusal {
+    const ALL: &'static [Self] = &[Self::Malformed, Self::TooLarge, Self::Invalid];
+
+    fn describe(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Malformed => ("malformed", "The service cannot read the request with it"),
+            Self::TooLarge => ("tooLarge", "The request with it is too large for the service"),
+            Self::Invalid => ("invalid", "A field of it is not valid"),
         }
     }
 }

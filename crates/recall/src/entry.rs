@@ -46,7 +46,7 @@ pub struct Entry {
     pub used: Vec<Used>,
     /// What was found and left out.
     pub withheld: Vec<Withheld>,
-    /// Why nothing was injected; `None` if something was.
+    /// Why nothing was injected; `None` if something was, or was not to be.
     pub silence: Option<Silence>,
 }
 
@@ -148,6 +148,24 @@ pub enum Moment {
     Prompt,
     /// It got its brief again, after a compaction.
     Compact,
+    /// A turn of it was not recorded.
+    Refused {
+        /// Where the turn ends in the transcript, in bytes.
+        before: u64,
+        /// Why it was refused.
+        why: Refusal,
+    },
+}
+
+/// Why a turn was not recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// The request with it is not what the service reads.
+    Malformed,
+    /// The request with it is too large.
+    TooLarge,
+    /// Something in it is not valid.
+    Invalid,
 }
 
 /// Why a memory was injected.

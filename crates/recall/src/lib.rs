@@ -50,7 +50,9 @@ pub use brief::{Material, Thread, brief};
 pub use candidate::Candidate;
 pub use clean::clean;
 pub use decide::{Told, decide, query_of};
-pub use entry::{Entry, Moment, NewEntry, Part, Reason, SessionKey, Silence, Used, Withheld};
+pub use entry::{
+    Entry, Moment, NewEntry, Part, Reason, Refusal, SessionKey, Silence, Used, Withheld,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use fate::{Fate, fate};
 pub use log::{LogOptions, Opened, Query, RecallLog};

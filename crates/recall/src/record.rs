@@ -6,7 +6,9 @@ use waypost_time::Timestamp;
 
 use crate::codec::{Malformed, Reader, Writer};
 use crate::limits::{NAMED_MAX, SESSION_BYTES_MAX};
-use crate::{Error, Moment, NewEntry, Part, Reason, Result, SessionKey, Silence, Used, Withheld};
+use crate::{
+    Error, Moment, NewEntry, Part, Reason, Refusal, Result, SessionKey, Silence, Used, Withheld,
+};
 
 /// The version of every payload that this release writes.
 const VERSION: u8 = 1;
@@ -108,7 +110,7 @@ fn write_entry(out: &mut Writer, entry: &NewEntry, at: Timestamp) -> Result<()> 
     let named = entry.used.len() + entry.withheld.len();
     short("an entry of the recall log", named, "memories", NAMED_MAX)?;
     write_head(out, &entry.key, &entry.harness, at)?;
-    out.u8(code(MOMENTS, entry.moment));
+    write_moment(out, entry.moment);
     out.u8(u8::from(entry.is_fresh));
     out.maybe_f32(entry.answerable);
     out.maybe_f32(entry.threshold);
@@ -136,7 +138,7 @@ fn read_entry(
     key: SessionKey,
     harness: Arc<str>,
 ) -> Result<NewEntry, Malformed> {
-    let mut entry = NewEntry { harness, ..NewEntry::new(key, "", of_code(MOMENTS, input.u8()?)?) };
+    let mut entry = NewEntry { harness, ..NewEntry::new(key, "", read_moment(input)?) };
     entry.is_fresh = input.flag()?;
     entry.answerable = input.maybe_f32()?;
     entry.threshold = input.maybe_f32()?;
@@ -158,8 +160,31 @@ fn read_entry(
     Ok(entry)
 }
 
+fn write_moment(out: &mut Writer, moment: Moment) {
+    match moment {
+        Moment::Start => out.u8(1),
+        Moment::Prompt => out.u8(2),
+        Moment::Compact => out.u8(3),
+        Moment::Refused { before, why } => {
+            out.u8(4);
+            out.u64(before);
+            out.u8(code(REFUSALS, why));
+        }
+    }
+}
+
+fn read_moment(input: &mut Reader<'_>) -> Result<Moment, Malformed> {
+    Ok(match input.u8()? {
+        1 => Moment::Start,
+        2 => Moment::Prompt,
+        3 => Moment::Compact,
+        4 => Moment::Refused { before: input.u64()?, why: of_code(REFUSALS, input.u8()?)? },
+        _ => return Err(Malformed),
+    })
+}
+
 // The code of a value is its position from 1: values are only ever added at the end.
-const MOMENTS: &[Moment] = &[Moment::Start, Moment::Prompt, Moment::Compact];
+const REFUSALS: &[Refusal] = &[Refusal::Malformed, Refusal::TooLarge, Refusal::Invalid];
 const PARTS: &[Part] = &[Part::Pinned, Part::Decision, Part::Thread, Part::Task, Part::Answer];
 const REASONS: &[Reason] = &[
     Reason::BelowThreshold,

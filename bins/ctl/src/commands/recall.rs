@@ -56,6 +56,14 @@ fn show(entry: &RecallEntry, output: &mut Output) -> Result<()> {
     if let Some(reason) = entry.reason {
         output.styled(&[(Look::Dim, "       nothing: "), (Look::Dim, reason.describe().1)])?;
     }
+    if let Some(it) = entry.refused {
+        let what = format!("not recorded: the turn before byte {} of the transcript. ", it.before);
+        output.styled(&[
+            (Look::Warn, "       "),
+            (Look::Warn, &what),
+            (Look::Plain, it.reason.describe().1),
+        ])?;
+    }
     for it in &entry.used {
         line(output, Look::Good, "used", it.id, it.score, it.part.describe().1)?;
     }

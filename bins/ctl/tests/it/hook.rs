@@ -286,8 +286,19 @@ fn a_refused_turn_is_left_out_and_named() {
         format!("refused 1 turn of {}, the first before byte {}:", path.display(), before.len());
     assert!(err.contains(&wanted) && err.contains("4000"), "{err}");
     assert_eq!((err.lines().count(), offset()), (1, whole.len() as u64), "{err}");
+    let log = || service.ctl(&["--json", "recall", "log"]).json();
+    let refused = json!({"before": before.len(), "reason": "tooLarge"});
+    assert_eq!(log()[0]["refused"], refused);
+    let said_in_log = service.ctl(&["recall", "log", "--session", "s"]).done();
+    let wanted = format!(
+        "not recorded: the turn before byte {} of the transcript. The request with it is too large",
+        before.len()
+    );
+    assert!(said_in_log.contains("refused  claude s\n"), "{said_in_log}");
+    assert!(said_in_log.contains(&wanted) && !said_in_log.contains("nothing:"), "{said_in_log}");
     // It is not tried again.
     assert_eq!(record(), (contents.clone(), String::new()));
+    assert_eq!(log().as_array().map(Vec::len), Some(1));
     // The file became shorter: it is read again from its beginning.
     let shorter = transcript("claude", &long, QUESTION) + &transcript("claude", "Third?", "No.");
     let shorter = shorter.replacen("much much ", "", 1);
@@ -297,6 +308,21 @@ fn a_refused_turn_is_left_out_and_named() {
     assert_eq!(contents.last().map(String::as_str), Some("No."), "{contents:?}");
     assert!(err.contains("refused 1 turn"), "{err}");
     assert_eq!(offset(), shorter.len() as u64);
+    // In the background, the log is the only place that says so.
+    let other = said("claude", "other", &json!({"transcript_path": path}));
+    let ran = hook(&service, "claude", &["stop"], &other);
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+    let entry = until(|| {
+        let newest = log()[0].clone();
+        if newest["session"] == "other" { Ok(newest) } else { Err(newest.to_string()) }
+    });
+    assert_eq!(
+        (&entry["moment"], &entry["refused"]["reason"]),
+        (&"refused".into(), &"tooLarge".into())
+    );
+    // It is nothing that the session got.
+    let why = service.ctl(&["--json", "recall", "why", "--session", "other", QUESTION]).json();
+    assert_eq!(why["entries"], 0);
 }
 
 /// Whatever is wrong, a hook exits with 0, prints nothing on standard output, and says in one line

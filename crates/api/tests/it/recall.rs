@@ -36,6 +36,19 @@ fn positions_of_turns_are_ordered_and_stay_below_2_to_the_53() {
 }
 
 #[test]
+fn a_refused_turn_is_named_without_its_text() {
+    let body = |turns: &str| {
+        let body = format!(
+            r#"{{"session":"s","harness":"claude","turns":[{turns}],"from":0,"to":7,"refused":"tooLarge"}}"#
+        );
+        parse_body::<RecallTurnsRequest>(body.as_bytes())
+    };
+    assert!(body("").is_ok());
+    let found = faults(body(r#"{"role":"user","text":"x"}"#));
+    assert_eq!(found, [("/turns".to_owned(), "must be empty with `refused`".to_owned())]);
+}
+
+#[test]
 fn a_field_is_not_judged_by_another_that_is_missing_or_wrong() {
     let body = br#"{"from":"x","to":1,"type":"updates"}"#;
     let found = faults(parse_body::<LinkRequest>(body));

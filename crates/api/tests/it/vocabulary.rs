@@ -3,8 +3,8 @@ use serde::de::DeserializeOwned;
 use utoipa::PartialSchema;
 use waypost_api::{
     ContextSource, ContextTask, ImportIds, LinkKind, RecallFate, RecallMoment, RecallPart,
-    RecallReason, RecallRole, RecallSilence, RunState, Scope, SearchMode, SuggestionKind,
-    Vocabulary,
+    RecallReason, RecallRefusal, RecallRole, RecallSilence, RunState, Scope, SearchMode,
+    SuggestionKind, Vocabulary,
 };
 
 /// serde and the OpenAPI document have the names of a vocabulary, and no others.
@@ -31,6 +31,7 @@ fn a_vocabulary_has_the_names_of_the_wire() {
     check::<RecallMoment>();
     check::<RecallPart>();
     check::<RecallReason>();
+    check::<RecallRefusal>();
     check::<RecallRole>();
     check::<RecallSilence>();
     check::<RunState>();

@@ -6,6 +6,14 @@ fn scores() -> impl Strategy<Value = Option<f32>> {
     prop::option::of(0.0f32..=1.0)
 }
 
+fn moments() -> impl Strategy<Value = Moment> {
+    let refused = (any::<u64>(), prop::sample::select(REFUSALS));
+    prop_oneof![
+        prop::sample::select(vec![Moment::Start, Moment::Prompt, Moment::Compact]),
+        refused.prop_map(|(before, why)| Moment::Refused { before, why }),
+    ]
+}
+
 fn entries() -> impl Strategy<Value = NewEntry> {
     let used = (any::<u64>(), prop::sample::select(PARTS), scores());
     let used = used.prop_map(|(id, part, score)| Used { id, score, part });
@@ -13,7 +21,7 @@ fn entries() -> impl Strategy<Value = NewEntry> {
     let withheld = withheld.prop_map(|(id, reason, score)| Withheld { id, score, reason });
     (
         (".{0,20}", prop::option::of(".{0,20}"), "[a-z]{1,9}"),
-        (prop::sample::select(MOMENTS), any::<bool>(), scores(), scores()),
+        (moments(), any::<bool>(), scores(), scores()),
         prop::collection::vec(used, 0..9),
         prop::collection::vec(withheld, 0..9),
         prop::option::of(prop::sample::select(SILENCES)),

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use waypost_api::client::{Client, Error};
 use waypost_api::limits::RECALL_TURNS_MAX;
-use waypost_api::{Problem, RecallRole, RecallTurn, RecallTurnsRequest};
+use waypost_api::{Problem, RecallRefusal, RecallRole, RecallTurn, RecallTurnsRequest};
 use waypost_recall::{Batch, Harness, Role, Transcript, Turn};
 
 use super::input::Input;
@@ -139,6 +139,7 @@ impl Recording<'_> {
             if let Some(problem) = self.send(&request)? {
                 // Without the turn, the position is raised and the next turns can follow.
                 request.turns.clear();
+                request.refused = Some(refusal(problem.status));
                 if let Some(problem) = self.send(&request)? {
                     return Err(Error::Refused(problem).into());
                 }
@@ -163,6 +164,14 @@ impl Recording<'_> {
     }
 }
 
+fn refusal(status: u16) -> RecallRefusal {
+    match status {
+        400 => RecallRefusal::Malformed,
+        413 => RecallRefusal::TooLarge,
+        _ => RecallRefusal::Invalid,
+    }
+}
+
 fn cannot_read(path: &Path, error: io::Error) -> Failure {
     Failure::from(error).while_doing(format!("cannot read the transcript {}", path.display()))
 }
@@ -183,6 +192,7 @@ fn request(session: &str, harness: Harness, batch: Batch) -> RecallTurnsRequest 
         from: batch.from,
         to: batch.to,
         restart: batch.is_restart,
+        refused: None,
     }
 }
 

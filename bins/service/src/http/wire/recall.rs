@@ -3,8 +3,8 @@
 use waypost_api as api;
 use waypost_memory::{Hit, Memory, MetadataValue};
 use waypost_recall::{
-    Candidate, Entry, Moment, Part, Reason, Role, Session, SessionKey, Silence, Told, Used,
-    Withheld,
+    Candidate, Entry, Moment, Part, Reason, Refusal, Role, Session, SessionKey, Silence, Told,
+    Used, Withheld,
 };
 
 /// The type of recorded turns.
@@ -80,6 +80,7 @@ pub(crate) fn entry(it: Entry) -> api::RecallEntry {
             Moment::Start => api::RecallMoment::Start,
             Moment::Prompt => api::RecallMoment::Prompt,
             Moment::Compact => api::RecallMoment::Compact,
+            Moment::Refused { .. } => api::RecallMoment::Refused,
         },
         space: it.key.space.map(|it| it.to_string()),
         answerable: it.answerable.map(number),
@@ -87,6 +88,28 @@ pub(crate) fn entry(it: Entry) -> api::RecallEntry {
         used: it.used.into_iter().map(used).collect(),
         withheld: it.withheld.into_iter().map(withheld).collect(),
         reason: it.silence.map(silence),
+        refused: match it.moment {
+            Moment::Refused { before, why } => {
+                Some(api::RecallRefused { before, reason: refusal_name(why) })
+            }
+            Moment::Start | Moment::Prompt | Moment::Compact => None,
+        },
+    }
+}
+
+fn refusal_name(it: Refusal) -> api::RecallRefusal {
+    match it {
+        Refusal::Malformed => api::RecallRefusal::Malformed,
+        Refusal::TooLarge => api::RecallRefusal::TooLarge,
+        Refusal::Invalid => api::RecallRefusal::Invalid,
+    }
+}
+
+pub(crate) fn refusal(it: api::RecallRefusal) -> Refusal {
+    match it {
+        api::RecallRefusal::Malformed => Refusal::Malformed,
+        api::RecallRefusal::TooLarge => Refusal::TooLarge,
+        api::RecallRefusal::Invalid => Refusal::Invalid,
     }
 }
 

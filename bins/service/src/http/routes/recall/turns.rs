@@ -3,13 +3,13 @@
 use http::StatusCode;
 use waypost_api as api;
 use waypost_memory::{Added, Draft, Lifespan, MetadataValue};
-use waypost_recall::{SessionKey, clean};
+use waypost_recall::{Moment, NewEntry, SessionKey, clean};
 use waypost_time::Timestamp;
 
 use crate::clock::now;
 use crate::http::failure::Failure;
 use crate::http::scoped::Scoped;
-use crate::http::wire::recall::{HARNESS, ROLE, TURN, role, role_name};
+use crate::http::wire::recall::{HARNESS, ROLE, TURN, refusal, role, role_name};
 use crate::recall::Recall;
 
 /// Records what was not recorded before: the store knows equal texts of a session, and the offset
@@ -40,6 +40,10 @@ pub(super) fn record(
         if let Added::New(memory) = added? {
             recorded.push(memory.id.get());
         }
+    }
+    if let Some(why) = asked.refused {
+        let moment = Moment::Refused { before: asked.to, why: refusal(why) };
+        recall.log.append(NewEntry::new(key.clone(), &asked.harness, moment), now)?;
     }
     recall.log.recorded(key, &asked.harness, asked.to, now)?;
     let skipped = sent - recorded.len() as u64;

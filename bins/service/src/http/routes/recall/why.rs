@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use waypost_api as api;
 use waypost_api::limits::RECALL_WHY_LIMIT_DEFAULT;
 use waypost_memory::{Filter, Hit, Memory, SearchOptions};
-use waypost_recall::{Entry, Fate, Query, fate};
+use waypost_recall::{Entry, Fate, Moment, Query, fate};
 use waypost_time::Timestamp;
 
 use super::THRESHOLD;
@@ -26,7 +26,9 @@ pub(super) fn explain(
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let of_session =
         Query::new(usize::MAX).with_session(asked.session.clone()).with_space(asked.space.clone());
-    let entries = recall.log.list(&of_session);
+    let mut entries = recall.log.list(&of_session);
+    // At these moments, the session was to get nothing.
+    entries.retain(|it| !matches!(it.moment, Moment::Refused { .. }));
     let search = |as_of: Option<Timestamp>| {
         let mut filter = Filter::default();
         filter.space.clone_from(&asked.space);
