@@ -129,6 +129,8 @@ fn respond(global: &Global, event: &HookEvent, deadline: Instant) -> Result<Opti
         && !args.foreground
         && !matches!(event, HookEvent::PreCompact(_))
     {
+        // In the background, no reader sees an error.
+        input.session()?;
         record::in_background(global, event.name(), harness, &input)?;
         return Ok(None);
     }

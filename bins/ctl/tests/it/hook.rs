@@ -245,6 +245,8 @@ fn a_nul_character_in_a_turn_or_a_prompt_is_left_out() {
             .expect("it is known");
         assert_eq!(known.offset, text.concat().len() as u64);
 
+        let start = said(harness, "second", &json!({"source": "start\0up"}));
+        assert_eq!(hook(&service, harness, &["session-start"], &start).err, "");
         let prompt = format!("\0{}\0", QUESTION.replace(' ', " \0"));
         let prompt = said(harness, "third", &json!({ "prompt": prompt }));
         let ran = hook(&service, harness, &["user-prompt"], &prompt);
@@ -345,8 +347,7 @@ fn no_failure_reaches_the_agent() {
             ["", "{", "null", "[]", "{}", "7", "{\"session_id\":7}", "\u{0}", "{\"prompt\":\"x\"}"]
         {
             let err = check(&mut command(), input.as_bytes(), event);
-            let silent = matches!(event, "stop" | "session-end");
-            assert!(silent || err.lines().count() == 1, "{event} {input:?}: {err}");
+            assert_eq!(err.lines().count(), 1, "{event} {input:?}: {err}");
         }
         check(&mut command(), b"\xff\xfe", event);
         check(&mut command(), &b"[".repeat(100_000), event);
@@ -383,6 +384,32 @@ fn no_failure_reaches_the_agent() {
         assert_eq!(err.lines().count(), 1, "{arguments:?}: {err}");
         assert!(err.contains(wanted) && !err.contains('\u{1b}'), "{arguments:?}: {err}");
     }
+}
+
+#[test]
+fn a_session_that_cannot_be_named_is_refused_in_one_line() {
+    let service = filled();
+    let long = "x".repeat(257);
+    for (harness, session, wanted) in [
+        ("claude", "a\0b", "the input's `session_id` contains a NUL character (U+0000)"),
+        ("codex", long.as_str(), "the input's `session_id` has 257 characters"),
+        ("cursor", "a\0b", "the input's `conversation_id` contains a NUL character (U+0000)"),
+        ("cursor", " \n", "the input's `conversation_id` is blank"),
+    ] {
+        let input =
+            said(harness, session, &json!({"prompt": QUESTION, "transcript_path": "/dev/null"}));
+        for event in ["session-start", "user-prompt", "stop", "pre-compact", "session-end"] {
+            let ran = hook(&service, harness, &[event], &input);
+            let line = format!(
+                "note: ctl hook {event}: {wanted}; it must have 1 to 256 characters, and no NUL\n"
+            );
+            assert_eq!((ran.code, ran.out.as_str(), ran.err), (0, "", line), "{session:?}");
+        }
+    }
+    // Other control characters are part of a name, and are shown as escapes.
+    let named = said("claude", "a\u{1b}[31mb", &json!({"prompt": QUESTION}));
+    assert_eq!(hook(&service, "claude", &["user-prompt"], &named).err, "");
+    assert!(service.ctl(&["recall", "log"]).done().contains("claude a\\u{1b}[31mb  "));
 }
 
 #[test]

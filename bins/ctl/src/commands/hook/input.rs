@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use waypost_api::limits::SESSION_CHARS_MAX;
 
 use crate::failure::{Failure, Result};
 
@@ -62,13 +63,28 @@ impl Input {
     }
 
     pub(super) fn session(&self) -> Result<&str> {
-        let session = self.session_id.as_deref().or(self.conversation_id.as_deref());
-        let session = session.filter(|it| !it.trim().is_empty());
-        session.ok_or_else(|| Failure::new("the input has no `session_id`"))
+        let of_cursor = self.conversation_id.as_deref().map(|it| ("conversation_id", it));
+        let given = self.session_id.as_deref().map(|it| ("session_id", it)).or(of_cursor);
+        let (field, session) = given.ok_or_else(|| {
+            Failure::new("the input has no `session_id`, which names the session")
+        })?;
+        let length = session.chars().count();
+        let wrong = if session.trim().is_empty() {
+            "is blank".to_owned()
+        } else if session.contains('\0') {
+            "contains a NUL character (U+0000)".to_owned()
+        } else if length > SESSION_CHARS_MAX {
+            format!("has {length} characters")
+        } else {
+            return Ok(session);
+        };
+        Err(Failure::new(format!(
+            "the input's `{field}` {wrong}; it must have 1 to {SESSION_CHARS_MAX} characters, and no NUL"
+        )))
     }
 
     pub(super) fn source(&self) -> Option<String> {
-        self.source.as_ref().map(|it| it.chars().take(64).collect())
+        self.source.as_ref().map(|it| it.chars().filter(|it| *it != '\0').take(64).collect())
     }
 
     pub(super) fn prompt(&self) -> Result<String> {
