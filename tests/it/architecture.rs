@@ -19,7 +19,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("waypost-embedding", &["waypost-encoder"]),
     ("waypost-encoder", &[]),
     ("waypost-events", &["waypost-projection", "waypost-log", "waypost-time"]),
-    ("waypost-flows", &["waypost-events", "waypost-log", "waypost-time"]),
+    ("waypost-flows", &["waypost-events", "waypost-log", "waypost-quote", "waypost-time"]),
     ("waypost-log", &[]),
     ("waypost-mcp", &["waypost-api", "waypost-quote"]),
     ("waypost-memory", &["waypost-projection", "waypost-log", "waypost-ranking", "waypost-time"]),

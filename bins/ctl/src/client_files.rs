@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 pub(crate) use file::Place;
 pub(crate) use hooks::{Event, Hooks, Shape};
-pub(crate) use own::{Program as OwnProgram, quoted};
+pub(crate) use own::Program as OwnProgram;
 pub(crate) use places::{Homes, Scope};
 pub(crate) use servers::{Format, Servers};
 

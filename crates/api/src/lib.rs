@@ -53,7 +53,7 @@ pub use recall::*;
 pub use status::*;
 pub use tokens::*;
 pub use vocabulary::Vocabulary;
-pub use waypost_quote::{Lines, is_deceptive, visible};
+pub use waypost_quote::{Lines, is_deceptive, shell_word, visible};
 pub use waypost_time::{InvalidTimestamp, Timestamp};
 
 /// The media type of every error body.

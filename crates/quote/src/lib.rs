@@ -1,7 +1,8 @@
 //! Untrusted text for readers that could take it for more than text: terminals and models.
 //!
 //! [`visible`] escapes what a terminal would interpret, [`fenced`] puts text between fences that it
-//! cannot contain, and [`head`] cuts it to a budget of [`tokens`].
+//! cannot contain, [`head`] cuts it to a budget of [`tokens`], and [`shell_word`] makes it one word of a
+//! shell command.
 //!
 //! ```
 //! use waypost_quote::{fenced, line};
@@ -12,11 +13,13 @@
 
 mod fence;
 mod line;
+mod shell;
 mod tokens;
 mod visible;
 
 pub use fence::fenced;
 pub use line::{line, plain, single};
+pub use shell::shell_word;
 pub use tokens::{head, tokens};
 pub use visible::{Lines, is_deceptive, visible};
 

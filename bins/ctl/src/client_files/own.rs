@@ -63,15 +63,6 @@ pub(super) fn is_own(command: &str) -> bool {
     found.is_some_and(|it| it == NAME || Some(it) == exe)
 }
 
-/// A word for a shell.
-pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 /// The words of a shell command, without quotes; none if it is more than one command with its arguments. Variables stay
 /// as they are.
 fn words(command: &str) -> Option<Vec<String>> {
@@ -166,19 +157,21 @@ fn parsed(arguments: &[String]) -> clap::error::Result<Cli> {
 
 #[cfg(test)]
 mod tests {
+    use waypost_api::shell_word;
+
     use super::*;
 
     #[test]
     fn words_reverse_quoting() {
         for word in ["", "a", "/home/me/my notes", "it's", "a\"b\\c", "$HOME", "ü"] {
-            let found = words(&format!("x {} y", quoted(word))).expect("one command");
+            let found = words(&format!("x {} y", shell_word(word))).expect("one command");
             assert_eq!(found, ["x", word, "y"]);
         }
         assert_eq!(
             words(r#" ctl  --project "$DIR/a b" mcp"#).expect("one command"),
             ["ctl", "--project", "$DIR/a b", "mcp"]
         );
-        assert_eq!(quoted("/usr/bin/ctl"), "/usr/bin/ctl");
+        assert_eq!(shell_word("/usr/bin/ctl"), "/usr/bin/ctl");
     }
 
     #[test]

@@ -591,7 +591,7 @@ fn read(project: &Path, path: &Path, file: &str) -> Result<ProgramFile, Problem>
     if !metadata.is_file() {
         return Err(Problem::Unreadable(format!("{file} is not a regular file")));
     }
-    trust::check(&metadata, file).map_err(distrusted)?;
+    trust::check(&metadata, path, file).map_err(distrusted)?;
     let mut content = Vec::new();
     opened.take(BYTES_MAX + 1).read_to_end(&mut content).map_err(|it| unreadable(file, &it))?;
     if content.len() as u64 > BYTES_MAX {
@@ -607,7 +607,8 @@ fn check_folders(project: &Path, path: &Path, file: &str) -> Result<(), Problem>
     let project = project.canonicalize().map_err(|it| unreadable(file, &it))?;
     for folder in path.ancestors().skip(1).take_while(|it| it.starts_with(&project)) {
         let metadata = fs::metadata(folder).map_err(|it| unreadable(file, &it))?;
-        trust::check(&metadata, &format!("a folder above {file}")).map_err(distrusted)?;
+        let what = format!("a folder above {file}");
+        trust::check(&metadata, folder, &what).map_err(distrusted)?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
+use waypost_quote::{Lines, shell_word, visible};
 
 /// Why a file is not read.
 pub(super) enum Distrust {
@@ -32,7 +33,7 @@ pub(super) fn read_trusted(
     // The folder of flows, the project's hidden folder, and the project.
     for above in folder.ancestors().take(3) {
         let metadata = fs::metadata(above).map_err(unreadable)?;
-        check(&metadata, &format!("a folder above {name}"))?;
+        check(&metadata, above, &format!("a folder above {name}"))?;
     }
     let kind = fs::symlink_metadata(&path).map_err(unreadable)?.file_type();
     regular(kind, name)?;
@@ -43,7 +44,7 @@ pub(super) fn read_trusted(
     let file = File::from(file);
     let metadata = file.metadata().map_err(unreadable)?;
     regular(metadata.file_type(), name)?;
-    check(&metadata, name)?;
+    check(&metadata, &path, name)?;
     let mut bytes = Vec::new();
     let limit = bytes_max as u64 + 1;
     file.take(limit).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -74,7 +75,8 @@ fn regular(kind: fs::FileType, name: &str) -> Result<(), Distrust> {
     Err(Distrust::Unreadable(why))
 }
 
-pub(super) fn check(metadata: &fs::Metadata, what: &str) -> Result<(), Distrust> {
+/// Rejects a file or folder that others than this user and the system could have written.
+pub(super) fn check(metadata: &fs::Metadata, path: &Path, what: &str) -> Result<(), Distrust> {
     const WRITABLE_BY_ALL: u32 = 0o002;
     const WRITABLE_BY_GROUP: u32 = 0o020;
     const STICKY: u32 = 0o1000;
@@ -91,7 +93,9 @@ pub(super) fn check(metadata: &fs::Metadata, what: &str) -> Result<(), Distrust>
     let others = if is_private { WRITABLE_BY_ALL } else { WRITABLE_BY_ALL | WRITABLE_BY_GROUP };
     let is_open = metadata.mode() & others != 0;
     if is_open && !(metadata.is_dir() && metadata.mode() & STICKY != 0) {
-        let why = format!("{what} is writable by others; fix it with: chmod go-w");
+        let path = path.to_string_lossy();
+        let word = shell_word(&visible(&path, Lines::Fold)).into_owned();
+        let why = format!("{what} is writable by others; fix it with: chmod go-w {word}");
         return Err(Distrust::Untrusted(why));
     }
     Ok(())

@@ -1129,11 +1129,24 @@ fn what_others_could_have_written_is_not_read() {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     chmod(&path, 0o666);
-    problem(&mut loader, "a.yaml is writable by others");
+    let flows = project.flows().canonicalize().unwrap();
+    let fix = |what: &str, path: &Path| {
+        format!("{what} is writable by others; fix it with: chmod go-w {}", path.display())
+    };
+    problem(&mut loader, &fix("a.yaml", &flows.join("a.yaml")));
     chmod(&path, 0o600);
     chmod(&project.flows(), 0o777);
-    problem(&mut loader, "a folder above a.yaml is writable");
+    problem(&mut loader, &fix("a folder above a.yaml", &flows));
     chmod(&project.flows(), 0o700);
+    // The command is one that a shell reads as it is meant.
+    let odd = project.flows().join("it's; odd\u{1b}.yaml");
+    fs::write(&odd, one("odd")).unwrap();
+    chmod(&odd, 0o666);
+    loader.load();
+    let problem_of_odd = loader.status()[1].problem.as_ref().unwrap().to_string();
+    let word = format!(r"'{}/it'\''s; odd\u{{1b}}.yaml'", flows.display());
+    assert!(problem_of_odd.ends_with(&format!("chmod go-w {word}")), "{problem_of_odd}");
+    fs::remove_file(&odd).unwrap();
     // Only root can change a file's owner.
     if std::os::unix::fs::chown(&path, Some(12_345), None).is_ok() {
         problem(&mut loader, "a.yaml belongs to user 12345");

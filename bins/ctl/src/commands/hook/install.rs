@@ -1,11 +1,11 @@
 //! `hook install` and `hook remove`: our hooks in an agent's configuration file.
 
+use waypost_api::shell_word;
 use waypost_recall::Harness;
 
 use crate::cli::HookInstallArgs;
 use crate::client_files::{
     self, Action, Change, Edit, Event, Homes, Hooks, OwnProgram, Place, Scope, Shape, project_path,
-    quoted,
 };
 use crate::failure::Result;
 use crate::output::Output;
@@ -57,15 +57,15 @@ fn place(program: &Program, harness: Harness, scope: Scope) -> Result<Place> {
 
 fn hooks(program: &Program, harness: Harness, scope: Scope) -> Result<Hooks> {
     let ctl = OwnProgram::current()?;
-    let command = quoted(if scope == Scope::User { &ctl.path } else { &ctl.short });
+    let command = shell_word(if scope == Scope::User { &ctl.path } else { &ctl.short });
     let project = match (scope, harness) {
-        (Scope::User, _) => format!(" --project {}", quoted(&project_path(program)?)),
+        (Scope::User, _) => format!(" --project {}", shell_word(&project_path(program)?)),
         (Scope::Project, Harness::Claude) => " --project \"$CLAUDE_PROJECT_DIR\"".to_owned(),
         // They run the hooks of a project in its folder or below.
         (Scope::Project, Harness::Codex | Harness::Cursor) => String::new(),
     };
     let options = client_files::options(program)?;
-    let options = options.iter().fold(String::new(), |all, it| all + " " + &quoted(it));
+    let options = options.iter().fold(String::new(), |all, it| all + " " + &shell_word(it));
     let harness_name = harness.as_str();
     let shape = match harness {
         Harness::Claude | Harness::Codex => Shape::Groups,
