@@ -32,6 +32,19 @@ fn client(url: &str) -> Client {
 }
 
 #[test]
+fn a_service_of_an_earlier_release_revokes_a_token_without_a_body() {
+    let (url, head) = peer("HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n");
+    let revoked = client(&url).revoke_token("m0WhszLAWB").expect("it is revoked");
+    assert_eq!(revoked.derived, Vec::<String>::new());
+    let head = head.join().expect("the peer plays along");
+    assert!(head.starts_with("DELETE /api/tokens/m0WhszLAWB HTTP/1.1\r\n"), "{head}");
+    // Without a body, 200 is not a response of any release.
+    let (url, head) = peer("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    assert!(client(&url).revoke_token("x").is_err());
+    head.join().expect("the peer plays along");
+}
+
+#[test]
 fn addresses_and_tokens_are_checked() {
     for url in [
         "",
