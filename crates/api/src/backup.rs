@@ -11,7 +11,8 @@ use sha2::{Digest, Sha256};
 use waypost_time::Timestamp;
 
 const FORMAT: &str = "waypost-backup";
-const VERSION: u32 = 1;
+/// 2 since it has the recall log.
+const VERSION: u32 = 2;
 /// A line contains a name and a few numbers.
 const LINE_BYTES_MAX: u64 = 4096;
 const BUFFER_BYTES: usize = 128 << 10;
@@ -27,8 +28,15 @@ pub const BYTES_HEADER: &str = "waypost-backup-bytes";
 /// that says whether the folder is trusted.
 pub const FILES: [&str; 3] = ["format", "tokens.json", "events/first"];
 /// The folders of a data folder that a backup contains, with everything in them: data comes before what it refers to.
-pub const FOLDERS: [&str; 6] =
-    ["flows/log", "flows/output", "events/log", "memory/vectors", "memory/log", "pairing"];
+pub const FOLDERS: [&str; 7] = [
+    "flows/log",
+    "flows/output",
+    "events/log",
+    "recall/log",
+    "memory/vectors",
+    "memory/log",
+    "pairing",
+];
 
 /// Whether a file with that path in a data folder belongs in a backup. Nothing else is restored from one.
 pub fn is_part(path: &str) -> bool {
@@ -468,8 +476,8 @@ mod tests {
         for foreign in [&b""[..], b"PK\x03\x04", b"{}\n", b"[1]\n"] {
             assert!(matches!(read(foreign), Err(Error::Foreign)));
         }
-        let later = b"{\"format\":\"waypost-backup\",\"version\":2,\"shape\":\"other\"}\n";
-        assert!(matches!(read(later), Err(Error::Newer { found: 2 })));
+        let later = b"{\"format\":\"waypost-backup\",\"version\":3,\"shape\":\"other\"}\n";
+        assert!(matches!(read(later), Err(Error::Newer { found: 3 })));
     }
 
     #[test]

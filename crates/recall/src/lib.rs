@@ -37,6 +37,7 @@ mod candidate;
 mod clean;
 mod codec;
 mod decide;
+mod doctor;
 mod entry;
 mod error;
 mod fate;
@@ -50,6 +51,7 @@ pub use brief::{Material, Thread, brief};
 pub use candidate::Candidate;
 pub use clean::clean;
 pub use decide::{Told, decide, query_of};
+pub use doctor::{Checked, Repaired, check_versions, repair, verify};
 pub use entry::{
     Entry, Moment, NewEntry, Part, Reason, Refusal, SessionKey, Silence, Used, Withheld,
 };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use waypost_log::{Keep, Log, OnDamage};
+use waypost_log::{Keep, Log, OnDamage, Snapshot};
 use waypost_time::Timestamp;
 
 use crate::limits::ENTRIES_MAX;
@@ -345,6 +345,15 @@ impl RecallLog {
             }
         }
         Ok(self.log.last_sequence() + 1)
+    }
+
+    /// The log's files as of now, for a backup. Each session's offset in it is one up to which turns
+    /// were stored before: a copy of the memories that is made later has them.
+    ///
+    /// # Errors
+    /// If a file is damaged or cannot be read.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Ok(self.log.snapshot()?)
     }
 
     /// Bytes on disk.

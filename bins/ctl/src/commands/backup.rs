@@ -21,7 +21,7 @@ use self::draft::Draft;
 use super::show;
 use crate::cli::{BackupArgs, RestoreArgs};
 use crate::exit;
-use crate::failure::{Failure, Result, is_full, of_full_disk};
+use crate::failure::{Failure, REPAIR, Result, is_full, of_full_disk};
 use crate::files;
 use crate::output::{Output, Unit};
 use crate::program::Program;
@@ -235,6 +235,13 @@ fn check_stores(data: &Path, witness: &Witness) -> Result<u64> {
     waypost_memory::check_log(data, witness.get("memory"))?;
     let last_event = waypost_events::check_log(&data.join("events"), witness.get("events"))?;
     waypost_flows::check_log(&data.join("flows"), witness.get("flows"))?;
+    if let Some(damage) = waypost_recall::verify(&data.join("recall/log"))
+        .map_err(|it| Failure::of(&it))?
+        .damage
+        .first()
+    {
+        return Err(Failure::new(damage).with_hint(REPAIR));
+    }
     // Vectors can be computed again, but not from a backup that is damaged.
     let vectors = data.join("memory/vectors");
     let report = Log::verify(&vectors, &Options::default()).map_err(|it| Failure::of(&it))?;

@@ -2,6 +2,7 @@
 
 mod approval;
 mod models;
+mod recall;
 mod shape;
 mod stores;
 

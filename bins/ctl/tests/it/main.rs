@@ -23,6 +23,7 @@ mod messages;
 mod near;
 mod operator;
 mod recall;
+mod recall_at_rest;
 mod reference;
 mod refused;
 mod replaced;

@@ -10,34 +10,46 @@ use crate::clock::now;
 use crate::error::chain;
 use crate::http::failure::Failure;
 
-/// The files of all stores, each store as of one moment. Runs refer to events, and events to
-/// memories; a store is copied before the stores that it refers to, so that no reference dangles.
+/// The files of all stores, each store as of one moment. Runs refer to events, events to memories, and
+/// the offsets of sessions to the memories of their turns; a store is copied before the stores that it refers to, so that no reference dangles.
 pub(crate) fn collect(app: &App) -> Result<Snapshot, Failure> {
     let dir = &app.data_dir;
-    let failed = |it: waypost_log::Error| {
-        tracing::error!(error = chain(&it), "failed to read a file for a backup");
-        Failure::internal()
-    };
     let flows = app.flows.snapshot()?.under("flows");
     let events = app.events.snapshot()?.under("events");
+    let recall = app.recall.log.snapshot().map_err(|error| match error {
+        waypost_recall::Error::Log(error) => unsound("recall", &error),
+        error => error.into(),
+    })?;
+    let recall = recall.under("recall/log");
     let memory = app.store.snapshot()?;
-    let pairing =
-        Snapshot::default().and_folder(&dir.join("pairing"), &|_| true).map_err(failed)?;
+    let pairing = Snapshot::default()
+        .and_folder(&dir.join("pairing"), &|_| true)
+        .map_err(|it| failed(&it))?;
     // Here, where no store waits for it: each log was right when it was opened, and may have decayed.
-    for (store, taken) in [("flows", &flows), ("events", &events), ("memory", &memory)] {
-        taken.check().map_err(|error| match error {
-            waypost_log::Error::Damaged(_) => {
-                tracing::error!(store, error = chain(&error), "a damaged store is not backed up");
-                Failure::damaged(store)
-            }
-            error => failed(error),
-        })?;
+    let stores = [("flows", &flows), ("events", &events), ("recall", &recall), ("memory", &memory)];
+    for (store, taken) in stores {
+        taken.check().map_err(|error| unsound(store, &error))?;
     }
-    let logs = flows.and(events).and(memory);
+    let logs = flows.and(events).and(recall).and(memory);
     logs.and(pairing.under("pairing"))
         .and_file(&dir.join("tokens.json"), "tokens.json")
         .and_then(|it| it.and_file(&dir.join("format"), "format"))
-        .map_err(failed)
+        .map_err(|it| failed(&it))
+}
+
+fn failed(error: &waypost_log::Error) -> Failure {
+    tracing::error!(error = chain(error), "failed to read a file for a backup");
+    Failure::internal()
+}
+
+fn unsound(store: &str, error: &waypost_log::Error) -> Failure {
+    match error {
+        waypost_log::Error::Damaged(_) => {
+            tracing::error!(store, error = chain(error), "a damaged store is not backed up");
+            Failure::damaged(store)
+        }
+        error => failed(error),
+    }
 }
 
 /// The total size of its files.

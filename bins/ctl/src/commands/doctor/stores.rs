@@ -8,7 +8,7 @@ use waypost_memory::Reached;
 use waypost_mesh::Pairing;
 use waypost_project::Settings;
 
-use super::{Finding, Verdict};
+use super::{Finding, Verdict, recall};
 use crate::commands::show;
 use crate::failure::{Failure, NEWER, REPAIR};
 use crate::span;
@@ -57,6 +57,8 @@ pub(super) fn newer(settings: &Settings, repair: bool) -> Vec<Finding> {
     newer.extend(events.err().map(|it| (EVENTS, Failure::of(&it))));
     let flows = waypost_flows::check_versions(&data_dir.join("flows"), verify);
     newer.extend(flows.err().map(|it| (FLOWS, Failure::of(&it))));
+    let recall = waypost_recall::check_versions(&data_dir.join("recall/log"), verify);
+    newer.extend(recall.err().map(|it| (recall::PART, Failure::of(&it))));
     let hint = format!("{NEWER}; nothing was checked further or changed");
     let finding = |(part, it): (&'static str, Failure)| Finding::fault(part, &it.with_hint(&*hint));
     newer.into_iter().map(finding).collect()
@@ -115,6 +117,7 @@ fn examine(data_dir: &Path, repair: bool) -> Vec<Finding> {
         findings.extend(events(&events_dir, known));
         findings.extend(flows(journal, &flows_dir));
     }
+    findings.extend(recall::check(data_dir, repair));
     findings.extend(context(&data_dir.join("context")));
     findings
 }
@@ -198,7 +201,7 @@ fn repair_memory(
 }
 
 /// The findings for the repaired places of a store; `hint` is for lost records.
-fn mended<'a>(
+pub(super) fn mended<'a>(
     part: &'static str,
     places: &'a [RepairedDamage],
     hint: &'a str,

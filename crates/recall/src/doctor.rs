@@ -1,0 +1,77 @@
+//! Checks and repairs a recall log that no service has open.
+
+use std::path::Path;
+
+use waypost_log::{Log, OnDamage, RepairedDamage, Verify};
+
+use crate::Result;
+use crate::record::can_read;
+
+/// The log's folder within the data folder.
+const FOLDER: &str = "recall/log";
+
+/// What [`verify`] found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Checked {
+    /// Records with a valid checksum.
+    pub records: u64,
+    /// Each damaged place, with its file.
+    pub damage: Vec<String>,
+}
+
+/// What [`repair`] did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Repaired {
+    /// Records that were kept.
+    pub kept: u64,
+    /// Each damaged place.
+    pub set_aside: Vec<RepairedDamage>,
+}
+
+/// Checks that no newer release wrote a part of the log in `dir`, and changes nothing.
+///
+/// # Errors
+/// [`Error::Log`](crate::Error::Log) if one did, or if the file system fails.
+pub fn check_versions(dir: &Path, verify: Verify) -> Result<()> {
+    Ok(Log::check_versions(dir, &options().with_verify(verify))?)
+}
+
+/// Reads every byte of the log in `dir`, and changes nothing. A missing folder is a log without
+/// records. The caller must hold the lock of the data folder.
+///
+/// # Errors
+/// As [`check_versions`]. Damage is not an error.
+pub fn verify(dir: &Path) -> Result<Checked> {
+    if !dir.is_dir() {
+        return Ok(Checked::default());
+    }
+    let report = Log::verify(dir, &options())?;
+    let damage = report.damage.iter().map(|it| it.describe(FOLDER)).collect();
+    Ok(Checked { records: report.records, damage })
+}
+
+/// Keeps every record with a valid checksum, and sets damaged bytes aside, as
+/// [`RecallLog::open`](crate::RecallLog::open) does. The caller must hold the lock of the data folder.
+///
+/// # Errors
+/// As [`check_versions`].
+pub fn repair(dir: &Path) -> Result<Repaired> {
+    if !dir.is_dir() {
+        return Ok(Repaired::default());
+    }
+    let (log, recovery) = Log::open(dir, &options().with_on_damage(OnDamage::Salvage))?;
+    let set_aside = recovery.damage.iter().map(|it| it.mended(it.describe(FOLDER))).collect();
+    let mut kept = 0;
+    let mut records = log.entries_after(0);
+    while let Some(record) = records.next_ref() {
+        record?;
+        kept += 1;
+    }
+    Ok(Repaired { kept, set_aside })
+}
+
+fn options() -> waypost_log::Options {
+    waypost_log::Options::default().with_free_bytes_min(0).with_can_read(can_read)
+}
