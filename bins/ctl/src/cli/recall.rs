@@ -9,7 +9,7 @@ pub(crate) enum RecallCommand {
     Why(RecallWhyArgs),
 }
 
-/// List what was injected into sessions and what was withheld, the newest first
+/// List what was injected into sessions and what was withheld, newest first
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  ctl recall log\n  ctl recall log --session 7f3a2c --limit 5\n  ctl recall log --memory 12"
@@ -32,10 +32,10 @@ pub(crate) struct RecallLogArgs {
     pub(crate) before: Option<u64>,
 }
 
-/// Explain why a session knew something, or did not
+/// Explain why a session did or did not know something
 ///
-/// Searches for the question, and says of each memory that answers it whether the session got it, when and why it was
-/// withheld, whether it was added later or is gone, or that no prompt of the session found it.
+/// Searches the store for the question, and prints what became of each hit in the session: injected, withheld and why,
+/// added after the session's last entry, expired, deleted, or not found by any prompt.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  ctl recall why --session 7f3a2c which port does the service use"

@@ -54,7 +54,10 @@ fn show(entry: &RecallEntry, output: &mut Output) -> Result<()> {
         (Look::Dim, &format!("{space}{search}")),
     ])?;
     if let Some(reason) = entry.reason {
-        output.styled(&[(Look::Dim, "       nothing: "), (Look::Dim, reason.describe().1)])?;
+        output.styled(&[
+            (Look::Dim, "       nothing injected: "),
+            (Look::Dim, reason.describe().1),
+        ])?;
     }
     if let Some(it) = entry.refused {
         let what = format!("not recorded: the turn before byte {} of the transcript. ", it.before);
@@ -100,10 +103,10 @@ fn why(program: &Program, args: RecallWhyArgs, output: &mut Output) -> Result<()
         return Ok(());
     }
     if found.entries == 0 {
-        output.note("the recall log has no entry of this session: no hook was called, or the entries are older than `recall.log_retention`");
+        output.note("the recall log has no start and no prompt of this session: `ctl recall log` lists sessions, `ctl hook install` adds the hooks that log them, and `recall.log_retention` limits the age of entries");
     }
     if found.hits.is_empty() {
-        output.note("no memory was found");
+        output.note("no memory matches the question");
     }
     for it in &found.hits {
         output.styled(&[
@@ -115,7 +118,7 @@ fn why(program: &Program, args: RecallWhyArgs, output: &mut Output) -> Result<()
     }
     if found.answerable < found.threshold {
         output.note(&format!(
-            "the memory probably has no answer: {:.3} is below {:.3}",
+            "the store probably has no answer: answerable {:.3}, threshold {:.3}",
             found.answerable, found.threshold
         ));
     }
@@ -131,9 +134,9 @@ fn fate(it: &RecallFound) -> String {
         RecallFate::Injected => "injected",
         RecallFate::Withheld => "withheld",
         RecallFate::Later => "added later",
-        RecallFate::Expired => "has expired",
-        RecallFate::Deleted => "was deleted",
-        RecallFate::NotConsidered => "found by no prompt",
+        RecallFate::Expired => "expired",
+        RecallFate::Deleted => "deleted",
+        RecallFate::NotConsidered => "not found by any prompt",
     };
     format!("{what}{at}{entry}{reason}")
 }

@@ -155,7 +155,7 @@ fn a_cycle_of_each_harness_ends_in_a_session_that_knows() {
         assert!(why.contains("injected at"), "{why}");
         let why =
             service.ctl(&["recall", "why", "--session", "second", "notes about violins"]).done();
-        assert!(why.contains("found by no prompt"), "{why}");
+        assert!(why.contains("not found by any prompt"), "{why}");
     }
 }
 
@@ -297,7 +297,10 @@ fn a_refused_turn_is_left_out_and_named() {
         before.len()
     );
     assert!(said_in_log.contains("refused  claude s\n"), "{said_in_log}");
-    assert!(said_in_log.contains(&wanted) && !said_in_log.contains("nothing:"), "{said_in_log}");
+    assert!(
+        said_in_log.contains(&wanted) && !said_in_log.contains("nothing injected"),
+        "{said_in_log}"
+    );
     // It is not tried again.
     assert_eq!(record(), (contents.clone(), String::new()));
     assert_eq!(log().as_array().map(Vec::len), Some(1));
