@@ -381,9 +381,22 @@ pub(super) fn stands_for(value: &str) -> bool {
     !is_hash && value.starts_with(['$', '{', '<', '[', '%', '/', '.', '&', '*', '('])
 }
 
-/// Whether a value contains a word that only examples have.
+/// Whether a value contains a word that only examples have, and does not have the form of a key nonetheless.
 pub(super) fn is_placeholder(value: &str) -> bool {
-    PLACEHOLDERS.is_match(value)
+    PLACEHOLDERS.is_match(value) && !is_aws_secret(value)
+}
+
+/// Whether a value has the form of a secret access key of AWS: 40 characters of base64. The one of AWS's documentation
+/// contains `EXAMPLE`.
+fn is_aws_secret(value: &str) -> bool {
+    let has = |of: fn(u8) -> bool| value.bytes().any(of);
+    value.len() == 40
+        && value.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'/' || it == b'+')
+        && has(|it| it.is_ascii_lowercase())
+        && has(|it| it.is_ascii_uppercase())
+        && has(|it| it.is_ascii_digit())
+        && has(|it| it == b'/' || it == b'+')
+        && is_random(value)
 }
 
 /// Whether a value is a public key in base64: of SSH, whose length and kind (`ssh-`, `ecdsa-sha2-`,

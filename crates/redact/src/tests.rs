@@ -173,6 +173,38 @@ fn what_only_looks_like_a_secret_stays() {
     }
 }
 
+/// The keys of AWS's documentation have the form of real ones.
+#[test]
+fn keys_of_aws_are_replaced_also_those_of_examples() {
+    let id = format!("AKIA{}", "IOSFODNN7EXAMPLE");
+    let secret = format!("wJalrXUtnFEMI/K7MDENG/{}", "bPxRfiCYEXAMPLEKEY");
+    for (text, wanted) in [
+        (format!("the key {id}, revoked"), "the key [redacted:aws-access-key], revoked"),
+        (format!("AWS_ACCESS_KEY_ID={id}"), "AWS_ACCESS_KEY_ID=[redacted:aws-access-key]"),
+        (format!("aws_secret_access_key = {secret}"), "aws_secret_access_key = [redacted:secret]"),
+        (
+            format!("\"SecretAccessKey\": \"{secret}\""),
+            "\"SecretAccessKey\": \"[redacted:secret]\"",
+        ),
+    ] {
+        assert_eq!(redacted(&text, false).0, wanted, "{text}");
+        // In code, what is not quoted is a name.
+        if text.contains('"') || text.contains("AKIA") {
+            assert_eq!(redacted(&text, true).0, wanted, "{text}");
+        }
+    }
+    for text in [
+        "aws_secret_access_key = YOUR_SECRET_ACCESS_KEY_EXAMPLE_123456789",
+        "aws_secret_access_key = your/example/secret/access/key/goes/here",
+        "AKIA stands for a long-term key; ASIAN markets are closed",
+        "AKIAIOSFODNN7EXAMPL",
+        "MAKIAIOSFODNN7EXAMPLE",
+        "AKIAIOSFODNN7EXAMPLES",
+    ] {
+        assert_eq!(redacted(text, false).0, text);
+    }
+}
+
 #[test]
 fn hostile_texts_do_no_harm() {
     for text in [
