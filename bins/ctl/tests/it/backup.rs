@@ -191,7 +191,7 @@ fn a_damaged_a_newer_and_a_foreign_backup_leave_nothing_behind() {
     check(&whole[..whole.len() - 2], "truncated");
     let text = String::from_utf8_lossy(&whole[..200]).into_owned();
     let first = text.lines().next().expect("a line");
-    let newer = first.replace("\"version\":1", "\"version\":9") + "\n";
+    let newer = first.replace("\"version\":2", "\"version\":9") + "\n";
     check(newer.as_bytes(), "version 9");
     check(b"PK\x03\x04", "not a backup");
     let export = service.ctl(&["export"]).done();
