@@ -153,8 +153,8 @@ export function first(list, show) {
   return [list.slice(0, ROWS_MAX).map(show), left > 0 && h("li.muted", {}, `${number(left)} more are not shown here.`)];
 }
 
-// Shows `busy` while work goes on, then its result or what went wrong.
-export async function during(place, text, work) {
+// Shows `text` while work goes on, then its result or what went wrong, below `title` if that is given.
+export async function during(place, text, work, title) {
   const wait = h("p.busy", { role: "status" }, text);
   // Quick answers do not flicker.
   const later = setTimeout(() => fill(place, wait), 150);
@@ -163,7 +163,7 @@ export async function during(place, text, work) {
     const content = await work();
     if (content !== undefined) fill(place, content);
   } catch (error) {
-    if (error.name !== "AbortError") fill(place, failure(error));
+    if (error.name !== "AbortError") fill(place, title && heading(title), failure(error));
   } finally {
     clearTimeout(later);
     place.removeAttribute("aria-busy");

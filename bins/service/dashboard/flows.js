@@ -11,11 +11,12 @@ const RUNS = 100;
 
 export const title = ([kind, id]) => (kind === "run" ? `Run ${id}` : kind === "file" ? `Approve ${id}` : "Flows");
 
-export async function show(main, { parts: [kind, id], query, signal }) {
+export async function show(main, { parts, query, signal }) {
+  const [kind, id] = parts;
   const place = h("div");
   fill(main, place);
   const pages = { run: () => run(id, signal, again), why: () => why(id, signal), file: () => file(id, signal), replay: () => replay(id) };
-  const again = () => during(place, "Loading…", pages[kind] ?? (() => overview(query, signal, again)));
+  const again = () => during(place, "Loading…", pages[kind] ?? (() => overview(query, signal, again)), title(parts));
   await again();
 }
 

@@ -11,10 +11,11 @@ const TITLES_MAX = 60;
 
 export const title = ([id]) => `Memory #${id}`;
 
-export async function show(main, { parts: [id], signal }) {
+export async function show(main, { parts, signal }) {
+  const [id] = parts;
   const place = h("div");
   fill(main, place);
-  const again = () => during(place, "Loading…", () => page(id, signal, again));
+  const again = () => during(place, "Loading…", () => page(id, signal, again), title(parts));
   await again();
 }
 

@@ -13,7 +13,7 @@ export async function show(main, { signal }) {
   const state = h("div");
   const tokens = h("div");
   fill(main, state, tokens);
-  const again = () => during(state, "Loading…", () => service(signal, again));
+  const again = () => during(state, "Loading…", () => service(signal, again), title());
   const list = () => during(tokens, "Loading…", () => access(signal, list));
   await Promise.all([again(), session.may("admin") ? list() : undefined]);
 }

@@ -1,40 +1,24 @@
 //! `ctl open`, and the dashboard in a real browser.
 
+mod flows;
+mod hostile;
+mod page;
+mod pairs;
+mod tokens;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::chrome::{Chrome, Tab};
+use self::page::{HOSTILE, opened, press, signed_in, text};
+use crate::chrome::Chrome;
 use crate::ctl;
 use crate::service::Service;
 
-/// Markup that would change the page's title if it were more than text.
-const HOSTILE: &str = "</script></style><img src=x onerror=\"document.title='executed'\"><svg onload=\"document.title='executed'\"></svg>";
-
-/// The file that `ctl open` writes.
-fn opened(service: &Service, arguments: &[&str]) -> PathBuf {
-    let all = [&["open", "--print"], arguments].concat();
-    PathBuf::from(service.ctl(&all).done().trim())
-}
-
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("it exists").permissions().mode() & 0o777
-}
-
-/// A signed-in tab.
-fn signed_in(service: &Service, chrome: &mut Chrome) -> Tab {
-    let tab = chrome.tab();
-    let file = opened(service, &[]);
-    chrome.go(&tab, &format!("file://{}", file.display()));
-    chrome.until(&tab, "document.querySelector('#nav a[aria-current=page]')");
-    tab
-}
-
-/// The page's text.
-fn text(chrome: &mut Chrome, tab: &Tab) -> String {
-    chrome.value(tab, "document.querySelector('main').innerText").as_str().expect("text").to_owned()
 }
 
 #[test]
@@ -178,16 +162,6 @@ fn a_browser_signs_in_by_the_file_and_shows_hostile_memories_as_text() {
         assert!(shown.contains(verbatim), "{verbatim} is not in {shown}");
     }
     assert_eq!(chrome.complaints, Vec::<String>::new());
-}
-
-/// Presses the last button with that text.
-fn press(chrome: &mut Chrome, tab: &Tab, name: &str) {
-    let found = format!(
-        "[...document.querySelectorAll('button')].filter(it => it.textContent === {}).at(-1)",
-        json!(name)
-    );
-    chrome.until(tab, &found);
-    chrome.value(tab, &format!("{found}.click()"));
 }
 
 #[test]

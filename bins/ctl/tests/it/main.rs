@@ -5,6 +5,7 @@ mod backup;
 mod browser;
 #[path = "../../../../tests/child.rs"]
 mod child;
+#[path = "../../../../tests/chrome.rs"]
 mod chrome;
 mod context;
 mod ctl;
