@@ -13,7 +13,7 @@ use crate::child::end_of;
 use crate::wait::until;
 
 /// Every response arrives long before this.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// Moves both pipes to where Chromium expects them.
 const SCRIPT: &str = "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1";
 /// Tests run as root in containers, where the sandbox refuses to start, and their pages are ours.
@@ -32,7 +32,7 @@ const FLAGS: [&str; 8] = [
 pub(crate) struct Chrome {
     child: Child,
     to: ChildStdin,
-    from: Receiver<Value>,
+    pub(crate) from: Receiver<Value>,
     next: u64,
     /// What pages reported that they should not: exceptions, refused scripts, dialogs.
     pub(crate) complaints: Vec<String>,
@@ -70,6 +70,18 @@ impl Chrome {
     }
 
     pub(crate) fn call(&mut self, tab: Option<&Tab>, method: &str, params: &Value) -> Value {
+        let answer = self.try_call(tab, method, params);
+        assert!(answer.is_ok(), "{method}: {answer:?}");
+        answer.unwrap_or_default()
+    }
+
+    /// The result, or the error of Chromium.
+    fn try_call(
+        &mut self,
+        tab: Option<&Tab>,
+        method: &str,
+        params: &Value,
+    ) -> Result<Value, Value> {
         let id = self.next;
         self.next += 1;
         let mut message = json!({"id": id, "method": method, "params": params});
@@ -81,14 +93,16 @@ impl Chrome {
         loop {
             let answer = self.from.recv_timeout(PATIENCE).expect("Chromium answers");
             if answer["id"] == id {
-                assert!(answer.get("error").is_none(), "{method}: {answer}");
-                return answer["result"].clone();
+                return match answer.get("error") {
+                    None => Ok(answer["result"].clone()),
+                    Some(error) => Err(error.clone()),
+                };
             }
             self.hear(&answer);
         }
     }
 
-    fn hear(&mut self, event: &Value) {
+    pub(crate) fn hear(&mut self, event: &Value) {
         let params = &event["params"];
         match event["method"].as_str() {
             Some("Runtime.exceptionThrown" | "Page.javascriptDialogOpening") => {
@@ -129,10 +143,11 @@ impl Chrome {
     #[track_caller]
     pub(crate) fn until(&mut self, tab: &Tab, expression: &str) {
         until(|| {
-            // While the page is being left, there is nothing to evaluate in.
+            // While the page is being left, there is nothing to evaluate in, and that is an error.
             let mut ask = |asked: &str| {
                 let asked = json!({"expression": asked, "returnByValue": true});
-                self.call(Some(tab), "Runtime.evaluate", &asked)["result"]["value"].clone()
+                let answer = self.try_call(Some(tab), "Runtime.evaluate", &asked);
+                answer.unwrap_or_default()["result"]["value"].clone()
             };
             if ask(&format!("Boolean({expression})")) == true {
                 return Ok(());

@@ -7,6 +7,9 @@ import { button, chip, during, empty, facts, field, fill, folded, h, heading, in
 const ROWS_MAX = 200;
 // New events wait for a moment, so that many of them cost one change of the page.
 const FLUSH_MS = 100;
+// Rows that one change adds at most, so that none of them takes long. The others follow in the next
+// frames.
+const ROWS_PER_CHANGE = 25;
 const PAGE = 100;
 
 export const title = () => "Events";
@@ -29,8 +32,9 @@ export async function show(main, { query, signal }) {
       h("button", { type: "submit" }, "Filter")),
     results);
   await during(results, "Loading…", async () => {
-    const { data } = await ask("GET", withQuery("/api/events", { pattern, limit: PAGE }), { signal });
-    live.first(data);
+    const { data, headers } = await ask("GET", withQuery("/api/events", { pattern, limit: PAGE }), { signal });
+    // The stream begins after the last event that the list examined, also if it shows none.
+    live.first(data, Number(headers.get("waypost-next-after")));
     const earlier = h("div.pager", {}, button("Earlier events", () => {
       live.stop();
       pause.remove();
@@ -58,13 +62,13 @@ function page(place, pattern, before, signal) {
 
 class Live {
   constructor(list, state, pattern, signal) {
-    Object.assign(this, { list, state, pattern, waiting: [], isPaused: false, last: undefined, oldest: undefined, count: 0 });
+    Object.assign(this, { list, state, pattern, waiting: [], isPaused: false, hasGap: false, last: undefined, oldest: undefined });
     this.control = new AbortController();
     signal.addEventListener("abort", () => this.stop());
   }
 
-  first(events) {
-    this.last = events.at(-1)?.id;
+  first(events, last) {
+    this.last = last;
     this.oldest = events[0]?.id;
     fill(this.list, events.reverse().map(event));
     if (!events.length) fill(this.list, h("li.empty", {}, "No events yet."));
@@ -78,7 +82,7 @@ class Live {
   toggle() {
     this.isPaused = !this.isPaused;
     this.tell();
-    if (!this.isPaused) this.flush();
+    this.schedule();
   }
 
   tell(text) {
@@ -104,7 +108,7 @@ class Live {
   }
 
   async follow() {
-    const headers = this.last === undefined ? {} : { "last-event-id": String(this.last) };
+    const headers = { "last-event-id": String(this.last) };
     const path = withQuery("/api/events/stream", { pattern: this.pattern });
     for await (const message of messages("GET", path, { headers, signal: this.control.signal })) {
       if (message.id) this.last = Number(message.id);
@@ -116,19 +120,32 @@ class Live {
 
   add(it) {
     this.waiting.push(it);
-    // While the reader pauses, only as many as fit are kept.
-    if (this.waiting.length > ROWS_MAX) this.waiting.splice(0, this.waiting.length - ROWS_MAX);
-    if (this.isPaused || this.timer) return;
-    this.timer = setTimeout(() => { this.timer = undefined; this.flush(); }, FLUSH_MS);
+    // While the reader pauses, or does not see the page, only as many as fit are kept.
+    if (this.waiting.length > ROWS_MAX) {
+      this.waiting.shift();
+      this.hasGap = true;
+    }
+    this.schedule();
+  }
+
+  schedule(wait = FLUSH_MS) {
+    if (this.isPaused || this.timer || !this.waiting.length) return;
+    // A frame shows the change at once: nothing computes the layout in between.
+    const change = () => requestAnimationFrame(() => { this.timer = undefined; this.flush(); });
+    this.timer = setTimeout(change, wait);
   }
 
   flush() {
-    if (this.isPaused || !this.waiting.length) return;
-    const rows = this.waiting.splice(0).reverse().map(event);
-    this.list.querySelector(".empty")?.remove();
+    if (this.isPaused || this.control.signal.aborted) return;
+    // What waits does not follow what is shown.
+    if (this.hasGap) fill(this.list);
+    this.hasGap = false;
+    const rows = this.waiting.splice(0, ROWS_PER_CHANGE).reverse().map(event);
+    this.list.querySelector(":scope > .empty")?.remove();
     this.list.prepend(...rows);
     while (this.list.childElementCount > ROWS_MAX) this.list.lastElementChild.remove();
     this.oldest = Number(this.list.lastElementChild.dataset.id);
+    this.schedule(0);
   }
 }
 

@@ -129,6 +129,14 @@ class Picture {
     return this.nodes.find((it) => Math.hypot(it.px - event.offsetX, it.py - event.offsetY) < 10);
   }
 
+  // Spreads the nodes over a side of the picture, without its margins.
+  place(from, to, size, margin) {
+    const all = this.nodes.map((it) => it[from]);
+    const [least, most] = [Math.min(...all), Math.max(...all)];
+    const scale = Math.min((size - 2 * margin) / Math.max(most - least, 1), 200);
+    for (const it of this.nodes) it[to] = size / 2 + (it[from] - (least + most) / 2) * scale;
+  }
+
   draw() {
     const { canvas } = this;
     const [width, height] = [canvas.clientWidth, canvas.clientHeight];
@@ -139,9 +147,9 @@ class Picture {
     const pen = canvas.getContext("2d");
     pen.setTransform(dense, 0, 0, dense, 0, 0);
     pen.clearRect(0, 0, width, height);
-    const span = (key) => Math.max(0.5, ...this.nodes.map((it) => Math.abs(it[key])));
-    const [sx, sy] = [(width / 2 - 50) / span("x"), (height / 2 - 30) / span("y")].map((it) => Math.min(it, 200));
-    for (const it of this.nodes) [it.px, it.py] = [width / 2 + it.x * sx, height / 2 + it.y * sy];
+    this.place("x", "px", width, 80);
+    this.place("y", "py", height, 34);
+    pen.lineWidth = 1;
     for (const { from, to, type } of this.edges) {
       pen.strokeStyle = color(type === "contradicts" ? "--bad" : type === "updates" ? "--accent" : "--line-strong");
       pen.setLineDash(type === "related_to" ? [4, 4] : []);
@@ -166,6 +174,11 @@ class Picture {
       // The nearest come first; a name that would cover another one is left to the list.
       if (taken.some((that) => Math.abs(that.x - it.px) < that.half + half && Math.abs(that.y - it.py) < 15)) continue;
       taken.push({ x: it.px, y: it.py, half });
+      // Lines end where a name begins.
+      pen.strokeStyle = color("--surface");
+      pen.lineWidth = 4;
+      pen.lineJoin = "round";
+      pen.strokeText(name, it.px, it.py + 20);
       pen.fillStyle = color("--text");
       pen.fillText(name, it.px, it.py + 20);
     }

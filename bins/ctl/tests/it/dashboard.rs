@@ -2,6 +2,7 @@
 
 mod flows;
 mod hostile;
+mod live;
 mod page;
 mod pairs;
 mod tokens;
@@ -11,6 +12,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use waypost_service::Approval;
 
 use self::page::{HOSTILE, opened, press, signed_in, text};
 use crate::chrome::Chrome;
@@ -292,11 +294,24 @@ fn no_view_breaks_a_rule_of_accessibility() {
         eprintln!("skipped: `scripts/prepare test` could not install axe-core");
         return;
     };
-    let service = Service::start();
+    let approvals = tempfile::tempdir().expect("a folder");
+    let service = Service::start_with(|folder, options| {
+        options.approval = Approval::In(approvals.path().join("waypost"));
+        let flows = folder.join(".waypost/flows");
+        fs::create_dir_all(&flows).expect("a folder");
+        for name in ["says", "later"] {
+            let flow = format!(
+                "flows:\n  - name: {name}\n    trigger: {{ pattern: 'build:*' }}\n    actions: [{{ type: command, command: 'echo {{{{data.branch}}}}; exit 3' }}]\n"
+            );
+            fs::write(flows.join(format!("{name}.yaml")), flow).expect("a file");
+        }
+    });
+    service.ctl(&["flows", "allow", "says.yaml", "--yes"]).done();
     let older = service.add("The service listens on port 4000.");
     service.add("The service listens on port 4747.");
     service.ctl(&["update", &older.to_string(), "--title", "Port"]).done();
-    service.ctl(&["emit", "build:done", "--data", "branch=main"]).done();
+    let event = service.ctl(&["--json", "emit", "build:done", "--data", "branch=main"]).json();
+    service.ctl(&["events", "tail", "--after", "0", "--pattern", "flow:failed", "-n", "1"]).done();
     for session in ["one", "two"] {
         let prompt = waypost_api::RecallPromptRequest {
             session: session.to_owned(),
@@ -309,6 +324,8 @@ fn no_view_breaks_a_rule_of_accessibility() {
     let mut chrome = Chrome::start();
     let tab = signed_in(&service, &mut chrome);
     let memory = format!("memory/{older}");
+    let graph = format!("graph/{older}");
+    let run = format!("flows/run/says.{}", event["id"]);
     let views = [
         "search",
         "search?q=port",
@@ -319,6 +336,10 @@ fn no_view_breaks_a_rule_of_accessibility() {
         "events",
         "flows",
         "flows/why/1",
+        &run,
+        "flows/replay/says",
+        "flows/file/later.yaml",
+        &graph,
         "status",
     ];
     for (scheme, width) in [("light", 1280), ("dark", 380)] {
