@@ -60,6 +60,16 @@ browser-rivals *arguments:
     cargo build --release --locked --package waypost-benches-browser --package waypost-browser-cli
     node benches/browser/rivals.mjs target/release/speed-browser target/release/browser {{arguments}}
 
+# The dashboard in Chromium with 100,000 memories, 1,000,000 events and 200 more a second, for ten minutes.
+speed-dashboard *arguments:
+    cargo build --release --locked --package waypost-service --package waypost-benches --bin service --bin dashboard
+    target/release/dashboard live {{arguments}}
+
+# The pictures of docs/dashboard.md.
+pictures:
+    cargo build --release --locked --package waypost-service --package waypost-benches --bin service --bin dashboard
+    target/release/dashboard pictures docs/dashboard
+
 # The documentation of the crates.
 docs:
     cargo doc --workspace --no-deps --open
