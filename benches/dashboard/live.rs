@@ -55,7 +55,7 @@ struct Part {
     /// The least of each sample: what is left after the collections that Chromium decides on.
     least: Kept,
     tasks: Tasks,
-    /// The longest time from the publication of an event to its row, in milliseconds.
+    /// The greatest age of the newest row, in milliseconds.
     delay: f64,
 }
 
@@ -303,7 +303,7 @@ fn table(
             ),
         ),
         line(
-            "oldest newest event on the page",
+            "age of the newest row, at most",
             format!("{:.0} ms", parts.iter().map(|it| it.delay).fold(0.0, f64::max)),
         ),
         line(
