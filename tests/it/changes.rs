@@ -41,6 +41,7 @@ const NAMED_IN: &[(&str, &[&str])] = &[
     (
         "SESSION_CHARS_MAX",
         &[
+            "bins/ctl/src/commands/hook/input.rs",
             "bins/service/src/http/wire.rs",
             "crates/api/src/limits.rs",
             "crates/memory/src/check.rs",
