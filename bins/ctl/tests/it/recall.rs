@@ -24,6 +24,6 @@ fn the_log_and_its_reasons_are_shown_without_texts() {
     assert_eq!(listed[0]["harness"], "claude");
     assert_eq!(service.ctl(&["--json", "recall", "log", "--memory", "999"]).json(), json!([]));
     let why = service.ctl(&["recall", "why", "--session", "nobody", "the secret of the harbour"]);
-    assert!(why.err.contains("no entry of this session"), "{why:?}");
+    assert!(why.err.contains("no prompt of this session"), "{why:?}");
     assert_eq!(service.ctl(&["recall", "why", "--session", "nobody"]).code, 2);
 }
