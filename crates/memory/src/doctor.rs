@@ -221,7 +221,7 @@ fn salvage(
     found: FoundState,
     mark: &mut Repairing,
 ) -> Result<Repaired> {
-    let (journal, recovery) = Journal::open(folders, log_options)?;
+    let (journal, recovery) = Journal::open(folders, log_options, None)?;
     mark.found(None, &recovery.damage);
     let salvaged = *mark.salvaged.get_or_insert(journal.last());
     mark.write(folders, options)?;

@@ -79,6 +79,10 @@ pub enum Error {
     /// Nothing can be written until the store is reopened; reads continue to work.
     #[error("the store is read-only until it is reopened: {0}")]
     Unavailable(String),
+    /// The [shared journal](crate::SharedJournal) does not take or give records at the moment;
+    /// reads continue to work. The message says whether the change may have been written.
+    #[error("the shared journal is unavailable: {0}")]
+    SharedJournal(String),
     /// Another process has the store open.
     #[error("the store {path} is in use by process {pid}")]
     Locked {
@@ -151,7 +155,9 @@ impl Error {
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Busy => ErrorKind::Busy,
             Self::Full(_) => ErrorKind::Full,
-            Self::NoModel | Self::Embedding(_) | Self::Unavailable(_) => ErrorKind::Unavailable,
+            Self::NoModel | Self::Embedding(_) | Self::Unavailable(_) | Self::SharedJournal(_) => {
+                ErrorKind::Unavailable
+            }
             Self::Locked { .. } => ErrorKind::Locked,
             Self::Newer { .. } => ErrorKind::Newer,
             Self::Damaged(_) => ErrorKind::Damaged,

@@ -104,7 +104,7 @@ impl Index {
         &self,
         touched: &Touched,
         bodies: &BTreeMap<MemoryId, Body>,
-        mut documents: BTreeMap<MemoryId, Document>,
+        mut documents: BTreeMap<MemoryId, Arc<Document>>,
     ) {
         let prepared: Vec<(MemoryId, Option<Prepared>)> = touched
             .memories
@@ -164,15 +164,15 @@ impl Index {
     pub(crate) fn prepare(
         &self,
         id: MemoryId,
-        known: Option<(&Body, Option<Document>)>,
+        known: Option<(&Body, Option<Arc<Document>>)>,
     ) -> Result<Option<Prepared>> {
         let Some(head) = self.records.live_head(id)? else { return Ok(None) };
         if let Some((body, document)) = known {
-            let document = document.unwrap_or_else(|| self.document(body));
+            let document = document.unwrap_or_else(|| Arc::new(self.document(body)));
             return Ok(Prepared::new(body, head.version, head.text_hash, document));
         }
         let Some(body) = self.records.body(id, head.version)? else { return Ok(None) };
-        let document = self.document(&body);
+        let document = Arc::new(self.document(&body));
         Ok(Prepared::new(&body, head.version, head.text_hash, document))
     }
 

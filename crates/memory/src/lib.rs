@@ -54,6 +54,7 @@ mod options;
 mod params;
 mod query;
 mod reranker;
+mod shared;
 mod status;
 mod suggestion;
 mod transfer;
@@ -96,12 +97,14 @@ pub use options::{OpenPhase, OpenProgress, OpenProgressFn, OpenReport, Reached, 
 pub use params::SearchParams;
 pub use query::{Hit, HitExplanation, Rerank, SearchMode, SearchOptions, SearchResult, Signal};
 pub use reranker::{Reranker, ScoreFn};
+pub use shared::{AppendMax, SharedError, SharedJournal};
 pub use status::{
     Compacted, Compaction, Counts, IndexProgress, IndexStatus, Maintained, Reindex, ReindexPhase,
     ReindexProgress, Reindexed, Status,
 };
 pub use store::Store;
 pub use store::add::PreparedAdds;
+pub use store::follow::Digest;
 pub use suggestion::{Suggestion, SuggestionKind, SuggestionOptions, Suggestions};
 pub use transfer::{Exported, ImportIds, ImportOptions, ImportProblem, Imported, MappedId};
 pub use verify::verify_export;

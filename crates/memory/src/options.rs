@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::SearchParams;
+use crate::{SearchParams, SharedJournal};
 
 /// Called with the progress of a rebuild while a store opens.
 pub type OpenProgressFn = Arc<dyn Fn(OpenProgress) + Send + Sync>;
@@ -42,6 +42,9 @@ pub struct StoreOptions {
     /// How far the store had reached, as known from outside its folder: opening a store that ends
     /// before it fails with [`Error::Damaged`](crate::Error::Damaged), and new ids are above it.
     pub reached: Reached,
+    /// What decides the order of the records, if the store is a replica: none by default. Opening
+    /// does not use it.
+    pub shared_journal: Option<Arc<dyn SharedJournal>>,
     /// Called at intervals while derived data is rebuilt.
     pub progress: Option<OpenProgressFn>,
     /// Called before each change of a file, for tests that end the process there.
@@ -59,6 +62,7 @@ impl Default for StoreOptions {
             index_later: false,
             state_rewrite_bytes_min: 16 * 1024 * 1024,
             reached: Reached::default(),
+            shared_journal: None,
             progress: None,
             on_change: None,
         }
@@ -114,6 +118,12 @@ impl StoreOptions {
         Self { reached, ..self }
     }
 
+    /// Makes the store a replica of those that use the same shared journal.
+    #[must_use]
+    pub fn with_shared_journal(self, journal: Arc<dyn SharedJournal>) -> Self {
+        Self { shared_journal: Some(journal), ..self }
+    }
+
     /// Sets what is called at intervals while derived data is rebuilt.
     #[must_use]
     pub fn with_progress(self, progress: OpenProgressFn) -> Self {
@@ -150,6 +160,7 @@ impl fmt::Debug for StoreOptions {
             .field("free_bytes_min", &self.free_bytes_min)
             .field("index_later", &self.index_later)
             .field("reached", &self.reached)
+            .field("shared_journal", &self.shared_journal)
             .finish_non_exhaustive()
     }
 }

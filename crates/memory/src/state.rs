@@ -17,7 +17,7 @@ use parking_lot::RwLock;
 use waypost_projection::{Options, Tree, Unusable, Write};
 
 use crate::codec::{Malformed, Reader};
-use crate::state::cells::{BLOCKS, Cells, Found, Heads};
+use crate::state::cells::{BLOCKS, Cells, Found, Heads, Pairs};
 use crate::state::keys::Head;
 use crate::{Error, MemoryId, Result, StoreOptions};
 
@@ -73,6 +73,19 @@ impl State {
     /// The position in the journal up to which records have been applied.
     pub(crate) fn applied(&self) -> Result<u64> {
         self.get(keys::APPLIED)?.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))
+    }
+
+    /// The rows of spaces and counters at one position, and that position.
+    pub(crate) fn counters(&self) -> Result<(u64, Pairs)> {
+        let cells = self.cells.read_recursive();
+        let mut rows = Pairs::new();
+        for prefix in [keys::COUNTERS, keys::SPACES] {
+            rows.extend(cells.scan(prefix).map_err(damaged)?.unwrap_or_default());
+        }
+        drop(cells);
+        let applied = rows.iter().find(|it| it.0 == keys::APPLIED);
+        let applied = applied.map_or(Ok(0), |it| Reader::new(&it.1).u64().map_err(damaged))?;
+        Ok((applied, rows))
     }
 
     /// The heads of all memories, in order of their ids.

@@ -6,6 +6,7 @@ mod compact;
 mod count;
 mod exact;
 mod export;
+pub(crate) mod follow;
 pub(crate) mod import;
 mod links;
 mod list;
@@ -14,8 +15,6 @@ mod open;
 mod reindex;
 mod status;
 mod suggestions;
-#[cfg(test)]
-mod tests;
 mod upkeep;
 
 use std::fmt;

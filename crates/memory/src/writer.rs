@@ -5,8 +5,10 @@ mod batch;
 pub(crate) mod command;
 mod commit;
 mod decide;
+mod follow;
 pub(crate) mod import;
 pub(crate) mod outbox;
+pub(crate) mod position;
 
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use crate::layout::Folders;
 use crate::records::Records;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::outbox::Outbox;
+use crate::writer::position::Position;
 use crate::{Error, Result, StoreOptions};
 
 /// Maximum number of commands that one leader takes, unless one request has more.
@@ -31,6 +34,7 @@ pub(crate) struct Writer {
     records: Arc<Records>,
     index: Arc<Index>,
     pub(crate) outbox: Outbox,
+    pub(crate) position: Position,
     folders: Folders,
     options: Arc<StoreOptions>,
     queue: Queue<Vec<Command>, Outcomes>,
@@ -56,17 +60,19 @@ impl Writer {
         outbox: Outbox,
         folders: Folders,
         options: Arc<StoreOptions>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        let position = Position::new(records.state.applied()?);
+        Ok(Self {
             records,
             index,
             outbox,
+            position,
             folders,
             options,
             queue: Queue::default(),
             state: Mutex::default(),
             fault: Mutex::default(),
-        }
+        })
     }
 
     /// Waits for a write in progress; nothing is written while this is held.
@@ -118,31 +124,40 @@ impl Writer {
             replies.push((request.len(), reply));
             commands.append(&mut request);
         }
-        let mut outcomes = self.write(commands, &mut writer).into_iter();
+        let mut outcomes = self.write(&commands, &mut writer).into_iter();
         drop(writer);
         for (count, reply) in replies {
             reply.answer(outcomes.by_ref().take(count).collect());
         }
     }
 
-    fn write(&self, mut commands: Vec<Command>, writer: &mut WriterState) -> Outcomes {
+    fn write(&self, commands: &[Command], writer: &mut WriterState) -> Outcomes {
         if commands.is_empty() {
             return Vec::new();
         }
+        if self.make_usable(writer).is_err() {
+            let fault = writer.fault.clone().unwrap_or_default();
+            return commands.iter().map(|_| Err(Error::Unavailable(fault.clone()))).collect();
+        }
+        let mut outcomes = Vec::with_capacity(commands.len());
+        while outcomes.len() < commands.len() {
+            outcomes.append(&mut self.write_batch(&commands[outcomes.len()..], writer));
+        }
+        outcomes
+    }
+
+    /// Recovers from an earlier fault, if there was one.
+    fn make_usable(&self, writer: &mut WriterState) -> Result<()> {
         if writer.fault.is_some()
             || writer.writing_after.is_some()
             || self.records.state.is_broken()
         {
             self.recover(writer);
         }
-        if let Some(fault) = &writer.fault {
-            return commands.iter().map(|_| Err(Error::Unavailable(fault.clone()))).collect();
+        match &writer.fault {
+            Some(fault) => Err(Error::Unavailable(fault.clone())),
+            None => Ok(()),
         }
-        let mut outcomes = Vec::with_capacity(commands.len());
-        while outcomes.len() < commands.len() {
-            outcomes.append(&mut self.write_batch(&mut commands[outcomes.len()..], writer));
-        }
-        outcomes
     }
 
     /// Records how far notes have been published, if that has changed. Returns whether it has.
@@ -163,18 +178,11 @@ impl Writer {
     /// records are removed from the journal because of the state: after a crash, an older state
     /// could no longer replay them.
     pub(crate) fn bring_to_disk(&self, writer: &mut WriterState) -> Result<()> {
-        if writer.fault.is_some()
-            || writer.writing_after.is_some()
-            || self.records.state.is_broken()
-        {
-            self.recover(writer);
-        }
-        if let Some(fault) = &writer.fault {
-            return Err(Error::Unavailable(fault.clone()));
-        }
+        self.make_usable(writer)?;
         if writer.writing_after.is_some() {
             return Err(Error::Full("too little free space to update the state".to_owned()));
         }
+        self.records.journal.sync()?;
         self.records.state.sync()?;
         let (applied, last) = (self.records.state.applied()?, self.records.journal.last());
         if applied == last {

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::sync::Arc;
 
 use waypost_ranking::{
     Cues, Document, Period, Signature, SimilarIndex, Slot, Slots, TextIndex, VectorIndex, periods,
@@ -96,7 +97,7 @@ pub(crate) struct Prepared {
     pub(crate) periods: Box<[Period]>,
     pub(crate) lifespan: Lifespan,
     pub(crate) signature: Option<Signature>,
-    pub(crate) document: Document,
+    pub(crate) document: Arc<Document>,
 }
 
 impl Prepared {
@@ -105,7 +106,7 @@ impl Prepared {
         body: &Body,
         version: u32,
         text_hash: u64,
-        document: Document,
+        document: Arc<Document>,
     ) -> Option<Self> {
         let text = body.text.as_ref()?;
         Some(Self {

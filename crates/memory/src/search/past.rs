@@ -5,6 +5,7 @@
 //! takes time and memory in proportion to the texts of the searched spaces; both have a limit.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::Searcher;
 use super::rerank::Reranking;
@@ -99,7 +100,7 @@ impl Past {
             if bytes > params.past_bytes_max {
                 return Err(too_large(params));
             }
-            let document = index.document(&body);
+            let document = Arc::new(index.document(&body));
             match Prepared::new(&body, version, 0, document) {
                 Some(prepared) => {
                     past.view.refresh(id, Some(prepared));

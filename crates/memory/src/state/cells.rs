@@ -23,7 +23,7 @@ const IDS_PER_BLOCK: u64 = 16;
 type Read<T> = Result<T, Malformed>;
 
 /// Keys and values.
-type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+pub(crate) type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// The heads, the newest versions, the counters and the set of existing texts.
 #[derive(Debug, Default)]

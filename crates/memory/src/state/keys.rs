@@ -24,6 +24,12 @@ pub(crate) const TOLD: &[u8] = b"mtold";
 /// state that is rebuilt lacks it.
 pub(crate) const LAST_REINDEX: &[u8] = b"mreindex";
 
+/// The last record that removed texts.
+pub(crate) const DROPPED: &[u8] = b"mdropped";
+/// The record up to which removed texts are no longer in the files of this machine. Local, as
+/// [`LAST_REINDEX`]: a state that is rebuilt lacks it, and the next compaction sets it again.
+pub(crate) const DESTROYED: &[u8] = b"mdestroyed";
+
 pub(crate) const LINKS: &[u8] = b"l";
 pub(crate) const SPACES: &[u8] = b"s";
 pub(crate) const COUNTERS: &[u8] = b"m";

@@ -1,7 +1,7 @@
 //! Uncommitted changes on top of the state, and the function that applies records.
 //!
-//! [`apply`] is the only function that changes the state, except for the time of the last reindex,
-//! which is local to the machine. It uses no clock and no randomness, so replaying the journal
+//! [`apply`] is the only function that changes the state, except for what
+//! is local to the machine: the time of the last reindex, and how far removed texts are destroyed. It uses no clock and no randomness, so replaying the journal
 //! always gives the same state. It takes any record: after a salvage, a change may come without
 //! what was before it, and must still mean one thing.
 
@@ -200,11 +200,13 @@ pub(crate) fn apply(record: &Record<'_>, sequence: u64, txn: &mut Txn<'_>) -> Re
             for id in ids {
                 purge(txn, *id)?;
             }
+            txn.set_number(keys::DROPPED, sequence);
         }
         Record::Forget { below } => {
             for (id, version) in below {
                 forget(txn, *id, *version)?;
             }
+            txn.set_number(keys::DROPPED, sequence);
         }
         Record::Taken { below } => {
             if txn.next_id()? < *below {

@@ -40,7 +40,7 @@ impl Store {
         for body in checked {
             match body {
                 Ok((body, note)) => {
-                    let document = Some(Box::new(self.index.document(&body)));
+                    let document = Some(Arc::new(self.index.document(&body)));
                     commands.push(Command::Add { body, document, at: now, note });
                     refused.push(None);
                 }
@@ -69,7 +69,7 @@ impl Store {
     ) {
         match check_noted(draft, now) {
             Ok((body, note)) => {
-                let document = Some(Box::new(self.index.document(&body)));
+                let document = Some(Arc::new(self.index.document(&body)));
                 let command = Command::Add { body, document, at: now, note };
                 let index = Arc::clone(&self.index);
                 self.writer.submit_later(command, move |it| then(added(&index, it)));

@@ -6,8 +6,10 @@ use std::collections::HashSet;
 use waypost_log::Keep;
 use waypost_projection::files::{dir_bytes, remove_dir};
 
+use crate::codec::Reader;
 use crate::record::{Body, Record};
-use crate::state::keys;
+use crate::state::damaged;
+use crate::state::keys::{self, StoredVersion};
 use crate::store::Store;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::outbox::Saved;
@@ -16,14 +18,8 @@ use crate::{Compacted, Compaction, Error, MemoryId, Result};
 /// Maximum number of memories in one record that drops texts.
 const DROPPED_AT_ONCE: usize = 10_000;
 
-/// Texts that a compaction removes from the log.
-#[derive(Debug, Default)]
-struct Dropped {
-    /// The memories and versions, including those of earlier compactions.
-    texts: HashSet<(MemoryId, u32)>,
-    /// The number of texts that existed until now.
-    versions: u64,
-}
+/// The texts that the state no longer has: the memories and versions.
+type Gone = HashSet<(MemoryId, u32)>;
 
 impl Store {
     /// Rewrites the log without records that are no longer needed.
@@ -31,15 +27,21 @@ impl Store {
     /// Keeps every existing memory with all of its versions, every deletion and every existing
     /// link. Drops removed links and the texts that `what` selects; ids, spaces and times of their
     /// versions stay, so that no id is reused.
+    ///
+    /// With a [shared journal](crate::SharedJournal), the selected texts become unreadable on every
+    /// replica when it applies the records that say so. They leave the files of a replica when that
+    /// compacts its own log, with any `what`: see [`Store::destroyed_through`].
     pub fn compact(&self, what: Compaction) -> Result<Compacted> {
-        let dropped = self.drop_texts(what)?;
-        let purged_versions = dropped.versions;
+        let purged_versions = self.drop_texts(what)?;
         let mut writer = self.writer.lock();
         self.writer.bring_to_disk(&mut writer)?;
+        // Only the state knows what became of the commands.
+        let gone = self.gone_texts()?;
+        let through = self.records.state.applied()?;
         let told = self.writer.outbox.saved();
         let mut failed = None;
         let compacted = self.records.journal.trim(&mut |entry| {
-            self.keep(entry, &dropped, told).unwrap_or_else(|error| {
+            self.keep(entry, &gone, told).unwrap_or_else(|error| {
                 failed.get_or_insert(error);
                 Keep::Yes
             })
@@ -48,56 +50,68 @@ impl Store {
             self.records.state.rewrite()?;
         }
         drop(writer);
-        if purged_versions > 0 || self.embedding.model().is_some() {
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let is_behind = self.destroyed_through()? < through;
+        if is_behind || self.embedding.model().is_some() {
             self.compact_vectors()?;
         }
-        if purged_versions > 0 {
+        if is_behind {
             self.searcher.forget();
             self.write_snapshot()?;
             remove_dir(&self.folders.state_aside())?;
+            let through = (keys::DESTROYED.to_vec(), Some(through.to_le_bytes().to_vec()));
+            let _no_writer = self.writer.lock();
+            self.records.state.write(&[through])?;
         }
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(Compacted {
-                bytes_before: compacted.bytes_before,
-                bytes_after: compacted.bytes_after,
-                purged_versions,
-            }),
-        }
+        Ok(Compacted {
+            bytes_before: compacted.bytes_before,
+            bytes_after: compacted.bytes_after,
+            purged_versions,
+        })
     }
 
-    /// Writes records of the texts to drop.
-    fn drop_texts(&self, what: Compaction) -> Result<Dropped> {
+    /// The position up to which every removal of texts has reached the files of this machine. It is
+    /// below [`Store::position`] after a compaction on another replica has removed texts, until
+    /// [`Store::compact`] destroys them here, too.
+    pub fn destroyed_through(&self) -> Result<u64> {
+        let state = &self.records.state;
+        let number = |key: &[u8]| {
+            state.get(key)?.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))
+        };
+        // First the position: a removal that is applied meanwhile is not part of it.
+        let applied = state.applied()?;
+        let (dropped, destroyed) = (number(keys::DROPPED)?, number(keys::DESTROYED)?);
+        Ok(if dropped > destroyed { destroyed } else { applied })
+    }
+
+    /// Writes records of the texts to drop, and returns how many there are.
+    fn drop_texts(&self, what: Compaction) -> Result<u64> {
         let (mut purged, mut below) = (Vec::new(), Vec::new());
-        let mut dropped = Dropped::default();
+        let mut count = 0;
         self.records.state.heads(&mut |id, head| {
             let is_there = head.deleted_at.is_none();
             let first_kept = match (is_there, what.versions) {
                 (true, Some(kept)) => (head.version + 1).saturating_sub(kept.get()),
-                (true, None) => 0,
                 (false, _) if what.purge => u32::MAX,
-                (false, _) => 0,
+                _ => return Ok(()),
             };
-            // Most memories were never changed, and none of their texts can be missing.
+            // Most memories were never changed.
             if is_there && head.version == 1 {
                 return Ok(());
             }
-            let before = dropped.versions;
-            for (number, stored) in self.records.stored_versions(id)? {
-                if stored.sequence.is_none() || number < first_kept {
-                    dropped.versions += u64::from(stored.sequence.is_some());
-                    dropped.texts.insert((id, number));
-                }
-            }
-            if is_there && dropped.versions > before {
+            let stored = self.records.stored_versions(id)?;
+            let has_text = |it: &&(u32, StoredVersion)| it.1.sequence.is_some();
+            let dropped = stored.iter().filter(|it| it.0 < first_kept).filter(has_text).count();
+            count += dropped as u64;
+            if is_there && dropped > 0 {
                 below.push((id, first_kept));
-            } else if !is_there && what.purge && head.duplicate != [0; 16] {
+            } else if !is_there && head.duplicate != [0; 16] {
                 purged.push(id);
             }
             Ok(())
         })?;
-        let forgotten: HashSet<MemoryId> =
-            purged.iter().copied().chain(below.iter().map(|it| it.0)).collect();
         let purges = purged.chunks(DROPPED_AT_ONCE).map(|it| Command::Purge { ids: it.to_vec() });
         let forgets =
             below.chunks(DROPPED_AT_ONCE).map(|it| Command::Forget { below: it.to_vec() });
@@ -107,16 +121,30 @@ impl Store {
                 _ => return Err(Error::Unavailable("the purge was lost".to_owned())),
             }
         }
-        self.writer.outbox.forget(&forgotten);
-        Ok(dropped)
+        Ok(count)
     }
 
-    fn keep(&self, entry: &waypost_log::Entry, dropped: &Dropped, told: Saved) -> Result<Keep> {
+    fn gone_texts(&self) -> Result<Gone> {
+        let mut gone = Gone::new();
+        self.records.state.heads(&mut |id, head| {
+            // Most memories were never changed, and none of their texts can be missing.
+            if head.deleted_at.is_none() && head.version == 1 {
+                return Ok(());
+            }
+            let stored = self.records.stored_versions(id)?;
+            let without = stored.iter().filter(|it| it.1.sequence.is_none());
+            gone.extend(without.map(|it| (id, it.0)));
+            Ok(())
+        })?;
+        Ok(gone)
+    }
+
+    fn keep(&self, entry: &waypost_log::Entry, gone: &Gone, told: Saved) -> Result<Keep> {
         let Ok(record) = Record::decode(entry.kind, entry.version, &entry.payload) else {
             return Ok(Keep::Yes);
         };
         let without_text = |id: MemoryId, version: u32, body: &Body| {
-            let is_dropped = body.text.is_some() && dropped.texts.contains(&(id, version));
+            let is_dropped = body.text.is_some() && gone.contains(&(id, version));
             is_dropped.then(|| Cow::Owned(body.purged()))
         };
         match record {

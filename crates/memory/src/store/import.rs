@@ -323,7 +323,7 @@ impl Importer<'_> {
         for unit in &mut units {
             if let ImportUnit::Memory { versions, deletion: None, document, .. } = unit {
                 let last = versions.last().filter(|it| it.body.text.is_some());
-                *document = last.map(|it| Box::new(self.index.document(&it.body)));
+                *document = last.map(|it| Arc::new(self.index.document(&it.body)));
             }
         }
         self.end_batch()?;

@@ -58,16 +58,17 @@ impl Store {
                 .with_segment_bytes(options.log_segment_bytes)
                 .with_free_bytes_min(options.free_bytes_min)
                 .with_on_change(options.on_change);
-            let (journal, recovery) = match Journal::open(&folders, &journal_options) {
-                Ok(opened) => opened,
-                Err(error) => {
-                    found.give_up();
-                    return Err(match error {
-                        Error::Damaged(why) => Error::Damaged(format!("memory/log: {why}")),
-                        error => error,
-                    });
-                }
-            };
+            let (journal, recovery) =
+                match Journal::open(&folders, &journal_options, options.shared_journal.clone()) {
+                    Ok(opened) => opened,
+                    Err(error) => {
+                        found.give_up();
+                        return Err(match error {
+                            Error::Damaged(why) => Error::Damaged(format!("memory/log: {why}")),
+                            error => error,
+                        });
+                    }
+                };
             report.log_truncated_bytes = recovery.truncated_bytes;
             report.is_truncation_unsure = recovery.is_unsure;
             let vectors = scope.spawn(|| VectorLog::open(&folders.vectors, &options));
@@ -76,7 +77,9 @@ impl Store {
             let changed_after = indexed.unwrap_or(u64::MAX);
             let (state, replayed) =
                 found.bring_up(&folders, &journal, changed_after, &options, &mut report)?;
-            keep_ids(&state, &journal, &options)?;
+            if !journal.is_shared() {
+                keep_ids(&state, &journal, &options)?;
+            }
             let vectors = vectors.join().map_err(|_| panicked("vectors"))??;
             compare_snapshot(indexed, &journal)?;
             Ok::<_, Error>((journal, state, (snapshot, replayed.changed), vectors))
@@ -104,7 +107,7 @@ impl Store {
                 outbox,
                 folders.clone(),
                 Arc::clone(&options),
-            ),
+            )?,
             searcher: Searcher::new(
                 Arc::clone(&records),
                 Arc::clone(&index),
@@ -156,7 +159,7 @@ fn compare_snapshot(indexed: Option<u64>, journal: &Journal) -> Result<()> {
 }
 
 /// Ensures that no known id is reused: a repair may have been killed after it salvaged the log and
-/// before it recorded the ids.
+/// before it recorded the ids. A shared journal has the ids itself.
 fn keep_ids(state: &State, journal: &Journal, options: &StoreOptions) -> Result<()> {
     let below = options.reached.id.saturating_add(1);
     if Txn::new(state).next_id()? >= below {

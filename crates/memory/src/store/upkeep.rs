@@ -80,6 +80,7 @@ impl Store {
             done.synced = true;
         }
         if self.index.changes.since_sync.swap(0, Ordering::Relaxed) > 0 {
+            self.records.journal.sync()?;
             self.records.state.sync()?;
             done.synced = true;
         }
@@ -120,6 +121,7 @@ impl Store {
             drop(writer);
             snapshot::encode(&view, position)
         };
+        self.records.journal.sync()?;
         self.options.changing();
         snapshot::write(dir, &bytes)?;
         self.options.changing();
@@ -172,7 +174,8 @@ impl Store {
         };
         let vectors =
             self.embedding.vectors.sync().map_err(|it| vectors_error(&it, &self.records.dir));
-        let state = self.records.state.close();
+        // The state must not be ahead of the log on disk; it is discarded if it was not closed.
+        let state = self.records.journal.sync().and_then(|()| self.records.state.close());
         snapshot.and(vectors).and(state)
     }
 }

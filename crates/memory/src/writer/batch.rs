@@ -1,7 +1,9 @@
 //! A batch: the records of some commands, and the state after them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
+use waypost_log::Entry;
 use waypost_ranking::Document;
 
 use crate::record::{Body, Encoded, Record, text_of};
@@ -27,11 +29,13 @@ pub(crate) struct Batch<'a> {
     /// The written bodies, so that the index need not read them back.
     pub(super) bodies: BTreeMap<MemoryId, Body>,
     /// Their documents that were already analysed.
-    pub(super) documents: BTreeMap<MemoryId, Document>,
+    pub(super) documents: BTreeMap<MemoryId, Arc<Document>>,
     /// Its notes, for the outbox.
     pub(super) notices: Vec<Notice>,
     /// How far notes have been published, and the record that says so, if there is one.
     pub(super) told: Option<(u64, u64)>,
+    /// Memories some or all of whose texts are removed.
+    pub(super) forgotten: HashSet<MemoryId>,
 }
 
 impl<'a> Batch<'a> {
@@ -51,15 +55,31 @@ impl<'a> Batch<'a> {
             documents: BTreeMap::new(),
             notices: Vec::new(),
             told: None,
+            forgotten: HashSet::new(),
         }
     }
 }
 
 impl Batch<'_> {
-    /// Adds a record to the batch.
+    /// The position of the last record.
+    pub(super) fn last_sequence(&self) -> u64 {
+        self.first_sequence + self.records.len() as u64 - 1
+    }
+
+    /// Decides a record.
     pub(crate) fn push(&mut self, record: &Record<'_>) -> Result<()> {
+        self.put(record, record.encoded())
+    }
+
+    /// Takes in the next record of the shared journal.
+    pub(super) fn take_in(&mut self, entry: Entry) -> Result<()> {
+        let Entry { sequence, kind, version, payload } = entry;
+        let record = Record::decode(kind, version, &payload).map_err(|it| it.of(sequence))?;
+        self.put(&record, Encoded { kind, version, payload })
+    }
+
+    fn put(&mut self, record: &Record<'_>, encoded: Encoded) -> Result<()> {
         let sequence = self.first_sequence + self.records.len() as u64;
-        let encoded = record.encoded();
         apply(record, sequence, &mut self.txn)?;
         self.bytes += encoded.payload.len();
         self.records.push(encoded);
@@ -71,19 +91,27 @@ impl Batch<'_> {
             Record::Delete { id, .. } => {
                 self.bodies.remove(id);
             }
-            Record::Link { .. }
-            | Record::Unlink { .. }
-            | Record::Purge { .. }
-            | Record::Forget { .. }
-            | Record::Taken { .. } => {}
+            Record::Link { .. } | Record::Unlink { .. } | Record::Taken { .. } => {}
+            Record::Purge { ids } => self.forgotten.extend(ids),
+            Record::Forget { below } => self.forgotten.extend(below.iter().map(|it| it.0)),
             Record::Notice { id, note } => {
-                let body = id.and_then(|id| Some((id, self.bodies.get(&id)?)));
-                let added = body.map(|(id, it)| Summary::new(id, &it.space, it.text.as_ref()));
+                let added = id.map(|it| self.summary(it)).transpose()?;
                 self.notices.push(Notice { sequence, note: note.clone(), added });
             }
             Record::Told { through } => self.told = Some((*through, sequence)),
         }
         Ok(())
+    }
+
+    /// Describes a memory for the note about its addition.
+    fn summary(&self, id: MemoryId) -> Result<Summary> {
+        if let Some(body) = self.bodies.get(&id) {
+            return Ok(Summary::new(id, &body.space, body.text.as_ref()));
+        }
+        // Its addition is in an earlier batch.
+        let body = self.body(id, 1)?;
+        let (space, text) = body.map(|it| (it.space, it.text)).unwrap_or_default();
+        Ok(Summary::new(id, &space, text.as_ref()))
     }
 
     /// Allows a crash to separate the records so far from the next ones, if there are too many for
@@ -96,9 +124,9 @@ impl Batch<'_> {
     }
 
     /// Adds the document of a memory, if this batch contains its newest version.
-    pub(crate) fn has_document(&mut self, id: MemoryId, document: Option<Box<Document>>) {
+    pub(crate) fn has_document(&mut self, id: MemoryId, document: Option<Arc<Document>>) {
         if let Some(document) = document.filter(|_| self.bodies.contains_key(&id)) {
-            self.documents.insert(id, *document);
+            self.documents.insert(id, document);
         }
     }
 

@@ -12,11 +12,11 @@ use crate::{Memory, MemoryId, Patch, Timestamp};
 /// A request to change the state. Deciding it consumes nothing that a second decision needs.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// The submitting thread builds the document, so that many threads analyse at once. Deciding
-    /// takes it; without it, the index analyses the text again.
+    /// The submitting thread builds the document, so that many threads analyse at once; without it,
+    /// the index analyses the text.
     Add {
         body: Body,
-        document: Option<Box<Document>>,
+        document: Option<Arc<Document>>,
         at: Timestamp,
         note: Option<Vec<u8>>,
     },

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::index::graph::Graph;
 use crate::journal::{Journal, Refused};
 use crate::records::Records;
+use crate::shared::AppendMax;
 use crate::state::found::FoundState;
-use crate::state::replay::replay;
 use crate::state::txn::Touched;
 use crate::writer::batch::Batch;
 use crate::writer::command::Command;
@@ -15,9 +15,11 @@ use crate::{Error, MemoryId, OpenReport, Result};
 
 /// A batch ends when it has this many bytes.
 const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// The number of records that most commands write at most: an add and its note.
+const COMMAND_RECORDS: usize = 2;
 
 /// Why a batch was not written.
-enum Failed {
+pub(super) enum Failed {
     Full,
     Refused(Refused),
     /// Why no more writes are taken until the store recovers. The journal may have the batch.
@@ -26,7 +28,7 @@ enum Failed {
 
 impl Failed {
     /// The error, made anew for each command.
-    fn error(&self, journal: &Journal) -> Error {
+    pub(super) fn error(&self, journal: &Journal) -> Error {
         match self {
             Self::Full => Error::Full("too little free space".to_owned()),
             Self::Refused(refused) => refused.error(journal),
@@ -37,27 +39,36 @@ impl Failed {
 
 impl Writer {
     /// Decides and writes the first commands, as many as one batch takes. If others have appended
-    /// to the journal, decides them again on top of that. Commands that change nothing are answered
-    /// from the state of this machine, as reads are.
-    pub(super) fn write_batch(
-        &self,
-        commands: &mut [Command],
-        writer: &mut WriterState,
-    ) -> Outcomes {
+    /// to the journal, decides them again on top of that.
+    pub(super) fn write_batch(&self, commands: &[Command], writer: &mut WriterState) -> Outcomes {
+        let journal = &self.records.journal;
         writer.writing_after = Some(self.records.state.applied().unwrap_or(0));
         let mut outcomes = Outcomes::new();
         let mut written = self.decide_and_commit(commands, &mut outcomes, writer);
-        while let Err(Failed::Refused(Refused::Moved)) = written {
-            written = match self.follow() {
-                Ok(()) => self.decide_and_commit(commands, &mut outcomes, writer),
-                Err(error) => Err(self.fail(writer, &error)),
+        let mut held = None;
+        while journal.is_shared() && matches!(written, Err(Failed::Refused(Refused::Moved))) {
+            held.get_or_insert_with(|| journal.hold());
+            written = match self.catch_up(writer) {
+                Ok(0) => {
+                    let why = "it refused an append because of later records, and has none";
+                    Err(Failed::Refused(Refused::Shared(why.to_owned())))
+                }
+                Ok(_) => self.decide_and_commit(commands, &mut outcomes, writer),
+                Err(failed) => Err(failed),
             };
         }
-        writer.writing_after = None;
+        drop(held);
+        if !matches!(written, Err(Failed::Fault(_))) {
+            writer.writing_after = None;
+        }
         if let Err(failed) = written {
-            // A command that was refused stays refused.
-            for outcome in outcomes.iter_mut().filter(|it| it.is_ok()) {
-                *outcome = Err(failed.error(&self.records.journal));
+            // What was refused because of itself stays refused, and what was refused because of the
+            // state, unless others may have changed that.
+            let stays = |it: &Error| !journal.is_shared() || matches!(it, Error::Invalid { .. });
+            for outcome in &mut outcomes {
+                if outcome.as_ref().err().is_none_or(|it| !stays(it)) {
+                    *outcome = Err(failed.error(journal));
+                }
             }
         }
         outcomes
@@ -65,19 +76,32 @@ impl Writer {
 
     fn decide_and_commit(
         &self,
-        commands: &mut [Command],
+        commands: &[Command],
         outcomes: &mut Outcomes,
         writer: &mut WriterState,
     ) -> std::result::Result<(), Failed> {
-        let mut batch = Batch::new(&self.records, self.options.append_bytes_max);
-        outcomes.clear();
-        for command in commands {
-            if batch.bytes >= BATCH_BYTES_MAX {
-                break;
-            }
-            outcomes.push(batch.decide(command));
-        }
+        let batch = self.decide(commands, outcomes);
         self.commit(batch, writer)
+    }
+
+    /// Decides the first commands, as many as one batch takes, but one at least.
+    fn decide(&self, mut commands: &[Command], outcomes: &mut Outcomes) -> Batch<'_> {
+        let max = self.records.journal.append_max();
+        loop {
+            let mut batch = Batch::new(&self.records, self.options.append_bytes_max);
+            outcomes.clear();
+            for command in commands {
+                if is_full(&batch, max) {
+                    break;
+                }
+                outcomes.push(batch.decide(command));
+            }
+            if outcomes.len() < 2 || !max.is_some_and(|it| exceeds(&batch, it)) {
+                return batch;
+            }
+            // The records of the last command are too many for the rest of this append.
+            commands = &commands[..outcomes.len() - 1];
+        }
     }
 
     /// Journal, then state, then index.
@@ -86,19 +110,42 @@ impl Writer {
         batch: Batch<'_>,
         writer: &mut WriterState,
     ) -> std::result::Result<(), Failed> {
+        let journal = &self.records.journal;
         if batch.records.is_empty() {
-            return Ok(());
+            if !journal.is_shared() {
+                return Ok(());
+            }
+            // What was decided must hold for the whole cluster.
+            return journal.append(batch.last_sequence(), &[]).map_err(Failed::Refused);
         }
+        self.check_space()?;
+        self.append(&batch, writer)?;
+        self.put_in_place(batch, writer)
+    }
+
+    /// The journal may still have space when the state, which must follow it, has none.
+    pub(super) fn check_space(&self) -> std::result::Result<(), Failed> {
         if self.free_bytes().is_some_and(|it| it < self.options.free_bytes_min) {
-            // The journal may still have space when the state, which must follow it, has none.
             return Err(Failed::Full);
         }
-        self.append(&batch, writer)?;
-        let Batch { txn, bodies, documents, notices, told, .. } = batch;
-        // The records are on disk, even if the state fails.
+        Ok(())
+    }
+
+    /// Applies a batch, which the journal has, to everything else.
+    pub(super) fn put_in_place(
+        &self,
+        batch: Batch<'_>,
+        writer: &mut WriterState,
+    ) -> std::result::Result<(), Failed> {
+        let last = batch.last_sequence();
+        let Batch { txn, bodies, documents, notices, told, forgotten, .. } = batch;
+        // The records are durable, even if the state fails.
         self.outbox.noted(notices);
         if let Some((through, record)) = told {
             self.outbox.note_saved(through, record);
+        }
+        if !forgotten.is_empty() {
+            self.outbox.forget(&forgotten);
         }
         let (chunks, touched) = txn.finish();
         chunks
@@ -106,6 +153,7 @@ impl Writer {
             .try_for_each(|writes| self.records.state.write(writes))
             .map_err(|it| self.fail(writer, &it))?;
         self.index.publish(&touched, &bodies, documents);
+        self.position.advance(last);
         Ok(())
     }
 
@@ -121,6 +169,9 @@ impl Writer {
             let after = batch.first_sequence - 1 + done as u64;
             match journal.append(after, &batch.records[done..end]) {
                 Ok(()) => done = end,
+                Err(refused @ Refused::Behind(_)) => {
+                    return Err(self.fail(writer, &refused.error(journal)));
+                }
                 Err(refused) if done == 0 => return Err(Failed::Refused(refused)),
                 // The journal has the first records of the batch.
                 Err(refused) => return Err(self.fail(writer, &refused.error(journal))),
@@ -130,7 +181,7 @@ impl Writer {
     }
 
     /// Takes no more writes until the store recovers: the state lacks a record of the journal.
-    fn fail(&self, writer: &mut WriterState, error: &Error) -> Failed {
+    pub(super) fn fail(&self, writer: &mut WriterState, error: &Error) -> Failed {
         let fault = format!("failed to apply a record of the log to the state: {error}");
         writer.fault = Some(fault.clone());
         *self.fault.lock() = Some(fault.clone());
@@ -146,7 +197,7 @@ impl Writer {
     /// Reopens the state after a failed write, if there is space, and brings it and the index up to
     /// the journal.
     pub(super) fn recover(&self, writer: &mut WriterState) {
-        if self.free_bytes().is_some_and(|it| it < self.options.free_bytes_min) {
+        if self.check_space().is_err() {
             return;
         }
         if let Err(error) = self.open_state_again(writer.writing_after) {
@@ -169,22 +220,29 @@ impl Writer {
         let (fresh, replayed) =
             found.bring_up(&self.folders, journal, indexed, &self.options, &mut report)?;
         state.adopt(&fresh);
-        self.take_in(replayed.changed)
-    }
-
-    /// Brings everything up to a journal that others have appended to.
-    fn follow(&self) -> Result<()> {
-        let Records { journal, state, .. } = &*self.records;
-        let replayed = replay(state, journal, state.applied()?, &self.options)?;
-        self.take_in(replayed.changed)
+        self.reload(replayed.changed)?;
+        self.position.advance(state.applied()?);
+        Ok(())
     }
 
     /// Brings the index and the outbox up to the state, in which these memories have changed.
-    fn take_in(&self, memories: BTreeSet<MemoryId>) -> Result<()> {
+    fn reload(&self, memories: BTreeSet<MemoryId>) -> Result<()> {
         let graph = Graph::load(&self.records.state)?;
         let touched = Touched { memories, ..Touched::default() };
         self.index.publish(&touched, &BTreeMap::new(), BTreeMap::new());
         self.index.view.write().graph = graph;
         self.outbox.catch_up(&self.records)
     }
+}
+
+fn is_full(batch: &Batch<'_>, max: Option<AppendMax>) -> bool {
+    if batch.records.is_empty() {
+        return false;
+    }
+    let bytes = max.map_or(BATCH_BYTES_MAX, |it| it.bytes.min(BATCH_BYTES_MAX));
+    batch.bytes >= bytes || max.is_some_and(|it| batch.records.len() + COMMAND_RECORDS > it.records)
+}
+
+fn exceeds(batch: &Batch<'_>, max: AppendMax) -> bool {
+    batch.records.len() > max.records || batch.bytes > max.bytes
 }

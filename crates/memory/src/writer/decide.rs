@@ -1,6 +1,7 @@
 //! Decides each command on top of the commands before it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use waypost_ranking::Document;
 
@@ -13,10 +14,10 @@ use crate::writer::import;
 use crate::{Error, Memory, MemoryId, Patch, Result, Timestamp};
 
 impl Batch<'_> {
-    pub(super) fn decide(&mut self, command: &mut Command) -> Result<Outcome> {
+    pub(super) fn decide(&mut self, command: &Command) -> Result<Outcome> {
         match command {
             Command::Add { body, document, at, note } => {
-                self.add(body, document.take(), *at, note.as_deref())
+                self.add(body, document.clone(), *at, note.as_deref())
             }
             Command::Update { id, patch, at } => self.update(*id, patch, *at),
             Command::Merge { into, from, patch, at } => self.merge((*into, *from), patch, *at),
@@ -86,7 +87,7 @@ impl Batch<'_> {
     fn add(
         &mut self,
         body: &Body,
-        document: Option<Box<Document>>,
+        document: Option<Arc<Document>>,
         at: Timestamp,
         note: Option<&[u8]>,
     ) -> Result<Outcome> {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use waypost_ranking::Document;
 
@@ -18,7 +19,7 @@ pub(crate) enum ImportUnit {
         versions: Vec<ImportVersion>,
         deletion: Option<(u64, Timestamp)>,
         /// The document of the last version, computed in advance.
-        document: Option<Box<Document>>,
+        document: Option<Arc<Document>>,
     },
     Link {
         line: u64,
@@ -126,7 +127,7 @@ impl FileMemory<'_> {
 
 /// Decides a batch on top of the store.
 pub(crate) fn decide(
-    units: &mut [ImportUnit],
+    units: &[ImportUnit],
     ids: &mut FileIds,
     batch: &mut Batch<'_>,
 ) -> Result<ImportDone> {
@@ -139,7 +140,7 @@ pub(crate) fn decide(
                 match import_memory(&memory, ids, &mut done, batch)? {
                     Ok(Took::New(here)) => {
                         done.memories += 1;
-                        batch.has_document(here, document.take());
+                        batch.has_document(here, document.clone());
                     }
                     Ok(Took::Existing(_) | Took::Nothing) => done.existing += 1,
                     Err(problem) => done.problems.push(problem),

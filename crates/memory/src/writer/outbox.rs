@@ -203,8 +203,10 @@ impl Outbox {
         (through > waiting.saved.through).then_some(through)
     }
 
-    /// Stores that the log contains how far notes have been published.
+    /// Stores that the log contains how far notes have been published, by this replica or another.
     pub(crate) fn note_saved(&self, through: u64, record: u64) {
-        self.waiting.lock().saved = Saved { through, record };
+        let mut waiting = self.waiting.lock();
+        waiting.saved = Saved { through, record };
+        waiting.tell(through);
     }
 }

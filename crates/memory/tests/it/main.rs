@@ -24,6 +24,7 @@ mod rerank;
 mod restore;
 mod score;
 mod search;
+mod shared;
 mod sight;
 mod suggestions;
 mod suggestions_quality;

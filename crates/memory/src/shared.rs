@@ -1,0 +1,107 @@
+//! The shared journal: the order of records for several stores that are replicas of one another.
+
+use std::fmt;
+
+use waypost_log::{Entry, Record};
+
+/// Decides the order of the records of several stores, and keeps them.
+///
+/// With one in [`StoreOptions::shared_journal`](crate::StoreOptions::shared_journal), a store is a
+/// replica. The shared journal is the truth. A change is acknowledged when the shared journal has
+/// its records and this store has applied them. The store's own log, state and index are a copy
+/// that serves every read, and that [`Store::follow`](crate::Store::follow) brings up to what other
+/// replicas have appended.
+///
+/// Records have the numbers 1, 2, 3 …, without gaps. A record's number in the shared journal is its
+/// position in the log of each replica. The contents are opaque here; whoever implements this adds
+/// no record of its own to this sequence.
+///
+/// # What an implementation must guarantee
+///
+/// - A record that was appended stays, with its number, kind, version and payload. When
+///   [`append`](Self::append) returns `Ok`, the loss of a machine cannot remove it.
+/// - An append writes all of its records or none.
+/// - Every replica [reads](Self::read) the same records under the same numbers. What was read has
+///   been checked: an implementation detects records that are missing, changed or in another order,
+///   and returns [`SharedError::Diverged`].
+/// - No call waits forever. While a call waits, the replica writes nothing else, and reads and
+///   searches continue.
+///
+/// # How a store calls it
+///
+/// One thread at a time calls [`append`](Self::append), and [`release`](Self::release) after it.
+/// [`read`](Self::read) is called by that thread and by those in
+/// [`Store::follow`](crate::Store::follow), at the same time.
+pub trait SharedJournal: fmt::Debug + Send + Sync {
+    /// How much one append may have.
+    fn append_max(&self) -> AppendMax;
+
+    /// Appends records directly behind the number `after`, which is the last that this replica has
+    /// applied, and returns when they are durable.
+    ///
+    /// Without records, it returns whether `after` is still the last number: then what the replica
+    /// has decided about commands that change nothing holds.
+    ///
+    /// After [`SharedError::Moved`], an implementation may keep other replicas from appending until
+    /// the next call of `append` or [`release`](Self::release), whatever that call returns. The
+    /// store then reads and applies what it lacks, decides its commands again, and calls one of the
+    /// two. So each batch loses at most once. The store may take long to apply what it lacks, or
+    /// fail, so an implementation must limit the time.
+    ///
+    /// # Errors
+    /// Any [`SharedError`].
+    fn append(&self, after: u64, records: &[Record<'_>]) -> Result<(), SharedError>;
+
+    /// Ends what [`SharedError::Moved`] began: the store appends nothing. Does nothing otherwise.
+    fn release(&self);
+
+    /// The records after the number `after`, in order and without gaps: the first has the number
+    /// `after + 1`. Returns at most as many as should become visible at once; none only if there
+    /// are none.
+    ///
+    /// The last one should be the last of its append, so that no reader sees a part of a command.
+    /// A store applies them in one step, and searches wait for a part of it: some hundred records
+    /// take some milliseconds.
+    ///
+    /// # Errors
+    /// [`SharedError::Diverged`] if the journal ends before `after` or begins behind it,
+    /// [`SharedError::Unavailable`].
+    fn read(&self, after: u64) -> Result<Vec<Entry>, SharedError>;
+}
+
+/// The limits of one append to a [`SharedJournal`].
+///
+/// The records of one command are always one append. So an append exceeds the limits if it is that
+/// of a single command which exceeds them: the import of a long history, for example. A payload has
+/// at most [`PAYLOAD_BYTES_MAX`](waypost_log::PAYLOAD_BYTES_MAX) bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AppendMax {
+    /// The number of records.
+    pub records: usize,
+    /// The sum of the payloads in bytes.
+    pub bytes: usize,
+}
+
+/// Why a [`SharedJournal`] did not append or read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SharedError {
+    /// Other replicas have appended behind the expected number; nothing was written. The store
+    /// applies what it lacks and decides its commands again.
+    #[error("other replicas have appended")]
+    Moved,
+    /// Nothing was written, and a later attempt may succeed: the database cannot be reached, or
+    /// takes no writes at the moment.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The records may have been written or not. The commands fail, and what became of them shows
+    /// when the store reads on: an implementation returns this only if a later
+    /// [`append`](SharedJournal::append) or [`read`](SharedJournal::read) cannot succeed before that
+    /// has been settled.
+    #[error("{0}; the change may have been written or not")]
+    Unknown(String),
+    /// The shared journal is not the one that this replica has copied: it is shorter, or has other
+    /// records. The store writes and reads nothing more there until it is opened again.
+    #[error("{0}")]
+    Diverged(String),
+}
