@@ -1,6 +1,7 @@
 //! Several stores on one shared journal.
 
 mod hub;
+mod random;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
