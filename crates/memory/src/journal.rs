@@ -21,6 +21,10 @@ use crate::record::{Encoded, can_read};
 use crate::shared::{AppendMax, SharedError, SharedJournal};
 use crate::{Error, Result};
 
+/// The number of records that a change takes at most, but for a merge: an add and its note, a version
+/// and the deletion after it.
+pub(crate) const CHANGE_RECORDS: usize = 2;
+
 /// The records of a store, in order.
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -95,6 +99,11 @@ impl Journal {
     /// How much one append may have, if the shared journal limits it.
     pub(crate) fn append_max(&self) -> Option<AppendMax> {
         self.shared.as_ref().map(|it| it.journal.append_max())
+    }
+
+    /// How many changes one command should make, at most `wanted`, so that its records fit one append.
+    pub(crate) fn changes_max(&self, wanted: usize) -> usize {
+        self.append_max().map_or(wanted, |it| wanted.min((it.records / CHANGE_RECORDS).max(1)))
     }
 
     /// Appends encoded records behind the position `after`, all or none, and returns when they are

@@ -37,6 +37,11 @@
 //! | `memory/index/` | a snapshot of the text index | rebuilt from the state |
 //! | `memory/vectors/` | vectors by model and text | given up; a backfill makes them again |
 //!
+//! # Replicas
+//!
+//! Several stores can be replicas of one store: a [`SharedJournal`], which the caller implements,
+//! decides the order of their records, and [`Store::follow`] applies what others have written.
+//!
 //! # Known limits
 //!
 //! Only one process can have a store open. All text indexes, links and vectors are in memory;

@@ -33,7 +33,8 @@ use waypost_log::{Entry, Record};
 /// [`read`](Self::read) is called by that thread and by those in
 /// [`Store::follow`](crate::Store::follow), at the same time.
 pub trait SharedJournal: fmt::Debug + Send + Sync {
-    /// How much one append may have.
+    /// How much the next append may have. The store asks before it decides commands, so the answer
+    /// may be another one after [`SharedError::Moved`].
     fn append_max(&self) -> AppendMax;
 
     /// Appends records directly behind the number `after`, which is the last that this replica has
@@ -71,9 +72,11 @@ pub trait SharedJournal: fmt::Debug + Send + Sync {
 
 /// The limits of one append to a [`SharedJournal`].
 ///
-/// The records of one command are always one append. So an append exceeds the limits if it is that
-/// of a single command which exceeds them: the import of a long history, for example. A payload has
-/// at most [`PAYLOAD_BYTES_MAX`](waypost_log::PAYLOAD_BYTES_MAX) bytes.
+/// The records of one command are one append. So an append exceeds the limits if it is that of a
+/// single command which exceeds them: the merge of memories with many links, or the import of a
+/// memory with a long history, which is split only above about
+/// [`StoreOptions::append_bytes_max`](crate::StoreOptions::append_bytes_max) bytes. A payload has at
+/// most [`PAYLOAD_BYTES_MAX`](waypost_log::PAYLOAD_BYTES_MAX) bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AppendMax {
     /// The number of records.

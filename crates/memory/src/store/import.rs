@@ -41,6 +41,7 @@ struct Importer<'a> {
     index: &'a Index,
     now: Timestamp,
     units: Vec<ImportUnit>,
+    lines_max: usize,
     lines: usize,
     bytes: usize,
     /// The length of the lines of the last memory.
@@ -83,6 +84,7 @@ impl Store {
             index: &self.index,
             now,
             units: Vec::new(),
+            lines_max: self.records.journal.changes_max(BATCH_LINES_MAX),
             lines: 0,
             bytes: 0,
             history_bytes: 0,
@@ -308,7 +310,7 @@ impl Importer<'_> {
 
     /// Writes the batch if it is full. The next line does not belong to its last unit.
     fn flush_if_full(&mut self) -> Result<()> {
-        if self.lines >= BATCH_LINES_MAX || self.bytes >= BATCH_BYTES_MAX {
+        if self.lines >= self.lines_max || self.bytes >= BATCH_BYTES_MAX {
             return self.flush();
         }
         Ok(())

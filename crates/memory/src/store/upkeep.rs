@@ -38,7 +38,7 @@ impl Store {
     }
 
     /// Deletes memories that have expired by a time, at most [`EXPIRED_AT_ONCE_MAX`], and returns how
-    /// many. Call it at intervals. For a day after the clock has skipped ahead, since the last call or,
+    /// many; fewer if a [shared journal](crate::SharedJournal) takes fewer at once. Call it at intervals. For a day after the clock has skipped ahead, since the last call or,
     /// the first time, since the last change of a memory, it deletes nothing: an expired memory is
     /// [hidden](crate::Filter::now) by the clock, and visible again if the clock is set back, but a
     /// deletion is final.
@@ -48,9 +48,10 @@ impl Store {
         if !self.clock.lock().believes(now, CLOCK_SKIP_MIN, first) {
             return Ok(0);
         }
+        let most = self.records.journal.changes_max(EXPIRED_AT_ONCE_MAX);
         let ids: Vec<MemoryId> = {
             let view = self.index.view.read();
-            view.expired(now).map(|(_, id)| id).take(EXPIRED_AT_ONCE_MAX).collect()
+            view.expired(now).map(|(_, id)| id).take(most).collect()
         };
         if ids.is_empty() {
             return Ok(0);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::graph::Graph;
-use crate::journal::{Journal, Refused};
+use crate::journal::{CHANGE_RECORDS, Journal, Refused};
 use crate::records::Records;
 use crate::shared::AppendMax;
 use crate::state::found::FoundState;
@@ -15,8 +15,6 @@ use crate::{Error, MemoryId, OpenReport, Result};
 
 /// A batch ends when it has this many bytes.
 const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// The number of records that most commands write at most: an add and its note.
-const COMMAND_RECORDS: usize = 2;
 
 /// Why a batch was not written.
 pub(super) enum Failed {
@@ -240,7 +238,7 @@ fn is_full(batch: &Batch<'_>, max: Option<AppendMax>) -> bool {
         return false;
     }
     let bytes = max.map_or(BATCH_BYTES_MAX, |it| it.bytes.min(BATCH_BYTES_MAX));
-    batch.bytes >= bytes || max.is_some_and(|it| batch.records.len() + COMMAND_RECORDS > it.records)
+    batch.bytes >= bytes || max.is_some_and(|it| batch.records.len() + CHANGE_RECORDS > it.records)
 }
 
 fn exceeds(batch: &Batch<'_>, max: AppendMax) -> bool {

@@ -289,6 +289,55 @@ fn a_copy_that_a_power_cut_has_shortened_is_completed() {
 }
 
 #[test]
+fn what_the_own_log_fails_to_take_comes_from_the_shared_journal() {
+    let mut cluster = Cluster::new(2, 256, 100);
+    let long = "a long text ".repeat(2_000);
+    let options = cluster.replicas[0].options().with_log_segment_bytes(16 * 1024);
+    let replica = &mut cluster.replicas[0];
+    drop(replica.store.take());
+    replica.store = Some(Store::open(replica.dir.path(), options).expect("it opens").0);
+    add(replica.store(), "before");
+    // The next segment of the log cannot be created.
+    let log = replica.dir.path().join("memory/log");
+    let away = log.with_extension("away");
+    let (from, to) = (log.clone(), away.clone());
+    *replica.member.lose_folder.lock() =
+        Some(Box::new(move || std::fs::rename(from, to).expect("it moves")));
+    replica.member.set_fault(Some(Fault::LostFolder));
+    let failed = replica.store().add(Draft::new(long.clone()), at(2)).expect_err("no folder");
+    assert_eq!(failed.kind(), ErrorKind::Unavailable, "{failed}");
+    let last = cluster.hub.last();
+    let again = cluster.store(0).add(Draft::new("again"), at(3)).expect_err("no folder");
+    assert_eq!(again.kind(), ErrorKind::Unavailable, "{again}");
+    assert_eq!(cluster.hub.last(), last, "nothing more is written that the replica cannot take");
+    assert!(cluster.store(0).write_fault().is_some());
+    assert_eq!(contents(cluster.store(0)), ["before"], "reads continue");
+
+    drop(cluster.replicas[0].store.take());
+    std::fs::remove_dir_all(&log).ok();
+    std::fs::rename(&away, &log).expect("it moves");
+    cluster.replicas[0].open();
+    assert!(matches!(add(cluster.store(0), &long), Added::Existing(it) if it.id == id(2)));
+    cluster.settle();
+}
+
+#[test]
+fn an_import_of_many_lines_keeps_to_the_limit() {
+    let source = Cluster::new(1, 256, 100);
+    let drafts = (0..300).map(|it| Draft::new(format!("memory {it}"))).collect();
+    source.store(0).add_batch(drafts, at(1));
+    for number in 1..=300 {
+        source.store(0).delete(id(number), at(2)).expect("it is there");
+    }
+    let export = source.replicas[0].export();
+    let cluster = Cluster::new(2, 16, 100);
+    let imported = cluster.store(0).import(&mut export.as_bytes(), at(3)).expect("an import");
+    assert_eq!(imported.memories, 300);
+    assert!(cluster.replicas[0].member.largest.load(Ordering::Relaxed) <= 16);
+    assert_eq!(cluster.settle(), export);
+}
+
+#[test]
 fn batches_keep_to_the_limit_and_commands_stay_whole() {
     let cluster = Cluster::new(2, 8, 5);
     let drafts = |from: usize| {

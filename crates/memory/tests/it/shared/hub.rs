@@ -29,6 +29,8 @@ pub(crate) struct Member {
     hub: Arc<Hub>,
     number: usize,
     fault: Mutex<Option<Fault>>,
+    /// Called with [`Fault::LostFolder`].
+    pub(crate) lose_folder: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     pub(crate) moved: AtomicU64,
     pub(crate) appends: AtomicU64,
     /// The most records of one append.
@@ -43,6 +45,8 @@ pub(crate) enum Fault {
     LostAnswer,
     /// The next append is not written, and its answer is lost.
     LostAppend,
+    /// The folder of the replica is moved away when the next append was written.
+    LostFolder,
     /// Reads leave out the record after the one that is asked for.
     Gap,
 }
@@ -59,6 +63,7 @@ impl Hub {
             hub: Arc::clone(self),
             number,
             fault: Mutex::default(),
+            lose_folder: Mutex::default(),
             moved: AtomicU64::new(0),
             appends: AtomicU64::new(0),
             largest: AtomicUsize::new(0),
@@ -148,7 +153,16 @@ impl SharedJournal for Member {
         }
         drop(log);
         self.release();
-        if fault == Some(Fault::LostAnswer) { lost() } else { Ok(()) }
+        match fault {
+            Some(Fault::LostAnswer) => return lost(),
+            Some(Fault::LostFolder) => {
+                if let Some(lose) = self.lose_folder.lock().take() {
+                    lose();
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn release(&self) {
