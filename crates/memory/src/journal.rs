@@ -8,6 +8,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use waypost_log::{
@@ -38,6 +39,8 @@ pub(crate) struct Journal {
 #[derive(Debug)]
 struct Shared {
     journal: Arc<dyn SharedJournal>,
+    /// Whether it has the last record that the log had when it was opened.
+    is_compared: AtomicBool,
     /// Why it is no longer used, if so.
     fault: Mutex<Option<String>>,
 }
@@ -83,7 +86,11 @@ impl Journal {
     ) -> Result<(Self, Recovery)> {
         let (log, recovery) =
             Log::open(&folders.log, options).map_err(|it| log_error(&it, &folders.log))?;
-        let shared = shared.map(|journal| Shared { journal, fault: Mutex::default() });
+        let shared = shared.map(|journal| Shared {
+            journal,
+            is_compared: AtomicBool::new(false),
+            fault: Mutex::default(),
+        });
         Ok((Self { log, dir: folders.log.clone(), shared }, recovery))
     }
 
@@ -125,6 +132,7 @@ impl Journal {
         // The shared journal must not get what this machine cannot take.
         self.check_end(after)?;
         shared.check()?;
+        self.compare_last(shared)?;
         shared.journal.append(after, &entries).map_err(|it| shared.refused(&it))?;
         self.copy_all(&entries).map_err(Refused::Behind)
     }
@@ -156,10 +164,35 @@ impl Journal {
         }
     }
 
+    /// Compares the last record of the log with the shared journal, once: a log that was repaired, or
+    /// belongs to another store, may have as many records, but others.
+    fn compare_last(&self, shared: &Shared) -> std::result::Result<(), Refused> {
+        if shared.is_compared.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let last = self.last();
+        if let Some(own) = self.log.read(last).map_err(Refused::Failed)? {
+            let found = match shared.journal.read(last - 1) {
+                Ok(page) => page.into_iter().next(),
+                Err(error @ SharedError::Unavailable(_)) => return Err(shared.refused(&error)),
+                // What follows reports a shorter one. It may begin behind this record.
+                Err(_) => None,
+            };
+            // Its text is not gone: the removal of texts is a later record.
+            if found.is_some_and(|it| it != own) {
+                let why = format!("it has another record {last}");
+                return Err(shared.refused(&SharedError::Diverged(why)));
+            }
+        }
+        shared.is_compared.store(true, Ordering::Release);
+        Ok(())
+    }
+
     /// Some records that the shared journal has after a position, in order and without gaps.
     pub(crate) fn page(&self, after: u64) -> std::result::Result<Vec<Entry>, Refused> {
         let Some(shared) = &self.shared else { return Ok(Vec::new()) };
         shared.check()?;
+        self.compare_last(shared)?;
         let page = shared.journal.read(after).map_err(|it| shared.refused(&it))?;
         let expected = (after + 1..).zip(&page);
         if let Some((number, found)) = expected.into_iter().find(|it| it.0 != it.1.sequence) {

@@ -193,6 +193,23 @@ impl Record<'_> {
         }
     }
 
+    /// The record without what a purge removes. Its kind and version stay.
+    pub(crate) fn purged(&self) -> Self {
+        match self {
+            Self::Add { id, at, body } => {
+                Self::Add { id: *id, at: *at, body: Cow::Owned(body.purged()) }
+            }
+            Self::Update { id, version, at, restores, body } => Self::Update {
+                id: *id,
+                version: *version,
+                at: *at,
+                restores: *restores,
+                body: Cow::Owned(body.purged()),
+            },
+            other => other.clone(),
+        }
+    }
+
     /// The lowest version that can express it, so that earlier releases read what they know.
     fn version(&self) -> u8 {
         match self {

@@ -27,7 +27,20 @@ use waypost_log::{Entry, Record};
 /// - No call waits forever. While a call waits, the replica writes nothing else, and reads and
 ///   searches continue.
 ///
+/// # What replicas share
+///
+/// | | |
+/// |---|---|
+/// | memories, history, links, ids, notes, how far notes were published | by the records |
+/// | expiry, [`Store::expire`](crate::Store::expire) | one replica reads a clock; its records say what has expired, for all |
+/// | compaction | the records say which texts are gone; each replica trims its own log |
+/// | imports | one replica decides; the records have the ids |
+/// | vectors, the index, the time of the last reindex | local: derived from the texts, and no part of the digest |
+/// | [`StoreOptions::reached`](crate::StoreOptions::reached) | local: what this machine's disk has; its `id` is ignored |
+///
 /// # How a store calls it
+///
+/// Before anything else, the store reads its last record there and compares it with its own.
 ///
 /// One thread at a time calls [`append`](Self::append), and [`release`](Self::release) after it.
 /// [`read`](Self::read) is called by that thread and by those in

@@ -1,6 +1,5 @@
 //! Compaction: rewrites the log without records and texts that are no longer needed.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use waypost_log::Keep;
@@ -143,29 +142,23 @@ impl Store {
         let Ok(record) = Record::decode(entry.kind, entry.version, &entry.payload) else {
             return Ok(Keep::Yes);
         };
-        let without_text = |id: MemoryId, version: u32, body: &Body| {
-            let is_dropped = body.text.is_some() && gone.contains(&(id, version));
-            is_dropped.then(|| Cow::Owned(body.purged()))
+        let is_gone = |id: MemoryId, version: u32, body: &Body| {
+            body.text.is_some() && gone.contains(&(id, version))
         };
-        match record {
-            Record::Add { id, at, body } => Ok(match without_text(id, 1, &body) {
-                Some(body) => Keep::Replace(Record::Add { id, at, body }.encode()),
-                None => Keep::Yes,
-            }),
-            Record::Update { id, version, at, restores, body } => {
-                Ok(match without_text(id, version, &body) {
-                    Some(body) => {
-                        let record = Record::Update { id, version, at, restores, body };
-                        Keep::Replace(record.encode())
-                    }
-                    None => Keep::Yes,
-                })
+        match &record {
+            Record::Add { id, body, .. } if is_gone(*id, 1, body) => {
+                Ok(Keep::Replace(record.purged().encode()))
+            }
+            Record::Update { id, version, body, .. } if is_gone(*id, *version, body) => {
+                Ok(Keep::Replace(record.purged().encode()))
             }
             Record::Link { edge, .. } | Record::Unlink { edge, .. } => {
-                let is_there = self.records.state.get(&keys::link(edge))?.is_some();
+                let is_there = self.records.state.get(&keys::link(*edge))?.is_some();
                 Ok(if is_there { Keep::Yes } else { Keep::No })
             }
-            Record::Delete { .. }
+            Record::Add { .. }
+            | Record::Update { .. }
+            | Record::Delete { .. }
             | Record::Purge { .. }
             | Record::Forget { .. }
             | Record::Taken { .. } => Ok(Keep::Yes),

@@ -272,6 +272,23 @@ fn a_shared_journal_that_is_shorter_or_has_gaps_stops_the_replica() {
 }
 
 #[test]
+fn a_log_with_other_records_is_no_replica() {
+    let [one, other] = [(); 2].map(|()| Cluster::new(1, 256, 100));
+    add(one.store(0), "one");
+    one.store(0).delete(id(1), at(2)).expect("it is there");
+    add(other.store(0), "one");
+    other.store(0).delete(id(1), at(3)).expect("it is there");
+    let mut one = one;
+    let replica = &mut one.replicas[0];
+    drop(replica.store.take());
+    let options = options().with_shared_journal(other.replicas[0].member.clone());
+    let (store, _) = Store::open(replica.dir.path(), options).expect("it opens");
+    let differs = store.follow().expect_err("the deletion differs").to_string();
+    assert!(differs.contains("it has another record 3"), "{differs}");
+    assert_eq!(store.add(Draft::new("two"), at(5)).expect_err("it").kind(), ErrorKind::Unavailable);
+}
+
+#[test]
 fn a_copy_that_a_power_cut_has_shortened_is_completed() {
     let mut cluster = Cluster::new(2, 256, 4);
     for number in 0..30 {
