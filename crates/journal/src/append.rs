@@ -1,0 +1,241 @@
+//! Appends records, and finds out what became of an append whose answer was lost.
+
+use std::time::Duration;
+
+use tokio_postgres::types::Type;
+
+use crate::batch::Batch;
+use crate::connect::unsent;
+use crate::error::{Error, ErrorKind, Result};
+use crate::journal::{Head, Journal};
+use crate::link::{Failure, Link, warned};
+use crate::pending::Pending;
+use crate::position::Position;
+use crate::record::Record;
+use crate::sql::{Uuid, bigint, column, hash};
+use crate::transaction::{begin, commit};
+use crate::until::Until;
+
+/// The fence of an append: the epoch of the lease that the caller holds.
+pub type Fence = Option<u64>;
+
+/// What became of an append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The records are committed, on as many standbys as the server waits for. The journal ends, or
+    /// has ended, here.
+    Appended(Position),
+    /// The journal did not end where the caller expected, but here. Nothing was written.
+    Moved(Position),
+    /// Another process has taken the lease, in this epoch. Nothing was written.
+    Fenced(u64),
+}
+
+/// One statement: the head row moves only from the position that the writer knows, and the rows
+/// follow only if it has moved. `probe` changes when another statement was found not to be
+/// written, so that one that is still on its way cannot be carried out later.
+const APPEND: &str = "WITH setting AS MATERIALIZED (\
+         SELECT set_config('synchronous_commit', 'on', true) AS value\
+     ), moved AS (\
+         UPDATE {schema}.head AS head SET seq = $7, hash = $8 FROM setting \
+         WHERE head.store = $1 AND head.incarnation = $2 AND head.seq = $3 AND head.hash = $4 \
+         AND head.probe = $5 AND ($6::int8 IS NULL OR head.lease_epoch = $6) \
+         AND setting.value = 'on' RETURNING 1\
+     ), added AS (\
+         INSERT INTO {schema}.journal \
+         (store, seq, epoch, part, place, kind, version, batch, payload, hash) \
+         SELECT $1, r.seq, coalesce($6, 0), r.part, r.place, r.kind, r.version, $9, r.payload, r.hash \
+         FROM unnest($10::int8[], $11::int2[], $12::int8[], $13::int2[], $14::int2[], \
+         $15::bytea[], $16::bytea[]) \
+         AS r (seq, part, place, kind, version, payload, hash) \
+         WHERE EXISTS (SELECT FROM moved) RETURNING 1\
+     ) SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM added), \
+     current_setting('synchronous_commit')";
+
+/// How many times the probe may change under an append before it gives up.
+const PROBES_MAX: u32 = 100;
+
+/// The pauses between two attempts to resolve double from the first to the last.
+const PAUSE_FIRST: Duration = Duration::from_millis(10);
+const PAUSE_LAST: Duration = Duration::from_secs(1);
+/// One attempt waits for the lock of the head row at most this long.
+const ATTEMPT: Duration = Duration::from_secs(30);
+
+impl Journal {
+    /// Appends records behind a position, all or none, and returns when they are committed.
+    ///
+    /// A lost answer is resolved before it returns, as by [`resolve`](Self::resolve).
+    ///
+    /// # Errors
+    /// - [`Error::Unresolved`] if the deadline passed before the outcome was known.
+    /// - [`Error::Incarnation`], [`Error::Shorter`] and [`Error::Diverged`] if the database has
+    ///   another history than the caller.
+    /// - [`Error::Invalid`] if the records exceed [`BATCH_RECORDS_MAX`](crate::BATCH_RECORDS_MAX)
+    ///   or [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX), or the places of a part have a gap.
+    /// - Others mean that nothing was written.
+    pub fn append(
+        &self,
+        after: Position,
+        records: &[Record],
+        fence: Fence,
+        until: &Until,
+    ) -> Result<Outcome> {
+        let batch = Batch::new(after, records, fence.unwrap_or(0))?;
+        for _ in 0..PROBES_MAX {
+            let mut link = self.link(until)?;
+            link.take_warnings();
+            let answer = self.append_on(&mut link, &batch, fence, until);
+            match warned(&mut link, answer) {
+                Ok(true) => {
+                    let end = batch.pending.end;
+                    self.announce(&mut link, end.seq);
+                    self.put_back(link);
+                    return Ok(Outcome::Appended(end));
+                }
+                Ok(false) => {
+                    self.put_back(link);
+                    let head = self.head_beyond(after, until)?;
+                    if let Some(outcome) = not_written(&head, after, fence) {
+                        return Ok(outcome);
+                    }
+                }
+                Err(Failure::Ended(_)) => {}
+                Err(Failure::Unknown(reason)) => {
+                    drop(link);
+                    match self.resolve_from(&batch.pending, reason, until)? {
+                        // Only the answer was lost on the way there.
+                        (None, head) => {
+                            if let Some(outcome) = not_written(&head, after, fence) {
+                                return Ok(outcome);
+                            }
+                        }
+                        (Some(end), _) => return Ok(Outcome::Appended(end)),
+                    }
+                }
+                Err(failure) => return Err(unsent(failure)),
+            }
+        }
+        Err(Error::Connection("other writers never ceased to probe the journal".to_owned()))
+    }
+
+    /// Finds out whether an append was written, and makes sure that it stays so: reconnects, locks
+    /// the head row, looks the records up, and commits a write of its own. Tries until the
+    /// deadline. An append that is found not to be written cannot be written later.
+    ///
+    /// Returns [`Outcome::Appended`], or [`Outcome::Moved`] with the end of the journal, which may be
+    /// where it was.
+    ///
+    /// # Errors
+    /// [`Error::Unresolved`] if the deadline passes first; those of [`append`](Self::append).
+    pub fn resolve(&self, pending: &Pending, until: &Until) -> Result<Outcome> {
+        let reason = "the deadline had passed".to_owned();
+        let (end, head) = self.resolve_from(pending, reason, until)?;
+        Ok(end.map_or(Outcome::Moved(head.position), Outcome::Appended))
+    }
+
+    pub(crate) fn resolve_from(
+        &self,
+        pending: &Pending,
+        reason: String,
+        until: &Until,
+    ) -> Result<(Option<Position>, Head)> {
+        let mut reason = reason;
+        let mut pause = PAUSE_FIRST;
+        self.forget_links();
+        while !until.is_over() {
+            match self.attempt(pending, &until.at_most(ATTEMPT)) {
+                Ok(found) => return Ok(found),
+                Err(error) if error.kind() == ErrorKind::Lost => return Err(error),
+                Err(error) => reason = error.to_string(),
+            }
+            until.pause(pause);
+            pause = PAUSE_LAST.min(2 * pause);
+        }
+        Err(Error::Unresolved { pending: *pending, reason })
+    }
+
+    /// One attempt. Nothing that it has read counts before its own commit is acknowledged: a server
+    /// that is no longer the primary cannot acknowledge it.
+    fn attempt(&self, pending: &Pending, until: &Until) -> Result<(Option<Position>, Head)> {
+        let mut link = self.link(until)?;
+        let head = begin(self, &mut link, until)?;
+        let rows = link
+            .query(
+                &self.sql("SELECT hash FROM {schema}.journal WHERE store = $1 AND seq = $2"),
+                &[(&Uuid(self.store.0), Type::UUID), (&bigint(pending.end.seq)?, Type::INT8)],
+                until,
+            )
+            .map_err(unsent)?;
+        let found = rows.first().map(|row| hash(row, 0)).transpose()?;
+        link.query(
+            &self.sql("UPDATE {schema}.head SET probe = probe + 1 WHERE store = $1"),
+            &[(&Uuid(self.store.0), Type::UUID)],
+            until,
+        )
+        .map_err(unsent)?;
+        commit(&mut link, until).map_err(unsent)?;
+        self.know(&Head { probe: head.probe + 1, ..head });
+        self.put_back(link);
+        self.same_incarnation(&head)?;
+        Self::not_behind(pending.after, &head)?;
+        self.confirm(head.position.seq);
+        // The hash covers the random id of the append.
+        let end = (found == Some(pending.end.hash)).then_some(pending.end);
+        Ok((end, head))
+    }
+
+    /// Runs the statement; whether it wrote.
+    pub(crate) fn append_on(
+        &self,
+        link: &mut Link,
+        batch: &Batch<'_>,
+        fence: Fence,
+        until: &Until,
+    ) -> Result<bool, Failure> {
+        let fence = fence.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
+        let (after, end) = (batch.pending.after, batch.pending.end);
+        let number = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
+        let rows = link.query(
+            &self.sql(APPEND),
+            &[
+                (&Uuid(self.store.0), Type::UUID),
+                (&number(self.incarnation), Type::INT8),
+                (&number(after.seq), Type::INT8),
+                (&after.hash.0.as_slice(), Type::BYTEA),
+                (&self.probe(), Type::INT8),
+                (&fence, Type::INT8),
+                (&number(end.seq), Type::INT8),
+                (&end.hash.0.as_slice(), Type::BYTEA),
+                (&Uuid(batch.pending.batch.0), Type::UUID),
+                (&batch.seqs, Type::INT8_ARRAY),
+                (&batch.parts, Type::INT2_ARRAY),
+                (&batch.places, Type::INT8_ARRAY),
+                (&batch.kinds, Type::INT2_ARRAY),
+                (&batch.versions, Type::INT2_ARRAY),
+                (&batch.payloads, Type::BYTEA_ARRAY),
+                (&batch.hashes, Type::BYTEA_ARRAY),
+            ],
+            until,
+        )?;
+        let read = || -> Result<(i64, i64, String)> {
+            let row = rows.first().ok_or_else(|| Error::Answer("no row".to_owned()))?;
+            Ok((column(row, 0)?, column(row, 1)?, column(row, 2)?))
+        };
+        match read() {
+            Ok((1, added, on)) if added as usize == batch.seqs.len() && on == "on" => Ok(true),
+            Ok((0, 0, on)) if on == "on" => Ok(false),
+            Ok((moved, added, on)) => Err(Failure::Unknown(format!(
+                "{moved} heads moved, {added} records added, synchronous_commit = {on}"
+            ))),
+            Err(error) => Err(Failure::Unknown(error.to_string())),
+        }
+    }
+}
+
+/// Why an append found another head row; `None` if only the probe was another one.
+pub(crate) fn not_written(head: &Head, after: Position, fence: Fence) -> Option<Outcome> {
+    if fence.is_some_and(|it| it != head.lease_epoch) {
+        return Some(Outcome::Fenced(head.lease_epoch));
+    }
+    (head.position != after).then_some(Outcome::Moved(head.position))
+}

@@ -1,0 +1,205 @@
+//! Reads records in order and verifies the chain of their hashes.
+
+use tokio_postgres::Row as SqlRow;
+use tokio_postgres::types::Type;
+
+use crate::batch::Places;
+use crate::error::{Error, Result};
+use crate::journal::{Head, Journal, MARK};
+use crate::link::warned;
+use crate::position::{BatchId, Hash, Position};
+use crate::record::{Record, Row};
+use crate::sql::{Uuid, bigint, column, hash, number};
+use crate::until::Until;
+
+/// How much one [`Journal::fetch`] returns.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FetchOptions {
+    /// The most records; 1000 by default.
+    pub records_max: u32,
+    /// The most bytes of payload, in bytes; 8 MiB by default. The first record is returned whatever
+    /// its size.
+    pub bytes_max: u64,
+}
+
+/// Records after a position, verified.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Fetched {
+    /// The records, in order.
+    pub rows: Vec<Row>,
+    /// The head row before they were read.
+    pub head: Head,
+}
+
+impl Default for FetchOptions {
+    fn default() -> Self {
+        Self { records_max: 1000, bytes_max: 8 * 1024 * 1024 }
+    }
+}
+
+impl FetchOptions {
+    /// Sets the most records.
+    #[must_use]
+    pub fn with_records_max(mut self, records_max: u32) -> Self {
+        self.records_max = records_max;
+        self
+    }
+
+    /// Sets the most bytes of payload, in bytes.
+    #[must_use]
+    pub fn with_bytes_max(mut self, bytes_max: u64) -> Self {
+        self.bytes_max = bytes_max;
+        self
+    }
+}
+
+const FETCH: &str = "SELECT seq, epoch, part, place, kind, version, batch, payload, hash{mark} FROM (\
+         SELECT *, sum(octet_length(payload)) OVER (ORDER BY seq) AS bytes FROM (\
+             SELECT * FROM {schema}.journal WHERE store = $1 AND seq > $2 AND seq <= $3 \
+             ORDER BY seq LIMIT $4\
+         ) AS next\
+     ) AS sized WHERE bytes <= $5 OR seq = $2 + 1 ORDER BY seq";
+
+/// The same in one transaction that waits for the standbys; the mark is evaluated once.
+const CONFIRMED: &str = "WITH mark AS MATERIALIZED (SELECT {values}) SELECT found.*, mark.* FROM ({fetch}) AS found, mark";
+
+impl Journal {
+    /// Reads the records after a position that the caller has, in order, and verifies that none is
+    /// missing and that each has the hash of what was appended.
+    ///
+    /// The records that it returns survive the loss of the primary: if commits wait for standbys,
+    /// it has waited for them as well, unless it knows that another one has.
+    ///
+    /// # Errors
+    /// - [`Error::Shorter`], [`Error::Diverged`] and [`Error::Incarnation`] if the database has
+    ///   another history than the caller.
+    /// - [`Error::Gap`], [`Error::Mismatch`] and [`Error::Malformed`] if stored records are
+    ///   damaged. Records before the damage can be read with a smaller limit.
+    pub fn fetch(&self, after: Position, options: &FetchOptions, until: &Until) -> Result<Fetched> {
+        let head = self.head_beyond(after, until)?;
+        if head.position.seq == after.seq {
+            return Ok(Fetched { rows: Vec::new(), head });
+        }
+        let marked = head.is_synchronous && self.confirmed() < head.position.seq;
+        let found = self.fetch_rows(after, &head, options, marked, until)?;
+        let rows = match verify(after, &head, &found) {
+            Ok(rows) => rows,
+            Err(damage) => return Err(self.explain(after, damage, until)),
+        };
+        if let (true, Some(last)) = (marked, rows.last()) {
+            self.confirm(last.seq);
+        }
+        Ok(Fetched { rows, head })
+    }
+
+    fn fetch_rows(
+        &self,
+        after: Position,
+        head: &Head,
+        options: &FetchOptions,
+        marked: bool,
+        until: &Until,
+    ) -> Result<Vec<SqlRow>> {
+        let sql = FETCH.replace("{mark}", "");
+        let sql =
+            if marked { CONFIRMED.replace("{values}", MARK).replace("{fetch}", &sql) } else { sql };
+        let sql = self.sql(&sql);
+        let (first, last) = (bigint(after.seq)?, bigint(head.position.seq)?);
+        let bytes = i64::try_from(options.bytes_max).unwrap_or(i64::MAX);
+        self.read(until, |link| {
+            link.take_warnings();
+            let rows = link.query(
+                &sql,
+                &[
+                    (&Uuid(self.store.0), Type::UUID),
+                    (&first, Type::INT8),
+                    (&last, Type::INT8),
+                    (&i64::from(options.records_max.max(1)), Type::INT8),
+                    (&bytes, Type::INT8),
+                ],
+                until,
+            );
+            warned(link, rows)
+        })
+    }
+
+    /// A first record with another hash is either damaged or continues another history.
+    fn explain(&self, after: Position, damage: Error, until: &Until) -> Error {
+        let Error::Mismatch { seq, .. } = damage else { return damage };
+        if seq != after.seq + 1 || after.seq == 0 {
+            return damage;
+        }
+        let theirs = self.hash_at(after.seq, until);
+        match theirs {
+            Ok(Some(theirs)) if theirs != after.hash => {
+                Error::Diverged { seq: after.seq, ours: after.hash, theirs }
+            }
+            Ok(_) => damage,
+            Err(error) => error,
+        }
+    }
+
+    fn hash_at(&self, seq: u64, until: &Until) -> Result<Option<Hash>> {
+        let sql = self.sql("SELECT hash FROM {schema}.journal WHERE store = $1 AND seq = $2");
+        let seq = bigint(seq)?;
+        let rows = self.read(until, |link| {
+            link.query(&sql, &[(&Uuid(self.store.0), Type::UUID), (&seq, Type::INT8)], until)
+        })?;
+        rows.first().map(|row| hash(row, 0)).transpose()
+    }
+}
+
+fn verify(after: Position, head: &Head, found: &[SqlRow]) -> Result<Vec<Row>> {
+    let mut at = after;
+    let mut places = Places::default();
+    let mut rows = Vec::with_capacity(found.len());
+    for row in found {
+        let row = decode(row)?;
+        let seq = at.seq + 1;
+        if row.seq != seq {
+            return Err(Error::Gap { expected: seq, found: row.seq });
+        }
+        let next = at.then(row.epoch, row.batch, &row.record);
+        if next.hash != row.hash {
+            return Err(Error::Mismatch { seq, expected: next.hash, found: row.hash });
+        }
+        if let Err(expected) = places.next(&row.record) {
+            let (part, place) = (row.record.part, row.record.place);
+            let what = format!("part {part} has place {place} where {expected} follows");
+            return Err(Error::Malformed { seq, what });
+        }
+        at = next;
+        rows.push(row);
+    }
+    if rows.is_empty() {
+        return Err(Error::Gap { expected: after.seq + 1, found: head.position.seq });
+    }
+    if at.seq == head.position.seq && at.hash != head.position.hash {
+        return Err(Error::Mismatch { seq: at.seq, expected: head.position.hash, found: at.hash });
+    }
+    Ok(rows)
+}
+
+fn decode(row: &SqlRow) -> Result<Row> {
+    let seq = number(row, 0)?;
+    let malformed = |what: &str| Error::Malformed { seq, what: what.to_owned() };
+    let byte = |at: usize, what: &str| {
+        let value: i16 = column(row, at)?;
+        u8::try_from(value).map_err(|_| malformed(&format!("{what} {value}")))
+    };
+    Ok(Row {
+        seq,
+        epoch: number(row, 1)?,
+        batch: BatchId(column::<Uuid>(row, 6)?.0),
+        hash: hash(row, 8)?,
+        record: Record {
+            part: byte(2, "part")?,
+            place: number(row, 3)?,
+            kind: byte(4, "kind")?,
+            version: byte(5, "version")?,
+            payload: column::<&[u8]>(row, 7)?.to_vec(),
+        },
+    })
+}

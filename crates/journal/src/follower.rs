@@ -1,0 +1,107 @@
+//! Waits for records of others: NOTIFY is a hint, polling finds what it misses.
+
+use std::time::Duration;
+
+use crate::connect::{connect, unsent};
+use crate::error::Result;
+use crate::journal::{Head, Journal};
+use crate::link::Link;
+use crate::until::Until;
+
+/// The pauses between two looks double from the first to the last.
+const PAUSE_FIRST: Duration = Duration::from_millis(2);
+/// The last one as long as no notification has arrived, as behind PgBouncer.
+const PAUSE_LAST: Duration = Duration::from_millis(250);
+/// The last one if notifications arrive.
+const PAUSE_LAST_NOTIFIED: Duration = Duration::from_secs(2);
+
+/// The connection that waits.
+#[derive(Debug, Default)]
+pub(crate) struct Follower {
+    link: Option<Link>,
+    /// A notification has arrived on this connection.
+    is_notified: bool,
+}
+
+impl Journal {
+    /// Waits until the journal has records after `seq`, or the deadline passes, and returns the
+    /// head row. One thread can wait at a time.
+    ///
+    /// A change of another machine is found by its notification, or by a look at the head row: 2 ms
+    /// after the last change, later in pauses that grow to 250 ms, or to 2 s if notifications arrive.
+    /// An idle journal costs 14,400 looks per hour, or 1,800.
+    ///
+    /// # Errors
+    /// If the connection ends; the next call connects again.
+    pub fn wait(&self, seq: u64, until: &Until) -> Result<Head> {
+        let mut follower = self.follower.lock();
+        let found = self.wait_with(&mut follower, seq, until);
+        if found.is_err() {
+            *follower = Follower::default();
+        }
+        found
+    }
+
+    fn wait_with(&self, follower: &mut Follower, seq: u64, until: &Until) -> Result<Head> {
+        let link = match follower.link.take() {
+            Some(link) => link,
+            None => self.listening(until)?,
+        };
+        let link = follower.link.insert(link);
+        let mut pause = PAUSE_FIRST;
+        loop {
+            let rows = self.head_rows(link, until).map_err(unsent)?;
+            let head = Head::from_rows(&rows, self.store)?;
+            self.know(&head);
+            if head.position.seq > seq || head.incarnation != self.incarnation || until.is_over() {
+                return Ok(head);
+            }
+            let last = if follower.is_notified { PAUSE_LAST_NOTIFIED } else { PAUSE_LAST };
+            link.listen(&until.at_most(pause)).map_err(unsent)?;
+            for payload in link.take_notifications() {
+                follower.is_notified = true;
+                if let Some(seq) = self.announced(&payload) {
+                    self.confirm(seq);
+                }
+            }
+            if until.is_over() {
+                return Ok(head);
+            }
+            pause = last.min(2 * pause);
+        }
+    }
+
+    fn listening(&self, until: &Until) -> Result<Link> {
+        let mut link = connect(&self.settings, until)?;
+        if self.settings.notify {
+            link.simple(&format!("LISTEN {}", self.channel()), until).map_err(unsent)?;
+        }
+        Ok(link)
+    }
+
+    /// Tells the others of an acknowledged append, without waiting for an answer. In a transaction
+    /// of its own: inside that of the append, it would make all commits of the database wait for
+    /// each other. It does not have to survive anything.
+    pub(crate) fn announce(&self, link: &mut Link, seq: u64) {
+        self.confirm(seq);
+        if self.settings.notify {
+            link.post(&format!(
+                "SELECT set_config('synchronous_commit', 'off', true), \
+                 pg_notify('{}', '{}:{seq}')",
+                self.channel(),
+                self.incarnation
+            ));
+        }
+    }
+
+    /// The position that a notification of this incarnation announces as acknowledged.
+    fn announced(&self, payload: &str) -> Option<u64> {
+        let (incarnation, seq) = payload.split_once(':')?;
+        let seq = seq.parse().ok()?;
+        (incarnation.parse() == Ok(self.incarnation)).then_some(seq)
+    }
+
+    fn channel(&self) -> String {
+        format!("waypost_{}", self.store.to_string().replace('-', ""))
+    }
+}

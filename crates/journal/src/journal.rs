@@ -1,0 +1,253 @@
+//! A journal that is open: its connections and its head row.
+
+use parking_lot::Mutex;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::connect::{connect, unsent};
+use crate::error::{Error, Result};
+use crate::link::{Failure, Link, warned};
+use crate::position::{Position, StoreId};
+use crate::schema;
+use crate::settings::Settings;
+use crate::sql::{Uuid, column, hash, number};
+use crate::until::Until;
+
+/// The most connections that wait for the next operation.
+const IDLE_MAX: usize = 4;
+
+/// The columns of a [`Head`], in its order.
+pub(crate) const HEAD: &str = "incarnation, seq, hash, probe, lease_epoch, lease_counter, \
+     lease_holder, current_setting('synchronous_standby_names') <> '', \
+     current_setting('synchronous_commit')";
+
+/// Makes a statement that reads commit as one that writes does: it gets a transaction id, and its
+/// commit waits for the standbys. What it has read was committed before, so it is there as well.
+pub(crate) const MARK: &str = "set_config('synchronous_commit', 'on', true), \
+     pg_logical_emit_message(true, 'waypost', '')::text";
+
+/// The journal of one store, in a PostgreSQL database that several machines share.
+///
+/// All operations block. None may be called on a thread that runs asynchronous tasks. Threads may
+/// share a journal; each operation uses a connection of its own.
+#[derive(Debug)]
+pub struct Journal {
+    pub(crate) settings: Settings,
+    pub(crate) store: StoreId,
+    pub(crate) incarnation: u64,
+    idle: Mutex<Vec<Link>>,
+    known: Mutex<Known>,
+    pub(crate) follower: Mutex<crate::follower::Follower>,
+}
+
+/// What this process knows of the head row.
+#[derive(Debug, Default)]
+struct Known {
+    probe: i64,
+    /// Records up to here survive the loss of the primary.
+    confirmed: u64,
+}
+
+/// The head row: where the journal ends, and who has the lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Head {
+    /// 1, and one more after each loss that was accepted.
+    pub incarnation: u64,
+    /// Where the journal ends.
+    pub position: Position,
+    /// How often the lease was taken.
+    pub lease_epoch: u64,
+    pub(crate) lease_counter: i64,
+    pub(crate) lease_holder: Option<[u8; 16]>,
+    pub(crate) probe: i64,
+    /// Commits wait for standbys.
+    pub(crate) is_synchronous: bool,
+    /// In this transaction, commits wait for the disk and for standbys.
+    pub(crate) is_strict: bool,
+}
+
+impl Journal {
+    /// Creates the tables if they do not exist, and an empty journal of the store.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] if the store has a journal, and the errors of [`open`](Self::open).
+    pub fn create(settings: Settings, store: StoreId, until: &Until) -> Result<Self> {
+        schema::create(&settings, store, until)?;
+        Self::open(settings, store, until)
+    }
+
+    /// Opens the journal of a store, in the incarnation that it has now.
+    ///
+    /// # Errors
+    /// If no server answers, or the database is not one that can keep this journal: a standby, a
+    /// version of PostgreSQL or of the tables that is not supported, `fsync = off`, another store,
+    /// missing privileges.
+    pub fn open(settings: Settings, store: StoreId, until: &Until) -> Result<Self> {
+        let mut link = connect(&settings, until)?;
+        schema::check(&mut link, &settings, store, until)?;
+        let mut journal = Self {
+            settings,
+            store,
+            incarnation: 0,
+            idle: Mutex::new(vec![link]),
+            known: Mutex::default(),
+            follower: Mutex::default(),
+        };
+        journal.incarnation = journal.raw_head(until)?.incarnation;
+        Ok(journal)
+    }
+
+    /// Returns the store.
+    pub fn store(&self) -> StoreId {
+        self.store
+    }
+
+    /// Returns the incarnation in which the journal was opened.
+    pub fn incarnation(&self) -> u64 {
+        self.incarnation
+    }
+
+    /// Reads the head row.
+    ///
+    /// # Errors
+    /// [`Error::Incarnation`] if a loss was accepted since the journal was opened.
+    pub fn head(&self, until: &Until) -> Result<Head> {
+        let head = self.raw_head(until)?;
+        self.same_incarnation(&head)?;
+        Ok(head)
+    }
+
+    fn raw_head(&self, until: &Until) -> Result<Head> {
+        let rows = self.read(until, |link| self.head_rows(link, until))?;
+        let head = Head::from_rows(&rows, self.store)?;
+        self.know(&head);
+        Ok(head)
+    }
+
+    pub(crate) fn head_rows(&self, link: &mut Link, until: &Until) -> Result<Vec<Row>, Failure> {
+        let sql = format!("SELECT {HEAD} FROM {}.head WHERE store = $1", self.settings.schema);
+        link.query(&sql, &[(&Uuid(self.store.0), Type::UUID)], until)
+    }
+
+    /// The head row, which must not be before the caller's position. A server that is no longer the
+    /// primary may be: only one that can commit counts.
+    pub(crate) fn head_beyond(&self, ours: Position, until: &Until) -> Result<Head> {
+        let head = self.raw_head(until)?;
+        if self.same_incarnation(&head).and_then(|()| Self::not_behind(ours, &head)).is_ok() {
+            return Ok(head);
+        }
+        self.forget_links();
+        let sql =
+            format!("SELECT {HEAD}, {MARK} FROM {}.head WHERE store = $1", self.settings.schema);
+        let rows = self.read(until, |link| {
+            let rows = link.query(&sql, &[(&Uuid(self.store.0), Type::UUID)], until);
+            warned(link, rows)
+        })?;
+        let head = Head::from_rows(&rows, self.store)?;
+        self.same_incarnation(&head)?;
+        Self::not_behind(ours, &head)?;
+        Ok(head)
+    }
+
+    pub(crate) fn same_incarnation(&self, head: &Head) -> Result<()> {
+        if head.incarnation != self.incarnation {
+            return Err(Error::Incarnation { expected: self.incarnation, found: head.incarnation });
+        }
+        Ok(())
+    }
+
+    /// Compares the caller's position with the end of the journal.
+    pub(crate) fn not_behind(ours: Position, head: &Head) -> Result<()> {
+        let theirs = head.position;
+        if theirs.seq < ours.seq {
+            return Err(Error::Shorter { ours, theirs });
+        }
+        if theirs.seq == ours.seq && theirs.hash != ours.hash {
+            return Err(Error::Diverged { seq: ours.seq, ours: ours.hash, theirs: theirs.hash });
+        }
+        Ok(())
+    }
+
+    /// A statement of this store's schema.
+    pub(crate) fn sql(&self, template: &str) -> String {
+        template.replace("{schema}", &self.settings.schema)
+    }
+
+    /// Runs what changes nothing, again on another connection if an idle one has ended.
+    pub(crate) fn read<T>(
+        &self,
+        until: &Until,
+        mut work: impl FnMut(&mut Link) -> Result<T, Failure>,
+    ) -> Result<T> {
+        loop {
+            let mut link = self.link(until)?;
+            match work(&mut link) {
+                Ok(value) => {
+                    self.put_back(link);
+                    return Ok(value);
+                }
+                Err(Failure::Ended(_)) if !until.is_over() => {}
+                Err(failure) => return Err(unsent(failure)),
+            }
+        }
+    }
+
+    /// An idle connection, or a new one.
+    pub(crate) fn link(&self, until: &Until) -> Result<Link> {
+        let idle = self.idle.lock().pop();
+        idle.map_or_else(|| connect(&self.settings, until), Ok)
+    }
+
+    /// Keeps a connection on which nothing is outstanding.
+    pub(crate) fn put_back(&self, link: Link) {
+        let mut idle = self.idle.lock();
+        if link.is_usable() && idle.len() < IDLE_MAX {
+            idle.push(link);
+        }
+    }
+
+    /// Forgets idle connections: the server that they lead to may not be the primary any more.
+    pub(crate) fn forget_links(&self) {
+        let links = std::mem::take(&mut *self.idle.lock());
+        drop(links);
+    }
+
+    pub(crate) fn know(&self, head: &Head) {
+        let mut known = self.known.lock();
+        known.probe = known.probe.max(head.probe);
+    }
+
+    pub(crate) fn probe(&self) -> i64 {
+        self.known.lock().probe
+    }
+
+    pub(crate) fn confirm(&self, seq: u64) {
+        let mut known = self.known.lock();
+        known.confirmed = known.confirmed.max(seq);
+    }
+
+    pub(crate) fn confirmed(&self) -> u64 {
+        self.known.lock().confirmed
+    }
+}
+
+impl Head {
+    /// Reads the columns of [`HEAD`].
+    pub(crate) fn from_rows(rows: &[Row], store: StoreId) -> Result<Self> {
+        let Some(row) = rows.first() else {
+            return Err(Error::OtherStore { expected: store, found: "none of it any more".into() });
+        };
+        let standard: String = column(row, 8)?;
+        Ok(Self {
+            incarnation: number(row, 0)?,
+            position: Position { seq: number(row, 1)?, hash: hash(row, 2)? },
+            probe: column(row, 3)?,
+            lease_epoch: number(row, 4)?,
+            lease_counter: column(row, 5)?,
+            lease_holder: column::<Option<Uuid>>(row, 6)?.map(|it| it.0),
+            is_synchronous: column(row, 7)?,
+            is_strict: standard == "on",
+        })
+    }
+}

@@ -1,0 +1,62 @@
+//! One ordered journal of records in PostgreSQL, shared by several machines.
+//!
+//! A store's journal is one sequence without gaps. Every record has a hash that covers the record
+//! before it, so two machines with the same [`Position`] have the same records. An append names the
+//! position that its writer has applied, and is written only if the journal still ends there.
+//!
+//! - [`Journal::append`] returns when the server has committed, on as many standbys as it waits for.
+//!   If the answer is lost, it finds out what happened before it returns.
+//! - [`Journal::lock`] is for writers that lose: nobody else appends while they decide again.
+//! - [`Journal::fetch`] and [`Journal::wait`] follow the journal.
+//! - [`Journal::contend`] and [`Journal::renew`] give one process a lease, whose epoch fences the
+//!   appends of earlier holders.
+//!
+//! The crate knows nothing of what records mean. It starts no threads; it reads the monotonic
+//! clock, for deadlines and the lease. `docs/cluster.md` has the guarantees.
+
+mod limits;
+mod until;
+
+mod position;
+mod record;
+
+mod pending;
+
+mod error;
+mod password;
+mod settings;
+mod tls;
+
+mod link;
+mod sql;
+
+mod batch;
+mod connect;
+mod schema;
+
+mod journal;
+mod transaction;
+
+mod append;
+mod fetch;
+mod follower;
+mod lease;
+mod lock;
+mod status;
+
+pub use append::{Fence, Outcome};
+pub use error::{Error, ErrorKind, Result};
+pub use fetch::{FetchOptions, Fetched};
+pub use journal::{Head, Journal};
+pub use lease::{Contender, Lease};
+pub use limits::{
+    BATCH_BYTES_MAX, BATCH_RECORDS_MAX, LOCK_IDLE_MAX, LOCKED_BYTES_MAX, LOCKED_RECORDS_MAX,
+    POSTGRES_MIN,
+};
+pub use lock::Guard;
+pub use pending::Pending;
+pub use position::{BatchId, Hash, Position, StoreId};
+pub use record::{Record, Row};
+pub use settings::Settings;
+pub use status::Status;
+pub use until::{Stop, Until};

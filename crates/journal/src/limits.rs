@@ -1,0 +1,24 @@
+//! The limits of the journal.
+
+use std::time::Duration;
+
+/// The most bytes of payload in one append.
+pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// The most records in one append.
+pub const BATCH_RECORDS_MAX: usize = 65_536;
+
+/// The most records that are appended under the lock of the head row.
+pub const LOCKED_RECORDS_MAX: usize = 256;
+
+/// The most bytes of payload that are appended under the lock. They are sent while others wait.
+pub const LOCKED_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// How long the holder of the lock may be silent before the server ends its session.
+pub const LOCK_IDLE_MAX: Duration = Duration::from_secs(2);
+
+/// The oldest major version of PostgreSQL that is supported.
+pub const POSTGRES_MIN: u32 = 15;
+
+/// The version of the tables that this release writes.
+pub(crate) const SCHEMA_VERSION: i32 = 1;

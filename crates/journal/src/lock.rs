@@ -1,0 +1,137 @@
+//! The head row, locked: for a writer that lost against another one.
+
+use crate::append::{Fence, Outcome, not_written};
+use crate::batch::Batch;
+use crate::connect::unsent;
+use crate::error::{Error, Result};
+use crate::fetch::{FetchOptions, Fetched};
+use crate::journal::{Head, Journal};
+use crate::limits::{LOCKED_BYTES_MAX, LOCKED_RECORDS_MAX};
+use crate::link::{Failure, Link};
+use crate::pending::Pending;
+use crate::position::Position;
+use crate::record::Record;
+use crate::transaction::{begin, commit};
+use crate::until::Until;
+
+/// The locked head row. Nobody else appends until it is committed or dropped; dropping it writes
+/// nothing. If its holder is silent for [`LOCK_IDLE_MAX`](crate::LOCK_IDLE_MAX), the server ends it.
+#[derive(Debug)]
+pub struct Guard<'a> {
+    journal: &'a Journal,
+    link: Link,
+    head: Head,
+    start: Position,
+    records: usize,
+    bytes: usize,
+    /// The last append, of which the hash covers the earlier ones.
+    last: Option<Pending>,
+}
+
+impl Journal {
+    /// Locks the head row, so that only the caller can append.
+    ///
+    /// # Errors
+    /// [`Error::Connection`] if the deadline passes before others have let go of it.
+    pub fn lock(&self, until: &Until) -> Result<Guard<'_>> {
+        let mut link = self.link(until)?;
+        let head = begin(self, &mut link, until)?;
+        self.same_incarnation(&head)?;
+        Ok(Guard {
+            journal: self,
+            link,
+            head,
+            start: head.position,
+            records: 0,
+            bytes: 0,
+            last: None,
+        })
+    }
+}
+
+impl Guard<'_> {
+    /// Returns the position at which the journal ends, with what this guard has appended.
+    pub fn position(&self) -> Position {
+        self.head.position
+    }
+
+    /// Reads records, as [`Journal::fetch`] does. It uses another connection, because what it
+    /// returns must be confirmed by the standbys before this transaction ends.
+    ///
+    /// # Errors
+    /// Those of [`Journal::fetch`].
+    pub fn fetch(&self, after: Position, options: &FetchOptions, until: &Until) -> Result<Fetched> {
+        self.journal.fetch(after, options, until)
+    }
+
+    /// Appends records in the transaction. They count when [`commit`](Self::commit) has returned.
+    ///
+    /// # Errors
+    /// - [`Error::Invalid`] beyond [`LOCKED_RECORDS_MAX`](crate::LOCKED_RECORDS_MAX) records or
+    ///   [`LOCKED_BYTES_MAX`](crate::LOCKED_BYTES_MAX) bytes in one guard.
+    /// - [`Error::LockLost`] if the server has ended the transaction.
+    pub fn append(
+        &mut self,
+        after: Position,
+        records: &[Record],
+        fence: Fence,
+        until: &Until,
+    ) -> Result<Outcome> {
+        Journal::not_behind(after, &self.head)?;
+        if let Some(outcome) = not_written(&self.head, after, fence) {
+            return Ok(outcome);
+        }
+        let batch = Batch::new(after, records, fence.unwrap_or(0))?;
+        let bytes = self.bytes + records.iter().map(|it| it.payload.len()).sum::<usize>();
+        let count = self.records + records.len();
+        if count > LOCKED_RECORDS_MAX || bytes > LOCKED_BYTES_MAX {
+            return Err(Error::Invalid(format!(
+                "under the lock, at most {LOCKED_RECORDS_MAX} records and {LOCKED_BYTES_MAX} bytes \
+                 are appended, not {count} and {bytes}"
+            )));
+        }
+        match self.journal.append_on(&mut self.link, &batch, fence, until) {
+            Ok(true) => {}
+            Ok(false) => return Err(Error::LockLost),
+            Err(failure) => return Err(lost(failure)),
+        }
+        let pending = batch.pending;
+        (self.records, self.bytes) = (count, bytes);
+        self.head.position = pending.end;
+        self.last = Some(pending);
+        Ok(Outcome::Appended(pending.end))
+    }
+
+    /// Commits what was appended and lets go of the lock. A lost answer is resolved before it
+    /// returns.
+    ///
+    /// # Errors
+    /// [`Error::LockLost`] if the server had ended the transaction: nothing was written. Otherwise
+    /// those of [`Journal::append`].
+    pub fn commit(self, until: &Until) -> Result<Outcome> {
+        let Self { journal, mut link, start, last, .. } = self;
+        let Some(last) = last else { return Ok(Outcome::Appended(start)) };
+        match commit(&mut link, until) {
+            Ok(()) => {
+                journal.announce(&mut link, last.end.seq);
+                journal.put_back(link);
+                Ok(Outcome::Appended(last.end))
+            }
+            Err(Failure::Unknown(reason)) => {
+                drop(link);
+                let pending = Pending { after: start, ..last };
+                let (end, _) = journal.resolve_from(&pending, reason, until)?;
+                end.map_or(Err(Error::LockLost), |it| Ok(Outcome::Appended(it)))
+            }
+            Err(failure) => Err(lost(failure)),
+        }
+    }
+}
+
+/// Before the commit is sent, every end of the connection is an end of the transaction.
+fn lost(failure: Failure) -> Error {
+    match failure {
+        Failure::Ended(_) | Failure::Unknown(_) => Error::LockLost,
+        failure => unsent(failure),
+    }
+}

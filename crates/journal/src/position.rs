@@ -1,0 +1,121 @@
+//! Where the journal ends, and the hash that commits to everything up to there.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::record::Record;
+
+/// The hash of a record, which covers the hash of the record before it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hash(pub [u8; 32]);
+
+/// 16 random bytes that name a store.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StoreId(pub [u8; 16]);
+
+/// 16 random bytes that name one append.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BatchId(pub [u8; 16]);
+
+/// A sequence number and the hash of its record. Two journals with the same position have the same
+/// records up to there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// The sequence number of the last record; 0 for none.
+    pub seq: u64,
+    /// The hash of that record.
+    pub hash: Hash,
+}
+
+impl Position {
+    /// Returns the position of an empty journal of this store.
+    pub fn start(store: StoreId) -> Self {
+        let mut sha = Sha256::new();
+        sha.update(b"waypost journal 1\0");
+        sha.update(store.0);
+        Self { seq: 0, hash: Hash(sha.finalize().into()) }
+    }
+
+    /// Returns the position after one more record.
+    ///
+    /// The hash is SHA-256 of: the previous hash, `seq`, `epoch`, `part`, `place`, `kind`,
+    /// `version`, `batch`, the length of the payload, the payload. Numbers are little-endian;
+    /// `part`, `kind` and `version` have one byte, the others eight.
+    #[must_use]
+    pub fn then(&self, epoch: u64, batch: BatchId, record: &Record) -> Self {
+        let seq = self.seq + 1;
+        let mut sha = Sha256::new();
+        sha.update(self.hash.0);
+        sha.update(seq.to_le_bytes());
+        sha.update(epoch.to_le_bytes());
+        sha.update([record.part]);
+        sha.update(record.place.to_le_bytes());
+        sha.update([record.kind, record.version]);
+        sha.update(batch.0);
+        sha.update((record.payload.len() as u64).to_le_bytes());
+        sha.update(&record.payload);
+        Self { seq, hash: Hash(sha.finalize().into()) }
+    }
+}
+
+impl StoreId {
+    /// Returns the bytes as PostgreSQL writes a uuid: 32 hexadecimal digits in five groups.
+    fn groups(&self) -> [&[u8]; 5] {
+        let it = &self.0;
+        [&it[..4], &it[4..6], &it[6..8], &it[8..10], &it[10..]]
+    }
+}
+
+fn hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    bytes.iter().try_for_each(|it| write!(f, "{it:02x}"))
+}
+
+impl fmt::Display for StoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, group) in self.groups().into_iter().enumerate() {
+            f.write_str(if at == 0 { "" } else { "-" })?;
+            hex(f, group)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex(f, &self.0)
+    }
+}
+
+impl fmt::Display for BatchId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex(f, &self.0)
+    }
+}
+
+impl fmt::Debug for StoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreId({self})")
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hash({self})")
+    }
+}
+
+impl fmt::Debug for BatchId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BatchId({self})")
+    }
+}
+
+impl fmt::Display for Position {
+    /// The sequence number and the first 16 digits of the hash.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (", self.seq)?;
+        hex(f, &self.hash.0[..8])?;
+        f.write_str(")")
+    }
+}

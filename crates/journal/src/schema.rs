@@ -1,0 +1,138 @@
+//! The tables, and the checks that they are those of this store.
+
+use tokio_postgres::types::Type;
+
+use crate::connect::{connect, unsent};
+use crate::error::{Error, Result};
+use crate::limits::SCHEMA_VERSION;
+use crate::link::Link;
+use crate::position::{Position, StoreId};
+use crate::settings::Settings;
+use crate::sql::{Uuid, column};
+use crate::until::Until;
+
+/// Under an advisory lock, because two `CREATE … IF NOT EXISTS` at the same time can both fail.
+const CREATE: &str = "BEGIN;
+SET LOCAL synchronous_commit = on;
+SELECT pg_advisory_xact_lock(hashtext('{schema}.head'));
+CREATE SCHEMA IF NOT EXISTS {schema};
+CREATE TABLE IF NOT EXISTS {schema}.head (
+    store uuid PRIMARY KEY,
+    schema_version int4 NOT NULL,
+    incarnation int8 NOT NULL,
+    seq int8 NOT NULL,
+    hash bytea NOT NULL CHECK (octet_length(hash) = 32),
+    probe int8 NOT NULL,
+    lease_epoch int8 NOT NULL,
+    lease_counter int8 NOT NULL,
+    lease_holder uuid
+) WITH (fillfactor = 10);
+CREATE TABLE IF NOT EXISTS {schema}.journal (
+    store uuid NOT NULL,
+    seq int8 NOT NULL,
+    epoch int8 NOT NULL,
+    part int2 NOT NULL,
+    place int8 NOT NULL,
+    kind int2 NOT NULL,
+    version int2 NOT NULL,
+    batch uuid NOT NULL,
+    payload bytea NOT NULL,
+    hash bytea NOT NULL CHECK (octet_length(hash) = 32),
+    PRIMARY KEY (store, seq)
+)";
+
+const INSERT: &str = "INSERT INTO {schema}.head VALUES ($1, $2, 1, 0, $3, 0, 0, 0, NULL) \
+     ON CONFLICT (store) DO NOTHING RETURNING 1";
+
+const PRIVILEGES: &str = "SELECT \
+     has_schema_privilege('{schema}', 'USAGE'), \
+     has_table_privilege('{schema}.head', 'SELECT'), \
+     has_table_privilege('{schema}.head', 'UPDATE'), \
+     has_table_privilege('{schema}.journal', 'SELECT'), \
+     has_table_privilege('{schema}.journal', 'INSERT')";
+
+const NEEDED: [&str; 5] = [
+    "USAGE on the schema {schema}",
+    "SELECT on {schema}.head",
+    "UPDATE on {schema}.head",
+    "SELECT on {schema}.journal",
+    "INSERT on {schema}.journal",
+];
+
+/// Creates the tables if necessary, and an empty journal of a store.
+pub(crate) fn create(settings: &Settings, store: StoreId, until: &Until) -> Result<()> {
+    let mut link = connect(settings, until)?;
+    let sql = |text: &str| text.replace("{schema}", &settings.schema);
+    // A user who may not create schemas can use tables that exist.
+    if !exists(&mut link, settings, until)? {
+        link.simple(&sql(CREATE), until).map_err(unsent)?;
+        link.simple("COMMIT", until).map_err(unsent)?;
+    }
+    let hash = Position::start(store).hash.0;
+    let rows = link.query(
+        &sql(INSERT),
+        &[
+            (&Uuid(store.0), Type::UUID),
+            (&SCHEMA_VERSION, Type::INT4),
+            (&hash.as_slice(), Type::BYTEA),
+        ],
+        until,
+    );
+    if rows.map_err(unsent)?.is_empty() { Err(Error::Exists(store)) } else { Ok(()) }
+}
+
+/// Refuses a database that has no tables, newer ones, or none of this store.
+pub(crate) fn check(
+    link: &mut Link,
+    settings: &Settings,
+    store: StoreId,
+    until: &Until,
+) -> Result<()> {
+    if !exists(link, settings, until)? {
+        return Err(Error::Missing(settings.schema.clone()));
+    }
+    let sql = |text: &str| text.replace("{schema}", &settings.schema);
+    let rows = link.query(&sql(PRIVILEGES), &[], until).map_err(unsent)?;
+    let row = rows.first().ok_or_else(|| Error::Answer("no row of privileges".to_owned()))?;
+    for (at, needed) in NEEDED.iter().enumerate() {
+        if !column::<bool>(row, at)? {
+            return Err(Error::Privilege(sql(needed)));
+        }
+    }
+    let rows = link.query(
+        &sql("SELECT schema_version FROM {schema}.head WHERE store = $1"),
+        &[(&Uuid(store.0), Type::UUID)],
+        until,
+    );
+    let rows = rows.map_err(unsent)?;
+    let Some(row) = rows.first() else {
+        let found = stores(link, settings, until)?;
+        return Err(Error::OtherStore { expected: store, found });
+    };
+    let found = column(row, 0)?;
+    if found > SCHEMA_VERSION {
+        return Err(Error::Newer { found, supported: SCHEMA_VERSION });
+    }
+    Ok(())
+}
+
+/// The stores of the database, for a message.
+fn stores(link: &mut Link, settings: &Settings, until: &Until) -> Result<String> {
+    let sql = format!("SELECT store FROM {}.head ORDER BY store LIMIT 4", settings.schema);
+    let rows = link.query(&sql, &[], until).map_err(unsent)?;
+    let mut names = Vec::new();
+    for row in &rows {
+        names.push(StoreId(column::<Uuid>(row, 0)?.0).to_string());
+    }
+    Ok(match names.len() {
+        0 => "none".to_owned(),
+        4 => format!("{} and others", names[..3].join(", ")),
+        _ => names.join(", "),
+    })
+}
+
+fn exists(link: &mut Link, settings: &Settings, until: &Until) -> Result<bool> {
+    let sql = format!("SELECT to_regclass('{}.head') IS NOT NULL", settings.schema);
+    let rows = link.query(&sql, &[], until).map_err(unsent)?;
+    rows.first().map_or(Ok(false), |row| column(row, 0))
+}

@@ -1,0 +1,46 @@
+//! Transactions with the head row locked, and what may be said of a commit.
+
+use tokio_postgres::types::Type;
+
+use crate::connect::unsent;
+use crate::error::{Error, Result};
+use crate::journal::{HEAD, Head, Journal};
+use crate::limits::LOCK_IDLE_MAX;
+use crate::link::{Failure, Link, warned};
+use crate::sql::Uuid;
+use crate::until::Until;
+
+/// From this version on, a transaction as a whole can be limited. Before it, a client that stops
+/// in the middle of sending a statement keeps its locks until the network gives it up.
+const TRANSACTION_TIMEOUT_FROM: u32 = 17;
+const TRANSACTION_SECONDS_MAX: u32 = 30;
+
+/// Begins a transaction and locks the head row in it.
+pub(crate) fn begin(journal: &Journal, link: &mut Link, until: &Until) -> Result<Head> {
+    let mut sql = format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+         SET LOCAL synchronous_commit = on; \
+         SET LOCAL idle_in_transaction_session_timeout = {}",
+        LOCK_IDLE_MAX.as_millis()
+    );
+    if link.version >= TRANSACTION_TIMEOUT_FROM {
+        sql = format!("{sql}; SET LOCAL transaction_timeout = '{TRANSACTION_SECONDS_MAX}s'");
+    }
+    link.simple(&sql, until).map_err(unsent)?;
+    let sql = journal.sql("SELECT {head} FROM {schema}.head WHERE store = $1 FOR UPDATE");
+    let sql = sql.replace("{head}", HEAD);
+    let rows = link.query(&sql, &[(&Uuid(journal.store.0), Type::UUID)], until);
+    let head = Head::from_rows(&rows.map_err(unsent)?, journal.store)?;
+    if !head.is_strict {
+        return Err(Error::Answer("synchronous_commit could not be set".to_owned()));
+    }
+    journal.know(&head);
+    Ok(head)
+}
+
+/// Commits. Any doubt is [`Failure::Unknown`].
+pub(crate) fn commit(link: &mut Link, until: &Until) -> Result<(), Failure> {
+    link.take_warnings();
+    let answer = link.simple("COMMIT", until);
+    warned(link, answer)
+}

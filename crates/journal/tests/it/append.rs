@@ -1,0 +1,167 @@
+//! Appending, reading, waiting, the lock.
+
+use std::thread;
+
+use waypost_journal::{BATCH_BYTES_MAX, LOCK_IDLE_MAX, LOCKED_RECORDS_MAX};
+
+use super::*;
+use crate::wait::until;
+
+#[test]
+fn what_is_appended_is_read_in_order() {
+    let server = server!();
+    let journal = server.journal();
+    let start = Position::start(journal.store());
+    assert_eq!(journal.head(&long()).unwrap().position, start);
+    let first = add(&journal, start, &["a", "b", "c"]);
+    assert_eq!(first.seq, 3);
+    let second = add(&journal, first, &["", "e"]);
+
+    let rows = all(&journal).unwrap();
+    assert_eq!(texts(&rows), ["a", "b", "c", "", "e"]);
+    assert_eq!(rows[0].batch, rows[2].batch);
+    assert_ne!(rows[2].batch, rows[3].batch);
+    assert_eq!(rows[4].position(), second);
+
+    let again = Journal::open(server.settings(), journal.store(), &long()).unwrap();
+    assert_eq!(again.head(&long()).unwrap().position, second);
+    assert_eq!(all(&again).unwrap(), rows);
+}
+
+#[test]
+fn an_append_behind_another_position_writes_nothing() {
+    let server = server!();
+    let journal = server.journal();
+    let start = Position::start(journal.store());
+    let first = add(&journal, start, &["a"]);
+    let outcome = journal.append(start, &records(start, &["b"]), None, &long());
+    assert_eq!(outcome.unwrap(), Outcome::Moved(first));
+    assert_eq!(texts(&all(&journal).unwrap()), ["a"]);
+}
+
+#[test]
+fn a_fetch_is_limited_by_records_and_bytes() {
+    let server = server!();
+    let journal = server.journal();
+    let start = Position::start(journal.store());
+    let large = "x".repeat(1000);
+    let end = add(&journal, start, &[&large, &large, &large, "small"]);
+    let fetch = |after, records, bytes| {
+        let options = FetchOptions::default().with_records_max(records).with_bytes_max(bytes);
+        journal.fetch(after, &options, &long()).unwrap().rows.len()
+    };
+    assert_eq!(fetch(start, 2, 1_000_000), 2);
+    assert_eq!(fetch(start, 100, 2500), 2);
+    assert_eq!(fetch(start, 100, 1), 1);
+    assert_eq!(fetch(start, 100, 1_000_000), 4);
+    assert_eq!(fetch(end, 100, 1_000_000), 0);
+}
+
+#[test]
+fn an_append_over_a_limit_is_refused() {
+    let server = server!();
+    let journal = server.journal();
+    let start = Position::start(journal.store());
+    let refused = |records: &[Record]| {
+        let error = journal.append(start, records, None, &long()).unwrap_err();
+        assert!(matches!(error, Error::Invalid(_)), "{error}");
+        error.to_string()
+    };
+    assert!(refused(&[]).contains("1 to 65536 records, not 0"));
+    assert!(refused(&vec![record(1, ""); 65_537]).contains("not 65537"));
+    assert!(refused(&[record(1, "a"), record(3, "b")]).contains("place 3 cannot follow place 1"));
+    let mut large = record(1, "");
+    large.payload = vec![0; BATCH_BYTES_MAX + 1];
+    assert!(refused(&[large.clone()]).contains("67108864 bytes"));
+    // The limit itself is accepted.
+    large.payload.pop();
+    let end = appended(journal.append(start, &[large.clone()], None, &long()));
+    let read = journal.fetch(start, &FetchOptions::default(), &long()).unwrap();
+    assert_eq!(read.rows[0].record, large);
+    assert_eq!(read.rows[0].position(), end);
+}
+
+#[test]
+fn parts_have_places_of_their_own() {
+    let server = server!();
+    let journal = server.journal();
+    let start = Position::start(journal.store());
+    let records: Vec<Record> = [(0, 1), (3, 10), (0, 2), (3, 11), (255, 1)]
+        .into_iter()
+        .map(|(part, place)| Record { part, ..record(place, "x") })
+        .collect();
+    appended(journal.append(start, &records, None, &long()));
+    let rows = all(&journal).unwrap();
+    let found: Vec<Record> = rows.into_iter().map(|it| it.record).collect();
+    assert_eq!(found, records);
+}
+
+#[test]
+fn a_waiting_thread_finds_what_another_one_appends() {
+    for notify in [true, false] {
+        let server = server!();
+        let journal = server.journal();
+        let start = Position::start(journal.store());
+        let settings = server.settings().with_notify(notify);
+        let other = Journal::open(settings, journal.store(), &long()).unwrap();
+        thread::scope(|scope| {
+            let found = scope.spawn(|| other.wait(0, &long()).unwrap());
+            until(|| {
+                let waiting =
+                    server.sql("SELECT count(*) FROM pg_stat_activity WHERE usename = 'waypost'");
+                (waiting != "1").then_some(()).ok_or("it does not wait")
+            });
+            let end = add(&journal, start, &["a"]);
+            assert_eq!(found.join().unwrap().position, end);
+        });
+        let soon = Until::within(Duration::from_millis(30));
+        assert_eq!(other.wait(1, &soon).unwrap().position.seq, 1);
+    }
+}
+
+#[test]
+fn under_the_lock_nobody_else_appends() {
+    let server = server!();
+    let journal = server.journal();
+    let start = Position::start(journal.store());
+    let mut guard = journal.lock(&long()).unwrap();
+    thread::scope(|scope| {
+        let other = scope.spawn(|| journal.append(start, &records(start, &["b"]), None, &long()));
+        let middle = appended(guard.append(start, &records(start, &["a1"]), None, &long()));
+        let end = appended(guard.append(middle, &records(middle, &["a2"]), None, &long()));
+        assert_eq!(appended(guard.commit(&long())), end);
+        assert_eq!(other.join().unwrap().unwrap(), Outcome::Moved(end));
+    });
+    assert_eq!(texts(&all(&journal).unwrap()), ["a1", "a2"]);
+
+    // Dropping it writes nothing.
+    let end = journal.head(&long()).unwrap().position;
+    let mut guard = journal.lock(&long()).unwrap();
+    appended(guard.append(end, &records(end, &["c"]), None, &long()));
+    drop(guard);
+    let end = add(&journal, end, &["d"]);
+    assert_eq!(texts(&all(&journal).unwrap()), ["a1", "a2", "d"]);
+
+    let mut guard = journal.lock(&long()).unwrap();
+    let many = vec!["x"; LOCKED_RECORDS_MAX + 1];
+    let error = guard.append(end, &records(end, &many), None, &long()).unwrap_err();
+    assert!(matches!(error, Error::Invalid(_)), "{error}");
+    let end = appended(guard.append(end, &records(end, &many[1..]), None, &long()));
+    assert_eq!(appended(guard.commit(&long())), end);
+}
+
+#[test]
+fn a_silent_holder_loses_the_lock() {
+    let server = server!();
+    let journal = server.journal();
+    let start = Position::start(journal.store());
+    let mut guard = journal.lock(&long()).unwrap();
+    appended(guard.append(start, &records(start, &["lost"]), None, &long()));
+    let begun = Instant::now();
+    let end = add(&journal, start, &["kept"]);
+    assert!(begun.elapsed() + Duration::from_millis(500) > LOCK_IDLE_MAX, "it waited for the lock");
+    assert!(matches!(guard.commit(&long()), Err(Error::LockLost)));
+    let guard = journal.lock(&long()).unwrap();
+    assert_eq!(guard.position(), end);
+    assert_eq!(texts(&all(&journal).unwrap()), ["kept"]);
+}
