@@ -58,8 +58,9 @@ const PROBES_MAX: u32 = 100;
 /// The pauses between two attempts to resolve double from the first to the last.
 const PAUSE_FIRST: Duration = Duration::from_millis(10);
 const PAUSE_LAST: Duration = Duration::from_secs(1);
-/// One attempt waits for the lock of the head row at most this long.
-const ATTEMPT: Duration = Duration::from_secs(30);
+/// The limits of one attempt double from the first to the last.
+const ATTEMPT_FIRST: Duration = Duration::from_secs(2);
+const ATTEMPT_LAST: Duration = Duration::from_secs(30);
 
 impl Journal {
     /// Appends records behind a position, all or none, and returns when they are committed.
@@ -141,15 +142,17 @@ impl Journal {
     ) -> Result<(Option<Position>, Head)> {
         let mut reason = reason;
         let mut pause = PAUSE_FIRST;
-        self.forget_links();
+        let mut attempt = ATTEMPT_FIRST;
         while !until.is_over() {
-            match self.attempt(pending, &until.at_most(ATTEMPT)) {
+            self.turn_away();
+            match self.attempt(pending, &until.at_most(attempt)) {
                 Ok(found) => return Ok(found),
                 Err(error) if error.kind() == ErrorKind::Lost => return Err(error),
                 Err(error) => reason = error.to_string(),
             }
             until.pause(pause);
             pause = PAUSE_LAST.min(2 * pause);
+            attempt = ATTEMPT_LAST.min(2 * attempt);
         }
         Err(Error::Unresolved { pending: *pending, reason })
     }

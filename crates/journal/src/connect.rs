@@ -21,10 +21,11 @@ const CHECK: &str = "SELECT pg_is_in_recovery(), current_setting('server_version
 /// After this time without an answer of the network, a connection is over.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// Connects to the primary.
-pub(crate) fn connect(settings: &Settings, until: &Until) -> Result<Link> {
+/// Connects to the primary. Asks the servers in turn, beginning with number `first`.
+pub(crate) fn connect(settings: &Settings, first: usize, until: &Until) -> Result<Link> {
     let mut failed = Vec::new();
-    for server in &settings.servers {
+    let (before, from) = settings.servers.split_at(first % settings.servers.len());
+    for server in from.iter().chain(before) {
         if until.is_over() {
             return Err(Error::Stopped);
         }

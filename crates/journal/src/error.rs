@@ -146,7 +146,7 @@ pub enum Error {
     /// The deadline passed or the caller stopped the operation. Nothing was written.
     #[error("stopped before the database answered; nothing was written")]
     Stopped,
-    /// The connection ended. Nothing was written.
+    /// The connection ended. Of an append, nothing was written.
     #[error("the connection to the database ended: {0}")]
     Connection(String),
     /// The server refused a statement. Nothing was written.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::connect::{connect, unsent};
+use crate::connect::unsent;
 use crate::error::Result;
 use crate::journal::{Head, Journal};
 use crate::link::Link;
@@ -72,7 +72,7 @@ impl Journal {
     }
 
     fn listening(&self, until: &Until) -> Result<Link> {
-        let mut link = connect(&self.settings, until)?;
+        let mut link = self.connect(until)?;
         if self.settings.notify {
             link.simple(&format!("LISTEN {}", self.channel()), until).map_err(unsent)?;
         }

@@ -1,5 +1,7 @@
 //! A journal that is open: its connections and its head row.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use parking_lot::Mutex;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -37,6 +39,8 @@ pub struct Journal {
     pub(crate) incarnation: u64,
     idle: Mutex<Vec<Link>>,
     known: Mutex<Known>,
+    /// The server of the URL that is asked first.
+    first: AtomicUsize,
     pub(crate) follower: Mutex<crate::follower::Follower>,
 }
 
@@ -84,7 +88,7 @@ impl Journal {
     /// version of PostgreSQL or of the tables that is not supported, `fsync = off`, another store,
     /// missing privileges.
     pub fn open(settings: Settings, store: StoreId, until: &Until) -> Result<Self> {
-        let mut link = connect(&settings, until)?;
+        let mut link = connect(&settings, 0, until)?;
         schema::check(&mut link, &settings, store, until)?;
         let mut journal = Self {
             settings,
@@ -92,6 +96,7 @@ impl Journal {
             incarnation: 0,
             idle: Mutex::new(vec![link]),
             known: Mutex::default(),
+            first: AtomicUsize::new(0),
             follower: Mutex::default(),
         };
         journal.incarnation = journal.raw_head(until)?.incarnation;
@@ -137,7 +142,7 @@ impl Journal {
         if self.same_incarnation(&head).and_then(|()| Self::not_behind(ours, &head)).is_ok() {
             return Ok(head);
         }
-        self.forget_links();
+        self.turn_away();
         let sql =
             format!("SELECT {HEAD}, {MARK} FROM {}.head WHERE store = $1", self.settings.schema);
         let rows = self.read(until, |link| {
@@ -196,7 +201,12 @@ impl Journal {
     /// An idle connection, or a new one.
     pub(crate) fn link(&self, until: &Until) -> Result<Link> {
         let idle = self.idle.lock().pop();
-        idle.map_or_else(|| connect(&self.settings, until), Ok)
+        idle.map_or_else(|| self.connect(until), Ok)
+    }
+
+    /// A new connection.
+    pub(crate) fn connect(&self, until: &Until) -> Result<Link> {
+        connect(&self.settings, self.first.load(Ordering::Relaxed), until)
     }
 
     /// Keeps a connection on which nothing is outstanding.
@@ -207,8 +217,10 @@ impl Journal {
         }
     }
 
-    /// Forgets idle connections: the server that they lead to may not be the primary any more.
-    pub(crate) fn forget_links(&self) {
+    /// Forgets idle connections, and asks another server first: the one that they lead to may not
+    /// be the primary any more, and not know it.
+    pub(crate) fn turn_away(&self) {
+        self.first.fetch_add(1, Ordering::Relaxed);
         let links = std::mem::take(&mut *self.idle.lock());
         drop(links);
     }

@@ -61,7 +61,7 @@ const NEEDED: [&str; 5] = [
 
 /// Creates the tables if necessary, and an empty journal of a store.
 pub(crate) fn create(settings: &Settings, store: StoreId, until: &Until) -> Result<()> {
-    let mut link = connect(settings, until)?;
+    let mut link = connect(settings, 0, until)?;
     let sql = |text: &str| text.replace("{schema}", &settings.schema);
     // A user who may not create schemas can use tables that exist.
     if !exists(&mut link, settings, until)? {

@@ -6,7 +6,14 @@
 mod append;
 #[path = "../../../../tests/child.rs"]
 mod child;
+mod damage;
+mod lease;
+mod pooler;
+mod proxy;
+mod refusals;
 mod server;
+mod standby;
+mod unknown;
 #[path = "../../../../tests/wait.rs"]
 mod wait;
 

@@ -41,7 +41,7 @@ pub(crate) fn bin() -> Option<PathBuf> {
 }
 
 /// A command as a user that PostgreSQL runs as: not root.
-fn as_user(program: &Path) -> Command {
+pub(crate) fn as_user(program: &Path) -> Command {
     if !geteuid().is_root() {
         return Command::new(program);
     }
@@ -53,7 +53,7 @@ fn as_user(program: &Path) -> Command {
 }
 
 /// Gives a file to the user that PostgreSQL runs as.
-fn give(path: &Path) {
+pub(crate) fn give(path: &Path) {
     if geteuid().is_root() {
         // Debian's numbers of nobody and nogroup.
         chown(path, Some(65534), Some(65534)).unwrap();
@@ -284,6 +284,24 @@ impl Server {
 
     pub(crate) fn settings(&self) -> Settings {
         settings(&self.url())
+    }
+
+    /// Lets it use TLS with a certificate for this name; returns the file of those to trust.
+    pub(crate) fn certify(&self, name: &str) -> PathBuf {
+        let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+        let file = |name: &str, text: String| {
+            let path = self.data().join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            give(&path);
+            path
+        };
+        file("server.key", made.signing_key.serialize_pem());
+        let certificate = file("server.crt", made.cert.pem());
+        self.sql("ALTER SYSTEM SET ssl = on");
+        self.sql("SELECT pg_reload_conf()");
+        until(|| (self.sql("SHOW ssl") == "on").then_some(()).ok_or("TLS is off"));
+        certificate
     }
 
     /// A new journal.

@@ -1,0 +1,159 @@
+//! Databases that cannot keep a journal, and settings that are wrong.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+use crate::server::{PASSWORD, new_store, settings};
+
+#[track_caller]
+fn refused(settings: Settings, store: StoreId, expected: &str) -> Error {
+    let error = Journal::open(settings, store, &long()).unwrap_err();
+    assert!(error.to_string().contains(expected), "{error}");
+    error
+}
+
+#[test]
+fn a_database_without_this_journal_is_refused() {
+    let server = server!();
+    let store = new_store();
+    refused(server.settings(), store, "no journal in the schema waypost; create one first");
+    let other = server.journal().store();
+    let error = refused(server.settings(), store, &format!("no journal of the store {store}"));
+    assert!(error.to_string().contains(&other.to_string()), "{error}");
+    let again = Journal::create(server.settings(), other, &long()).unwrap_err();
+    assert!(matches!(again, Error::Exists(it) if it == other), "{again}");
+    // Another schema is another place.
+    let elsewhere = server.settings().with_schema("second").unwrap();
+    Journal::create(elsewhere.clone(), other, &long()).unwrap();
+    server.sql("UPDATE second.head SET schema_version = 2");
+    refused(elsewhere, other, "version 2, and this release supports versions up to 1");
+}
+
+#[test]
+fn a_user_without_privileges_is_told_which() {
+    let server = server!();
+    let store = server.journal().store();
+    server.sql("CREATE ROLE guest LOGIN");
+    let url = server.url().replace("waypost@", "guest@");
+    refused(settings(&url), store, "permission denied for schema waypost");
+    server.sql("GRANT USAGE ON SCHEMA waypost TO guest");
+    refused(settings(&url), store, "SELECT on waypost.head");
+    server.sql("GRANT SELECT, UPDATE ON waypost.head TO guest");
+    server.sql("GRANT SELECT ON waypost.journal TO guest");
+    refused(settings(&url), store, "INSERT on waypost.journal");
+    server.sql("GRANT INSERT ON waypost.journal TO guest");
+    let journal = Journal::open(settings(&url), store, &long()).unwrap();
+    add(&journal, Position::start(store), &["a"]);
+    let guest = Journal::create(settings(&url), new_store(), &long()).unwrap_err();
+    assert!(matches!(guest, Error::Privilege(_)), "{guest}");
+}
+
+#[test]
+fn a_server_without_fsync_is_refused() {
+    let Some(server) = server::Server::start_with(&["fsync=off"]) else { return };
+    let error = Journal::create(server.settings(), new_store(), &long()).unwrap_err();
+    assert!(matches!(error, Error::Unsafe { setting: "fsync", .. }), "{error}");
+    assert!(error.to_string().contains("fsync = off, which loses acknowledged writes"), "{error}");
+}
+
+#[test]
+fn no_message_shows_a_password() {
+    let server = server!();
+    let store = server.journal().store();
+    let url = format!("postgresql://waypost@127.0.0.1:{}/waypost", server.port);
+    Journal::open(settings(&url), store, &long()).unwrap();
+
+    let wrong = "a-wrong-password";
+    let settings = Settings::parse(&url, &|it| (it == "PGPASSWORD").then(|| wrong.into())).unwrap();
+    assert!(!format!("{settings:?}").contains(wrong));
+    let error = refused(settings, store, "password authentication failed for user \"waypost\"");
+    assert!(!format!("{error:?} {error}").contains(wrong));
+    let none = Settings::parse(&url, &|_| None).unwrap();
+    refused(none, store, "password missing");
+
+    for url in ["postgresql://a:secret@h/d", "postgresql://a@h/d?password=secret"] {
+        let error = Settings::parse(url, &|_| None).unwrap_err().to_string();
+        assert!(error.contains("put it into ~/.pgpass") && !error.contains("secret"), "{error}");
+    }
+}
+
+#[test]
+fn a_password_file_is_read_like_that_of_libpq() {
+    let server = server!();
+    let store = server.journal().store();
+    let file = server.folder.path().join("pgpass");
+    fs::write(&file, format!("# ours\n127.0.0.1:*:waypost:waypost:{PASSWORD}\n")).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let url = format!("postgresql://waypost@127.0.0.1:{}/waypost", server.port);
+    let path = file.clone();
+    let settings =
+        Settings::parse(&url, &|it| (it == "PGPASSFILE").then(|| path.clone().into())).unwrap();
+    Journal::open(settings.clone(), store, &long()).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    refused(settings.clone(), store, "run chmod 600 on it");
+    fs::remove_file(&file).unwrap();
+    refused(settings, store, "failed to read the passwords in");
+}
+
+#[test]
+fn a_wrong_url_is_explained() {
+    let check = |url: &str, expected: &str| {
+        let error = Settings::parse(url, &|_| None).unwrap_err().to_string();
+        assert!(error.contains(expected), "{url}: {error}");
+    };
+    check("mysql://a@h/d", "must begin with postgresql://");
+    check("postgresql://h/d", "names no user");
+    check("postgresql://a@/d", "names no host");
+    check("postgresql://a@h,,i/d?sslmode=disable", "names no host");
+    check("postgresql://a@h:0/d?sslmode=disable", "a port is a number from 1 to 65535");
+    check("postgresql://a@h/d", "needs sslrootcert=FILE");
+    check("postgresql://a@h/d?sslmode=require", "use verify-full with sslrootcert=FILE");
+    check("postgresql://a@h/d?sslmod=disable", "unknown parameter «sslmod»");
+    check("postgresql://a@h/d?connect_timeout=0", "a number of seconds from 1 to 600");
+    check("postgresql://a@h/d?sslrootcert=/nowhere.pem", "/nowhere.pem");
+    check("postgresql://a@h/d?host=/tmp", "names hosts twice");
+    check("postgresql://a@h%ff/d", "no UTF-8");
+    for url in ["postgresql://a@localhost", "postgres://a@[::1]:5433/d?application_name=x"] {
+        Settings::parse(url, &|_| None).unwrap();
+    }
+    for schema in ["", "Way", "1a", "a\"b", "pg_a", &"x".repeat(41)] {
+        let settings = Settings::parse("postgresql://a@localhost", &|_| None).unwrap();
+        assert!(settings.with_schema(schema).is_err(), "{schema}");
+    }
+}
+
+#[test]
+fn the_name_and_the_certificate_of_a_server_are_verified() {
+    let server = server!();
+    let store = server.journal().store();
+    let trusted = server.certify("localhost");
+    let url = |host: &str, roots: &std::path::Path| {
+        let port = server.port;
+        let roots = roots.display();
+        settings(&format!(
+            "postgresql://waypost@{host}:{port}/waypost?sslmode=verify-full&sslrootcert={roots}"
+        ))
+    };
+    let journal = Journal::open(url("localhost", &trusted), store, &long()).unwrap();
+    add(&journal, Position::start(store), &["over TLS"]);
+    let used = "SELECT count(*) FROM pg_stat_ssl WHERE ssl AND pid <> pg_backend_pid()";
+    assert_eq!(server.sql(used), "1");
+    refused(url("127.0.0.1", &trusted), store, "certificate");
+    let other = server.folder.path().join("other.pem");
+    let certificate = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    fs::write(&other, certificate.cert.pem()).unwrap();
+    refused(url("localhost", &other), store, "certificate");
+    server.sql("ALTER SYSTEM SET ssl = off");
+    server.sql("SELECT pg_reload_conf()");
+    wait::until(|| (server.sql("SHOW ssl") == "off").then_some(()).ok_or("TLS is on"));
+    refused(url("localhost", &trusted), store, "server does not support TLS");
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_named() {
+    let port = server::free_port();
+    let url = format!("postgresql://waypost@127.0.0.1:{port}/waypost");
+    let error = refused(settings(&url), new_store(), &format!("127.0.0.1:{port}: "));
+    assert!(matches!(error, Error::Unreachable(_)), "{error}");
+}
