@@ -1,9 +1,9 @@
 //! The journal through its public API, on real servers of PostgreSQL.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "tests of deadlines measure time")]
-#![allow(dead_code, clippy::allow_attributes, reason = "for now")]
 
 mod append;
+mod checker;
 #[path = "../../../../tests/child.rs"]
 mod child;
 mod damage;
@@ -16,6 +16,7 @@ mod standby;
 mod unknown;
 #[path = "../../../../tests/wait.rs"]
 mod wait;
+mod writers;
 
 use std::time::{Duration, Instant};
 

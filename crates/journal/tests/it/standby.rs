@@ -9,7 +9,7 @@ use crate::server::{Server, settings};
 use crate::wait::until;
 
 /// A primary whose commits wait for its standby.
-fn pair() -> Option<(Server, Server)> {
+pub(crate) fn pair() -> Option<(Server, Server)> {
     let primary = Server::start()?;
     let standby = primary.standby("s1");
     synchronous(&primary, "ANY 1 (s1)");
@@ -30,7 +30,7 @@ fn synchronous(server: &Server, names: &str) {
 }
 
 /// The process that waits for the standbys.
-fn waiting(server: &Server) -> String {
+pub(crate) fn waiting(server: &Server) -> String {
     until(|| {
         let sql = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' LIMIT 1";
         let pid = server.sql(sql);
