@@ -15,6 +15,10 @@ const PAUSE_LAST: Duration = Duration::from_millis(250);
 /// The last one if notifications arrive.
 const PAUSE_LAST_NOTIFIED: Duration = Duration::from_secs(2);
 
+/// The pause between two notifications of one process. Who has heard of an append looks again
+/// several times in this time.
+const ANNOUNCE: Duration = Duration::from_millis(10);
+
 /// The connection that waits.
 #[derive(Debug, Default)]
 pub(crate) struct Follower {
@@ -24,7 +28,7 @@ pub(crate) struct Follower {
 }
 
 impl Journal {
-    /// Waits until the journal has records after `seq`, or the deadline passes, and returns the
+    /// Waits until the journal ends elsewhere than at `seq`, or the deadline passes, and returns the
     /// head row. One thread can wait at a time.
     ///
     /// A change of another machine is found by its notification, or by a look at the head row: 2 ms
@@ -32,7 +36,7 @@ impl Journal {
     /// An idle journal costs 14,400 looks per hour, or 1,800.
     ///
     /// # Errors
-    /// If the connection ends; the next call connects again.
+    /// If the connection ends; the next call connects again. [`Error::Incarnation`](crate::Error::Incarnation).
     pub fn wait(&self, seq: u64, until: &Until) -> Result<Head> {
         let mut follower = self.follower.lock();
         let found = self.wait_with(&mut follower, seq, until);
@@ -53,7 +57,8 @@ impl Journal {
             let rows = self.head_rows(link, until).map_err(unsent)?;
             let head = Head::from_rows(&rows, self.store)?;
             self.know(&head);
-            if head.position.seq > seq || head.incarnation != self.incarnation || until.is_over() {
+            self.same_incarnation(&head)?;
+            if head.position.seq != seq || until.is_over() {
                 return Ok(head);
             }
             let last = if follower.is_notified { PAUSE_LAST_NOTIFIED } else { PAUSE_LAST };
@@ -79,12 +84,13 @@ impl Journal {
         Ok(link)
     }
 
-    /// Tells the others of an acknowledged append, without waiting for an answer. In a transaction
+    /// Tells the others of an acknowledged append, if it has not just told them of another one, and
+    /// does not wait for an answer. In a transaction
     /// of its own: inside that of the append, it would make all commits of the database wait for
     /// each other. It does not have to survive anything.
     pub(crate) fn announce(&self, link: &mut Link, seq: u64) {
         self.confirm(seq);
-        if self.settings.notify {
+        if self.settings.notify && self.may_announce(ANNOUNCE) {
             link.post(&format!(
                 "SELECT set_config('synchronous_commit', 'off', true), \
                  pg_notify('{}', '{}:{seq}')",

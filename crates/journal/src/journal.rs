@@ -1,6 +1,7 @@
 //! A journal that is open: its connections and its head row.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio_postgres::Row;
@@ -13,7 +14,7 @@ use crate::position::{Position, StoreId};
 use crate::schema;
 use crate::settings::Settings;
 use crate::sql::{Uuid, column, hash, number};
-use crate::until::Until;
+use crate::until::{Until, now};
 
 /// The most connections that wait for the next operation.
 const IDLE_MAX: usize = 4;
@@ -50,6 +51,7 @@ struct Known {
     probe: i64,
     /// Records up to here survive the loss of the primary.
     confirmed: u64,
+    announced: Option<Instant>,
 }
 
 /// The head row: where the journal ends, and who has the lease.
@@ -237,6 +239,17 @@ impl Journal {
     pub(crate) fn confirm(&self, seq: u64) {
         let mut known = self.known.lock();
         known.confirmed = known.confirmed.max(seq);
+    }
+
+    /// Whether the last notification was sent so long ago; then another one is sent now.
+    pub(crate) fn may_announce(&self, pause: Duration) -> bool {
+        let mut known = self.known.lock();
+        let now = now();
+        let may = known.announced.is_none_or(|it| now - it >= pause);
+        if may {
+            known.announced = Some(now);
+        }
+        may
     }
 
     pub(crate) fn confirmed(&self) -> u64 {

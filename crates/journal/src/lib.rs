@@ -40,6 +40,7 @@ mod transaction;
 mod append;
 mod fetch;
 mod follower;
+mod incarnation;
 mod lease;
 mod lock;
 mod status;

@@ -99,6 +99,22 @@ impl Link {
         })
     }
 
+    /// The same for a statement without rows; returns how many it has written.
+    pub(crate) fn execute(
+        &mut self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+        until: &Until,
+    ) -> Result<u64, Failure> {
+        let parameters = parameters.iter().map(|(value, kind)| (*value, kind.clone()));
+        let parameters: Vec<(&(dyn ToSql + Sync), Type)> = parameters.collect();
+        let (client, line) = (&self.client, &mut self.line);
+        block_on(self.runtime.as_ref(), async {
+            let mut work = pin!(client.execute_typed(sql, &parameters));
+            line.run(until, |cx, _| work.as_mut().poll(cx)).await
+        })
+    }
+
     /// Runs statements without parameters in one round trip.
     pub(crate) fn simple(&mut self, sql: &str, until: &Until) -> Result<(), Failure> {
         let (client, line) = (&self.client, &mut self.line);

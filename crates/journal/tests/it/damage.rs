@@ -16,6 +16,16 @@ fn damaged(sql: &str) -> Option<(server::Server, Journal, Position, Result<Vec<R
 
 #[test]
 fn a_changed_record_is_named() {
+    let server = server!();
+    let check = |change: &str| {
+        let journal = server.journal();
+        add(&journal, Position::start(journal.store()), &["a", "b", "c", "d", "e"]);
+        let store = journal.store();
+        server.sql(&format!(
+            "UPDATE waypost.journal SET {change} WHERE store = '{store}' AND seq = 3"
+        ));
+        all(&journal).unwrap_err()
+    };
     for change in [
         "payload = 'x'",
         "kind = 2",
@@ -26,19 +36,10 @@ fn a_changed_record_is_named() {
         "batch = '00000000-0000-0000-0000-000000000001'",
         "hash = sha256('x')",
     ] {
-        let sql = format!("UPDATE waypost.journal SET {change} WHERE seq = 3");
-        let Some((_server, _, _, read)) = damaged(&sql) else { return };
-        assert!(matches!(read, Err(Error::Mismatch { seq: 3, .. })), "{change}: {read:?}");
+        let error = check(change);
+        assert!(matches!(error, Error::Mismatch { seq: 3, .. }), "{change}: {error}");
     }
-}
-
-#[test]
-fn a_value_outside_its_range_is_named() {
-    let Some((.., read)) = damaged("UPDATE waypost.journal SET kind = -1 WHERE seq = 2") else {
-        return;
-    };
-    let error = read.unwrap_err();
-    assert_eq!(error.to_string(), "the journal is damaged: record 2: kind -1");
+    assert_eq!(check("kind = -1").to_string(), "the journal is damaged: record 3: kind -1");
 }
 
 #[test]
@@ -95,12 +96,27 @@ fn a_shorter_journal_is_not_continued() {
 
 #[test]
 fn another_incarnation_is_refused() {
-    let Some((server, journal, end, _)) = damaged("SELECT 1") else { return };
-    server.sql("UPDATE waypost.head SET incarnation = 2");
-    let refused = journal.append(end, &records(end, &["f"]), None, &long());
-    assert!(matches!(refused, Err(Error::Incarnation { expected: 1, found: 2 })), "{refused:?}");
-    let refused = journal.fetch(end, &FetchOptions::default(), &long());
-    assert!(matches!(refused, Err(Error::Incarnation { .. })), "{refused:?}");
+    let server = server!();
+    let journal = server.journal();
+    let end = add(&journal, Position::start(journal.store()), &["a"]);
+    let other = Journal::open(server.settings(), journal.store(), &long()).unwrap();
+    let refused = other.begin_incarnation(Position { seq: 0, ..end }, &long());
+    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    assert_eq!(other.begin_incarnation(end, &long()).unwrap(), 2);
+
+    let refused = |found: Result<()>| match found {
+        Err(error @ Error::Incarnation { expected: 1, found: 2 }) => {
+            assert_eq!(error.kind(), waypost_journal::ErrorKind::Lost);
+        }
+        other => panic!("{other:?}"),
+    };
+    for journal in [&journal, &other] {
+        refused(journal.append(end, &records(end, &["f"]), None, &long()).map(|_| ()));
+        refused(journal.fetch(end, &FetchOptions::default(), &long()).map(|_| ()));
+        refused(journal.lock(&long()).map(|_| ()));
+        refused(journal.wait(1, &long()).map(|_| ()));
+        refused(journal.begin_incarnation(end, &long()).map(|_| ()));
+    }
     let again = Journal::open(server.settings(), journal.store(), &long()).unwrap();
     assert_eq!(again.incarnation(), 2);
     add(&again, end, &["f"]);

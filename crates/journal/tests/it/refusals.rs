@@ -157,3 +157,17 @@ fn a_server_that_does_not_answer_is_named() {
     let error = refused(settings(&url), new_store(), &format!("127.0.0.1:{port}: "));
     assert!(matches!(error, Error::Unreachable(_)), "{error}");
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_text_of_a_url_is_quoted_in_full(text in "(postgres(ql)?://)?\\PC{0,40}(:[a-z]{12}@)?\\PC{0,20}") {
+        if let Err(error) = Settings::parse(&text, &|_| None) {
+            let error = error.to_string();
+            let secret = text.split_once(':').and_then(|(_, it)| it.split_once(':'))
+                .and_then(|(_, it)| it.split_once('@'));
+            if let Some((secret, _)) = secret && secret.len() == 12 {
+                assert!(!error.contains(secret), "{error}");
+            }
+        }
+    }
+}

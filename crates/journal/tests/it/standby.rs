@@ -39,7 +39,7 @@ pub(crate) fn waiting(server: &Server) -> String {
 }
 
 /// Both servers, as in the URL of a cluster.
-fn both(first: &Server, second: &Server) -> Settings {
+pub(crate) fn both(first: &Server, second: &Server) -> Settings {
     let host = |it: &Server| {
         format!("{}:{}", it.folder.path().display().to_string().replace('/', "%2F"), it.port)
     };

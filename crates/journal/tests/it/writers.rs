@@ -154,6 +154,27 @@ fn a_killed_server_loses_nothing_that_was_acknowledged() {
     run.check(seed);
 }
 
+/// The primary is lost, and its standby takes over.
+#[test]
+fn a_promoted_standby_has_all_that_was_acknowledged() {
+    let Some((mut primary, standby)) = standby::pair() else { return };
+    let seed = number("WAYPOST_TEST_SEED", u64::from(std::process::id()));
+    let mut run = Run::new(&primary);
+    run.settings = standby::both(&primary, &standby);
+    thread::scope(|scope| {
+        for writer in 0..3 {
+            let run = &run;
+            scope.spawn(move || run.write(writer, seed));
+        }
+        run.progress(20);
+        primary.kill(true);
+        standby.promote();
+        run.progress(20);
+        run.over.store(true, Ordering::Relaxed);
+    });
+    run.check(seed);
+}
+
 /// One attempt with a text of its own.
 fn attempt(text: &str, told: Told) -> Attempt {
     let now = Instant::now();
