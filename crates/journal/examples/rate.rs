@@ -84,8 +84,7 @@ fn rate(clients: usize, time: Duration, sink: &Sink<'_>) -> Result<f64, Failure>
 }
 
 fn journal(url: &str, round: u8, clients: usize) -> Result<Sink<'static>, Failure> {
-    let settings = Settings::parse(url, &|name| std::env::var_os(name))?
-        .with_notify(std::env::var_os("NONOTIFY").is_none());
+    let settings = Settings::parse(url, &|name| std::env::var_os(name))?;
     let until = || Until::within(Duration::from_secs(60));
     let mut store = [0; 16];
     getrandom::fill(&mut store[2..]).map_err(|it| it.to_string())?;

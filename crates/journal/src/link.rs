@@ -90,11 +90,9 @@ impl Link {
         parameters: &[Parameter<'_>],
         until: &Until,
     ) -> Result<Vec<Row>, Failure> {
-        let parameters = parameters.iter().map(|(value, kind)| (*value, kind.clone()));
-        let parameters: Vec<(&(dyn ToSql + Sync), Type)> = parameters.collect();
         let (client, line) = (&self.client, &mut self.line);
         block_on(self.runtime.as_ref(), async {
-            let mut work = pin!(client.query_typed(sql, &parameters));
+            let mut work = pin!(client.query_typed(sql, parameters));
             line.run(until, |cx, _| work.as_mut().poll(cx)).await
         })
     }
@@ -106,11 +104,9 @@ impl Link {
         parameters: &[Parameter<'_>],
         until: &Until,
     ) -> Result<u64, Failure> {
-        let parameters = parameters.iter().map(|(value, kind)| (*value, kind.clone()));
-        let parameters: Vec<(&(dyn ToSql + Sync), Type)> = parameters.collect();
         let (client, line) = (&self.client, &mut self.line);
         block_on(self.runtime.as_ref(), async {
-            let mut work = pin!(client.execute_typed(sql, &parameters));
+            let mut work = pin!(client.execute_typed(sql, parameters));
             line.run(until, |cx, _| work.as_mut().poll(cx)).await
         })
     }
@@ -284,7 +280,8 @@ fn failure(error: Option<&tokio_postgres::Error>) -> Failure {
 /// same holds for everything that is about the server and not about the statement.
 fn is_refusal(code: &SqlState) -> bool {
     const CLASSES: [&str; 10] = ["0A", "21", "22", "23", "25", "26", "28", "40", "42", "55"];
-    code.code().get(..2).is_some_and(|it| CLASSES.contains(&it))
+    *code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
+        && code.code().get(..2).is_some_and(|it| CLASSES.contains(&it))
 }
 
 /// A warning beside an answer means that the answer may be wrong: a wait for the standbys that was
@@ -309,4 +306,26 @@ pub(crate) fn chain(error: &tokio_postgres::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_errors_about_the_statement_mean_that_it_had_no_effect() {
+        let check = |code, expected| {
+            assert_eq!(is_refusal(&SqlState::from_code(code)), expected, "{code}");
+        };
+        for code in ["23505", "42501", "25006", "40001", "40P01", "55P03", "22P02"] {
+            check(code, true);
+        }
+        for code in
+            ["57014", "57P01", "57P03", "40003", "08006", "08P01", "53100", "58030", "XX000"]
+        {
+            check(code, false);
+        }
+        assert!(is_warning(Some(Severity::Warning)) && is_warning(None));
+        assert!(!is_warning(Some(Severity::Notice)));
+    }
 }
