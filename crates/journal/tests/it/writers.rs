@@ -19,6 +19,15 @@ struct Run {
     over: AtomicBool,
 }
 
+/// Ends the run, also if the test fails.
+struct Over<'a>(&'a Run);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.over.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A generator of small numbers that a seed repeats (xorshift64).
 struct Dice(u64);
 
@@ -87,6 +96,24 @@ impl Run {
         }
     }
 
+    /// Reads what others append until the run is over; no promotion may take back what it has.
+    fn follow(&self) -> Vec<Row> {
+        let journal = until(|| Journal::open(self.settings.clone(), self.store, &long()));
+        let mut rows: Vec<Row> = Vec::new();
+        while !self.over.load(Ordering::Relaxed) {
+            let after = rows.last().map_or(Position::start(self.store), Row::position);
+            let soon = Until::within(Duration::from_secs(2));
+            match journal
+                .wait(after.seq, &soon)
+                .and_then(|_| journal.fetch(after, &FetchOptions::default(), &soon))
+            {
+                Ok(more) => rows.extend(more.rows),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Retry, "{error}"),
+            }
+        }
+        rows
+    }
+
     fn acknowledged(&self) -> usize {
         let history = self.history.lock().unwrap();
         history.iter().filter(|it| matches!(it.told, Told::Appended(_))).count()
@@ -118,12 +145,13 @@ fn two_and_three_writers_leave_no_gap_and_no_duplicate() {
     for writers in [2, 3] {
         let run = Run::new(&server);
         thread::scope(|scope| {
+            let over = Over(&run);
             for writer in 0..writers {
                 let run = &run;
                 scope.spawn(move || run.write(writer, 1));
             }
             run.progress(60);
-            run.over.store(true, Ordering::Relaxed);
+            drop(over);
         });
         run.check(1);
     }
@@ -137,11 +165,13 @@ fn a_killed_server_loses_nothing_that_was_acknowledged() {
     let seed = number("WAYPOST_TEST_SEED", u64::from(std::process::id()));
     let mut dice = Dice(seed + 1);
     let run = Run::new(&server);
-    thread::scope(|scope| {
+    let followed = thread::scope(|scope| {
+        let over = Over(&run);
         for writer in 0..3 {
             let run = &run;
             scope.spawn(move || run.write(writer, seed));
         }
+        let follower = scope.spawn(|| run.follow());
         for _ in 0..kills {
             run.progress(5 + dice.below(20) as usize);
             // Without its first process, the others finish the statement that they have.
@@ -149,30 +179,49 @@ fn a_killed_server_loses_nothing_that_was_acknowledged() {
             server.run();
         }
         run.progress(10);
-        run.over.store(true, Ordering::Relaxed);
+        drop(over);
+        follower.join().unwrap()
     });
-    run.check(seed);
+    let rows = run.check(seed);
+    assert!(
+        !followed.is_empty() && rows.starts_with(&followed),
+        "seed {seed}: the follower differs"
+    );
 }
 
-/// The primary is lost, and its standby takes over.
+/// The primary is lost with appends that only it has, which are visible because their waits for the
+/// standby were ended, and the standby takes over.
 #[test]
 fn a_promoted_standby_has_all_that_was_acknowledged() {
-    let Some((mut primary, standby)) = standby::pair() else { return };
+    let Some((mut primary, mut standby)) = standby::pair() else { return };
     let seed = number("WAYPOST_TEST_SEED", u64::from(std::process::id()));
     let mut run = Run::new(&primary);
     run.settings = standby::both(&primary, &standby);
-    thread::scope(|scope| {
+    let followed = thread::scope(|scope| {
+        let over = Over(&run);
         for writer in 0..3 {
             let run = &run;
             scope.spawn(move || run.write(writer, seed));
         }
+        let follower = scope.spawn(|| run.follow());
         run.progress(20);
+        standby.kill(true);
+        let pid = standby::waiting(&primary);
+        primary.sql(&format!("SELECT pg_terminate_backend({pid})"));
+        // Now a resolver waits, or the follower, which has seen what is to be lost.
+        until(|| (standby::waiting(&primary) != pid).then_some(()).ok_or("nobody waits"));
         primary.kill(true);
+        standby.run();
         standby.promote();
         run.progress(20);
-        run.over.store(true, Ordering::Relaxed);
+        drop(over);
+        follower.join().unwrap()
     });
-    run.check(seed);
+    let rows = run.check(seed);
+    assert!(
+        !followed.is_empty() && rows.starts_with(&followed),
+        "seed {seed}: the follower differs"
+    );
 }
 
 /// One attempt with a text of its own.
