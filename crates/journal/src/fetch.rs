@@ -69,7 +69,7 @@ impl Journal {
     /// Reads the records after a position that the caller has, in order, and verifies that none is
     /// missing and that each has the hash of what was appended.
     ///
-    /// The records that it returns survive the loss of the primary: if commits wait for standbys,
+    /// It may return fewer than there are; it returns none only if there are none. The records that it returns survive the loss of the primary: if commits wait for standbys,
     /// it has waited for them as well, unless it knows that another one has.
     ///
     /// # Errors
@@ -82,8 +82,16 @@ impl Journal {
         if head.position.seq == after.seq {
             return Ok(Fetched { rows: Vec::new(), head });
         }
-        let marked = head.is_synchronous && self.confirmed() < head.position.seq;
-        let found = self.fetch_rows(after, &head, options, marked, until)?;
+        let (end, confirmed) = (head.position.seq, self.confirmed());
+        // What is known to be on the standbys needs no wait; the rest comes with the next call.
+        let (last, marked) = if !head.is_synchronous || confirmed >= end {
+            (end, false)
+        } else if confirmed > after.seq {
+            (confirmed, false)
+        } else {
+            (end, true)
+        };
+        let found = self.fetch_rows((after.seq, last), options, marked, until)?;
         let rows = match verify(after, &head, &found) {
             Ok(rows) => rows,
             Err(damage) => return Err(self.explain(after, damage, until)),
@@ -96,8 +104,7 @@ impl Journal {
 
     fn fetch_rows(
         &self,
-        after: Position,
-        head: &Head,
+        (after, last): (u64, u64),
         options: &FetchOptions,
         marked: bool,
         until: &Until,
@@ -106,7 +113,7 @@ impl Journal {
         let sql =
             if marked { CONFIRMED.replace("{values}", MARK).replace("{fetch}", &sql) } else { sql };
         let sql = self.sql(&sql);
-        let (first, last) = (bigint(after.seq)?, bigint(head.position.seq)?);
+        let (first, last) = (bigint(after)?, bigint(last)?);
         let bytes = i64::try_from(options.bytes_max).unwrap_or(i64::MAX);
         self.read(until, |link| {
             link.take_warnings();
