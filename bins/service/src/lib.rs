@@ -19,6 +19,7 @@ mod mesh;
 mod metrics;
 mod model;
 mod nice;
+mod placed;
 mod predecessor;
 mod prepare;
 mod presence;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -27,6 +27,8 @@ use crate::wiring::{self, Stores};
 
 /// How long to wait at the end for store calls that outlived their requests.
 const LAST_CALLS_TIME: Duration = Duration::from_secs(5);
+/// How often to look whether the store's folder is still at its path.
+const CHECK_FOLDER_EVERY: Duration = Duration::from_secs(1);
 
 /// A running service. Dropping it stops it.
 #[derive(Debug)]
@@ -64,6 +66,16 @@ impl Running {
         }
     }
 
+    /// Waits until the store's folder is no longer at its path.
+    async fn displaced(&self) {
+        while let Some(Parts { app, .. }) = &self.parts {
+            if !app.witness.folder().is_in_place() {
+                return;
+            }
+            tokio::time::sleep(CHECK_FOLDER_EVERY).await;
+        }
+    }
+
     fn end(&mut self) -> anyhow::Result<()> {
         let Some(Parts { app, runtime, serving, threads, presence }) = self.parts.take() else {
             return Ok(());
@@ -81,6 +93,15 @@ impl Running {
         drop(presence);
         threads.stop();
         runtime.shutdown_timeout(LAST_CALLS_TIME);
+        let folder = app.witness.folder().clone();
+        if !folder.is_in_place() {
+            // Closing the stores writes and removes files by path: now they are somebody else's.
+            std::mem::forget(app);
+            bail!(
+                "the store's folder {} was moved, removed or replaced while the service ran; every acknowledged write is in the folder that was moved. Stop the service before you move a project",
+                folder.path().display()
+            );
+        }
         app.write_witness();
         app.tokens.flush().context("failed to save when tokens were last used")?;
         let parts = Arc::try_unwrap(app).map(App::into_stores);
@@ -191,6 +212,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         tokio::select! {
             name = signals.next() => tracing::info!(signal = name, "stopping"),
             () = running.idle(options.exit_idle) => tracing::info!("stopping: idle"),
+            () = running.displaced() => tracing::error!("stopping: the store's folder is no longer at its path"),
         }
     });
     running.shutdown()

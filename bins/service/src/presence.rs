@@ -1,14 +1,14 @@
 //! Announces the running service to programs of this user: its socket, and `service.json`.
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use serde::Serialize;
 use tokio::net::UnixListener;
 use waypost_api::local;
+
+use crate::placed::Placed;
 
 /// The name of the file in the store's folder.
 const FILE: &str = "service.json";
@@ -29,27 +29,7 @@ struct Described<'a> {
 /// away, files at the same paths are those of another service, and stay.
 #[derive(Debug)]
 pub(crate) struct Presence {
-    files: Vec<Created>,
-}
-
-/// A file that this service has created.
-#[derive(Debug)]
-struct Created {
-    path: PathBuf,
-    /// Its device and inode.
-    identity: (u64, u64),
-}
-
-impl Created {
-    fn of(path: PathBuf) -> io::Result<Self> {
-        let identity = identity(&path)?;
-        Ok(Self { path, identity })
-    }
-}
-
-fn identity(path: &Path) -> io::Result<(u64, u64)> {
-    let metadata = path.symlink_metadata()?;
-    Ok((metadata.dev(), metadata.ino()))
+    files: Vec<Placed>,
 }
 
 impl Presence {
@@ -73,7 +53,7 @@ impl Presence {
                 return Err(anyhow::Error::new(error).context(message));
             }
         };
-        let created = Created::of(path.to_owned()).context("cannot use the socket")?;
+        let created = Placed::of(path.to_owned()).context("cannot use the socket")?;
         let presence = Self { files: vec![created] };
         listener.set_nonblocking(true).context("cannot use the socket")?;
         let _in_runtime = runtime.enter();
@@ -88,22 +68,20 @@ impl Presence {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION"),
             url,
-            socket: self.files.first().map(|it| it.path.as_path()),
+            socket: self.files.first().map(|it| it.path()),
         };
         let text = serde_json::to_vec_pretty(&described).context("service.json")?;
         waypost_project::write_private(&file, &[&text[..], b"\n"].concat())?;
-        self.files.push(Created::of(file).context("service.json")?);
+        self.files.push(Placed::of(file).context("service.json")?);
         Ok(())
     }
 }
 
 impl Drop for Presence {
     fn drop(&mut self) {
-        for Created { path, identity: created } in &self.files {
-            if identity(path).is_ok_and(|it| it == *created)
-                && let Err(error) = fs::remove_file(path)
-            {
-                tracing::warn!(file = %path.display(), %error, "failed to remove a file of the running service");
+        for file in self.files.iter().filter(|it| it.is_in_place()) {
+            if let Err(error) = fs::remove_file(file.path()) {
+                tracing::warn!(file = %file.path().display(), %error, "failed to remove a file of the running service");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Records the positions of the stores outside their folders, so that the next start detects a
 //! folder that was removed or replaced by an older copy.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use parking_lot::Mutex;
@@ -10,6 +10,7 @@ use waypost_memory::{Reached, Store};
 
 use crate::error::chain;
 use crate::flows::Flows;
+use crate::placed::Placed;
 
 // `ctl doctor` reads the same names.
 const MEMORY: &str = "memory";
@@ -20,7 +21,7 @@ const FLOWS: &str = "flows";
 /// The file in the data folder.
 #[derive(Debug)]
 pub(crate) struct Witness {
-    dir: PathBuf,
+    dir: Placed,
     /// The file's content; empty while there is no valid file.
     written: Mutex<waypost_log::Witness>,
 }
@@ -39,7 +40,9 @@ impl Witness {
                 "the recorded positions of the stores were damaged; rewriting them"
             );
         }
-        Ok(Self { dir: dir.to_owned(), written: Mutex::new(written) })
+        let dir = Placed::of(dir.to_owned())
+            .with_context(|| format!("failed to read the folder {}", dir.display()))?;
+        Ok(Self { dir, written: Mutex::new(written) })
     }
 
     pub(crate) fn memory(&self) -> Reached {
@@ -55,8 +58,13 @@ impl Witness {
         self.written.lock().get(FLOWS)
     }
 
+    /// The data folder.
+    pub(crate) fn folder(&self) -> &Placed {
+        &self.dir
+    }
+
     /// Writes the positions of the stores if they have changed. A failed write is retried later:
-    /// the stores have everything.
+    /// the stores have everything. Writes nothing into a folder that has taken the place of ours.
     pub(crate) fn write(&self, store: &Store, events: &Bus, flows: &Flows) {
         let mut written = self.written.lock();
         let mut witness = written.clone();
@@ -71,10 +79,10 @@ impl Witness {
         }
         witness.raise(EVENTS, events.reached());
         witness.raise(FLOWS, flows.reached());
-        if witness == *written {
+        if witness == *written || !self.dir.is_in_place() {
             return;
         }
-        match witness.write(&self.dir) {
+        match witness.write(self.dir.path()) {
             Ok(()) => *written = witness,
             Err(error) => {
                 tracing::warn!(

@@ -88,16 +88,35 @@ fn service_json_tells_where_it_is_until_a_clean_stop() {
 }
 
 #[test]
-fn a_service_whose_folder_was_moved_away_leaves_the_files_of_the_next_one() {
+fn a_service_whose_folder_was_moved_away_stops_and_changes_nothing_of_the_next_one() {
     let folder = TempDir::new().expect("a folder");
     let first = Program::start(folder.path());
+    for number in 0..5 {
+        let memory = format!(r#"{{"content":"memory {number} of the first"}}"#);
+        assert_eq!(first.send("POST", "/api/memory/add", memory.as_bytes()).status, 201);
+    }
     fs::rename(folder.path().join(".waypost"), folder.path().join("moved")).expect("a folder");
     let second = Program::start(folder.path());
-    first.signal("TERM");
+    let memory = br#"{"content":"a memory of the second"}"#;
+    assert_eq!(second.send("POST", "/api/memory/add", memory).status, 201);
+
     let (status, log) = first.end();
-    assert!(status.success(), "{log}");
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(log.contains("was moved, removed or replaced"), "{log}");
     assert_eq!(described(folder.path())["pid"], second.pid());
     assert!(client(folder.path(), None).health().is_ok());
+
+    second.signal("TERM");
+    let (status, log) = second.end();
+    assert!(status.success(), "{log}");
+    let third = Program::start(folder.path());
+    assert_eq!(third.send("GET", "/api/memory/1", b"").json()["content"], "a memory of the second");
+    // Nothing of the first is lost, either.
+    drop(third);
+    fs::remove_dir_all(folder.path().join(".waypost")).expect("a folder");
+    fs::rename(folder.path().join("moved"), folder.path().join(".waypost")).expect("a folder");
+    let first = Program::start(folder.path());
+    assert_eq!(first.send("GET", "/api/memory/5", b"").json()["content"], "memory 4 of the first");
 }
 
 #[test]
