@@ -2,6 +2,7 @@
 
 mod idle;
 
+use std::mem::ManuallyDrop;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -96,7 +97,7 @@ impl Running {
         let folder = app.witness.folder().clone();
         if !folder.is_in_place() {
             // Closing the stores writes and removes files by path: now they are somebody else's.
-            std::mem::forget(app);
+            let _left_open = ManuallyDrop::new(app);
             bail!(
                 "the store's folder {} was moved, removed or replaced while the service ran; every acknowledged write is in the folder that was moved. Stop the service before you move a project",
                 folder.path().display()
