@@ -22,11 +22,12 @@ export async function show(main, { parts, signal }) {
 async function page(id, signal, again) {
   const path = `/api/memory/${id}`;
   const history = get(`${path}/history`, signal);
+  // It may fail before it is awaited.
+  history.catch(() => {});
   let memory;
   try {
     memory = await get(path, signal);
   } catch (error) {
-    history.catch(() => {});
     if (!(error instanceof Problem && error.status === 404)) throw error;
     const versions = await history.catch(() => { throw error; });
     return gone(id, versions, again);

@@ -6,6 +6,7 @@ use waypost_api::LinkKind;
 use super::page::{complete, confirmed, press, show, signed_in, text};
 use crate::chrome::{Chrome, Tab};
 use crate::service::Service;
+use crate::wait::until;
 
 /// Presses a button of the pair that a text belongs to.
 fn press_of(chrome: &mut Chrome, tab: &Tab, pair: &str, name: &str) {
@@ -87,9 +88,15 @@ fn a_pair_is_merged_linked_or_dismissed() {
     chrome.value(&tab, "document.querySelector('form.inline select').value = 'caused_by'");
     chrome.value(&tab, &format!("document.querySelector('form.inline input').value = '#{port}'"));
     press(&mut chrome, &tab, "Add link");
-    chrome.until(&tab, "document.querySelector('main').textContent.includes('caused_by')");
+    until(|| {
+        let links = kinds(standing);
+        if links.contains(&(standing, LinkKind::CausedBy, port)) {
+            Ok(())
+        } else {
+            Err(format!("{links:?}"))
+        }
+    });
     complete(&mut chrome, &tab);
-    assert!(kinds(standing).contains(&(standing, LinkKind::CausedBy, port)));
     show(&mut chrome, &tab, &format!("graph/{standing}"));
     let shown = text(&mut chrome, &tab);
     assert!(shown.contains("caused_by") && shown.contains("part_of"), "{shown}");
