@@ -33,16 +33,21 @@ pub struct Repaired {
 /// Checks that no newer release wrote a part of the log in `dir`, and changes nothing.
 ///
 /// # Errors
-/// [`Error::Log`](crate::Error::Log) if one did, or if the file system fails.
+/// [`Error::Log`](crate::Error::Log) with [`waypost_log::Error::Newer`] if one did. What cannot be read is not an
+/// error here: [`verify`] and [`repair`] report it.
 pub fn check_versions(dir: &Path, verify: Verify) -> Result<()> {
-    Ok(Log::check_versions(dir, &options().with_verify(verify))?)
+    match Log::check_versions(dir, &options().with_verify(verify)) {
+        Err(error @ waypost_log::Error::Newer { .. }) => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Reads every byte of the log in `dir`, and changes nothing. A missing folder is a log without
 /// records. The caller must hold the lock of the data folder.
 ///
 /// # Errors
-/// As [`check_versions`]. Damage is not an error.
+/// [`Error::Log`](crate::Error::Log) if a newer release wrote a part of it, or if the file system fails. Damage is not
+/// an error.
 pub fn verify(dir: &Path) -> Result<Checked> {
     if !dir.is_dir() {
         return Ok(Checked::default());
@@ -56,7 +61,7 @@ pub fn verify(dir: &Path) -> Result<Checked> {
 /// [`RecallLog::open`](crate::RecallLog::open) does. The caller must hold the lock of the data folder.
 ///
 /// # Errors
-/// As [`check_versions`].
+/// As [`verify`].
 pub fn repair(dir: &Path) -> Result<Repaired> {
     if !dir.is_dir() {
         return Ok(Repaired::default());

@@ -490,17 +490,18 @@ fn a_folder_in_place_of_a_file_of_a_log_is_set_aside() {
 
 #[test]
 fn a_file_in_place_of_a_folder_is_set_aside_and_nothing_is_lost() {
+    const PLACES: [&str; 4] = ["memory/vectors", "memory/state.aside", "events/state", "recall"];
     let made = project();
     let before = read(made.path()).expect("it opens");
     let data = data_of(made.path());
-    for name in ["memory/vectors", "memory/state.aside", "events/state"] {
+    for name in PLACES {
         let path = data.join(name);
         drop(fs::remove_dir_all(&path));
         fs::write(&path, "mine").expect("a file");
     }
     let arguments = ["--url", "http://127.0.0.1:9", "doctor", "--repair"];
     let told = ran(trusting(made.path(), &arguments).output().expect("the program starts")).done();
-    for name in ["memory/vectors", "memory/state.aside", "events/state"] {
+    for name in PLACES {
         assert!(told.contains(&format!("{name} is not a folder")), "{name}: {told}");
         let aside = data.join(format!("{name}.damaged"));
         assert_eq!(fs::read_to_string(aside).expect("it was set aside"), "mine");

@@ -73,7 +73,7 @@ fn a_folder_in_place_of_a_file_is_named_and_set_aside() {
         "flows/begun",
         "memory/repairing.new",
     ];
-    const FOLDERS: [&str; 3] = ["memory/vectors", "memory/index", "events/state"];
+    const FOLDERS: [&str; 4] = ["memory/vectors", "memory/index", "events/state", "recall/log"];
     let clone = Clone::new();
     clone.ctl(&["allow", "--yes"]).done();
     drop(clone.start(&[]));
