@@ -93,6 +93,10 @@ impl NewToken {
             if self.scopes.iter().any(|scope| scope == Scope::Admin) {
                 return invalid("space", "an admin token applies to all spaces; omit the space");
             }
+            if self.scopes.iter().any(|scope| scope == Scope::BrowserUse) {
+                let why = "`browser:use` applies to no space; omit the scope or the space";
+                return invalid("space", why);
+            }
             if !is_plain(space, SPACE_CHARS_MAX) || space.is_empty() {
                 return invalid(
                     "space",

@@ -44,7 +44,7 @@ fn the_tool_is_listed_only_while_a_browser_is_on_the_mesh() {
     let agent = Agent::start(&place);
     let (client, reader) = (&agent.client, agent.with(Scope::MemoryRead, None));
     let user = agent.with(Scope::BrowserUse, None);
-    let bound = agent.with(Scope::BrowserUse, Some("a"));
+    let bound = agent.with(Scope::MemoryRead, Some("a"));
     assert_eq!(tools(client).0.len(), 7);
     assert_eq!(tools(&user), (Vec::new(), 10_000));
     assert_eq!(client.browsers().expect("a list"), []);
@@ -66,8 +66,8 @@ fn the_tool_is_listed_only_while_a_browser_is_on_the_mesh() {
     assert_eq!((found.name.as_str(), found.origin.as_str()), ("browser", "local"));
     assert_eq!((found.id.len(), found.url), (32, Some(server.url("/"))));
 
-    // A token without the scope, or of one space.
-    for (client, reason) in [(&reader, "browser:use"), (&bound, "bound to the space a")] {
+    // Tokens without the scope: one of a space cannot have it.
+    for (client, reason) in [(&reader, "browser:use"), (&bound, "browser:use")] {
         let (status, _, detail) = command(client, "read", &json!({})).expect_err("refused");
         assert!(status == 403 && detail.contains(reason), "{status} {detail}");
         assert!(client.browsers().is_err());

@@ -268,7 +268,7 @@ const ROUTES: &[(&str, &str, &str, Sees)] = &[
 const THEIR_SESSION: &str = "session-of-theirs";
 
 /// Every scope that a space-bound token can have.
-const SCOPES: [&str; 8] = [
+const SCOPES: [&str; 7] = [
     "memory:read",
     "memory:write",
     "context:read",
@@ -276,7 +276,6 @@ const SCOPES: [&str; 8] = [
     "events:publish",
     "flows:read",
     "flows:run",
-    "browser:use",
 ];
 
 /// The path of a row as the API description has it.
