@@ -51,6 +51,7 @@ pub use problem::{FieldError, Problem, ProblemKind};
 pub use query::with_query;
 pub use recall::*;
 pub use status::*;
+pub use strict::repeated_key;
 pub use tokens::*;
 pub use vocabulary::Vocabulary;
 pub use waypost_quote::{Lines, is_deceptive, shell_word, visible};

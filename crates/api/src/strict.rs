@@ -16,22 +16,34 @@ pub(crate) const NUL: &str = "a string contains a NUL character (U+0000), which 
 /// Checks a whole JSON text.
 pub(crate) fn check(json: &[u8]) -> Result<()> {
     let mut input = serde_json::Deserializer::from_slice(json);
-    Strict { depth: 0 }.deserialize(&mut input)?;
+    Strict { depth: 0, keys_only: false }.deserialize(&mut input)?;
     input.end()
 }
+
+/// What is wrong with the first object, at any depth, that has the same key twice; `None` if no object has, and for
+/// what is not JSON.
+pub fn repeated_key(json: &[u8]) -> Option<String> {
+    let mut input = serde_json::Deserializer::from_slice(json);
+    let checked = Strict { depth: 0, keys_only: true }.deserialize(&mut input);
+    checked.err().map(|it| it.to_string()).filter(|it| it.starts_with(REPEATED))
+}
+
+const REPEATED: &str = "duplicate key";
 
 /// Any value, inside this many arrays and objects.
 #[derive(Clone, Copy)]
 struct Strict {
     depth: usize,
+    /// Whether only repeated keys are rejected.
+    keys_only: bool,
 }
 
 impl Strict {
     fn inside<E: Error>(self) -> std::result::Result<Self, E> {
-        if self.depth == DEPTH_MAX {
+        if self.depth == DEPTH_MAX && !self.keys_only {
             return Err(E::custom(format!("nested deeper than {DEPTH_MAX} levels")));
         }
-        Ok(Self { depth: self.depth + 1 })
+        Ok(Self { depth: self.depth + 1, ..self })
     }
 }
 
@@ -71,7 +83,7 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> std::result::Result<(), E> {
-        if text.contains('\0') { Err(E::custom(NUL)) } else { Ok(()) }
+        if text.contains('\0') && !self.keys_only { Err(E::custom(NUL)) } else { Ok(()) }
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> std::result::Result<(), A::Error> {
@@ -83,15 +95,15 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> std::result::Result<(), A::Error> {
         let inside = self.inside()?;
         let mut keys = HashSet::new();
-        while members.next_key_seed(Key(&mut keys))?.is_some() {
+        while members.next_key_seed(Key(&mut keys, self))?.is_some() {
             members.next_value_seed(inside)?;
         }
         Ok(())
     }
 }
 
-/// The next key of an object that has these.
-struct Key<'a>(&'a mut HashSet<String>);
+/// The next key of an object that has these, and how it is checked.
+struct Key<'a>(&'a mut HashSet<String>, Strict);
 
 impl<'de> DeserializeSeed<'de> for Key<'_> {
     type Value = ();
@@ -109,11 +121,11 @@ impl Visitor<'_> for Key<'_> {
     }
 
     fn visit_str<E: Error>(self, key: &str) -> std::result::Result<(), E> {
-        Strict { depth: 0 }.visit_str(key)?;
+        self.1.visit_str(key)?;
         if self.0.insert(key.to_owned()) {
             return Ok(());
         }
         let shown: String = key.chars().take(64).flat_map(char::escape_debug).collect();
-        Err(E::custom(format!("duplicate key \"{shown}\"")))
+        Err(E::custom(format!("{REPEATED} \"{shown}\"")))
     }
 }

@@ -56,6 +56,9 @@ impl<S: Service> Http<S> {
     /// Answers one message.
     pub async fn answer(&self, request: Request<Bytes>) -> Answered {
         let bytes = request.body().clone();
+        if let Some(error) = invalid::repeated(&bytes) {
+            return Answered::Response(refusal(&error));
+        }
         let response = self.0.handle(request.map(Full::new)).await;
         let status = response.status();
         let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|it| it == JSON);

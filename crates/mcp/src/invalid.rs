@@ -2,6 +2,7 @@
 
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, ProtocolVersion, RequestId};
 use serde_json::{Value, json};
+use waypost_api::repeated_key;
 
 /// The error that JSON-RPC defines for bytes that are not a message. It has the id of the request, if there is one.
 pub(crate) fn error(bytes: &[u8]) -> JsonRpcError {
@@ -10,8 +11,18 @@ pub(crate) fn error(bytes: &[u8]) -> JsonRpcError {
             let message = format!("not valid JSON: {why}");
             JsonRpcError::new(None, ErrorData::new(ErrorCode::PARSE_ERROR, message, None))
         }
-        Ok(value) => JsonRpcError::new(id(&value), ErrorData::invalid_request(EXPECTED, None)),
+        Ok(value) => {
+            let repeated = repeated_key(bytes).map(|it| format!("not a valid message: {it}"));
+            let message = repeated.unwrap_or_else(|| EXPECTED.to_owned());
+            JsonRpcError::new(id(&value), ErrorData::invalid_request(message, None))
+        }
     }
+}
+
+/// The error for a message in which an object, at any depth, has the same key twice: which of the values counts is for
+/// each reader to decide.
+pub(crate) fn repeated(bytes: &[u8]) -> Option<JsonRpcError> {
+    repeated_key(bytes).is_some().then(|| error(bytes))
 }
 
 /// The error for a line of more bytes than that.
@@ -55,6 +66,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600, None),
             (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600, None),
             (r#"{"id":7,"result":1}"#, -32600, None),
+            (r#"{"id":7,"params":{"arguments":{"a":1,"a":2}}}"#, -32600, Some(json!(7))),
         ] {
             let found = serde_json::to_value(error(bytes.as_bytes())).expect("JSON");
             assert_eq!(found["error"]["code"], code, "{bytes}: {found}");

@@ -79,6 +79,9 @@ where
             };
             let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line);
             if !line.trim_ascii().is_empty() {
+                if let Some(error) = invalid::repeated(line) {
+                    return Some(Err(error));
+                }
                 return Some(serde_json::from_slice(line).map_err(|_| invalid::error(line)));
             }
         }

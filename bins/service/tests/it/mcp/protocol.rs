@@ -219,6 +219,17 @@ fn what_is_not_a_message_is_refused() {
     }
     let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     assert_eq!(sent(&usual, ping).status, 200);
+    for twice in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory_search","arguments":{"query":"a","query":"b"}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory_add","arguments":{"content":"a","metadata":{"k":1,"\u006b":2}}}}"#,
+    ] {
+        let answer = sent(&usual, twice.as_bytes());
+        error(&answer, 400, -32600);
+        let said = answer.json()["error"]["message"].to_string();
+        assert!(said.contains("duplicate key"), "{twice}: {said}");
+        assert_eq!(answer.json()["id"], 1, "{twice}");
+    }
     sent(&[("accept", "application/json"), usual[1]], ping).problem(406);
     sent(&[("accept", "*/*"), usual[1]], ping).problem(406);
     sent(&[usual[0]], ping).problem(415);
