@@ -73,6 +73,8 @@ pub(crate) struct Options {
     pub(crate) allow: Vec<Allow>,
     /// Ports of Waypost, which pages must not access.
     pub(crate) own_ports: Vec<u16>,
+    /// The project's data folder, in which a running service writes its address.
+    pub(crate) data_dir: PathBuf,
     /// `None` if it does not join the mesh.
     pub(crate) mesh: Option<MeshSettings>,
     pub(crate) pictures: BrowserPictures,
@@ -150,6 +152,7 @@ impl Arguments {
             },
             allow: allow.collect::<Result<_, _>>().context("browser.allow")?,
             own_ports: own_ports(&settings)?,
+            data_dir: settings.data_dir.clone(),
             mesh,
             pictures: settings.browser.pictures,
             screenshots: settings.browser.screenshots,

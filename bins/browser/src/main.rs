@@ -12,6 +12,7 @@ mod news;
 mod peer;
 mod relay;
 mod run;
+mod running;
 mod stop;
 mod terminal;
 

@@ -17,7 +17,7 @@ use crate::cli::Options;
 use crate::news::News;
 use crate::peer::Peer;
 use crate::relay::Commands;
-use crate::{engine, headless, http, stop, terminal};
+use crate::{engine, headless, http, running, stop, terminal};
 
 /// How long the engine may take to write its profile and exit.
 const END_TIME: Duration = Duration::from_secs(12);
@@ -55,7 +55,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     })?;
     let address = listener.local_addr().context("the listener has no address")?;
     let policy = Policy::new(options.allow.clone(), options.own_ports.iter().copied())
-        .with_own_clients(http::is_own_client);
+        .with_own_clients(http::is_own_client)
+        .with_own_port(running::is_port_of(options.data_dir.clone()));
     policy.add_own_port(address.port());
     let policy = Arc::new(policy);
     policy.url(&options.url, None, Actor::Human).context("cannot begin there")?;

@@ -97,12 +97,23 @@ impl fmt::Display for Allow {
 pub struct Policy {
     allow: Vec<Allow>,
     own_ports: Mutex<BTreeSet<u16>>,
+    /// Says whether a port is one of Waypost's that is not in `own_ports`.
+    is_own_port: Option<IsOwnPort>,
     /// The hosts and ports that a person went to.
     granted: Mutex<BTreeSet<(String, u16)>>,
     /// The address classes of names so far.
     names: Mutex<Names>,
     /// Whether the connection from the second address, to the first, is of this user.
     is_own_client: Option<fn(SocketAddr, SocketAddr) -> bool>,
+}
+
+/// Looks at each check whether a port is one of Waypost's.
+struct IsOwnPort(Box<dyn Fn(u16) -> bool + Send + Sync>);
+
+impl fmt::Debug for IsOwnPort {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("IsOwnPort")
+    }
 }
 
 impl Policy {
@@ -112,6 +123,14 @@ impl Policy {
     pub fn new(allow: Vec<Allow>, own_ports: impl IntoIterator<Item = u16>) -> Self {
         let own_ports = Mutex::new(own_ports.into_iter().collect());
         Self { allow, own_ports, ..Self::default() }
+    }
+
+    /// Blocks also the ports for which `is_own` is true. It is asked before each access to an address that is not
+    /// public, because a service may start later, on another port than its settings have.
+    #[must_use]
+    pub fn with_own_port(mut self, is_own: impl Fn(u16) -> bool + Send + Sync + 'static) -> Self {
+        self.is_own_port = Some(IsOwnPort(Box::new(is_own)));
+        self
     }
 
     /// Has the proxy of the engines serve only connections for which `is_own` is true: it is given
@@ -188,7 +207,9 @@ impl Policy {
             return Ok(());
         };
         let refused = |detail| Err(Problem::new(ProblemKind::Forbidden, detail));
-        if self.own_ports.lock().contains(&port) {
+        let is_own = self.own_ports.lock().contains(&port)
+            || self.is_own_port.as_ref().is_some_and(|it| it.0(port));
+        if is_own {
             return refused(format!(
                 "{host}:{port} is a port of Waypost itself, which pages cannot access"
             ));

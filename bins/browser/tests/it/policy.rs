@@ -1,5 +1,7 @@
 //! What programs and pages can access.
 
+use std::fs;
+
 use serde_json::json;
 
 use crate::server::{Server, page};
@@ -48,6 +50,23 @@ fn ports_of_waypost_are_reached_by_nobody() {
     assert!(!refused.status.success() && said.contains("a port of Waypost itself"), "{said}");
 }
 
+/// A service takes a free port if the one of its settings is in use, and may start after the browser.
+#[test]
+fn the_port_of_the_running_service_is_reached_by_nobody() {
+    let service = Server::start(|_| page("<h1>The service</h1>"));
+    let place = Place::new();
+    place.configure("");
+    let browser = place.plain("about:blank", &["--no-mesh", "--allow", "private"]);
+    let there = json!({ "url": service.url("/") });
+    assert_eq!(browser.done("navigate", &there)["status"], 200);
+    fs::create_dir_all(place.file(".waypost/data")).expect("a folder");
+    let described = json!({ "pid": 1, "url": format!("http://127.0.0.1:{}", service.port) });
+    fs::write(place.file(".waypost/data/service.json"), described.to_string()).expect("a file");
+    browser.refused("navigate", &there, 403);
+    let other = Server::start(|_| page("<h1>Another</h1>"));
+    assert_eq!(browser.done("navigate", &json!({ "url": other.url("/") }))["status"], 200);
+}
+
 #[test]
 fn a_page_reaches_no_port_of_waypost_either() {
     let service = Server::start(|_| page("<h1>The service</h1>"));
@@ -84,7 +103,7 @@ fn the_launcher_takes_the_program_beside_it() {
     let place = Place::new();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/launch.sh");
     let beside = place.temporary().join("launch.sh");
-    std::fs::copy(script, &beside).expect("the script is copied");
+    fs::copy(script, &beside).expect("the script is copied");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_browser"), place.temporary().join("browser"))
         .expect("a link");
     let run = |arguments: &[&str]| {
