@@ -14,6 +14,8 @@ const FRAME_TOKENS: usize = 160;
 pub(super) struct Done {
     action: String,
     lines: Vec<String>,
+    /// See [`surprises`].
+    surprises: Vec<String>,
     item: Value,
 }
 
@@ -21,25 +23,34 @@ pub(super) struct Done {
 struct Fitting {
     left: usize,
     lines: Vec<String>,
+    /// The fences that these lines need.
+    fences: usize,
     is_cut: bool,
 }
 
 impl Fitting {
     fn new(left: usize) -> Self {
-        Self { left, lines: Vec::new(), is_cut: false }
+        Self { left, lines: Vec::new(), fences: fences(""), is_cut: false }
     }
 
-    /// Adds a line if it fits.
+    /// Adds a line if it fits, with the fences that it needs.
     fn add(&mut self, line: String) -> bool {
-        match self.left.checked_sub(tokens(&line) + 1) {
+        let fences = fences(&line).max(self.fences);
+        match self.left.checked_sub(tokens(&line) + 1 + fences - self.fences) {
             Some(rest) if !self.is_cut => {
                 self.left = rest;
+                self.fences = fences;
                 self.lines.push(line);
             }
             _ => self.is_cut = true,
         }
         !self.is_cut
     }
+}
+
+/// The tokens of the fences around a text.
+fn fences(text: &str) -> usize {
+    tokens(&fenced("", text)).saturating_sub(tokens(text))
 }
 
 /// What the browser said of an action.
@@ -54,8 +65,8 @@ pub(super) fn done(action: &str, answer: &Value) -> Done {
     if !said.is_empty() {
         lines.push(said.join(" "));
     }
-    lines.extend(surprises(answer));
-    Done { action: action.to_owned(), lines, item: cleaned(answer) }
+    let surprises = surprises(answer);
+    Done { action: action.to_owned(), lines, surprises, item: cleaned(answer) }
 }
 
 /// The tabs.
@@ -86,18 +97,26 @@ pub(super) fn show(page: &Value, done: Option<Done>, budget: usize) -> Answer {
     }
     let mut place = vec![format!("url: {}", text(&page["url"]))];
     place.push(format!("title: {}", text(&page["title"])));
-    if let Some(Done { action, lines, item }) = done {
+    // A page may open dialogs without end: they get a part of the budget.
+    let mut unasked = Fitting::new(budget / 4);
+    if let Some(Done { action, lines, surprises, item }) = done {
         intro = format!("`{action}` is done. {intro}");
         place.extend(lines);
+        for it in surprises {
+            unasked.add(it);
+        }
         structured["done"] = item;
     }
     place.extend(member(page, "loading"));
-    place.extend(surprises(page));
+    for it in surprises(page) {
+        unasked.add(it);
+    }
+    place.append(&mut unasked.lines);
     place.extend(login(&page["auth"]));
     place.extend(array(&page["flags"]).map(|it| format!("flag: {}", members(it))));
     let content = page["dom_summary"]["text_content"].as_str().unwrap_or_default();
     let content = plain(content.trim());
-    let left = budget.saturating_sub(FRAME_TOKENS + tokens(&place.join("\n")));
+    let left = budget.saturating_sub(FRAME_TOKENS + tokens(&fenced("", &place.join("\n"))));
     // Neither the entries nor the text displace the other.
     let for_text = tokens(&content).min(left / 3);
     let mut shown = Fitting::new(left.saturating_sub(for_text));
@@ -106,13 +125,20 @@ pub(super) fn show(page: &Value, done: Option<Done>, budget: usize) -> Answer {
     place.append(&mut shown.lines);
     let mut text = format!("{intro} {NOTICE}\n{}", fenced("page", &place.join("\n")));
     let frame = tokens(&fenced("text", "")) + 1;
-    let start = head(&content, (shown.left + for_text).saturating_sub(frame));
+    let room = (shown.left + for_text).saturating_sub(frame);
+    let mut start = head(&content, room);
+    if tokens(start) + fences(start) > room + fences("") {
+        // Each of the fences is at most as long as the text, and one more.
+        start = head(&content, room / 3);
+    }
     if !start.is_empty() {
         text.push('\n');
         text.push_str(&fenced("text", start));
         structured["text"] = json!(start);
     }
-    if let Some(note) = left_out(page, shown.is_cut || start.len() < content.len()) {
+    if let Some(note) =
+        left_out(page, unasked.is_cut || shown.is_cut || start.len() < content.len())
+    {
         text.push('\n');
         text.push_str(&note);
         structured["note"] = json!(note);
@@ -200,4 +226,34 @@ fn surprises(of: &Value) -> Vec<String> {
 fn login(auth: &Value) -> Option<String> {
     let ago = auth.get("changedMsAgo")?;
     Some(format!("login: {}, changed {} ms ago", text(&auth["state"]), text(ago)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_with_any_backticks_is_within_its_budget() {
+        let dialogs = |message: &str| {
+            let one = json!({ "type": "alert", "message": message, "accepted": true });
+            Value::from(vec![one; 40])
+        };
+        for (message, heading, content) in [
+            ("`".repeat(160), "a".to_owned(), "word ".repeat(9_000)),
+            ("x".repeat(160), "`".repeat(160), "`".repeat(9_000)),
+            ("`x".repeat(80), "`x".repeat(80), "`x`".repeat(9_000)),
+        ] {
+            let page = json!({
+                "mode": "full", "url": "http://a.example/", "title": "A", "dialogs": dialogs(&message),
+                "dom_summary": { "headings": vec![heading; 90], "text_content": content },
+            });
+            let answer = json!({ "dialogs": dialogs(&message) });
+            for budget in [400, 2_000] {
+                let shown = show(&page, Some(done("click", &answer)), budget).text;
+                assert!(tokens(&shown) <= budget, "{} of {budget}: {shown}", tokens(&shown));
+                assert!(shown.contains("Not everything is here"), "{shown}");
+                assert!(budget == 400 || shown.contains("dialog: "), "{shown}");
+            }
+        }
+    }
 }
