@@ -39,7 +39,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let (mut cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) if error.use_stderr() => {
-            if commands::hook::is_meant(&arguments) {
+            if commands::hook::is_meant(&arguments, &error) {
                 return commands::hook::refuse(&error);
             }
             let options = &arguments[..literal_from.unwrap_or(arguments.len())];

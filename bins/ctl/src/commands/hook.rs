@@ -80,15 +80,30 @@ pub(crate) fn answer(mut global: Global, event: HookEvent, started: Instant) -> 
 
 /// Whether a command line that is not valid is meant for a hook: then the agent must not see a
 /// failure, and some take exit code 2 as a reason to stop.
-pub(crate) fn is_meant(arguments: &[OsString]) -> bool {
+pub(crate) fn is_meant(arguments: &[OsString], error: &clap::Error) -> bool {
     let Some(at) = arguments.iter().position(|it| it == "hook") else { return false };
     let of_people = ["install", "remove", "help", "--help", "-h"];
-    arguments.get(at + 1).is_some_and(|it| !of_people.iter().any(|name| it == *name))
+    match arguments.get(at + 1) {
+        Some(next) => !of_people.iter().any(|name| next == *name),
+        // Or it is a value, such as in `ctl get hook`.
+        None => is_incomplete(error) && error.render().to_string().contains("Usage: ctl hook"),
+    }
+}
+
+/// Whether the subcommand is missing: then the error is the help.
+fn is_incomplete(error: &clap::Error) -> bool {
+    use clap::error::ErrorKind;
+    let kinds = [ErrorKind::MissingSubcommand, ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand];
+    kinds.contains(&error.kind())
 }
 
 /// Says in one line what is wrong with a hook's command line. The agent must not see a failure.
 pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
-    let text = error.render().to_string();
+    let text = if is_incomplete(error) {
+        "a subcommand is missing; `ctl hook --help` lists them".to_owned()
+    } else {
+        error.render().to_string()
+    };
     let text = text.trim_start().trim_start_matches("error: ");
     let is_help = |it: &&str| it.starts_with("Usage:") || it.starts_with("For more information");
     let said: Vec<&str> =

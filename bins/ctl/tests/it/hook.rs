@@ -371,6 +371,7 @@ fn no_failure_reaches_the_agent() {
         assert_eq!(err.lines().count(), 1, "{err}");
     }
     for (arguments, wanted) in [
+        (&["hook"][..], "ctl hook: a subcommand is missing"),
         (&["hook", "sub-agent-stop"][..], "ctl hook: unrecognized subcommand 'sub-agent-stop'"),
         (
             &["hook", "stop"],
