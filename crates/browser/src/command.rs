@@ -16,8 +16,10 @@ pub const JOURNEY_MS_DEFAULT: u64 = 30_000;
 pub const COMMAND_MS_DEFAULT: u64 = 20_000;
 /// The longest `timeout` of a command, in milliseconds.
 pub const WAIT_MS_MAX: u64 = 120_000;
-/// The longest name of a reader, in bytes.
+/// The longest name that a program gives itself as a reader, in bytes.
 pub const READER_BYTES_MAX: usize = 128;
+/// The longest prefix of a reader's name, in bytes.
+const READER_PREFIX_BYTES_MAX: usize = 32;
 /// The longest text that is typed at once, in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
@@ -68,7 +70,8 @@ impl Default for Reading {
 }
 
 /// The name that a reader of pages gives itself: 1 to [`READER_BYTES_MAX`] of `A-Z`, `a-z`, `0-9`,
-/// `.`, `_`, `:` and `-`.
+/// `.`, `_`, `:` and `-`. The service distinguishes its tokens with a prefix of 1 to 32 of `A-Z`, `a-z`
+/// and `0-9` and a `/`, which are not counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reader(String);
 
@@ -79,13 +82,22 @@ impl Reader {
     /// [`ProblemKind::Invalid`](crate::ProblemKind::Invalid).
     pub fn parse(name: &str) -> Result<Self, Problem> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
+        let is_prefix = |it: &str| {
+            (1..=READER_PREFIX_BYTES_MAX).contains(&it.len())
+                && it.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        };
+        let whole = name;
+        let name = match name.split_once('/') {
+            Some((prefix, own)) if is_prefix(prefix) => own,
+            _ => name,
+        };
         if name.is_empty() || name.len() > READER_BYTES_MAX || !name.chars().all(is_part) {
             let detail = format!(
                 "reader: expected 1 to {READER_BYTES_MAX} letters, digits or any of `._:-`"
             );
             return Err(Problem::invalid(detail));
         }
-        Ok(Self(name.to_owned()))
+        Ok(Self(whole.to_owned()))
     }
 }
 

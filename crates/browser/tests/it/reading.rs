@@ -152,7 +152,18 @@ async fn each_reader_gets_what_is_new_to_it(world: &World, server: &Server) {
     world.go(&server.url("/long")).await;
     assert_eq!(diff("a").await["mode"], "outline");
     diff(&"r".repeat(READER_BYTES_MAX)).await;
-    for wrong in [String::new(), "a b".to_owned(), "r".repeat(READER_BYTES_MAX + 1)] {
+    let of_token = |length| format!("wpt0123456789/{}", "r".repeat(length));
+    diff(&of_token(READER_BYTES_MAX)).await;
+    for wrong in [
+        String::new(),
+        "a b".to_owned(),
+        "r".repeat(READER_BYTES_MAX + 1),
+        of_token(0),
+        of_token(READER_BYTES_MAX + 1),
+        "/r".to_owned(),
+        "a-b/r".to_owned(),
+        "a/b/r".to_owned(),
+    ] {
         let refused = world.refused("read", json!({ "reader": wrong }), ProblemKind::Invalid).await;
         assert!(refused.detail.starts_with("reader: expected 1 to 128"), "{refused:?}");
     }

@@ -81,7 +81,7 @@ fn name_reader(caller: &Caller, arguments: &mut Map<String, Value>) -> Result<()
     let token = caller.token()?;
     match arguments.get_mut("reader") {
         None => drop(arguments.insert("reader".to_owned(), json!(token.to_string()))),
-        Some(Value::String(reader)) => *reader = format!("{token}:{reader}"),
+        Some(Value::String(reader)) => *reader = format!("{token}/{reader}"),
         // The browser says what is wrong with it.
         Some(_) => {}
     }
