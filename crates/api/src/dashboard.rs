@@ -11,8 +11,8 @@ use crate::{Scope, wire};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DashboardCodeRequest {
-    /// The scopes of the dashboard's token; default: those of the request's token.
-    #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
+    /// The scopes of the dashboard's token, at least one; default: those of the request's token.
+    #[serde(default, deserialize_with = "wire::some", skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<Scope>,
     /// The only space that the dashboard can access; default: all. Needs scopes without `admin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,6 +26,8 @@ impl Check for DashboardCodeRequest {
         if self.space.is_some() && is_admin {
             let why = "an admin token applies to all spaces; give `scopes` without `admin`";
             faults.add("space", why);
+        } else if self.space.is_some() && self.scopes.contains(&Scope::BrowserUse) {
+            faults.add("space", "`browser:use` applies to no space; omit the scope or the space");
         }
     }
 }

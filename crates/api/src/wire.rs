@@ -102,6 +102,16 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(Option::deserialize(input)?.unwrap_or_default())
 }
 
+/// An array of at least one element; `null` is none.
+pub(crate) fn some<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    input: D,
+) -> Result<Vec<T>, D::Error> {
+    match Option::<Vec<T>>::deserialize(input)? {
+        Some(found) if found.is_empty() => Err(D::Error::custom("must have at least one element")),
+        found => Ok(found.unwrap_or_default()),
+    }
+}
+
 /// An object; `null` is an empty one.
 pub(crate) fn map<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     input: D,

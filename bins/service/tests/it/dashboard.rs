@@ -353,6 +353,10 @@ fn only_administrators_create_codes_and_may_give_less_away() {
     let admin = json!({"scopes": ["admin", "memory:read"], "space": "team"});
     service.post("/api/dashboard/codes", &admin).field_problem("/space");
     service.post("/api/dashboard/codes", &json!({"scopes": ["all"]})).problem(422);
+    service.post("/api/dashboard/codes", &json!({"scopes": []})).field_problem("/scopes");
+    let browser = json!({"scopes": ["memory:read", "browser:use"], "space": "team"});
+    service.post("/api/dashboard/codes", &browser).field_problem("/space");
+    service.post("/api/tokens", &browser).field_problem("/space");
 
     // Not longer than the token of the request.
     let soon = json!({"scopes": ["admin"], "expiresAt": in_an_hour()});
