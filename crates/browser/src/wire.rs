@@ -4,6 +4,7 @@
 mod request;
 
 use serde_json::{Map, Value, json};
+use url::Url;
 
 pub use self::request::{COMMANDS, request};
 use crate::command::Outcome;
@@ -33,7 +34,7 @@ pub fn outcome(outcome: &Outcome) -> Value {
         Outcome::Acted(done) => acted(done).into(),
         Outcome::Held { waited, url } => {
             let waited = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-            json!({ "waited": waited, "url": url })
+            json!({ "waited": waited, "url": url.as_deref().map(without_login) })
         }
         Outcome::Screenshot { scale, data } => {
             json!({ "mediaType": "image/png", "scale": scale, "data": data })
@@ -45,8 +46,20 @@ pub fn outcome(outcome: &Outcome) -> Value {
     }
 }
 
+/// An address without the name and the password that it may have.
+pub(crate) fn without_login(url: &str) -> String {
+    let Some(mut parsed) = Url::parse(url).ok().filter(|it| it.has_authority()) else {
+        return url.to_owned();
+    };
+    if parsed.username().is_empty() && parsed.password().is_none() {
+        return url.to_owned();
+    }
+    let removed = parsed.set_username("").and_then(|()| parsed.set_password(None));
+    removed.map_or_else(|()| url.to_owned(), |()| parsed.into())
+}
+
 fn arrived(arrival: &Arrival) -> Value {
-    let mut shown = json!({ "url": arrival.url, "title": arrival.title });
+    let mut shown = json!({ "url": without_login(&arrival.url), "title": arrival.title });
     if let Some(status) = arrival.status {
         shown["status"] = status.into();
     }
@@ -69,7 +82,7 @@ fn acted(done: &Done) -> Map<String, Value> {
         ("ref", done.reference.map(|it| it.to_string().into())),
         ("matches", done.reference.map(|_| done.matches.into())),
         ("closed", done.closed.then_some(true.into())),
-        ("url", done.url.as_deref().map(Value::from)),
+        ("url", done.url.as_deref().map(|it| without_login(it).into())),
         ("navigated", done.url.as_ref().map(|_| done.navigated.into())),
         ("loading", done.loading.then_some(true.into())),
         ("dialogs", list(done.dialogs.iter().map(dialog).collect())),
@@ -98,7 +111,7 @@ fn scrolled(at: Scrolled) -> Value {
 fn tab(info: &TabInfo) -> Value {
     json!({
         "tab": info.tab.0,
-        "url": info.url,
+        "url": without_login(&info.url),
         "title": info.title,
         "popup": info.popup,
         "crashed": info.crashed,
@@ -116,7 +129,7 @@ pub fn event(event: &Event) -> Value {
             json!({ "type": "human_input", "element": element(it) })
         }
         Event::Navigated { tab, url, by } => {
-            json!({ "type": "navigated", "tab": tab.0, "url": url, "by": by.as_str() })
+            json!({ "type": "navigated", "tab": tab.0, "url": without_login(url), "by": by.as_str() })
         }
         Event::AuthChanged { change } => {
             let signals: Vec<&str> = change.signals.iter().map(|it| it.as_str()).collect();
@@ -132,5 +145,24 @@ pub fn event(event: &Event) -> Value {
             json!({ "type": "download", "download": download(it) })
         }
         Event::Control { holder } => json!({ "type": "control", "holder": holder.as_str() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_login;
+
+    #[test]
+    fn an_address_is_shown_without_name_and_password() {
+        for (url, shown) in [
+            ("http://user:pass@a.example/b?c=d@e#f", "http://a.example/b?c=d@e#f"),
+            ("https://user@a.example:8443/", "https://a.example:8443/"),
+            ("http://:pass@127.0.0.1/", "http://127.0.0.1/"),
+            ("http://a.example/@b:c@d", "http://a.example/@b:c@d"),
+            ("about:blank", "about:blank"),
+            ("", ""),
+        ] {
+            assert_eq!(without_login(url), shown);
+        }
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::extract::{Control, ControlState, ErrorKind, Form, Link, PageError, Place, Table};
 use super::page::{Content, Flag, Login, Part, Removed, Summary};
+use crate::wire::without_login;
 use crate::{Dialog, Download};
 
 /// The whole summary.
@@ -34,7 +35,7 @@ pub(super) fn head(summary: &Summary) -> Value {
         .frames
         .iter()
         .map(|it| {
-            let mut frame = json!({ "url": it.url });
+            let mut frame = json!({ "url": without_login(&it.url) });
             if let Some(selector) = &it.selector {
                 frame["selector"] = selector.as_str().into();
             }
@@ -42,7 +43,7 @@ pub(super) fn head(summary: &Summary) -> Value {
         })
         .collect();
     let mut shown = json!({
-        "url": summary.url,
+        "url": without_login(&summary.url),
         "title": summary.title,
         "dom_summary": {},
         "tab": summary.tab.0,
