@@ -325,6 +325,9 @@ pub struct ReadScope {
     pub characters_max: usize,
     /// The token budget of the summary: what certainly exceeds it may be left out.
     pub tokens_max: Option<usize>,
+    /// Elements that were listed before: of those that are not listed again although they are
+    /// visible, [`Extract::present`] has the references.
+    pub known: Vec<Reference>,
 }
 
 /// Evidence of whether someone is logged in.

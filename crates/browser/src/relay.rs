@@ -24,7 +24,7 @@ use crate::command::{
 use crate::engine::{Action, Condition, Done, Engine, Navigation, TabId, Target};
 use crate::lease::Lease;
 use crate::scrub::Scrub as _;
-use crate::summary::{Around, Mode, Summary, reach, show};
+use crate::summary::{Around, Known, Mode, Summary, reach, show};
 use crate::{Actor, AuthWatch, Deadline, Event, Holder, Policy, Problem, ProblemKind, clean};
 
 /// How many events are queued for a slow listener; beyond this the oldest are dropped.
@@ -278,10 +278,14 @@ impl Relay {
     async fn read(&self, tab: TabId, reading: Reading, by: Deadline) -> Result<Summary, Problem> {
         let Reading { mode, tokens, scope, viewport, reader } = reading;
         let is_part = scope.is_some() || viewport;
-        let extract = self.engine.read(tab, reach(mode, tokens, scope, viewport), by).await?;
+        let before = self.state.lock().readings.last(tab, reader.as_ref()).cloned();
+        let mut wanted = reach(mode, tokens, scope, viewport);
+        if mode == Mode::Diff {
+            wanted.known = before.as_ref().map(Known::references).unwrap_or_default();
+        }
+        let extract = self.engine.read(tab, wanted, by).await?;
         self.look(tab, by).await?;
         let auth = self.auth(tab);
-        let before = self.state.lock().readings.last(tab, reader.as_ref()).cloned();
         let around = Around {
             mode,
             tokens,

@@ -127,5 +127,6 @@ impl Scrub for Removed {
     fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
         self.entries.iter_mut().for_each(|it| it.1.scrub(change));
         self.text.scrub(change);
+        self.title.scrub(change);
     }
 }

@@ -3,6 +3,7 @@
 mod budget;
 mod diff;
 mod extract;
+mod lines;
 mod page;
 mod room;
 mod show;

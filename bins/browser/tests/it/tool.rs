@@ -200,6 +200,24 @@ fn wrong_arguments_are_errors_that_say_what_is_right() {
 }
 
 #[test]
+fn a_page_that_was_loaded_again_shows_its_new_refs() {
+    let server = Server::start(shop);
+    let place = Place::new();
+    let agent = Agent::start(&place);
+    let _browser = place.chromium(&server.url("/"), &[]);
+    agent.until_there(true);
+    done(&agent.client, &json!({"action": "read", "whole": true}));
+    let (text, again) = done(&agent.client, &json!({"action": "reload"}));
+    assert!(text.contains("The page was loaded again"), "{text}");
+    let controls = again["interactive"].as_array().expect("controls");
+    let press = controls.iter().find(|it| it["text"] == "Press").expect("the button");
+    let (text, clicked) = done(&agent.client, &json!({"action": "click", "ref": press["ref"]}));
+    assert_eq!(clicked["text"], "tea is sold out", "{text}");
+    let (text, _) = done(&agent.client, &json!({"action": "read"}));
+    assert!(text.starts_with("Nothing changed on the page since your last call."), "{text}");
+}
+
+#[test]
 fn a_page_stays_data_in_every_result() {
     let server = Server::start(shop);
     let place = Place::new();

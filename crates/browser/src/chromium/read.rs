@@ -88,6 +88,8 @@ struct Read {
     #[serde(default)]
     letters: u64,
     #[serde(default)]
+    cut: bool,
+    #[serde(default)]
     left: BTreeMap<String, u64>,
     truncated: Option<String>,
 }
@@ -290,6 +292,13 @@ impl Chromium {
                     if let Some(scope) = scope.filter(|_| read.stale) {
                         return Err(super::locate::stale(scope));
                     }
+                    if at == 0 {
+                        extract.document = world.document;
+                    }
+                    let present = self
+                        .present((tab, &next.frame), &read, world.document, &reach.known, by)
+                        .await;
+                    extract.present.extend(present);
                     add(&mut extract, read, &world, next.hops.as_deref());
                 }
                 Err(_) if at > 0 => {}
@@ -297,6 +306,30 @@ impl Chromium {
             }
         }
         Ok(extract)
+    }
+
+    /// Those of the known elements of a frame that are visible, but not listed because a list was
+    /// cut.
+    async fn present(
+        &self,
+        (tab, frame): (TabId, &str),
+        read: &Read,
+        document: u64,
+        known: &[Reference],
+        by: Deadline,
+    ) -> Vec<Reference> {
+        let is_cut =
+            read.links.cut() || read.controls.cut() || read.forms.cut() || read.tables.cut();
+        let numbers: Vec<u64> =
+            known.iter().filter(|it| it.document == document).map(|it| it.element).collect();
+        if !is_cut || numbers.is_empty() {
+            return Vec::new();
+        }
+        let asked = ("present", json!([numbers]));
+        let asked = self.ask_of::<Vec<u64>>(tab, frame, Some(document), asked, by).await;
+        // Without an answer, none is known to be gone.
+        let present = asked.map_or(numbers, |it| it.0);
+        present.into_iter().map(|element| Reference { document, element }).collect()
     }
 
     /// The prefix of the selectors of a frame.
@@ -375,5 +408,6 @@ fn add(extract: &mut Extract, read: Read, world: &World, hops: Option<&str>) {
         *extract.left.entry(reason).or_default() += count;
     }
     extract.letters += read.letters;
+    extract.text_cut |= read.cut;
     extract.truncated = extract.truncated.take().or(read.truncated);
 }

@@ -11,17 +11,27 @@ use crate::summary::{
 pub(super) struct Entries<T> {
     total: u64,
     kept: Vec<T>,
+    #[serde(default)]
+    cut: bool,
+}
+
+impl<T> Entries<T> {
+    /// Whether not all visible entries were read.
+    pub(super) fn cut(&self) -> bool {
+        self.cut
+    }
 }
 
 impl<T> Default for Entries<T> {
     fn default() -> Self {
-        Self { total: 0, kept: Vec::new() }
+        Self { total: 0, kept: Vec::new(), cut: false }
     }
 }
 
 impl<T, U: From<T>> From<Entries<T>> for Listing<U> {
     fn from(entries: Entries<T>) -> Self {
-        Self { total: entries.total, kept: entries.kept.into_iter().map(U::from).collect() }
+        let kept = entries.kept.into_iter().map(U::from).collect();
+        Self { total: entries.total, kept, cut: entries.cut }
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::pipe::{Lost, Post};
 use super::setup::{SCRIPT, WORLD};
@@ -20,6 +21,8 @@ const CALL: &str = "(name, given) => globalThis.waypost
 const NODE: &str = "(number) => waypost.nodeOf(number)";
 /// How long a page may take to respond before its script is stopped.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// A command with less time than this does not tell whether a page responds at all.
+const QUICK: Duration = Duration::from_millis(500);
 /// The pause between attempts while documents are being replaced.
 const REST: Duration = Duration::from_millis(15);
 
@@ -91,9 +94,14 @@ impl Chromium {
         by: Deadline,
     ) -> Result<(T, World), Problem> {
         let mut was_stopped = false;
+        let begun = Instant::now();
+        let is_quick = || by.is_over() && begun.elapsed() < QUICK;
         loop {
             let world = self.world(tab, frame, by.within(PATIENCE)).await;
             let world = match world {
+                Err(problem) if problem.kind == ProblemKind::Timeout && is_quick() => {
+                    return Err(hurried(begun.elapsed()));
+                }
                 Err(problem) if problem.kind == ProblemKind::Timeout && !was_stopped => {
                     was_stopped = true;
                     self.stop_script(tab, frame);
@@ -143,6 +151,7 @@ impl Chromium {
                     was_stopped = true;
                     self.stop_script(tab, frame);
                 }
+                Err(Lost::Late) if is_quick() => return Err(hurried(begun.elapsed())),
                 Err(Lost::Late) => return Err(self.silent(tab)),
                 Err(lost) => return Err(Problem::from(lost)),
             }
@@ -207,6 +216,15 @@ impl Chromium {
         let described = described.map_err(Problem::from)?;
         Ok(described["node"]["frameId"].as_str().map(str::to_owned))
     }
+}
+
+fn hurried(after: Duration) -> Problem {
+    let detail = format!(
+        "the page did not respond within the {} ms that were left; give the command more time with \
+         `timeout`",
+        after.as_millis()
+    );
+    Problem::new(ProblemKind::Timeout, detail)
 }
 
 pub(super) fn no_tab(tab: TabId) -> Problem {

@@ -65,6 +65,14 @@ impl Open<'_> {
             url: self.page.url.to_string(),
             title,
             status: self.page.status,
+            document: self.page.document,
+            // Without scripts, what was shown once stays.
+            present: reach
+                .known
+                .iter()
+                .copied()
+                .filter(|it| it.document == self.page.document)
+                .collect(),
             elements: self.elements().count() as u64,
             ..Extract::default()
         };
@@ -101,13 +109,16 @@ impl Open<'_> {
         extract.left = text.left;
         text.lines.trim().clone_into(&mut extract.text);
         extract.letters = extract.text.chars().count() as u64 + u64::from(is_cut);
+        extract.text_cut = is_cut;
         extract
     }
 
     fn place(&self, element: ElementRef<'_>) -> Place {
         let number = self.number(element);
         let reference = Reference { document: self.page.document, element: number }.to_string();
-        Place { number, reference, selector: Some(self.selector_of(element)), ..Place::default() }
+        let selector = Some(self.selector_of(element));
+        // Without scripts, the elements of a document are always the same.
+        Place { number, reference, selector, in_view: false, met: true }
     }
 
     /// A selector that finds only this element.
@@ -248,7 +259,7 @@ impl Open<'_> {
 
 fn list<T>(found: &[ElementRef<'_>], max: usize, make: impl Fn(ElementRef<'_>) -> T) -> Listing<T> {
     let kept = found.iter().take(max).map(|it| make(*it)).collect();
-    Listing { total: found.len() as u64, kept }
+    Listing { total: found.len() as u64, kept, cut: found.len() > max }
 }
 
 /// A name derived from what the element is, which stays the same when the page is reloaded.

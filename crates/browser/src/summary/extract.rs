@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::engine::Reference;
 use crate::{Dialog, Download};
 
 /// The content of a page.
@@ -31,6 +32,13 @@ pub struct Extract {
     pub text: String,
     /// The approximate number of letters in all of it, read or not.
     pub letters: u64,
+    /// Not all of the text was read.
+    pub text_cut: bool,
+    /// The number of its document.
+    pub document: u64,
+    /// Of the known elements that are asked for: those that are still visible, but not in a list
+    /// because that was cut.
+    pub present: Vec<Reference>,
     /// The number of invisible texts, by reason.
     pub left: BTreeMap<String, u64>,
     /// The limit at which reading stopped, if one was reached.
@@ -52,11 +60,13 @@ pub struct Listing<T> {
     pub total: u64,
     /// The first items.
     pub kept: Vec<T>,
+    /// Not all visible items were read.
+    pub cut: bool,
 }
 
 impl<T> Default for Listing<T> {
     fn default() -> Self {
-        Self { total: 0, kept: Vec::new() }
+        Self { total: 0, kept: Vec::new(), cut: false }
     }
 }
 
@@ -64,12 +74,13 @@ impl<T> Listing<T> {
     /// A complete list.
     #[must_use]
     pub fn whole(kept: Vec<T>) -> Self {
-        Self { total: kept.len() as u64, kept }
+        Self { total: kept.len() as u64, kept, cut: false }
     }
 
     pub(crate) fn append(&mut self, other: Self) {
         self.total += other.total;
         self.kept.extend(other.kept);
+        self.cut |= other.cut;
     }
 }
 

@@ -106,13 +106,24 @@ pub struct Cut {
     pub of: u64,
 }
 
-/// What is gone since the page was last read.
+/// How the page differs from the one that was last read, besides its new and changed entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Removed {
     /// The names of removed entries, for each list that lost some.
     pub entries: Vec<(Part, Vec<String>)>,
     /// The removed lines of the text, if there are any.
     pub text: Option<String>,
+    /// The earlier title, if it has changed.
+    pub title: Option<String>,
+    /// The number of removed entries and lines that are not named.
+    pub more: u64,
+    /// The document was loaded again: earlier references are gone, and all that have one are new.
+    pub reloaded: bool,
+    /// The parts whose remaining entries or lines are in another order.
+    pub reordered: Vec<Part>,
+    /// The parts that were not compared to their end.
+    pub partial: Vec<Part>,
 }
 
 /// The login state of a tab.

@@ -54,7 +54,15 @@ pub(crate) fn reach(mode: Mode, tokens: usize, scope: Option<Target>, viewport: 
     };
     let tokens_max = (mode != Mode::Diff).then_some(tokens);
     let items_max = (tokens / 20).clamp(40, 5_000);
-    ReadScope { scope, viewport, items_max, characters_max, tokens_max }
+    ReadScope { scope, viewport, items_max, characters_max, tokens_max, known: Vec::new() }
+}
+
+/// Where an entry is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seen {
+    /// It existed when the page was last read.
+    pub(super) met: bool,
+    pub(super) in_view: bool,
 }
 
 /// The content of a page before it is truncated.
@@ -67,8 +75,12 @@ pub(super) struct Parts {
     importance: [Vec<u8>; 6],
     /// The number of entries on the page.
     pub(super) totals: [u64; 6],
-    /// Which entries existed before, and are not in view.
-    pub(super) met: [Vec<bool>; 6],
+    /// Where each entry of a list with locations is.
+    pub(super) seen: [Vec<Seen>; 6],
+    /// Which lists were cut before they were read to their end.
+    pub(super) is_cut: [bool; 6],
+    /// Not all of the text was read.
+    pub(super) is_text_cut: bool,
     /// The approximate number of letters in the whole text.
     letters: u64,
 }
@@ -84,7 +96,7 @@ impl Parts {
 }
 
 /// The summary, and the page to compare the next reading with.
-pub(crate) fn show(extract: Extract, around: Around<'_>) -> (Summary, Known) {
+pub(crate) fn show(mut extract: Extract, around: Around<'_>) -> (Summary, Known) {
     let line = |text: &str| -> String {
         (around.mask)(&clean_line(text)).chars().take(LINE_MAX).collect()
     };
@@ -107,17 +119,12 @@ pub(crate) fn show(extract: Extract, around: Around<'_>) -> (Summary, Known) {
         flags: flags(&extract),
         tokens: 0,
     };
+    let (document, present) = (extract.document, std::mem::take(&mut extract.present));
     let mut parts = parts(extract, around.mask);
-    let known = Known {
-        url: summary.url.clone(),
-        entries: parts.entries.clone(),
-        totals: parts.totals,
-        text: parts.content.text.clone(),
-        letters: parts.letters,
-    };
+    let known = Known::of(&summary, &parts, document);
     if around.mode == Mode::Diff {
         if let Some(before) = around.before.filter(|it| it.url == summary.url) {
-            summary.removed = Some(reduce(&mut parts, before));
+            summary.removed = Some(reduce(&mut parts, before, &known, &present));
             // Entries that are left out here were shown before: they are not missing.
             parts.totals = std::array::from_fn(|at| parts.entries[at].len() as u64);
             parts.letters = 0;
@@ -150,7 +157,10 @@ fn parts(extract: Extract, mask: &dyn Fn(&str) -> String) -> Parts {
             extract.controls.total,
             extract.errors.len() as u64,
         ],
-        letters: extract.letters,
+        // A mask changes the length: only what is known to be cut has more letters.
+        letters: if extract.text_cut { extract.letters } else { 0 },
+        is_cut: cut(&extract),
+        is_text_cut: extract.text_cut || extract.truncated.is_some(),
         ..Parts::default()
     };
     let mut content = Content {
@@ -171,14 +181,29 @@ fn parts(extract: Extract, mask: &dyn Fn(&str) -> String) -> Parts {
         content.controls.iter().map(|it| weight(it.place.in_view, &it.text)).collect(),
         vec![0; content.errors.len()],
     ];
-    let met = |place: &Place| place.met && !place.in_view;
-    parts.met[2] = content.links.iter().map(|it| met(&it.place)).collect();
-    parts.met[4] = content.controls.iter().map(|it| met(&it.place)).collect();
+    let seen = |place: &Place| Seen { met: place.met, in_view: place.in_view };
+    parts.seen[1] = content.forms.iter().map(|it| seen(&it.place)).collect();
+    parts.seen[2] = content.links.iter().map(|it| seen(&it.place)).collect();
+    parts.seen[3] = content.tables.iter().map(|it| seen(&it.place)).collect();
+    parts.seen[4] = content.controls.iter().map(|it| seen(&it.place)).collect();
     content.scrub(&|it| mask(&clean_line(it)));
     parts.entries = wire::entries(&content);
     content.text = mask(&clean(&extract.text));
     parts.content = content;
     parts
+}
+
+/// Which lists were not read to their end.
+fn cut(extract: &Extract) -> [bool; 6] {
+    let lists = [
+        extract.headings.cut,
+        extract.forms.cut,
+        extract.links.cut,
+        extract.tables.cut,
+        extract.controls.cut,
+        false,
+    ];
+    lists.map(|it| it || extract.truncated.is_some())
 }
 
 /// Adds what fits to the summary, and reports what did not.

@@ -66,6 +66,15 @@ pub(super) fn head(summary: &Summary) -> Value {
     }
     if let Some(gone) = &summary.removed {
         shown["removed"] = removed(gone);
+        let names = |parts: &[Part]| parts.iter().map(|it| it.as_str()).collect::<Vec<_>>();
+        if gone.reloaded {
+            shown["reloaded"] = true.into();
+        }
+        for (name, parts) in [("reordered", &gone.reordered), ("partial", &gone.partial)] {
+            if !parts.is_empty() {
+                shown[name] = names(parts).into();
+            }
+        }
     }
     shown
 }
@@ -118,6 +127,12 @@ fn removed(removed: &Removed) -> Value {
     }
     if let Some(text) = &removed.text {
         shown.insert(Part::Text.as_str().to_owned(), text.as_str().into());
+    }
+    if let Some(title) = &removed.title {
+        shown.insert("title".to_owned(), title.as_str().into());
+    }
+    if removed.more > 0 {
+        shown.insert("more".to_owned(), removed.more.into());
     }
     shown.into()
 }

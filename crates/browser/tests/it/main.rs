@@ -2,6 +2,7 @@
 
 mod bounds;
 mod commands;
+mod delta;
 mod flow;
 mod frame;
 mod hang;

@@ -88,6 +88,16 @@ const adopt = (host, root) => {
 
 const SEEN = { opacityProperty: true, visibilityProperty: true };
 const isShown = (element) => checkVisibility(element, SEEN);
+// Whether it opens and closes an element `details`: the first `summary` in it.
+const isSummary = (element) => {
+  if (tagOf(element) !== 'summary') return false;
+  const details = parentOf(element);
+  if (!(details instanceof HTMLDetailsElement)) return false;
+  for (let at = firstOfElement(details); at; at = at.nextElementSibling) {
+    if (tagOf(at) === 'summary') return at === element;
+  }
+  return false;
+};
 // The box of an element that is drawn, or null.
 const boxSeen = (element) => {
   const box = boxOf(element);

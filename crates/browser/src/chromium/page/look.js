@@ -61,6 +61,12 @@ const selectorsOf = (given) => {
   });
 };
 
+// Those of these elements that exist and are visible.
+const present = (numbers) => numbers.filter((number) => {
+  const node = nodeOf(number);
+  return node !== null && isVisible(node);
+});
+
 // A result in the form that the engine accepts. Half of a surrogate pair is not a letter, and not
 // valid JSON either.
 const told = (answer = null) => {
@@ -72,6 +78,6 @@ const told = (answer = null) => {
 globalThis.waypost = {
   told,
   nodeOf, adopt, hear, find, survey, read, point, through, prepare, focus, choose, scroll, scrollTo, title, knows, shows, hasText,
-  evidence, hit, focused, selectorsOf,
+  evidence, hit, focused, selectorsOf, present,
   numberOf,
 };

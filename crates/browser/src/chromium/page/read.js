@@ -37,7 +37,8 @@ const stateOf = (element) => {
   }
   if (matches(element, ':required') || said('aria-required') === 'true') state.required = true;
   if (said('aria-invalid') && said('aria-invalid') !== 'false') state.invalid = true;
-  if (said('aria-expanded')) state.expanded = said('aria-expanded') === 'true';
+  if (isSummary(element)) state.expanded = parentOf(element).open;
+  else if (said('aria-expanded')) state.expanded = said('aria-expanded') === 'true';
   if (said('aria-selected') === 'true') state.selected = true;
   if (said('aria-pressed') === 'true') state.pressed = true;
   if (element.readOnly === true) state.readOnly = true;
@@ -151,7 +152,7 @@ const list = async (found, most, make, pause) => {
     const it = told.get(element);
     if (it) kept.push(it);
   }
-  return { total: found.length, kept };
+  return { total: found.length, kept, cut: told.size < found.length };
 };
 
 // The content of a survey, or of a new one if the page has changed. Nothing that is counted for one
@@ -182,9 +183,9 @@ const readNow = async ({ roots, lists, before }, { most, ...options }) => {
       text: cut(shownText(it, 160), 160),
       level: Number(attribute(it, 'aria-level') ?? tagOf(it).slice(1)) || 2,
     })),
-    forms: await told('forms', describeForm),
+    forms: await told('forms', (it, box) => ({ ...describeForm(it, box), ...known(it) })),
     links: await told('links', (it, box) => ({ ...describeLink(it), ...described(it, box), ...known(it) })),
-    tables: await told('tables', describeTable),
+    tables: await told('tables', (it, box) => ({ ...describeTable(it, box), ...known(it) })),
     controls: await told('controls', (it, box) => ({
       type: kindOf(it), text: nameOf(it, 80), ...stateOf(it), ...described(it, box), ...known(it),
     })),

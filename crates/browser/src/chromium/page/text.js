@@ -99,6 +99,7 @@ const readText = async (options) => {
   // Generators yield where they can pause: awaiting at each element would take longer than
   // examining it.
   function* walk(node, style, reason) {
+    const isClosed = node instanceof HTMLDetailsElement && !node.open;
     for (let child = node.firstChild; child; child = child.nextSibling) {
       visited += 1;
       if (visited % 256 === 0) yield;
@@ -106,7 +107,9 @@ const readText = async (options) => {
       if (visited >= limits.nodes) truncated ??= 'nodes';
       if (visited % 64 === 0 && performance.now() >= limits.until) truncated ??= 'time';
       if (truncated) return;
-      if (child.nodeType === Node.TEXT_NODE) {
+      if (isClosed && !(isElement(child) && isSummary(child))) {
+        if (isElement(child) || child.nodeType === Node.TEXT_NODE) leave('not_displayed', child);
+      } else if (child.nodeType === Node.TEXT_NODE) {
         if (reason === null) add(child.data.slice(0, limits.characters + 1), style);
         else if (squeeze(child.data)) left[reason] = (left[reason] ?? 0) + 1;
       } else if (isElement(child)) {
@@ -169,6 +172,7 @@ const readText = async (options) => {
   return {
     text: text.slice(0, limits.characters),
     letters: Math.max(whole, text.length + (isCut ? 1 : 0)),
+    cut: truncated !== null || isCut,
     left,
     truncated: isCut ? null : truncated,
   };

@@ -6,6 +6,20 @@ use super::entry::{array, cleaned, lists, member, members, quoted, text};
 use crate::outcome::Answer;
 use crate::text::{PAGE_NOTICE as NOTICE, fenced, head, plain, tokens};
 
+/// Members of a page that a structured result has as well.
+const NAMES: [&str; 11] = [
+    "mode",
+    "url",
+    "title",
+    "tab",
+    "status",
+    "loading",
+    "flags",
+    "auth",
+    "reloaded",
+    "reordered",
+    "partial",
+];
 /// Tokens left for the first line and the note.
 const FRAME_TOKENS: usize = 160;
 
@@ -90,13 +104,18 @@ pub(super) fn tabs(answer: &Value, budget: usize) -> Answer {
 pub(super) fn show(page: &Value, done: Option<Done>, budget: usize) -> Answer {
     let mut intro = introduction(page, done.is_some()).to_owned();
     let mut structured = json!({ "notice": NOTICE });
-    for name in ["mode", "url", "title", "tab", "status", "loading", "flags", "auth"] {
+    for name in NAMES {
         if let Some(it) = page.get(name) {
             structured[name] = cleaned(it);
         }
     }
     let mut place = vec![format!("url: {}", text(&page["url"]))];
     place.push(format!("title: {}", text(&page["title"])));
+    place.extend(page["removed"].get("title").map(|it| format!("title before: {}", quoted(it))));
+    if array(&page["reordered"]).next().is_some() {
+        let parts: Vec<String> = array(&page["reordered"]).map(text).collect();
+        place.push(format!("in another order: {}", parts.join(", ")));
+    }
     // A page may open dialogs without end: they get a part of the budget.
     let mut unasked = Fitting::new(budget / 4);
     if let Some(Done { action, lines, surprises, item }) = done {
@@ -153,7 +172,13 @@ fn introduction(page: &Value, is_after: bool) -> &'static str {
         Some("outline") => {
             "A page that is new to you, in outline; `read` with `whole` returns all of it."
         }
+        _ if page["reloaded"] == true => {
+            "The page was loaded again, and every earlier `ref` is gone. What changed, and all elements:"
+        }
         _ if !is_same(page) => "What changed on the page since your last call.",
+        _ if array(&page["partial"]).next().is_some() => {
+            "Nothing changed on the page, as far as it was compared with your last call."
+        }
         _ if is_after => "Nothing changed on the page.",
         _ => "Nothing changed on the page since your last call.",
     }
@@ -163,7 +188,10 @@ fn introduction(page: &Value, is_after: bool) -> &'static str {
 fn is_same(page: &Value) -> bool {
     let mut lists = page["dom_summary"].as_object().into_iter().flatten();
     let is_empty = |it: &Value| it.as_array().map_or(it == "", Vec::is_empty);
-    page["removed"].as_object().is_some_and(Map::is_empty) && lists.all(|it| is_empty(it.1))
+    let is_in_order = array(&page["reordered"]).next().is_none();
+    page["removed"].as_object().is_some_and(Map::is_empty)
+        && is_in_order
+        && lists.all(|it| is_empty(it.1))
 }
 
 /// Adds the entries of the lists as far as they fit.
@@ -189,6 +217,14 @@ fn removed(page: &Value, shown: &mut Fitting, structured: &mut Value) {
         if !items.is_empty() {
             structured["removed"][list] = items.into();
         }
+    }
+    for name in ["title", "more"] {
+        if let Some(it) = page["removed"].get(name) {
+            structured["removed"][name] = cleaned(it);
+        }
+    }
+    if let Some(more) = page["removed"].get("more") {
+        shown.add(format!("gone: {} more", text(more)));
     }
 }
 
