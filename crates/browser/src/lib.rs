@@ -32,6 +32,7 @@
 //! All page content is untrusted text. Terminal control characters are removed from it ([`clean`]),
 //! and every dimension of it is limited, before it is passed on.
 
+mod address;
 mod auth;
 mod chromium;
 mod clean;

@@ -4,9 +4,9 @@
 mod request;
 
 use serde_json::{Map, Value, json};
-use url::Url;
 
 pub use self::request::{COMMANDS, request};
+use crate::address::without_login;
 use crate::command::Outcome;
 use crate::engine::{Arrival, Done, Element, TabInfo};
 use crate::frame::Scrolled;
@@ -44,18 +44,6 @@ pub fn outcome(outcome: &Outcome) -> Value {
             json!({ "tabs": tabs, "current": current.map(|it| it.0) })
         }
     }
-}
-
-/// An address without the name and the password that it may have.
-pub(crate) fn without_login(url: &str) -> String {
-    let Some(mut parsed) = Url::parse(url).ok().filter(|it| it.has_authority()) else {
-        return url.to_owned();
-    };
-    if parsed.username().is_empty() && parsed.password().is_none() {
-        return url.to_owned();
-    }
-    let removed = parsed.set_username("").and_then(|()| parsed.set_password(None));
-    removed.map_or_else(|()| url.to_owned(), |()| parsed.into())
 }
 
 fn arrived(arrival: &Arrival) -> Value {
@@ -145,24 +133,5 @@ pub fn event(event: &Event) -> Value {
             json!({ "type": "download", "download": download(it) })
         }
         Event::Control { holder } => json!({ "type": "control", "holder": holder.as_str() }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_login;
-
-    #[test]
-    fn an_address_is_shown_without_name_and_password() {
-        for (url, shown) in [
-            ("http://user:pass@a.example/b?c=d@e#f", "http://a.example/b?c=d@e#f"),
-            ("https://user@a.example:8443/", "https://a.example:8443/"),
-            ("http://:pass@127.0.0.1/", "http://127.0.0.1/"),
-            ("http://a.example/@b:c@d", "http://a.example/@b:c@d"),
-            ("about:blank", "about:blank"),
-            ("", ""),
-        ] {
-            assert_eq!(without_login(url), shown);
-        }
     }
 }

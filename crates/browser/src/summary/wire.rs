@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::extract::{Control, ControlState, ErrorKind, Form, Link, PageError, Place, Table};
 use super::page::{Content, Flag, Login, Part, Removed, Summary};
-use crate::wire::without_login;
+use crate::address::without_login;
 use crate::{Dialog, Download};
 
 /// The whole summary.
