@@ -70,6 +70,14 @@ impl Settings {
                 wrong("the URL of the database must begin with postgresql://".to_owned())
             })?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        // A password with `?` that is not percent-encoded: what follows is the rest of it.
+        if query.contains('@') {
+            return Err(wrong(
+                "the parameters in the URL of the database have an «@»; write %40 in a value, and \
+                 put a password into ~/.pgpass, the file PGPASSFILE, or the variable PGPASSWORD"
+                    .to_owned(),
+            ));
+        }
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (user, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
         if user.contains(':') {

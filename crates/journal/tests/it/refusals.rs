@@ -158,6 +158,16 @@ fn a_server_that_does_not_answer_is_named() {
     assert!(matches!(error, Error::Unreachable(_)), "{error}");
 }
 
+#[test]
+fn a_password_with_a_question_mark_is_not_quoted() {
+    for url in ["postgresql://a:pass?word@host/db", "postgresql://a:1?word=2&sslmode=word@host/db"]
+    {
+        let error = Settings::parse(url, &|_| None).unwrap_err().to_string();
+        assert!(!error.contains("word@") && !error.contains("«word"), "{error}");
+        assert!(error.contains("%40"), "{error}");
+    }
+}
+
 proptest::proptest! {
     #[test]
     fn no_text_of_a_url_is_quoted_in_full(text in "(postgres(ql)?://)?\\PC{0,40}(:[a-z]{12}@)?\\PC{0,20}") {
