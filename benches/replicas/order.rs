@@ -3,8 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use waypost_log::{Entry, Record};
-use waypost_memory::{AppendMax, SharedError, SharedJournal};
+use waypost_log::{AppendMax, Entry, Record, SharedError, SharedJournal};
 
 /// The most records that a read returns.
 const PAGE: usize = 256;

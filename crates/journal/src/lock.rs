@@ -1,5 +1,8 @@
 //! The head row, locked: for a writer that lost against another one.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use crate::append::{Fence, Outcome, not_written};
 use crate::batch::Batch;
 use crate::connect::unsent;
@@ -17,8 +20,8 @@ use crate::until::Until;
 /// The locked head row. Nobody else appends until it is committed or dropped; dropping it writes
 /// nothing. If its holder is silent for [`LOCK_IDLE_MAX`](crate::LOCK_IDLE_MAX), the server ends it.
 #[derive(Debug)]
-pub struct Guard<'a> {
-    journal: &'a Journal,
+pub struct Guard<J: Deref<Target = Journal>> {
+    journal: J,
     link: Link,
     head: Head,
     start: Position,
@@ -33,23 +36,28 @@ impl Journal {
     ///
     /// # Errors
     /// [`Error::Connection`] if the deadline passes before others have let go of it.
-    pub fn lock(&self, until: &Until) -> Result<Guard<'_>> {
-        let mut link = self.link(until)?;
-        let head = begin(self, &mut link, until)?;
-        self.same_incarnation(&head)?;
-        Ok(Guard {
-            journal: self,
-            link,
-            head,
-            start: head.position,
-            records: 0,
-            bytes: 0,
-            last: None,
-        })
+    pub fn lock(&self, until: &Until) -> Result<Guard<&Self>> {
+        lock(self, until)
+    }
+
+    /// The same with a guard that keeps the journal open, which can be stored.
+    ///
+    /// # Errors
+    /// Those of [`lock`](Self::lock).
+    pub fn lock_owned(self: &Arc<Self>, until: &Until) -> Result<Guard<Arc<Self>>> {
+        lock(Arc::clone(self), until)
     }
 }
 
-impl Guard<'_> {
+fn lock<J: Deref<Target = Journal>>(journal: J, until: &Until) -> Result<Guard<J>> {
+    let mut link = journal.link(until)?;
+    let head = begin(&journal, &mut link, until)?;
+    journal.same_incarnation(&head)?;
+    let start = head.position;
+    Ok(Guard { journal, link, head, start, records: 0, bytes: 0, last: None })
+}
+
+impl<J: Deref<Target = Journal>> Guard<J> {
     /// Returns the position at which the journal ends, with what this guard has appended.
     pub fn position(&self) -> Position {
         self.head.position

@@ -46,6 +46,7 @@ mod recovery;
 mod rewrite;
 mod scan;
 mod segment;
+mod shared;
 mod snapshot;
 mod witness;
 mod writer;
@@ -60,6 +61,7 @@ pub use observe::{SyncStep, observe_syncs};
 pub use options::{
     Compacted, Entry, Extent, Keep, OnDamage, Options, Record, Recovery, Report, Verify,
 };
+pub use shared::{AppendMax, SharedError, SharedJournal};
 pub use snapshot::{Snapshot, SnapshotFile};
 pub use witness::Witness;
 

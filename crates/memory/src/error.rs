@@ -79,7 +79,7 @@ pub enum Error {
     /// Nothing can be written until the store is reopened; reads continue to work.
     #[error("the store is read-only until it is reopened: {0}")]
     Unavailable(String),
-    /// The [shared journal](crate::SharedJournal) does not take or give records at the moment;
+    /// The [shared journal](waypost_log::SharedJournal) does not take or give records at the moment;
     /// reads continue to work. The message says whether the change may have been written.
     #[error("the shared journal is unavailable: {0}")]
     SharedJournal(String),

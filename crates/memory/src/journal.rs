@@ -12,14 +12,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use waypost_log::{
-    Compacted, Damage, Entry, EntryRef, FolderLock, Keep, Log, OnDamage, Options, Recovery,
-    Snapshot,
+    AppendMax, Compacted, Damage, Entry, EntryRef, FolderLock, Keep, Log, OnDamage, Options,
+    Recovery, SharedError, SharedJournal, Snapshot,
 };
 
 use crate::layout::Folders;
 use crate::log_error::log_error;
 use crate::record::{Encoded, can_read};
-use crate::shared::{AppendMax, SharedError, SharedJournal};
 use crate::{Error, Result};
 
 /// The number of records that a change takes at most, but for a merge: an add and its note, a version

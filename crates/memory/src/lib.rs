@@ -39,7 +39,7 @@
 //!
 //! # Replicas
 //!
-//! Several stores can be replicas of one store: a [`SharedJournal`], which the caller implements,
+//! Several stores can be replicas of one store: a [`SharedJournal`](waypost_log::SharedJournal), which the caller implements,
 //! decides the order of their records, and [`Store::follow`] applies what others have written.
 //!
 //! # Known limits
@@ -59,7 +59,6 @@ mod options;
 mod params;
 mod query;
 mod reranker;
-mod shared;
 mod status;
 mod suggestion;
 mod transfer;
@@ -102,7 +101,6 @@ pub use options::{OpenPhase, OpenProgress, OpenProgressFn, OpenReport, Reached, 
 pub use params::SearchParams;
 pub use query::{Hit, HitExplanation, Rerank, SearchMode, SearchOptions, SearchResult, Signal};
 pub use reranker::{Reranker, ScoreFn};
-pub use shared::{AppendMax, SharedError, SharedJournal};
 pub use status::{
     Compacted, Compaction, Counts, IndexProgress, IndexStatus, Maintained, Reindex, ReindexPhase,
     ReindexProgress, Reindexed, Status,

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{SearchParams, SharedJournal};
+use waypost_log::SharedJournal;
+
+use crate::SearchParams;
 
 /// Called with the progress of a rebuild while a store opens.
 pub type OpenProgressFn = Arc<dyn Fn(OpenProgress) + Send + Sync>;
@@ -119,6 +121,15 @@ impl StoreOptions {
     }
 
     /// Makes the store a replica of those that use the same shared journal.
+    ///
+    /// | what replicas share | |
+    /// |---|---|
+    /// | memories, history, links, ids, notes, how far notes were published | by the records |
+    /// | expiry, [`Store::expire`](crate::Store::expire) | one replica reads a clock; its records say what has expired, for all |
+    /// | compaction | the records say which texts are gone; each replica trims its own log |
+    /// | imports | one replica decides; the records have the ids |
+    /// | vectors, the index, the time of the last reindex | local: derived from the texts, and no part of the digest |
+    /// | [`reached`](Self::reached) | local: what this machine's disk has; its `id` is ignored |
     #[must_use]
     pub fn with_shared_journal(self, journal: Arc<dyn SharedJournal>) -> Self {
         Self { shared_journal: Some(journal), ..self }

@@ -27,7 +27,7 @@ impl Store {
     /// link. Drops removed links and the texts that `what` selects; ids, spaces and times of their
     /// versions stay, so that no id is reused.
     ///
-    /// With a [shared journal](crate::SharedJournal), the selected texts become unreadable on every
+    /// With a [shared journal](waypost_log::SharedJournal), the selected texts become unreadable on every
     /// replica when it applies the records that say so. They leave the files of a replica when that
     /// compacts its own log, with any `what`: see [`Store::destroyed_through`].
     pub fn compact(&self, what: Compaction) -> Result<Compacted> {

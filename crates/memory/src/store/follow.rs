@@ -31,7 +31,7 @@ impl fmt::Display for Digest {
 }
 
 impl Store {
-    /// Applies what other replicas have appended to the [shared journal](crate::SharedJournal), in
+    /// Applies what other replicas have appended to the [shared journal](waypost_log::SharedJournal), in
     /// order, and returns the number of records. Call it at intervals and when others have written:
     /// it returns when the shared journal had nothing more. Without a shared journal, there is
     /// nothing to apply.

@@ -38,7 +38,7 @@ impl Store {
     }
 
     /// Deletes memories that have expired by a time, at most [`EXPIRED_AT_ONCE_MAX`], and returns how
-    /// many; fewer if a [shared journal](crate::SharedJournal) takes fewer at once. Call it at intervals. For a day after the clock has skipped ahead, since the last call or,
+    /// many; fewer if a [shared journal](waypost_log::SharedJournal) takes fewer at once. Call it at intervals. For a day after the clock has skipped ahead, since the last call or,
     /// the first time, since the last change of a memory, it deletes nothing: an expired memory is
     /// [hidden](crate::Filter::now) by the clock, and visible again if the clock is set back, but a
     /// deletion is final.

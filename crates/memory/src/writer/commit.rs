@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use waypost_log::AppendMax;
+
 use crate::index::graph::Graph;
 use crate::journal::{CHANGE_RECORDS, Journal, Refused};
 use crate::records::Records;
-use crate::shared::AppendMax;
 use crate::state::found::FoundState;
 use crate::state::txn::Touched;
 use crate::writer::batch::Batch;

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use waypost_log::Record;
+use waypost_log::{AppendMax, Record};
 use waypost_memory::{
-    Added, AppendMax, Compaction, Draft, Error, ErrorKind, ImportIds, ImportOptions, Link,
-    LinkKind, Patch, Store, StoreOptions,
+    Added, Compaction, Draft, Error, ErrorKind, ImportIds, ImportOptions, Link, LinkKind, Patch,
+    Store, StoreOptions,
 };
 
 use self::hub::{Fault, Hub, Member};
@@ -469,7 +469,7 @@ fn a_record_of_a_newer_release_stops_the_replica_before_its_log_has_it() {
     add(cluster.store(0), "one");
     let newer = Record { kind: 200, version: 1, payload: b"?" };
     let other = cluster.hub.member(9);
-    waypost_memory::SharedJournal::append(&*other, 2, &[newer]).expect("an append");
+    waypost_log::SharedJournal::append(&*other, 2, &[newer]).expect("an append");
     let refused = cluster.store(0).follow().expect_err("it cannot be read").to_string();
     assert!(refused.contains("newer release"), "{refused}");
     assert!(cluster.store(0).add(Draft::new("two"), at(5)).is_err());

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use waypost_log::{Entry, Log, Options, Record};
-use waypost_memory::{AppendMax, SharedError, SharedJournal};
+use waypost_log::{AppendMax, Entry, Log, Options, Record, SharedError, SharedJournal};
 
 /// Longer than any test needs the lock.
 const LOCKED_MAX: Duration = Duration::from_secs(20);

@@ -1,19 +1,17 @@
-//! The shared journal: the order of records for several stores that are replicas of one another.
+//! The shared journal: the order of records for several logs that are copies of one another.
 
 use std::fmt;
 
-use waypost_log::{Entry, Record};
+use crate::{Entry, Record};
 
-/// Decides the order of the records of several stores, and keeps them.
+/// Decides the order of the records of several stores on several machines, and keeps them.
 ///
-/// With one in [`StoreOptions::shared_journal`](crate::StoreOptions::shared_journal), a store is a
-/// replica. The shared journal is the truth. A change is acknowledged when the shared journal has
-/// its records and this store has applied them. The store's own log, state and index are a copy
-/// that serves every read, and that [`Store::follow`](crate::Store::follow) brings up to what other
-/// replicas have appended.
+/// A store that has one is a replica. The shared journal is the truth: a change is acknowledged when
+/// the shared journal has its records and the store has applied them. The store's own log, state and
+/// index are a copy that serves every read.
 ///
 /// Records have the numbers 1, 2, 3 …, without gaps. A record's number in the shared journal is its
-/// position in the log of each replica. The contents are opaque here; whoever implements this adds
+/// sequence in the log of each replica. The contents are opaque here; whoever implements this adds
 /// no record of its own to this sequence.
 ///
 /// # What an implementation must guarantee
@@ -27,24 +25,13 @@ use waypost_log::{Entry, Record};
 /// - No call waits forever. While a call waits, the replica writes nothing else, and reads and
 ///   searches continue.
 ///
-/// # What replicas share
-///
-/// | | |
-/// |---|---|
-/// | memories, history, links, ids, notes, how far notes were published | by the records |
-/// | expiry, [`Store::expire`](crate::Store::expire) | one replica reads a clock; its records say what has expired, for all |
-/// | compaction | the records say which texts are gone; each replica trims its own log |
-/// | imports | one replica decides; the records have the ids |
-/// | vectors, the index, the time of the last reindex | local: derived from the texts, and no part of the digest |
-/// | [`StoreOptions::reached`](crate::StoreOptions::reached) | local: what this machine's disk has; its `id` is ignored |
-///
 /// # How a store calls it
 ///
 /// Before anything else, the store reads its last record there and compares it with its own.
 ///
 /// One thread at a time calls [`append`](Self::append), and [`release`](Self::release) after it.
-/// [`read`](Self::read) is called by that thread and by those in
-/// [`Store::follow`](crate::Store::follow), at the same time.
+/// [`read`](Self::read) is called by that thread and by those that make the store follow, at the
+/// same time.
 pub trait SharedJournal: fmt::Debug + Send + Sync {
     /// How much the next append may have. The store asks before it decides commands, so the answer
     /// may be another one after [`SharedError::Moved`].
@@ -70,8 +57,9 @@ pub trait SharedJournal: fmt::Debug + Send + Sync {
     fn release(&self);
 
     /// The records after the number `after`, in order and without gaps: the first has the number
-    /// `after + 1`. Returns at most as many as should become visible at once; none only if there
-    /// are none.
+    /// `after + 1`. Returns at most as many as should become visible at once. It may return none
+    /// although others have appended, unless [`append`](Self::append) has refused with
+    /// [`SharedError::Moved`] and nothing was read since.
     ///
     /// The last one should be the last of its append, so that no reader sees a part of a command.
     /// A store applies them in one step, and searches wait for a part of it: some hundred records
@@ -100,7 +88,6 @@ pub struct AppendMax {
 
 /// Why a [`SharedJournal`] did not append or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum SharedError {
     /// Other replicas have appended behind the expected number; nothing was written. The store
     /// applies what it lacks and decides its commands again.
