@@ -31,6 +31,7 @@
 
 mod active;
 mod compact;
+mod digest;
 mod disk;
 mod entries;
 mod error;
@@ -48,9 +49,11 @@ mod scan;
 mod segment;
 mod shared;
 mod snapshot;
+mod upstream;
 mod witness;
 mod writer;
 
+pub use digest::Digest;
 pub use disk::{free_bytes, read_small};
 pub use entries::{Entries, EntryRef};
 pub use error::{Damage, DamageKind, Error, ErrorKind, RepairedDamage, Result};
@@ -63,6 +66,7 @@ pub use options::{
 };
 pub use shared::{AppendMax, SharedError, SharedJournal};
 pub use snapshot::{Snapshot, SnapshotFile};
+pub use upstream::{Held, Refused, Upstream};
 pub use witness::Witness;
 
 /// The largest payload of one record.

@@ -74,10 +74,9 @@ pub trait SharedJournal: fmt::Debug + Send + Sync {
 /// The limits of one append to a [`SharedJournal`].
 ///
 /// The records of one command are one append. So an append exceeds the limits if it is that of a
-/// single command which exceeds them: the merge of memories with many links, or the import of a
-/// memory with a long history, which is split only above about
-/// [`StoreOptions::append_bytes_max`](crate::StoreOptions::append_bytes_max) bytes. A payload has at
-/// most [`PAYLOAD_BYTES_MAX`](waypost_log::PAYLOAD_BYTES_MAX) bytes.
+/// single command which exceeds them: the merge of memories with many links, the import of a memory
+/// with a long history, or a batch of many events. A payload has at most
+/// [`PAYLOAD_BYTES_MAX`](crate::PAYLOAD_BYTES_MAX) bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AppendMax {
     /// The number of records.

@@ -107,9 +107,9 @@ pub use status::{
 };
 pub use store::Store;
 pub use store::add::PreparedAdds;
-pub use store::follow::Digest;
 pub use suggestion::{Suggestion, SuggestionKind, SuggestionOptions, Suggestions};
 pub use transfer::{Exported, ImportIds, ImportOptions, ImportProblem, Imported, MappedId};
 pub use verify::verify_export;
+pub use waypost_log::Digest;
 pub use waypost_time::Timestamp;
 pub use writer::outbox::{Notice, Summary};

@@ -87,7 +87,7 @@ pub(super) fn complete(
     repaired.reached.id = next_id - 1;
     for some in records.chunks(RECORDS_AT_ONCE) {
         let some: Vec<_> = some.iter().map(Record::encoded).collect();
-        journal.append(journal.last(), &some).map_err(|it| it.error(journal))?;
+        journal.append(journal.last(), &some).map_err(|it| journal.error(&it))?;
     }
     drop(by_log);
     Ok(remove_dir(&folder)?)

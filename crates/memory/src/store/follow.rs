@@ -1,34 +1,13 @@
 //! A store as a replica: following others, positions, and the digest that replicas compare.
 
-use std::fmt;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use waypost_log::Digest;
 
 use crate::Result;
 use crate::state::keys;
 use crate::store::Store;
-
-/// A digest of the state at a position.
-///
-/// It covers the newest version of every existing memory with its text, the existing links and the
-/// next id. It does not cover the history, nor what local compactions change: two replicas with one
-/// position have one digest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Digest {
-    /// The position whose state it describes.
-    pub position: u64,
-    /// SHA-256 over the digests that the state keeps up with every change.
-    pub sha256: [u8; 32],
-}
-
-impl fmt::Display for Digest {
-    /// `POSITION:HEX`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.position)?;
-        self.sha256.iter().try_for_each(|it| write!(f, "{it:02x}"))
-    }
-}
 
 impl Store {
     /// Applies what other replicas have appended to the [shared journal](waypost_log::SharedJournal), in
@@ -58,6 +37,10 @@ impl Store {
     }
 
     /// The digest of the state. Reads no memory: it takes time by the number of spaces.
+    ///
+    /// It covers the newest version of every existing memory with its text, the existing links and
+    /// the next id. It does not cover the history, nor what local compactions change: two replicas
+    /// with one position have one digest.
     pub fn digest(&self) -> Result<Digest> {
         let (position, counters) = self.records.state.counters()?;
         let mut hasher = Sha256::new();

@@ -167,6 +167,6 @@ fn keep_ids(state: &State, journal: &Journal, options: &StoreOptions) -> Result<
     }
     let taken = Record::Taken { below };
     let appended = journal.append(state.applied()?, &[taken.encoded()]);
-    appended.map_err(|it| it.error(journal))?;
+    appended.map_err(|it| journal.error(&it))?;
     replay(state, journal, u64::MAX, options).map(|_| ())
 }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use waypost_log::AppendMax;
+use waypost_log::{AppendMax, Refused};
 
 use crate::index::graph::Graph;
-use crate::journal::{CHANGE_RECORDS, Journal, Refused};
+use crate::journal::{CHANGE_RECORDS, Journal};
 use crate::records::Records;
 use crate::state::found::FoundState;
 use crate::state::txn::Touched;
@@ -30,7 +30,7 @@ impl Failed {
     pub(super) fn error(&self, journal: &Journal) -> Error {
         match self {
             Self::Full => Error::Full("too little free space".to_owned()),
-            Self::Refused(refused) => refused.error(journal),
+            Self::Refused(refused) => journal.error(refused),
             Self::Fault(fault) => Error::Unavailable(fault.clone()),
         }
     }
@@ -169,11 +169,11 @@ impl Writer {
             match journal.append(after, &batch.records[done..end]) {
                 Ok(()) => done = end,
                 Err(refused @ Refused::Behind(_)) => {
-                    return Err(self.fail(writer, &refused.error(journal)));
+                    return Err(self.fail(writer, &journal.error(&refused)));
                 }
                 Err(refused) if done == 0 => return Err(Failed::Refused(refused)),
                 // The journal has the first records of the batch.
-                Err(refused) => return Err(self.fail(writer, &refused.error(journal))),
+                Err(refused) => return Err(self.fail(writer, &journal.error(&refused))),
             }
         }
         Ok(())

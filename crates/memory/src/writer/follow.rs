@@ -1,9 +1,8 @@
 //! Following: applying what other replicas have appended to the shared journal.
 
-use waypost_log::Entry;
+use waypost_log::{Entry, Refused};
 
 use crate::Result;
-use crate::journal::Refused;
 use crate::writer::batch::Batch;
 use crate::writer::commit::Failed;
 use crate::writer::{Writer, WriterState};
@@ -17,7 +16,7 @@ impl Writer {
         loop {
             // Without the writer's lock: nobody waits for the shared journal because of this.
             let applied = self.records.state.applied()?;
-            let page = journal.page(applied).map_err(|it| it.error(journal))?;
+            let page = journal.page(applied).map_err(|it| journal.error(&it))?;
             if page.is_empty() {
                 return Ok(count);
             }
@@ -70,7 +69,7 @@ impl Writer {
         match journal.copy(after, &batch.records) {
             Ok(()) => {}
             Err(refused @ Refused::Behind(_)) => {
-                return Err(self.fail(writer, &refused.error(journal)));
+                return Err(self.fail(writer, &journal.error(&refused)));
             }
             Err(refused) => return Err(Failed::Refused(refused)),
         }

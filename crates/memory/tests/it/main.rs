@@ -7,6 +7,8 @@ mod crash;
 mod duplicates;
 mod filters;
 mod history;
+#[path = "../../../../tests/hub.rs"]
+mod hub;
 mod kill;
 #[path = "../../../../tests/killed_repair.rs"]
 mod killed_repair;

@@ -1,6 +1,5 @@
 //! Several stores on one shared journal.
 
-mod hub;
 mod random;
 
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use waypost_memory::{
     Store, StoreOptions,
 };
 
-use self::hub::{Fault, Hub, Member};
+use crate::hub::{Fault, Hub, Member};
 use crate::world::{at, id, options, purge};
 
 /// A shared journal and the folders of its replicas.

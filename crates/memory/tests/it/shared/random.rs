@@ -12,9 +12,9 @@ use waypost_memory::{
     Store, Timestamp,
 };
 
-use super::hub::Fault;
 use super::{Cluster, Replica};
 use crate::crash::image;
+use crate::hub::Fault;
 use crate::world::{at, id, open};
 
 const REPLICAS: usize = 3;

@@ -1,0 +1,176 @@
+//! The shared journal as a store with a copy of it uses it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::{AppendMax, Entry, Error, Log, Record, SharedError, SharedJournal};
+
+/// A [`SharedJournal`] and what its replica knows of it. The replica's [`Log`] is passed to each
+/// call: it is the copy.
+///
+/// The log is not synced for it: what a power cut takes from the copy is in the shared journal.
+#[derive(Debug)]
+pub struct Upstream {
+    journal: Arc<dyn SharedJournal>,
+    /// Whether two records with one number are the same record.
+    is_same: fn(&Entry, &Entry) -> bool,
+    /// Whether the shared journal has the last record that the log had when it was opened.
+    is_compared: AtomicBool,
+    /// Why it is no longer used, if so.
+    fault: Mutex<Option<String>>,
+}
+
+/// Why records were not appended or copied.
+#[derive(Debug, Clone)]
+pub enum Refused {
+    /// Others have appended since. The commands must be decided again on top of that.
+    Moved,
+    /// The shared journal did not take the records, or it is unknown whether it did; the log has
+    /// none of them.
+    Shared(String),
+    /// Nothing was written, or it is unknown.
+    Failed(Error),
+    /// The shared journal has the records, and the log does not, or it is unknown.
+    Behind(Error),
+}
+
+/// A lock of the shared journal, perhaps, which is released when this is dropped.
+#[derive(Debug)]
+pub struct Held<'a>(&'a dyn SharedJournal);
+
+impl Upstream {
+    /// A shared journal that was not used yet. `is_same` compares the last record of the log with
+    /// the record that the shared journal has under its number. It is more than equality where a
+    /// replica may erase parts of its copy.
+    pub fn new(journal: Arc<dyn SharedJournal>, is_same: fn(&Entry, &Entry) -> bool) -> Self {
+        Self { journal, is_same, is_compared: AtomicBool::new(false), fault: Mutex::default() }
+    }
+
+    /// How much the next append may have.
+    pub fn append_max(&self) -> AppendMax {
+        self.journal.append_max()
+    }
+
+    /// Why the shared journal is not used until the store is opened again, if so.
+    pub fn fault(&self) -> Option<String> {
+        self.fault.lock().clone()
+    }
+
+    /// Appends records to the shared journal and then to the log, behind the sequence `after`, which
+    /// is the log's last. Without records, checks that others have not appended.
+    ///
+    /// # Errors
+    /// Any [`Refused`].
+    pub fn append(&self, log: &Log, after: u64, records: &[Record<'_>]) -> Result<(), Refused> {
+        // The shared journal must not get what this machine cannot take.
+        check_end(log, after)?;
+        self.check()?;
+        self.compare_last(log)?;
+        self.journal.append(after, records).map_err(|it| self.refused(&it))?;
+        copy_all(log, records)
+    }
+
+    /// Appends records to the log that the shared journal has behind the sequence `after`.
+    ///
+    /// # Errors
+    /// [`Refused::Failed`] and [`Refused::Behind`].
+    pub fn copy(&self, log: &Log, after: u64, records: &[Record<'_>]) -> Result<(), Refused> {
+        check_end(log, after)?;
+        copy_all(log, records)
+    }
+
+    /// Some records that the shared journal has after the sequence `after`, in order and without
+    /// gaps.
+    ///
+    /// # Errors
+    /// [`Refused::Shared`] and [`Refused::Failed`].
+    pub fn page(&self, log: &Log, after: u64) -> Result<Vec<Entry>, Refused> {
+        self.check()?;
+        self.compare_last(log)?;
+        let page = self.journal.read(after).map_err(|it| self.refused(&it))?;
+        let gap = (after + 1..).zip(&page).find(|it| it.0 != it.1.sequence);
+        if let Some((number, found)) = gap {
+            return Err(self.diverged(&format!(
+                "it has record {} where {number} is expected",
+                found.sequence
+            )));
+        }
+        Ok(page)
+    }
+
+    /// Ends with the value that is returned what the shared journal may have begun when it refused an
+    /// append.
+    pub fn hold(&self) -> Held<'_> {
+        Held(&*self.journal)
+    }
+
+    /// Uses the shared journal no more until the store is opened again, because of `fault`.
+    pub fn stop(&self, fault: String) -> Refused {
+        Refused::Shared(self.fault.lock().insert(fault).clone())
+    }
+
+    fn diverged(&self, why: &str) -> Refused {
+        self.stop(format!("it differs from this replica: {why}"))
+    }
+
+    fn check(&self) -> Result<(), Refused> {
+        self.fault().map_or(Ok(()), |it| Err(Refused::Shared(it)))
+    }
+
+    /// Compares the last record of the log with the shared journal, once: a log that was repaired, or
+    /// belongs to another store, may have as many records, but others.
+    fn compare_last(&self, log: &Log) -> Result<(), Refused> {
+        if self.is_compared.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let last = log.last_sequence();
+        if let Some(own) = log.read(last).map_err(Refused::Failed)? {
+            let found = match self.journal.read(last - 1) {
+                Ok(page) => page.into_iter().next(),
+                Err(error @ SharedError::Unavailable(_)) => return Err(self.refused(&error)),
+                // What follows reports a shorter one. It may begin behind this record.
+                Err(_) => None,
+            };
+            if found.is_some_and(|it| !(self.is_same)(&it, &own)) {
+                return Err(self.diverged(&format!("it has another record {last}")));
+            }
+        }
+        self.is_compared.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    fn refused(&self, error: &SharedError) -> Refused {
+        match error {
+            SharedError::Moved => Refused::Moved,
+            SharedError::Unavailable(_) | SharedError::Unknown(_) => {
+                Refused::Shared(error.to_string())
+            }
+            SharedError::Diverged(why) => self.diverged(why),
+        }
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+fn copy_all(log: &Log, records: &[Record<'_>]) -> Result<(), Refused> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    log.append_batch_unsynced(records).map(|_| ()).map_err(Refused::Behind)
+}
+
+fn check_end(log: &Log, after: u64) -> Result<(), Refused> {
+    if let Some(error) = log.fault() {
+        return Err(Refused::Failed(error));
+    }
+    match log.last_sequence() {
+        last if last == after => Ok(()),
+        last => Err(Refused::Failed(Error::Moved { expected: after, last })),
+    }
+}
