@@ -2,7 +2,8 @@
 
 use waypost_log::Snapshot;
 
-use crate::{Bus, Result, floor};
+use crate::floor::{self, Floor};
+use crate::{Bus, Result};
 
 impl Bus {
     /// The bus's files as of now, by their paths in its folder: every acknowledged event with its
@@ -14,8 +15,8 @@ impl Bus {
     pub fn snapshot(&self) -> Result<Snapshot> {
         // Retention may continue after this: the log then covers less than the file says, never
         // more.
-        let first = self.first();
+        let floor = self.floor();
         let log = self.log.snapshot().map_err(|it| self.log_error(&it))?.under("log");
-        Ok(if first > 1 { log.and_bytes(floor::NAME, floor::text(first)) } else { log })
+        Ok(if floor == Floor::default() { log } else { log.and_bytes(floor::NAME, floor.bytes()) })
     }
 }

@@ -4,23 +4,23 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use waypost_log::group_commit::Queue;
-use waypost_log::{Damage, FolderLock, Log, OnDamage, Recovery, Verify};
+use waypost_log::{Damage, FolderLock, Log, OnDamage, Recovery, Upstream, Verify};
 use waypost_projection::files::sync_dir;
 use waypost_time::{SkipDetector, Timestamp};
 
 use crate::codec::{self, Malformed, Stored};
-use crate::floor;
+use crate::decide::{Answers, EncodedDraft};
+use crate::floor::{self, Floor};
 use crate::index::{BlockStore, Found, Index, Kept};
 use crate::keys::{Keyed, Window};
 use crate::live::{Live, Subscription};
-use crate::publish::{Answers, EncodedDraft};
 use crate::repairing::Repairing;
-use crate::{Error, Event, Opened, Options, Result};
+use crate::{Error, Event, Opened, Options, Result, replica};
 
 /// A durable, totally ordered log of events in a folder. All methods take `&self`; share it by
 /// reference or by `Arc`. It starts no threads.
@@ -28,6 +28,8 @@ pub struct Bus {
     pub(crate) dir: PathBuf,
     pub(crate) options: Options,
     pub(crate) log: Log,
+    /// What decides the order of the events, if it is not the log.
+    pub(crate) upstream: Option<Upstream>,
     pub(crate) index: RwLock<Index>,
     pub(crate) block_store: BlockStore,
     pub(crate) writer: Mutex<Writer>,
@@ -35,6 +37,11 @@ pub struct Bus {
     pub(crate) live: Arc<Live>,
     /// The first retained event.
     pub(crate) first: AtomicU64,
+    /// On a replica, idempotency keys of events before this one are forgotten; 0 on a bus that never
+    /// was one.
+    pub(crate) keys_from: AtomicU64,
+    /// The number of keys, for those who do not wait for a publish in progress.
+    pub(crate) key_count: AtomicUsize,
     /// Held while events are dropped. Locked before `settling`.
     pub(crate) upkeep: Mutex<SkipDetector>,
     /// Held while the block store is written.
@@ -50,6 +57,8 @@ pub struct Bus {
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     pub(crate) keys: Window,
+    /// The last event that the keys and the index have.
+    pub(crate) applied: u64,
     /// Keys that are not on the shelf, with their events' ids and times.
     pub(crate) unsaved: Vec<(Keyed, u64, Timestamp)>,
     /// The shelf knows of events up to this one.
@@ -59,6 +68,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// Takes the event `id` in, whose place is behind all others.
     pub(crate) fn push(&mut self, id: u64, time: Timestamp, keyed: Option<Keyed>) {
+        self.applied = id;
         self.keys.push(id, time, keyed);
         self.unsaved.extend(keyed.map(|it| (it, id, time)));
     }
@@ -85,9 +95,9 @@ impl Bus {
         create_folder(dir)?;
         let lock = FolderLock::take(dir).map_err(|it| Error::of_log(&it, dir))?;
         Repairing::refuse(dir)?;
-        let noted_first = floor::read(dir)?;
+        let floor = floor::read(dir)?;
         let found = Found::look(&dir.join("state"))?;
-        let reached = found.reached().max(noted_first - 1).max(options.reached);
+        let reached = found.reached().max(floor.first - 1).max(options.reached);
         let (log, recovery) = match open_log(dir, options, reached) {
             Ok(opened) => opened,
             Err(error) => {
@@ -96,7 +106,11 @@ impl Bus {
             }
         };
         let last = log.last_sequence();
-        let first = noted_first.max(log.first_sequence());
+        let first = floor.first.max(log.first_sequence());
+        // The keys of dropped events are in no log: a replica that joins does not know them.
+        let adopted = if options.shared_journal.is_some() { first } else { 0 };
+        let keys_from = floor.keys_from.unwrap_or(adopted);
+        let upstream = options.shared_journal.clone().map(|it| Upstream::new(it, replica::is_same));
         let (block_store, kept, index_rebuilt) = found.accept(log.bytes(), (first, last))?;
         let mut opened = Opened {
             events: (last + 1).saturating_sub(first),
@@ -108,12 +122,15 @@ impl Bus {
             dir: dir.to_path_buf(),
             options: options.clone(),
             log,
+            upstream,
             index: RwLock::default(),
             block_store,
             writer: Mutex::default(),
             queue: Queue::default(),
             live: Arc::new(Live::starting_at(last)),
             first: AtomicU64::new(first),
+            keys_from: AtomicU64::new(keys_from),
+            key_count: AtomicUsize::new(0),
             upkeep: Mutex::default(),
             settling: Mutex::default(),
             to_settle: AtomicBool::new(false),
@@ -161,6 +178,9 @@ impl Bus {
                 writer = self.writer.lock();
             }
         }
+        writer.applied = self.log.last_sequence();
+        writer.keys.forget_before(self.keys_from.load(Ordering::Acquire));
+        self.key_count.store(writer.keys.len(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -179,7 +199,8 @@ impl Bus {
     }
 
     /// The last event that is known to be on disk, for [`Options::reached`] of a later opening.
-    /// Waits for a publish in progress.
+    /// Waits for a write to the log in progress. The log of a replica is not synced for each event:
+    /// [`sync`](Self::sync) does that.
     pub fn reached(&self) -> u64 {
         self.log.reached()
     }
@@ -189,6 +210,13 @@ impl Bus {
         self.first.load(Ordering::Acquire)
     }
 
+    /// Where what is kept begins.
+    pub(crate) fn floor(&self) -> Floor {
+        let (first, keys_from) = (self.first(), self.keys_from.load(Ordering::Acquire));
+        let is_default = keys_from == 0 || (first, keys_from) == (1, 1);
+        Floor { first, keys_from: (!is_default).then_some(keys_from) }
+    }
+
     /// Bytes of the log.
     pub fn bytes(&self) -> u64 {
         self.log.bytes()
@@ -196,7 +224,8 @@ impl Bus {
 
     /// Why nothing can be published until the bus is reopened, if so.
     pub fn fault(&self) -> Option<String> {
-        self.fault.lock().clone()
+        let own = self.fault.lock().clone();
+        own.or_else(|| self.upstream.as_ref()?.fault())
     }
 
     /// The damage that reads have found in the log since it was opened: [`repair`](crate::repair)

@@ -36,7 +36,7 @@ pub(crate) fn can_read(kind: u8, version: u8) -> bool {
 
 /// Why a record of a newer release cannot be read.
 const NEWER_KIND: &str = "a newer release wrote it: its kind is unknown";
-const NEWER_VERSION: &str = "a newer release wrote it: its version is unknown";
+pub(crate) const NEWER_VERSION: &str = "a newer release wrote it: its version is unknown";
 const NEWER_FLAG: &str = "a newer release wrote it: one of its flags is unknown";
 const NEWER_FORM: &str = "a newer release wrote it: a value has an unknown form";
 

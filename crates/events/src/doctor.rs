@@ -77,7 +77,7 @@ pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
             checked.damage.push(why);
             1
         }
-        first => first?,
+        floor => floor?.first,
     };
     let found = Found::look(&dir.join("state"))?;
     let reached = known.max(found.reached()).max(noted_first - 1);
@@ -121,7 +121,7 @@ pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
 /// it.
 pub fn check_log(dir: &Path, reached: u64) -> Result<u64> {
     Repairing::refuse(dir)?;
-    let reached = reached.max(floor::read(dir)? - 1);
+    let reached = reached.max(floor::read(dir)?.first - 1);
     let log_dir = dir.join("log");
     let options = waypost_log::Options::default().with_reached(reached).with_can_read(can_read);
     let report = Log::verify(&log_dir, &options).map_err(|it| Error::of_log(&it, &log_dir))?;
@@ -159,7 +159,7 @@ pub fn repair_watched(dir: &Path, known: u64, on_change: Option<fn()>) -> Result
     let mut mark = Repairing::read(dir)?.unwrap_or_default();
     let (noted_first, damaged_first) = match floor::read(dir) {
         Err(Error::Damaged(why)) => (1, Some(why)),
-        first => (first?, None),
+        floor => (floor?.first, None),
     };
     if let Some(why) = &damaged_first {
         let aside = floor::aside(dir);

@@ -41,6 +41,22 @@ pub enum Error {
     /// Nothing can be published until the bus is reopened; reads continue to work.
     #[error("the event bus is read-only until it is reopened: {0}")]
     Unavailable(String),
+    /// The [shared journal](waypost_log::SharedJournal) does not take or give events at the moment,
+    /// or differs from this bus; then [`Bus::fault`](crate::Bus::fault) says so, too. The message says
+    /// whether the events may have been published.
+    #[error("the shared journal is unavailable: {0}")]
+    SharedJournal(String),
+    /// This bus is a replica, and the cursor is beyond the events that it has applied.
+    #[error(
+        "this machine has the events up to {last} and the cursor is {after}: try again when it has \
+         applied the others; if that does not help, the cursor belongs to another event bus"
+    )]
+    Behind {
+        /// The cursor.
+        after: u64,
+        /// The last event on this machine.
+        last: u64,
+    },
     /// Another process has the bus open.
     #[error("the event bus in {path} is in use by process {pid}")]
     Locked {
@@ -77,7 +93,7 @@ pub enum ErrorKind {
     Gone,
     /// Free disk space, then try again.
     Full,
-    /// Reopen the bus.
+    /// Reopen the bus; for [`Error::SharedJournal`] and [`Error::Behind`], try again.
     Unavailable,
     /// Stop the other process that has the bus open.
     Locked,
@@ -95,7 +111,9 @@ impl Error {
             Self::KeyReused { .. } => ErrorKind::Conflict,
             Self::Gone { .. } => ErrorKind::Gone,
             Self::Full => ErrorKind::Full,
-            Self::Unavailable(_) => ErrorKind::Unavailable,
+            Self::Unavailable(_) | Self::SharedJournal(_) | Self::Behind { .. } => {
+                ErrorKind::Unavailable
+            }
             Self::Locked { .. } => ErrorKind::Locked,
             Self::Newer(_) | Self::Damaged(_) => ErrorKind::Damaged,
             Self::Io { .. } => ErrorKind::Io,

@@ -1,5 +1,4 @@
-//! The first retained event, once retention has moved it. Local to this machine: each machine trims
-//! its own copy of the log by its own settings.
+//! The first retained event, once retention has moved it, and where a replica's keys begin.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,27 +9,76 @@ use waypost_projection::files::sync_dir;
 use crate::{Error, Result};
 
 pub(crate) const NAME: &str = "first";
-/// Version 1 was the number in decimal and a newline, without a checksum.
-const FIRST: Marker = Marker { name: "events-first", version: 2 };
+/// Version 1 was the first retained event in decimal and a newline, without a checksum. Version 3 has
+/// a second number, and is written only for a replica.
+const FIRST: Marker = Marker { name: "events-first", version: 3 };
+/// Without a second number.
+const PLAIN: Marker = Marker { name: "events-first", version: 2 };
 
-/// The first retained event, 1 if none was ever dropped.
+/// Where what is kept begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Floor {
+    /// The first retained event.
+    pub(crate) first: u64,
+    /// Idempotency keys of events before this one are forgotten; `None` on a machine on its own,
+    /// which forgets them by its own clock.
+    pub(crate) keys_from: Option<u64>,
+}
+
+impl Default for Floor {
+    /// Everything is kept.
+    fn default() -> Self {
+        Self { first: 1, keys_from: None }
+    }
+}
+
+impl Floor {
+    fn parse(text: &str) -> Option<Self> {
+        let mut numbers = text.trim_end_matches('\n').split('\n');
+        let mut next = || numbers.next().map(|it| it.parse().ok().filter(|it| *it > 0));
+        let (first, keys_from) = (next()??, next());
+        let keys_from = match keys_from {
+            None => None,
+            Some(it) => Some(it?),
+        };
+        numbers.next().is_none().then_some(Self { first, keys_from })
+    }
+
+    /// The contents of the file.
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        let (marker, text) = self.text();
+        marker.bytes(&text)
+    }
+
+    fn text(self) -> (Marker, String) {
+        let first = self.first;
+        match self.keys_from {
+            None => (PLAIN, format!("{first}\n")),
+            Some(keys_from) => (FIRST, format!("{first}\n{keys_from}\n")),
+        }
+    }
+}
+
+/// What is kept: everything if nothing was ever dropped.
 ///
 /// # Errors
 /// [`Error::Damaged`] if the file is damaged, [`Error::Newer`] if a newer release wrote it.
-pub(crate) fn read(dir: &Path) -> Result<u64> {
+pub(crate) fn read(dir: &Path) -> Result<Floor> {
     let path = dir.join(NAME);
-    let number = |text: &str| text.trim_end_matches('\n').parse().ok().filter(|it| *it > 0);
     let marked = FIRST.read(&path).map_err(|it| Error::of_log(&it, dir))?;
-    let first = match &marked {
-        Marked::Absent => Some(1),
-        Marked::Text { text, .. } => number(text),
+    let floor = match &marked {
+        Marked::Absent => Some(Floor::default()),
+        Marked::Text { version, text } => {
+            Floor::parse(text).filter(|it| it.keys_from.is_some() == (*version >= FIRST.version))
+        }
         Marked::Damaged(bytes) => {
             let digits = std::str::from_utf8(bytes).ok();
-            digits.filter(|it| it.starts_with(|it: char| it.is_ascii_digit())).and_then(number)
+            let digits = digits.filter(|it| it.starts_with(|it: char| it.is_ascii_digit()));
+            digits.and_then(Floor::parse).filter(|it| it.keys_from.is_none())
         }
         Marked::Newer(version) => return Err(Error::newer(&path, *version, FIRST)),
     };
-    first.ok_or_else(|| {
+    floor.ok_or_else(|| {
         Error::Damaged(format!(
             "{} does not contain the id of the first stored event",
             path.display()
@@ -39,8 +87,9 @@ pub(crate) fn read(dir: &Path) -> Result<u64> {
 }
 
 /// Writes and syncs it atomically.
-pub(crate) fn write(dir: &Path, first: u64) -> Result<()> {
-    FIRST.write(&dir.join(NAME), &format!("{first}\n")).map_err(|it| Error::of_log(&it, dir))
+pub(crate) fn write(dir: &Path, floor: Floor) -> Result<()> {
+    let (marker, text) = floor.text();
+    marker.write(&dir.join(NAME), &text).map_err(|it| Error::of_log(&it, dir))
 }
 
 /// The path to which [`set_aside`] moves an unreadable file.
@@ -53,9 +102,4 @@ pub(crate) fn set_aside(dir: &Path) -> Result<()> {
     let path = dir.join(NAME);
     fs::rename(&path, aside(dir)).map_err(|it| Error::io(&path, it))?;
     Ok(sync_dir(dir)?)
-}
-
-/// The contents of the file.
-pub(crate) fn text(first: u64) -> Vec<u8> {
-    FIRST.bytes(&format!("{first}\n"))
 }

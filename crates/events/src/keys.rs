@@ -91,24 +91,57 @@ impl Window {
 
     /// Forgets what is older than the window at `now`, when `last` is the last event.
     pub(crate) fn forget(&mut self, now: Timestamp, last: u64) {
-        while let Some(oldest) = self.generations.front() {
-            let end = (oldest.number + 1) * GENERATION_EVENTS;
-            let is_old = oldest.time_max.saturating_add(KEY_WINDOW) < now;
-            if !is_old || end.saturating_add(KEY_WINDOW_EVENTS) > last {
-                return;
-            }
+        self.forget_before(self.forgettable(now, last));
+    }
+
+    /// Keys of events before this one are older than the window at `now`, when `last` is the last
+    /// event.
+    pub(crate) fn forgettable(&self, now: Timestamp, last: u64) -> u64 {
+        let is_old = |it: &&Generation| {
+            it.time_max.saturating_add(KEY_WINDOW) < now
+                && it.end().saturating_add(KEY_WINDOW_EVENTS) <= last
+        };
+        let newest = self.generations.iter().take_while(is_old).last();
+        newest.map_or(self.first(), Generation::end)
+    }
+
+    /// Forgets the keys of events before this one.
+    pub(crate) fn forget_before(&mut self, id: u64) {
+        while self.generations.front().is_some_and(|it| it.end() <= id) {
             self.generations.pop_front();
+        }
+        if let Some(oldest) = self.generations.front_mut().filter(|it| it.start() < id) {
+            oldest.uses.retain(|_, it| it.id >= id);
         }
     }
 
     /// Keys of events before this one have been dropped.
     pub(crate) fn first(&self) -> u64 {
-        self.generations.front().map_or(0, |it| it.number * GENERATION_EVENTS)
+        self.generations.front().map_or(0, Generation::start)
     }
 
     /// The number of keys.
     pub(crate) fn len(&self) -> usize {
         self.generations.iter().map(|it| it.uses.len()).sum()
+    }
+
+    /// Every key with its event, in order of the events.
+    pub(crate) fn all(&self) -> Vec<(u64, u128)> {
+        let uses = self.generations.iter().flat_map(|it| &it.uses);
+        let mut all: Vec<_> = uses.map(|(key, it)| (it.id, *key)).collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+impl Generation {
+    fn start(&self) -> u64 {
+        self.number * GENERATION_EVENTS
+    }
+
+    /// One after its last event.
+    fn end(&self) -> u64 {
+        (self.number + 1) * GENERATION_EVENTS
     }
 }
 
@@ -139,6 +172,26 @@ mod tests {
         assert!(window.get(1).is_none());
         assert_eq!(window.get(2).map(|it| it.id), Some(last));
         assert_eq!(window.len(), 1);
+    }
+
+    #[test]
+    fn keys_before_an_event_are_forgotten_exactly() {
+        let mut window = Window::default();
+        for id in [1, 5, 6, GENERATION_EVENTS, GENERATION_EVENTS + 3] {
+            window.push(id, at(1000), Some(keyed(u128::from(id))));
+        }
+        // Once more for the key of event 5.
+        window.push(GENERATION_EVENTS + 4, at(1000), Some(keyed(5)));
+        let mut ids = |before| {
+            window.forget_before(before);
+            window.all().into_iter().map(|it| it.0).collect::<Vec<_>>()
+        };
+        const NEXT: u64 = GENERATION_EVENTS;
+        assert_eq!(ids(1), [1, 5, 6, NEXT, NEXT + 3, NEXT + 4]);
+        assert_eq!(ids(6), [6, NEXT, NEXT + 3, NEXT + 4]);
+        assert_eq!(ids(NEXT), [NEXT, NEXT + 3, NEXT + 4]);
+        assert_eq!(ids(NEXT + 4), [NEXT + 4]);
+        assert_eq!(window.get(5).map(|it| it.id), Some(NEXT + 4), "its later event has it");
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(crate) struct Live {
     waiting: AtomicUsize,
     lock: Mutex<()>,
     more: Condvar,
+    /// Held while listeners are called, so that they get increasing ids.
+    showing: Mutex<()>,
     listeners: RwLock<Arc<Vec<(u64, Listener)>>>,
     next_listener: AtomicU64,
 }
@@ -36,9 +38,15 @@ impl Live {
         self.last.load(Ordering::Acquire)
     }
 
-    /// Makes the events up to `last` visible and calls the listeners.
+    /// Makes the events up to `last` visible and calls the listeners, if they were not visible.
     pub(crate) fn show(&self, last: u64) {
-        self.last.fetch_max(last, Ordering::SeqCst);
+        if last <= self.last() {
+            return;
+        }
+        let _in_order = self.showing.lock();
+        if self.last.fetch_max(last, Ordering::SeqCst) >= last {
+            return;
+        }
         if self.waiting.load(Ordering::SeqCst) > 0 {
             // A reader that has checked but does not sleep yet holds the lock.
             drop(self.lock.lock());

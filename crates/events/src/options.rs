@@ -1,5 +1,7 @@
+use std::sync::Arc;
 use std::time::Duration;
 
+use waypost_log::SharedJournal;
 use waypost_time::Timestamp;
 
 /// How a bus is opened.
@@ -16,6 +18,8 @@ pub struct Options {
     /// The last event that is known from outside the bus's folder, 0 for none: a bus that ends
     /// before it is [`Error::Damaged`](crate::Error::Damaged).
     pub reached: u64,
+    /// What decides the order of the events, if several buses are replicas of one another.
+    pub shared_journal: Option<Arc<dyn SharedJournal>>,
     /// Called before each change of a file of the log, for tests that end the process there.
     pub on_change: Option<fn()>,
 }
@@ -27,6 +31,7 @@ impl Default for Options {
             free_bytes_min: 64 << 20,
             retention: Retention::default(),
             reached: 0,
+            shared_journal: None,
             on_change: None,
         }
     }
@@ -55,6 +60,18 @@ impl Options {
     #[must_use]
     pub fn with_reached(self, reached: u64) -> Self {
         Self { reached, ..self }
+    }
+
+    /// Makes the bus a replica of those that use the same shared journal.
+    ///
+    /// The shared journal decides the order of the events and keeps them. A publish returns when it
+    /// has the events and this bus shows them; [`Bus::follow`](crate::Bus::follow) gets those of
+    /// others. If it cannot be reached, the bus opens, reads and follows what it has, and nothing can
+    /// be published. What is dropped is decided for all replicas:
+    /// [`Bus::decide_retention`](crate::Bus::decide_retention).
+    #[must_use]
+    pub fn with_shared_journal(self, journal: Arc<dyn SharedJournal>) -> Self {
+        Self { shared_journal: Some(journal), ..self }
     }
 
     /// The same with a function that is called before each change of a file, for tests that end

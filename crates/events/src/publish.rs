@@ -1,14 +1,15 @@
 //! Publishing: first the log, then the index, then readers see the events.
 
-use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
-use waypost_log::Record;
+use parking_lot::MutexGuard;
 use waypost_log::group_commit::{Lead, Pending};
+use waypost_log::{AppendMax, Record, Upstream};
 use waypost_time::Timestamp;
 
 use crate::bus::{Bus, Writer};
 use crate::codec::{EVENT_KIND, encode, version_of};
+use crate::decide::{Answers, Batch, Decided, EncodedDraft, Size, Verdict, decide, first_batches};
 use crate::keys::Keyed;
 use crate::{Draft, Error, Event, Published, Refused, Result};
 
@@ -16,36 +17,23 @@ use crate::{Draft, Error, Event, Published, Refused, Result};
 pub const BATCH_DRAFTS_MAX: usize = 10_000;
 /// Maximum size of a batch, as stored bytes.
 pub const BATCH_BYTES_MAX: usize = 64 << 20;
-/// Maximum number of drafts that one leader publishes together, unless one batch has more …
-const GROUP_DRAFTS_MAX: usize = 4096;
-/// … and of bytes.
-const GROUP_BYTES_MAX: usize = 8 << 20;
+/// How much one leader publishes together, unless one batch has more.
+const GROUP_MAX: AppendMax = AppendMax { records: 4096, bytes: 8 << 20 };
 
-/// A checked draft, encoded as far as that needs no id.
-#[derive(Debug)]
-pub(crate) struct EncodedDraft {
-    /// Its id is not known yet.
-    event: Event,
-    payload: Vec<u8>,
-    keyed: Option<Keyed>,
+/// What became of the first batches of a group.
+struct Written {
+    batches: usize,
+    /// One for each of their drafts; none on a replica after an error.
+    verdicts: Vec<Verdict>,
+    /// The id of the first new event.
+    first: Result<u64>,
 }
 
-/// The answers to a batch of drafts, in its order.
-pub(crate) type Answers = Result<Vec<std::result::Result<Published, Refused>>>;
-
-/// The decision about a draft.
-#[derive(Debug, Clone, Copy)]
-enum Verdict {
-    /// A new event, with this index among those of its group.
-    New(usize),
-    /// It is this event, which was there before.
-    Known { id: u64, time: Timestamp },
-    /// It is the so-manyth new event, which came before it in the same group.
-    Again(usize),
-    /// Its key belongs to another event.
-    Reused(u64),
-    /// Its key belongs to another event of the same group.
-    ReusedHere(usize),
+/// Why a replica did not publish.
+enum NotAppended {
+    /// Others have published since.
+    Moved,
+    Failed(Error),
 }
 
 impl Bus {
@@ -55,7 +43,8 @@ impl Bus {
     ///
     /// # Errors
     /// [`Error::Invalid`] and [`Error::KeyReused`] are about the draft. After [`Error::Full`]
-    /// nothing was written. After [`Error::Unavailable`] the event may or may not be there when
+    /// nothing was written. [`Error::SharedJournal`] is possible on a replica, and says whether the
+    /// event may have been published. After [`Error::Unavailable`] the event may or may not be there when
     /// the bus is opened again; with an idempotency key it is safe to publish it again.
     pub fn publish(&self, draft: Draft, now: Timestamp) -> Result<Published> {
         let ready = ready(draft, now)?;
@@ -131,89 +120,154 @@ impl Bus {
 
     /// Publishes a group of batches.
     fn lead(&self, lead: &Lead<'_, Vec<EncodedDraft>, Answers>) {
-        let (mut drafts, mut bytes) = (0, 0);
-        let group = lead.take(|next| {
-            drafts += next.len();
-            bytes += next.iter().map(|it| it.payload.len()).sum::<usize>();
-            drafts <= GROUP_DRAFTS_MAX && bytes <= GROUP_BYTES_MAX
-        });
+        let max = self.upstream.as_ref().map_or(GROUP_MAX, group_max);
+        let mut size = Size::default();
+        let group = lead.take(|next| size.add(next, max));
         let mut writer = self.writer.lock();
-        let mut verdicts = Vec::new();
-        let mut records: Vec<(&EncodedDraft, Option<Keyed>)> = Vec::new();
-        let mut keys_here: HashMap<u128, (usize, u64)> = HashMap::new();
-        for ready in group.iter().flat_map(|it| &it.request) {
-            let verdict = match ready.keyed {
-                None => Verdict::New(records.len()),
-                Some(Keyed { key, body }) => match (writer.keys.get(key), keys_here.get(&key)) {
-                    (Some(it), _) if it.body == body => Verdict::Known { id: it.id, time: it.time },
-                    (Some(it), _) => Verdict::Reused(it.id),
-                    (None, Some((at, other))) if *other == body => Verdict::Again(*at),
-                    (None, Some((at, _))) => Verdict::ReusedHere(*at),
-                    (None, None) => {
-                        keys_here.insert(key, (records.len(), body));
-                        Verdict::New(records.len())
-                    }
-                },
+        let mut written: Vec<Written> = Vec::with_capacity(1);
+        let mut left = &group[..];
+        while !left.is_empty() {
+            let some = match &self.upstream {
+                None => self.write(left, &mut writer),
+                Some(upstream) => self.write_shared(upstream, left, &mut writer),
             };
-            if let Verdict::New(_) = verdict {
-                records.push((ready, ready.keyed));
+            left = &left[some.batches..];
+            written.push(some);
+        }
+        self.show(writer);
+        let mut group = group.into_iter();
+        for Written { batches, verdicts, first } in written {
+            let mut verdicts = verdicts.into_iter();
+            for Pending { request: drafts, reply } in group.by_ref().take(batches) {
+                let verdicts = verdicts.by_ref().take(drafts.len());
+                reply.answer(match &first {
+                    Ok(first) => {
+                        let decided = drafts.into_iter().zip(verdicts);
+                        Ok(decided.map(|it| self.answer(it, *first)).collect())
+                    }
+                    Err(error) => self.refusals(drafts, verdicts.collect(), error),
+                });
             }
-            verdicts.push(verdict);
         }
-        let first = self.append(&records);
-        if let Ok(first) = first {
-            self.index_new(first, &records, &mut writer);
+    }
+
+    /// Decides about batches and appends the new events to the log.
+    fn write(&self, batches: &[Batch], writer: &mut Writer) -> Written {
+        let Decided { verdicts, new } = decide(batches, &writer.keys);
+        let appended = if new.is_empty() {
+            Ok(writer.applied + 1)
+        } else {
+            let range = self.log.append_batch(&records(&new));
+            range.map(|it| it.start).map_err(|it| self.log_error(&it))
+        };
+        if let Ok(first) = appended {
+            self.apply(first, new.iter().map(|it| (&it.event, it.keyed)), writer);
         }
-        let last = first.as_ref().map_or(0, |it| it + records.len() as u64 - 1);
-        let is_news = !records.is_empty();
-        drop(records);
-        drop(writer);
-        if first.is_ok() && is_news {
-            self.live.show(last);
-        }
-        let mut verdicts = verdicts.into_iter();
-        for Pending { request: drafts, reply } in group {
-            let verdicts = verdicts.by_ref().take(drafts.len());
-            reply.answer(match &first {
+        Written { batches: batches.len(), verdicts, first: appended }
+    }
+
+    /// Decides about the first batches, as many as one append takes, and appends the new events to
+    /// the shared journal and to the log. If others have published, decides again on top of that.
+    /// After an error, no batch is written.
+    fn write_shared(&self, upstream: &Upstream, batches: &[Batch], writer: &mut Writer) -> Written {
+        let mut held = None;
+        loop {
+            let some = first_batches(batches, group_max(upstream));
+            let Decided { verdicts, new } = decide(some, &writer.keys);
+            let error = match self.append_shared(upstream, &verdicts, &new, writer) {
                 Ok(first) => {
-                    Ok(drafts.into_iter().zip(verdicts).map(|it| self.answer(it, *first)).collect())
+                    self.apply(first, new.iter().map(|it| (&it.event, it.keyed)), writer);
+                    return Written { batches: some.len(), verdicts, first: Ok(first) };
                 }
-                // A draft that needed no write is answered even if the group could not be written.
-                Err(error) => refusals(drafts, verdicts.collect(), self, error),
-            });
+                Err(NotAppended::Moved) => {
+                    held.get_or_insert_with(|| upstream.hold());
+                    match self.catch_up(upstream, writer) {
+                        Ok(0) => {
+                            let why = "it refused an append because of later events, and has none";
+                            Error::SharedJournal(why.to_owned())
+                        }
+                        Ok(_) => continue,
+                        Err(error) => error,
+                    }
+                }
+                Err(NotAppended::Failed(error)) => error,
+            };
+            return Written { batches: batches.len(), verdicts: Vec::new(), first: Err(error) };
         }
     }
 
-    /// Appends new events and returns the id of the first one; without any, the next id.
-    fn append(&self, records: &[(&EncodedDraft, Option<Keyed>)]) -> Result<u64> {
-        if records.is_empty() {
-            return Ok(self.live.last() + 1);
+    /// Appends new events and returns the id of the first one; without any, the next id, if no other
+    /// replica has published meanwhile.
+    fn append_shared(
+        &self,
+        upstream: &Upstream,
+        verdicts: &[Verdict],
+        new: &[&EncodedDraft],
+        writer: &Writer,
+    ) -> std::result::Result<u64, NotAppended> {
+        let next = writer.applied + 1;
+        if verdicts.is_empty() {
+            return Ok(next);
         }
-        let records: Vec<Record<'_>> = records
-            .iter()
-            .map(|(ready, _)| Record {
-                kind: EVENT_KIND,
-                version: version_of(&ready.event),
-                payload: &ready.payload,
-            })
-            .collect();
-        let range = self.log.append_batch(&records).map_err(|it| self.log_error(&it))?;
-        Ok(range.start)
+        if !new.is_empty() {
+            self.check_space().map_err(NotAppended::Failed)?;
+        }
+        match upstream.append(&self.log, writer.applied, &records(new)) {
+            Ok(()) => Ok(next),
+            Err(waypost_log::Refused::Moved) => Err(NotAppended::Moved),
+            Err(refused @ waypost_log::Refused::Behind(_)) => {
+                let why = match self.refused(&refused) {
+                    Error::Full => "the disk is full".to_owned(),
+                    other => other.to_string(),
+                };
+                Err(NotAppended::Failed(Error::SharedJournal(format!(
+                    "it has the events, which are published, and this machine failed to copy them \
+                     from there ({why}); it tries again"
+                ))))
+            }
+            Err(refused) => Err(NotAppended::Failed(self.refused(&refused))),
+        }
     }
 
-    fn index_new(
+    /// Takes events that the log has into the index and the keys. The first one is `first`.
+    pub(crate) fn apply<'a>(
         &self,
         first: u64,
-        records: &[(&EncodedDraft, Option<Keyed>)],
+        events: impl Iterator<Item = (&'a Event, Option<Keyed>)>,
         writer: &mut Writer,
     ) {
         let mut index = self.index.write();
-        for (id, (ready, keyed)) in (first..).zip(records) {
-            if index.push(id, ready.event.kind.as_str(), ready.event.time) {
+        for (id, (event, keyed)) in (first..).zip(events) {
+            if index.push(id, event.kind.as_str(), event.time) {
                 self.to_settle.store(true, Ordering::Release);
             }
-            writer.push(id, ready.event.time, *keyed);
+            writer.push(id, event.time, keyed);
         }
+    }
+
+    /// Shows readers what was applied, without the writer's lock.
+    pub(crate) fn show(&self, writer: MutexGuard<'_, Writer>) {
+        let applied = writer.applied;
+        self.key_count.store(writer.keys.len(), Ordering::Relaxed);
+        drop(writer);
+        self.live.show(applied);
+    }
+
+    /// The answers to a batch if its group could not be written: an error, unless the batch needed no
+    /// write. On a replica, even a batch without new events is an error: others may have published
+    /// what its answer depends on.
+    fn refusals(
+        &self,
+        drafts: Vec<EncodedDraft>,
+        verdicts: Vec<Verdict>,
+        error: &Error,
+    ) -> Answers {
+        let needs_none = |it: &Verdict| matches!(it, Verdict::Known { .. } | Verdict::Reused(_));
+        let is_unconfirmed = self.upstream.is_some() && !drafts.is_empty();
+        if is_unconfirmed || !verdicts.iter().all(needs_none) {
+            return Err(error.clone());
+        }
+        Ok(drafts.into_iter().zip(verdicts).map(|it| self.answer(it, 0)).collect())
     }
 
     fn answer(
@@ -247,18 +301,19 @@ impl Bus {
     }
 }
 
-/// The answers to a batch if nothing could be written: an error, unless the batch needed no write.
-fn refusals(
-    drafts: Vec<EncodedDraft>,
-    verdicts: Vec<Verdict>,
-    bus: &Bus,
-    error: &Error,
-) -> Answers {
-    let needs_none = |it: &Verdict| matches!(it, Verdict::Known { .. } | Verdict::Reused(_));
-    if !verdicts.iter().all(needs_none) {
-        return Err(error.clone());
-    }
-    Ok(drafts.into_iter().zip(verdicts).map(|it| bus.answer(it, 0)).collect())
+fn records<'a>(new: &[&'a EncodedDraft]) -> Vec<Record<'a>> {
+    let record = |it: &&'a EncodedDraft| Record {
+        kind: EVENT_KIND,
+        version: version_of(&it.event),
+        payload: &it.payload,
+    };
+    new.iter().map(record).collect()
+}
+
+/// How much a replica publishes together.
+fn group_max(upstream: &Upstream) -> AppendMax {
+    let AppendMax { records, bytes } = upstream.append_max();
+    AppendMax { records: records.min(GROUP_MAX.records), bytes: bytes.min(GROUP_MAX.bytes) }
 }
 
 /// Checks a draft and does what can be done before its place is known.

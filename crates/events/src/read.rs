@@ -171,7 +171,7 @@ impl Bus {
         }
         let (first, last) = (self.first(), self.last());
         if let Some(after) = query.after {
-            check_cursor(after, first, last)?;
+            self.check_cursor(after, first, last)?;
         }
         let search = Search {
             pattern: query.pattern.as_ref().filter(|it| **it != Pattern::all()),
@@ -193,7 +193,7 @@ impl Bus {
         };
         if let Some(after) = query.after {
             // Events that retention dropped meanwhile may be missing from the page.
-            check_cursor(after, self.first(), last)?;
+            self.check_cursor(after, self.first(), last)?;
         }
         if query.order == Order::Descending {
             events.reverse();
@@ -356,15 +356,19 @@ impl Bus {
         found.events.extend(run.into_iter().rev());
         Ok((low, high))
     }
-}
 
-fn check_cursor(after: u64, first: u64, last: u64) -> Result<()> {
-    if after < first - 1 {
-        return Err(Error::Gone { first });
+    fn check_cursor(&self, after: u64, first: u64, last: u64) -> Result<()> {
+        if after < first - 1 {
+            return Err(Error::Gone { first });
+        }
+        if after > last && self.upstream.is_some() {
+            // It may come from another replica.
+            return Err(Error::Behind { after, last });
+        }
+        if after > last {
+            let reason = format!("is {after}, but the last event is {last}");
+            return Err(Error::invalid("after", reason));
+        }
+        Ok(())
     }
-    if after > last {
-        let reason = format!("is {after}, but the last event is {last}");
-        return Err(Error::invalid("after", reason));
-    }
-    Ok(())
 }

@@ -33,7 +33,9 @@ impl Bus {
             let mut writer = self.writer.lock();
             (std::mem::take(&mut writer.unsaved), self.log.last_sequence())
         };
-        let saved = self.block_store.put_keys(&unsaved, last);
+        // The log of a replica is not synced for each event, and nothing derived may be ahead of it.
+        let synced = if self.upstream.is_some() { self.sync().map(drop) } else { Ok(()) };
+        let saved = synced.and_then(|()| self.block_store.put_keys(&unsaved, last));
         let mut writer = self.writer.lock();
         if saved.is_ok() {
             writer.saved_to = last;

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use waypost_log::{Entry, Keep};
-use waypost_time::Timestamp;
+use waypost_time::{SkipDetector, Timestamp};
 
 use crate::bus::{Bus, decode, malformed};
 use crate::codec::{self, Malformed, Stored};
-use crate::floor;
+use crate::floor::{self, Floor};
 use crate::index::{SPAN_EVENTS, block_of};
 use crate::{Data, Error, Result, Status};
 
@@ -41,14 +41,73 @@ impl Bus {
     ///
     /// Dropped events cannot be read from then on. Their bytes go with whole files of the log, the
     /// last ones with [`compact`](Self::compact).
+    ///
+    /// A replica drops and forgets nothing here, but what a [retention
+    /// point](Self::apply_retention) has dropped leaves its files.
     pub fn retain(&self, now: Timestamp) -> Result<u64> {
         let mut clock = self.upkeep.lock();
+        let (first, keys_from) = if self.upstream.is_some() {
+            (self.first(), self.keys_from.load(Ordering::Acquire))
+        } else {
+            self.drop_by_clock(&mut clock, now)?
+        };
+        self.settle();
+        let _writes_alone = self.settling.lock();
+        // The log of a replica keeps the events whose keys are known: only from it do a machine that
+        // joins and one that has lost its index know them.
+        let log_from = if self.upstream.is_some() { first.min(keys_from) } else { first };
+        let drops = log_from > self.log.first_sequence();
+        if drops || self.last() > self.writer.lock().saved_to {
+            // Keys outlive the events that they were used for, and the block store knows how far
+            // the log has come, even if files of the log are lost.
+            self.save_keys()?;
+        }
+        if drops {
+            self.block_store.sync()?;
+            self.log.truncate_before(log_from).map_err(|it| self.log_error(&it))?;
+        }
+        self.block_store.forget_before(block_of(first), keys_from)?;
+        self.block_store.sync()?;
+        for _ in 0..SEGMENTS_CHECKED {
+            if !self.log.check_next().map_err(|it| self.log_error(&it))? {
+                break;
+            }
+        }
+        Ok(first)
+    }
+
+    /// What [`retain`](Self::retain) does on a machine on its own: drops events and forgets keys.
+    /// Returns the first event that is kept, and the first whose key is.
+    fn drop_by_clock(&self, clock: &mut SkipDetector, now: Timestamp) -> Result<(u64, u64)> {
         let last = self.last();
         let keys_from = {
             let mut writer = self.writer.lock();
             writer.keys.forget(now, last);
+            self.key_count.store(writer.keys.len(), Ordering::Relaxed);
             writer.keys.first()
         };
+        let first = self.first_kept(clock, now, last)?;
+        if first > self.first() {
+            self.drop_before(Floor { first, ..self.floor() })?;
+        }
+        Ok((first, keys_from))
+    }
+
+    /// Records where what is kept begins; nobody reads what was before it from then on.
+    pub(crate) fn drop_before(&self, floor: Floor) -> Result<()> {
+        floor::write(&self.dir, floor)?;
+        self.first.store(floor.first, Ordering::Release);
+        self.index.write().forget_before(floor.first);
+        Ok(())
+    }
+
+    /// The first event that the limits keep at the time `now`, when `last` is the last event.
+    pub(crate) fn first_kept(
+        &self,
+        clock: &mut SkipDetector,
+        now: Timestamp,
+        last: u64,
+    ) -> Result<u64> {
         let mut first = self.first();
         if let Some(events) = self.options.retention.events {
             first = first.max((last + 1).saturating_sub(events));
@@ -61,30 +120,6 @@ impl Bus {
         }
         if let Some(bytes) = self.options.retention.bytes {
             first = first.max(self.first_within(bytes));
-        }
-        if first > self.first() {
-            floor::write(&self.dir, first)?;
-            self.first.store(first, Ordering::Release);
-            self.index.write().forget_before(first);
-        }
-        self.settle();
-        let _writes_alone = self.settling.lock();
-        let drops = first > self.log.first_sequence();
-        if drops || last > self.writer.lock().saved_to {
-            // Keys outlive the events that they were used for, and the block store knows how far
-            // the log has come, even if files of the log are lost.
-            self.save_keys()?;
-        }
-        if drops {
-            self.block_store.sync()?;
-            self.log.truncate_before(first).map_err(|it| self.log_error(&it))?;
-        }
-        self.block_store.forget_before(block_of(first), keys_from)?;
-        self.block_store.sync()?;
-        for _ in 0..SEGMENTS_CHECKED {
-            if !self.log.check_next().map_err(|it| self.log_error(&it))? {
-                break;
-            }
         }
         Ok(first)
     }
@@ -126,7 +161,8 @@ impl Bus {
         first
     }
 
-    /// Removes dropped events from the files for good, and releases their space.
+    /// Removes dropped events from the files for good, and releases their space. A replica keeps
+    /// those whose idempotency keys are known.
     pub fn compact(&self) -> Result<Compacted> {
         let _one_at_a_time = self.upkeep.lock();
         let _writes_alone = self.settling.lock();
@@ -135,7 +171,10 @@ impl Bus {
         self.block_store.sync()?;
         let compacted = self
             .log
-            .compact(&mut |it| if it.sequence < first { Keep::No } else { Keep::Yes })
+            .compact(&mut |it| {
+                let is_kept = it.sequence >= first || self.needs_key_of(it);
+                if is_kept { Keep::Yes } else { Keep::No }
+            })
             .map_err(|it| self.log_error(&it))?;
         self.block_store.rewrite()?;
         Ok(Compacted {
@@ -143,6 +182,14 @@ impl Bus {
             bytes_after: compacted.bytes_after,
             removed: compacted.removed,
         })
+    }
+
+    /// Whether the log is to keep a dropped event because of its key.
+    fn needs_key_of(&self, entry: &Entry) -> bool {
+        let is_known = entry.sequence >= self.keys_from.load(Ordering::Acquire);
+        let stored = || Stored::read(entry.kind, entry.version, &entry.payload);
+        // What cannot be read is not removed.
+        self.upstream.is_some() && is_known && stored().map_or(true, |it| it.key.is_some())
     }
 
     /// Replaces the data of events, and removes what they had from the files; ids, types, times and
@@ -213,7 +260,7 @@ impl Bus {
             kinds,
             other_kinds,
             indexed: self.index.read().stored_to(),
-            keys: self.writer.lock().keys.len(),
+            keys: self.key_count.load(Ordering::Relaxed),
             fault: self.fault(),
         }
     }

@@ -194,9 +194,9 @@ fn a_damaged_first_event_is_refused_and_repaired() {
         "{done:?}"
     );
     assert_eq!(all(&open(dir.path())).len(), 20, "every event that the log still has");
-    Marker { name: "events-first", version: 3 }.write(&path, "whatever\n").expect("it works");
+    Marker { name: "events-first", version: 4 }.write(&path, "whatever\n").expect("it works");
     let newer = Bus::open(dir.path(), &options()).expect_err("it is refused");
-    assert!(matches!(&newer, Error::Newer(why) if why.contains("version 3")), "{newer}");
+    assert!(matches!(&newer, Error::Newer(why) if why.contains("version 4")), "{newer}");
     assert!(matches!(verify(dir.path(), 0), Err(Error::Newer(_))));
     assert!(matches!(repair(dir.path(), 0), Err(Error::Newer(_))));
 }

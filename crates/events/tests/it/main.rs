@@ -6,6 +6,8 @@
 mod child;
 mod concurrency;
 mod damage;
+#[path = "../../../../tests/hub.rs"]
+mod hub;
 mod index;
 mod keys;
 mod kill;
@@ -17,6 +19,7 @@ mod publish;
 mod read;
 mod repair;
 mod retention;
+mod shared;
 mod spaces;
 #[path = "../../../../tests/wait.rs"]
 mod wait;

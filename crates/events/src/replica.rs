@@ -1,0 +1,171 @@
+//! The bus as a replica: applying what others have published, positions, and the digest that
+//! replicas compare.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use waypost_log::{Digest, Entry, Record, Refused, Upstream, free_bytes};
+
+use crate::bus::{Bus, Writer, malformed};
+use crate::codec::{Malformed, Stored};
+use crate::keys::Keyed;
+use crate::{Data, Error, Event, Result};
+
+impl Bus {
+    /// Applies what other replicas have published to the [shared
+    /// journal](waypost_log::SharedJournal), in order, shows it to readers, and returns the number of
+    /// events. Call it at intervals and when others have written: it returns when the shared journal
+    /// had nothing more. Without a shared journal, there is nothing to apply.
+    ///
+    /// # Errors
+    /// [`Error::SharedJournal`] if the shared journal cannot be read, if it is not the one that this
+    /// bus has copied, or if it has an event that this release cannot read. [`Error::Full`]. What was
+    /// applied until then stays, and the next call continues there.
+    pub fn follow(&self) -> Result<u64> {
+        let Some(upstream) = &self.upstream else { return Ok(0) };
+        let mut count = 0;
+        loop {
+            // Without the writer's lock: nobody waits for the shared journal because of this.
+            let page = upstream.page(&self.log, self.last()).map_err(|it| self.refused(&it))?;
+            if page.is_empty() {
+                return Ok(count);
+            }
+            let mut writer = self.writer.lock();
+            let taken = self.take_page(upstream, page, &mut writer);
+            self.show(writer);
+            if self.to_settle.load(Ordering::Acquire) {
+                self.settle();
+            }
+            count += taken?;
+        }
+    }
+
+    /// The same for the thread that has the writer's lock; it shows the events afterwards.
+    pub(crate) fn catch_up(&self, upstream: &Upstream, writer: &mut Writer) -> Result<u64> {
+        let mut count = 0;
+        loop {
+            let page = upstream.page(&self.log, writer.applied).map_err(|it| self.refused(&it))?;
+            if page.is_empty() {
+                return Ok(count);
+            }
+            count += self.take_page(upstream, page, writer)?;
+        }
+    }
+
+    /// Applies those events of a page that are new: to the log, then to the index and the keys.
+    fn take_page(
+        &self,
+        upstream: &Upstream,
+        mut page: Vec<Entry>,
+        writer: &mut Writer,
+    ) -> Result<u64> {
+        let after = writer.applied;
+        page.retain(|it| it.sequence > after);
+        if page.is_empty() {
+            return Ok(0);
+        }
+        // Nothing unreadable gets into the log.
+        let events = page.iter().map(read_whole).collect::<Result<Vec<_>>>();
+        let events = events.map_err(|it| {
+            self.refused(&upstream.stop(format!("it has an event that cannot be applied: {it}")))
+        })?;
+        self.check_space()?;
+        let records: Vec<Record<'_>> = page
+            .iter()
+            .map(|it| Record { kind: it.kind, version: it.version, payload: &it.payload })
+            .collect();
+        upstream.copy(&self.log, after, &records).map_err(|it| self.refused(&it))?;
+        self.apply(after + 1, events.iter().map(|(it, keyed)| (it, *keyed)), writer);
+        Ok(page.len() as u64)
+    }
+
+    /// Fails if the disk is nearly full: the shared journal must not get what this machine cannot
+    /// take.
+    pub(crate) fn check_space(&self) -> Result<()> {
+        let is_full = free_bytes(&self.dir).is_ok_and(|it| it < self.options.free_bytes_min);
+        if is_full { Err(Error::Full) } else { Ok(()) }
+    }
+
+    pub(crate) fn refused(&self, refused: &Refused) -> Error {
+        match refused {
+            Refused::Moved => Error::SharedJournal("other replicas have appended".to_owned()),
+            Refused::Shared(why) => Error::SharedJournal(why.clone()),
+            Refused::Failed(error) | Refused::Behind(error) => self.log_error(error),
+        }
+    }
+
+    /// The position up to which this bus has the events of the shared journal, which is
+    /// [`last`](Self::last): reads find everything up to there. It never decreases, and the id of an
+    /// event is at most the one that is read after the event was acknowledged.
+    pub fn position(&self) -> u64 {
+        self.last()
+    }
+
+    /// Waits until the bus has a position, at most `timeout`, and returns whether it has. It does not
+    /// [follow](Self::follow): another thread must.
+    pub fn wait_for(&self, position: u64, timeout: Duration) -> bool {
+        position == 0 || self.wait_beyond(position - 1, timeout) >= position
+    }
+
+    /// Syncs the log and returns the last event that is on disk: what a power cut leaves. On a bus
+    /// without a shared journal, every event that can be read is there already.
+    pub fn sync(&self) -> Result<u64> {
+        self.log.sync().map_err(|it| self.log_error(&it))?;
+        Ok(self.log.reached())
+    }
+
+    /// The digest of the retained events, of where they and the known idempotency keys begin, and of
+    /// the known keys. Replicas that have applied the same events and the same [retention
+    /// points](Self::apply_retention), and whose [data was replaced](Self::replace_data) alike, have
+    /// the same digest. It is no running digest: it reads every retained event.
+    pub fn digest(&self) -> Result<Digest> {
+        let _nothing_is_dropped = self.upkeep.lock();
+        let (position, keys) = {
+            let writer = self.writer.lock();
+            (writer.applied, writer.keys.all())
+        };
+        let first = self.first();
+        let mut hasher = Sha256::new();
+        let mut add = |number: u64| hasher.update(number.to_le_bytes());
+        add(first);
+        add(self.keys_from.load(Ordering::Acquire));
+        add(keys.len() as u64);
+        for (id, key) in keys {
+            hasher.update(id.to_le_bytes());
+            hasher.update(key.to_le_bytes());
+        }
+        let mut entries = self.log.entries_after(first - 1);
+        while let Some(entry) = entries.next_ref() {
+            let entry = entry.map_err(|it| self.log_error(&it))?;
+            if entry.sequence > position {
+                break;
+            }
+            hasher.update(entry.sequence.to_le_bytes());
+            hasher.update([entry.kind, entry.version]);
+            hasher.update((entry.payload.len() as u64).to_le_bytes());
+            hasher.update(entry.payload);
+        }
+        Ok(Digest { position, sha256: hasher.finalize().into() })
+    }
+}
+
+/// Whether two records of one number are the same event: the data of one may have been replaced.
+pub(crate) fn is_same(one: &Entry, other: &Entry) -> bool {
+    let without_data = |it: &Entry| -> std::result::Result<_, Malformed> {
+        let stored = Stored::read(it.kind, it.version, &it.payload)?;
+        let event = Event { data: Data::default(), ..stored.event(it.sequence)? };
+        Ok((event, stored.idempotency_key()?))
+    };
+    one == other || matches!((without_data(one), without_data(other)), (Ok(a), Ok(b)) if a == b)
+}
+
+/// Reads every part of an event of another replica.
+fn read_whole(entry: &Entry) -> Result<(Event, Option<Keyed>)> {
+    let malformed = |it| malformed(entry.sequence, it);
+    let stored = Stored::read(entry.kind, entry.version, &entry.payload).map_err(malformed)?;
+    let event = stored.event(entry.sequence).map_err(malformed)?;
+    let key = stored.idempotency_key().map_err(malformed)?;
+    let keyed = key.map(|it| Keyed::new(&it, stored.space, &event.kind, &event.data));
+    Ok((event, keyed))
+}
