@@ -87,6 +87,7 @@ pub struct AppendMax {
 
 /// Why a [`SharedJournal`] did not append or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SharedError {
     /// Other replicas have appended behind the expected number; nothing was written. The store
     /// applies what it lacks and decides its commands again.
