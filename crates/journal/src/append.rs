@@ -66,7 +66,9 @@ impl Journal {
     /// - [`Error::Incarnation`], [`Error::Shorter`] and [`Error::Diverged`] if the database has
     ///   another history than the caller.
     /// - [`Error::Invalid`] if the records exceed [`BATCH_RECORDS_MAX`](crate::BATCH_RECORDS_MAX)
-    ///   or [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX), or the places of a part have a gap.
+    ///   or [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX), or the places of a part have a gap. The
+    ///   first record of a part in the append may have any place.
+    /// - [`Error::Trimmed`], as from [`resolve`](Self::resolve).
     /// - Others mean that nothing was written.
     pub fn append(
         &self,
@@ -121,7 +123,10 @@ impl Journal {
     /// where it was.
     ///
     /// # Errors
-    /// [`Error::Unresolved`] if the deadline passes first; those of [`append`](Self::append).
+    /// - [`Error::Unresolved`] if the deadline passes first.
+    /// - [`Error::Trimmed`] if the journal was trimmed beyond the append: whether it was written can
+    ///   only be seen in the snapshot, from which this machine must join again.
+    /// - Those of [`append`](Self::append).
     pub fn resolve(&self, pending: &Pending, until: &Until) -> Result<Outcome> {
         let reason = "the deadline had passed".to_owned();
         let (end, head) = self.resolve_from(pending, reason, until)?;
@@ -141,7 +146,9 @@ impl Journal {
             self.turn_away();
             match self.attempt(pending, &until.at_most(attempt)) {
                 Ok(found) => return Ok(found),
-                Err(error) if error.kind() == ErrorKind::Lost => return Err(error),
+                Err(error) if matches!(error.kind(), ErrorKind::Lost | ErrorKind::Behind) => {
+                    return Err(error);
+                }
                 Err(error) => reason = error.to_string(),
             }
             until.pause(pause);
@@ -175,7 +182,14 @@ impl Journal {
         self.put_back(link);
         self.same_incarnation(&head)?;
         Self::not_behind(pending.after, &head)?;
-        self.confirm(head.position.seq);
+        self.note_confirmed(head.position.seq);
+        let found = match found {
+            None if pending.end.seq == head.base.seq => Some(head.base.hash),
+            None if pending.end.seq < head.base.seq => {
+                return Err(Error::Trimmed { first: head.base.seq + 1 });
+            }
+            found => found,
+        };
         // The hash covers the random id of the append.
         let end = (found == Some(pending.end.hash)).then_some(pending.end);
         Ok((end, head))

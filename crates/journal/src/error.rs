@@ -1,3 +1,4 @@
+use crate::id::{MachineId, SnapshotId};
 use crate::limits::POSTGRES_MIN;
 use crate::pending::Pending;
 use crate::position::{Hash, Position, StoreId};
@@ -129,7 +130,36 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
-    /// The records of an append are outside a limit or not in order.
+    /// The journal begins after the caller's position: the records up to there were trimmed. Join
+    /// again from a snapshot.
+    #[error(
+        "the journal begins with record {first}, and the records before it were trimmed; this \
+         machine is too far behind and must join again from a snapshot"
+    )]
+    Trimmed {
+        /// The first record that the journal has, or will have.
+        first: u64,
+    },
+    /// This machine was forgotten, because it was silent for too long, or never joined.
+    #[error("the cluster does not have the machine {0} any more; it must join again")]
+    Forgotten(MachineId),
+    /// The database has no complete snapshot with this id, or its upload was removed.
+    #[error("the database has no snapshot {0} of this store that is complete")]
+    NoSnapshot(SnapshotId),
+    /// A snapshot in the database is not what was put there. The journal is not affected.
+    #[error("the snapshot {snapshot} is damaged{}: {what}", of_chunk(*chunk))]
+    DamagedSnapshot {
+        /// The snapshot.
+        snapshot: SnapshotId,
+        /// The chunk, from 0; `None` if the snapshot as a whole differs.
+        chunk: Option<u32>,
+        /// What is wrong.
+        what: String,
+    },
+    /// The reader or the writer that the caller passed for the content of a snapshot failed.
+    #[error("failed to copy the snapshot on this machine")]
+    Copy(#[source] std::io::Error),
+    /// An argument is outside a limit, or contradicts the journal.
     #[error("{0}")]
     Invalid(String),
     /// The lock ended before the commit: this process was silent for too long. Nothing was written.
@@ -173,9 +203,11 @@ pub enum ErrorKind {
     Setup,
     /// The database lost records or has another history. Stop writing, and keep the local files.
     Lost,
-    /// Stored records are damaged. Stop.
+    /// This machine is too far behind, or was forgotten. Join again from a snapshot.
+    Behind,
+    /// Stored records, or a snapshot, are damaged. Stop; a snapshot can be replaced by another one.
     Damaged,
-    /// The caller passed something that cannot be appended.
+    /// The caller passed something that cannot be stored.
     Invalid,
 }
 
@@ -202,8 +234,16 @@ impl Error {
             Self::Incarnation { .. } | Self::Shorter { .. } | Self::Diverged { .. } => {
                 ErrorKind::Lost
             }
-            Self::Gap { .. } | Self::Mismatch { .. } | Self::Malformed { .. } => ErrorKind::Damaged,
-            Self::Invalid(_) => ErrorKind::Invalid,
+            Self::Trimmed { .. } | Self::Forgotten(_) => ErrorKind::Behind,
+            Self::Gap { .. }
+            | Self::Mismatch { .. }
+            | Self::Malformed { .. }
+            | Self::DamagedSnapshot { .. } => ErrorKind::Damaged,
+            Self::NoSnapshot(_) | Self::Copy(_) | Self::Invalid(_) => ErrorKind::Invalid,
         }
     }
+}
+
+fn of_chunk(chunk: Option<u32>) -> String {
+    chunk.map_or_else(String::new, |it| format!(" in chunk {it}"))
 }

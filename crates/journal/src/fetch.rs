@@ -69,16 +69,20 @@ impl Journal {
     /// Reads the records after a position that the caller has, in order, and verifies that none is
     /// missing and that each has the hash of what was appended.
     ///
+    /// The first record of a part may have any place: only what one call returns is compared.
+    ///
     /// It may return fewer than there are; it returns none only if there are none. The records that it returns survive the loss of the primary: if commits wait for standbys,
     /// it has waited for them as well, unless it knows that another one has.
     ///
     /// # Errors
     /// - [`Error::Shorter`], [`Error::Diverged`] and [`Error::Incarnation`] if the database has
     ///   another history than the caller.
+    /// - [`Error::Trimmed`] if records after the position were trimmed.
     /// - [`Error::Gap`], [`Error::Mismatch`] and [`Error::Malformed`] if stored records are
     ///   damaged. Records before the damage can be read with a smaller limit.
     pub fn fetch(&self, after: Position, options: &FetchOptions, until: &Until) -> Result<Fetched> {
         let head = self.head_beyond(after, until)?;
+        Self::not_trimmed(after, &head)?;
         if head.position.seq == after.seq {
             return Ok(Fetched { rows: Vec::new(), head });
         }
@@ -97,7 +101,7 @@ impl Journal {
             Err(damage) => return Err(self.explain(after, damage, until)),
         };
         if let (true, Some(last)) = (marked, rows.last()) {
-            self.confirm(last.seq);
+            self.note_confirmed(last.seq);
         }
         Ok(Fetched { rows, head })
     }
@@ -132,23 +136,28 @@ impl Journal {
         })
     }
 
-    /// A first record with another hash is either damaged or continues another history.
+    /// What looks like damage can be a trim that came in between, or another history.
     fn explain(&self, after: Position, damage: Error, until: &Until) -> Error {
-        let Error::Mismatch { seq, .. } = damage else { return damage };
-        if seq != after.seq + 1 || after.seq == 0 {
-            return damage;
-        }
-        let theirs = self.hash_at(after.seq, until);
-        match theirs {
-            Ok(Some(theirs)) if theirs != after.hash => {
-                Error::Diverged { seq: after.seq, ours: after.hash, theirs }
+        let explained = match damage {
+            Error::Gap { .. } => {
+                self.head(until).and_then(|head| Self::not_trimmed(after, &head)).err()
             }
-            Ok(_) => damage,
-            Err(error) => error,
-        }
+            Error::Mismatch { seq, .. } if seq == after.seq + 1 && after.seq > 0 => {
+                match self.hash_at(after.seq, until) {
+                    Ok(Some(theirs)) if theirs != after.hash => {
+                        Some(Error::Diverged { seq: after.seq, ours: after.hash, theirs })
+                    }
+                    Ok(_) => None,
+                    Err(error) => Some(error),
+                }
+            }
+            _ => None,
+        };
+        explained.unwrap_or(damage)
     }
 
-    fn hash_at(&self, seq: u64, until: &Until) -> Result<Option<Hash>> {
+    /// The hash of a record, if the journal has it.
+    pub(crate) fn hash_at(&self, seq: u64, until: &Until) -> Result<Option<Hash>> {
         let sql = self.sql("SELECT hash FROM {schema}.journal WHERE store = $1 AND seq = $2");
         let seq = bigint(seq)?;
         let rows = self.read(until, |link| {

@@ -66,7 +66,7 @@ impl Journal {
             for payload in link.take_notifications() {
                 follower.is_notified = true;
                 if let Some(seq) = self.announced(&payload) {
-                    self.confirm(seq);
+                    self.note_confirmed(seq);
                 }
             }
             if until.is_over() {
@@ -89,7 +89,7 @@ impl Journal {
     /// of its own: inside that of the append, it would make all commits of the database wait for
     /// each other. It does not have to survive anything.
     pub(crate) fn announce(&self, link: &mut Link, seq: u64) {
-        self.confirm(seq);
+        self.note_confirmed(seq);
         if self.settings.notify && self.may_announce(ANNOUNCE) {
             link.post(&format!(
                 "SELECT set_config('synchronous_commit', 'off', true), \

@@ -9,7 +9,7 @@ use tokio_postgres::types::Type;
 
 use crate::connect::{connect, unsent};
 use crate::error::{Error, Result};
-use crate::link::{Failure, Link, warned};
+use crate::link::{Failure, Link};
 use crate::position::{Position, StoreId};
 use crate::schema;
 use crate::settings::Settings;
@@ -22,7 +22,7 @@ const IDLE_MAX: usize = 4;
 /// The columns of a [`Head`], in its order.
 pub(crate) const HEAD: &str = "incarnation, seq, hash, probe, lease_epoch, lease_counter, \
      lease_holder, current_setting('synchronous_standby_names') <> '', \
-     current_setting('synchronous_commit')";
+     current_setting('synchronous_commit'), base_seq, base_hash";
 
 /// Makes a statement that reads commit as one that writes does: it gets a transaction id, and its
 /// commit waits for the standbys. What it has read was committed before, so it is there as well.
@@ -62,6 +62,9 @@ pub struct Head {
     pub incarnation: u64,
     /// Where the journal ends.
     pub position: Position,
+    /// Where the journal begins: the records up to here were trimmed. [`Position::start`] until
+    /// the first trim.
+    pub base: Position,
     /// How often the lease was taken.
     pub lease_epoch: u64,
     pub(crate) lease_counter: i64,
@@ -75,6 +78,9 @@ pub struct Head {
 
 impl Journal {
     /// Creates the tables if they do not exist, and an empty journal of the store.
+    ///
+    /// The store may have records from before. They are not in the journal: the first record of a
+    /// part may have any place, and a snapshot at [`Position::start`] has what is before it.
     ///
     /// # Errors
     /// [`Error::Exists`] if the store has a journal, and the errors of [`open`](Self::open).
@@ -145,13 +151,7 @@ impl Journal {
             return Ok(head);
         }
         self.turn_away();
-        let sql =
-            format!("SELECT {HEAD}, {MARK} FROM {}.head WHERE store = $1", self.settings.schema);
-        let rows = self.read(until, |link| {
-            let rows = link.query(&sql, &[(&Uuid(self.store.0), Type::UUID)], until);
-            warned(link, rows)
-        })?;
-        let head = Head::from_rows(&rows, self.store)?;
+        let head = self.committed_head(until)?;
         self.same_incarnation(&head)?;
         Self::not_behind(ours, &head)?;
         Ok(head)
@@ -160,6 +160,18 @@ impl Journal {
     pub(crate) fn same_incarnation(&self, head: &Head) -> Result<()> {
         if head.incarnation != self.incarnation {
             return Err(Error::Incarnation { expected: self.incarnation, found: head.incarnation });
+        }
+        Ok(())
+    }
+
+    /// Refuses a position before the first record that the journal still has.
+    pub(crate) fn not_trimmed(ours: Position, head: &Head) -> Result<()> {
+        let base = head.base;
+        if ours.seq < base.seq {
+            return Err(Error::Trimmed { first: base.seq + 1 });
+        }
+        if ours.seq == base.seq && ours.hash != base.hash {
+            return Err(Error::Diverged { seq: ours.seq, ours: ours.hash, theirs: base.hash });
         }
         Ok(())
     }
@@ -236,7 +248,7 @@ impl Journal {
         self.known.lock().probe
     }
 
-    pub(crate) fn confirm(&self, seq: u64) {
+    pub(crate) fn note_confirmed(&self, seq: u64) {
         let mut known = self.known.lock();
         known.confirmed = known.confirmed.max(seq);
     }
@@ -267,6 +279,7 @@ impl Head {
         Ok(Self {
             incarnation: number(row, 0)?,
             position: Position { seq: number(row, 1)?, hash: hash(row, 2)? },
+            base: Position { seq: number(row, 9)?, hash: hash(row, 10)? },
             probe: column(row, 3)?,
             lease_epoch: number(row, 4)?,
             lease_counter: column(row, 5)?,

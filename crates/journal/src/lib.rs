@@ -8,6 +8,11 @@
 //!   If the answer is lost, it finds out what happened before it returns.
 //! - [`Journal::lock`] is for writers that lose: nobody else appends while they decide again.
 //! - [`Journal::fetch`] and [`Journal::wait`] follow the journal.
+//! - [`Journal::confirm`] shows that a decision which writes nothing still holds.
+//! - [`Journal::put_snapshot`] and [`Journal::get_snapshot`] keep the state of the store in the
+//!   database, so that a machine can join and [`Journal::trim`] can delete old records.
+//! - [`Journal::report`] and [`Journal::machines`] list the machines of the cluster.
+//! - [`Journal::claim_vectors`] lets one machine compute the vector of a text for all.
 //! - [`Journal::contend`] and [`Journal::renew`] give one process a lease, whose epoch fences the
 //!   appends of earlier holders.
 //!
@@ -19,6 +24,8 @@ mod until;
 
 mod position;
 mod record;
+
+mod id;
 
 mod pending;
 
@@ -32,12 +39,15 @@ mod sql;
 
 mod batch;
 mod connect;
+mod tables;
+
 mod schema;
 
 mod journal;
 mod transaction;
 
 mod append;
+mod confirm;
 mod fetch;
 mod follower;
 mod incarnation;
@@ -45,19 +55,36 @@ mod lease;
 mod lock;
 mod status;
 
+mod repeat;
+mod snapshot;
+
+mod download;
+mod removal;
+mod trim;
+mod upload;
+
+mod machine;
+mod vector;
+
 pub use append::{Fence, Outcome};
 pub use error::{Error, ErrorKind, Result};
 pub use fetch::{FetchOptions, Fetched};
+pub use id::{MachineId, SnapshotId};
 pub use journal::{Head, Journal};
 pub use lease::{Contender, Lease};
 pub use limits::{
     BATCH_BYTES_MAX, BATCH_RECORDS_MAX, LOCK_IDLE_MAX, LOCKED_BYTES_MAX, LOCKED_RECORDS_MAX,
-    POSTGRES_MIN,
+    MACHINE_TEXT_BYTES_MAX, MODEL_BYTES_MAX, POSTGRES_MIN, SNAPSHOT_CHUNK_BYTES, VECTOR_BYTES_MAX,
+    VECTORS_MAX,
 };
 pub use lock::Guard;
+pub use machine::{Machine, MachineReport};
 pub use pending::Pending;
 pub use position::{BatchId, Hash, Position, StoreId};
 pub use record::{Record, Row};
 pub use settings::Settings;
+pub use snapshot::{NewSnapshot, Snapshot};
 pub use status::Status;
+pub use trim::Trimmed;
 pub use until::{Stop, Until};
+pub use vector::{Claimed, TextHash};

@@ -17,6 +17,21 @@ pub const LOCKED_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How long the holder of the lock may be silent before the server ends its session.
 pub const LOCK_IDLE_MAX: Duration = Duration::from_secs(2);
 
+/// The most bytes of one chunk of a snapshot. All chunks but the last one have as many.
+pub const SNAPSHOT_CHUNK_BYTES: usize = 1024 * 1024;
+
+/// The most bytes of a machine's name, and of its release.
+pub const MACHINE_TEXT_BYTES_MAX: usize = 128;
+
+/// The most texts in one call about vectors.
+pub const VECTORS_MAX: usize = 1000;
+
+/// The most bytes of one vector.
+pub const VECTOR_BYTES_MAX: usize = 64 * 1024;
+
+/// The most bytes of the fingerprint of a model.
+pub const MODEL_BYTES_MAX: usize = 128;
+
 /// The oldest major version of PostgreSQL that is supported.
 pub const POSTGRES_MIN: u32 = 15;
 

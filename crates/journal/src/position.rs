@@ -59,12 +59,15 @@ impl Position {
     }
 }
 
-impl StoreId {
-    /// Returns the bytes as PostgreSQL writes a uuid: 32 hexadecimal digits in five groups.
-    fn groups(&self) -> [&[u8]; 5] {
-        let it = &self.0;
-        [&it[..4], &it[4..6], &it[6..8], &it[8..10], &it[10..]]
+/// Writes 16 bytes as PostgreSQL writes a uuid: 32 hexadecimal digits in five groups.
+pub(crate) fn groups(f: &mut fmt::Formatter<'_>, it: &[u8; 16]) -> fmt::Result {
+    for (at, group) in
+        [&it[..4], &it[4..6], &it[6..8], &it[8..10], &it[10..]].into_iter().enumerate()
+    {
+        f.write_str(if at == 0 { "" } else { "-" })?;
+        hex(f, group)?;
     }
+    Ok(())
 }
 
 fn hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
@@ -73,11 +76,7 @@ fn hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
 
 impl fmt::Display for StoreId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, group) in self.groups().into_iter().enumerate() {
-            f.write_str(if at == 0 { "" } else { "-" })?;
-            hex(f, group)?;
-        }
-        Ok(())
+        groups(f, &self.0)
     }
 }
 

@@ -9,55 +9,13 @@ use crate::link::Link;
 use crate::position::{Position, StoreId};
 use crate::settings::Settings;
 use crate::sql::{Uuid, column};
+use crate::tables::{CREATE, NEEDED};
 use crate::until::Until;
 
-/// Under an advisory lock, because two `CREATE … IF NOT EXISTS` at the same time can both fail.
-const CREATE: &str = "BEGIN;
-SET LOCAL synchronous_commit = on;
-SELECT pg_advisory_xact_lock(hashtext('{schema}.head'));
-CREATE SCHEMA IF NOT EXISTS {schema};
-CREATE TABLE IF NOT EXISTS {schema}.head (
-    store uuid PRIMARY KEY,
-    schema_version int4 NOT NULL,
-    incarnation int8 NOT NULL,
-    seq int8 NOT NULL,
-    hash bytea NOT NULL CHECK (octet_length(hash) = 32),
-    probe int8 NOT NULL,
-    lease_epoch int8 NOT NULL,
-    lease_counter int8 NOT NULL,
-    lease_holder uuid
-) WITH (fillfactor = 10);
-CREATE TABLE IF NOT EXISTS {schema}.journal (
-    store uuid NOT NULL,
-    seq int8 NOT NULL,
-    epoch int8 NOT NULL,
-    part int2 NOT NULL,
-    place int8 NOT NULL,
-    kind int2 NOT NULL,
-    version int2 NOT NULL,
-    batch uuid NOT NULL,
-    payload bytea NOT NULL,
-    hash bytea NOT NULL CHECK (octet_length(hash) = 32),
-    PRIMARY KEY (store, seq)
-)";
-
-const INSERT: &str = "INSERT INTO {schema}.head VALUES ($1, $2, 1, 0, $3, 0, 0, 0, NULL) \
+const INSERT: &str = "INSERT INTO {schema}.head \
+     (store, schema_version, incarnation, seq, hash, probe, lease_epoch, lease_counter, base_seq, \
+     base_hash) VALUES ($1, $2, 1, 0, $3, 0, 0, 0, 0, $3) \
      ON CONFLICT (store) DO NOTHING RETURNING 1";
-
-const PRIVILEGES: &str = "SELECT \
-     has_schema_privilege('{schema}', 'USAGE'), \
-     has_table_privilege('{schema}.head', 'SELECT'), \
-     has_table_privilege('{schema}.head', 'UPDATE'), \
-     has_table_privilege('{schema}.journal', 'SELECT'), \
-     has_table_privilege('{schema}.journal', 'INSERT')";
-
-const NEEDED: [&str; 5] = [
-    "USAGE on the schema {schema}",
-    "SELECT on {schema}.head",
-    "UPDATE on {schema}.head",
-    "SELECT on {schema}.journal",
-    "INSERT on {schema}.journal",
-];
 
 /// Creates the tables if necessary, and an empty journal of a store.
 pub(crate) fn create(settings: &Settings, store: StoreId, until: &Until) -> Result<()> {
@@ -92,13 +50,7 @@ pub(crate) fn check(
         return Err(Error::Missing(settings.schema.clone()));
     }
     let sql = |text: &str| text.replace("{schema}", &settings.schema);
-    let rows = link.query(&sql(PRIVILEGES), &[], until).map_err(unsent)?;
-    let row = rows.first().ok_or_else(|| Error::Answer("no row of privileges".to_owned()))?;
-    for (at, needed) in NEEDED.iter().enumerate() {
-        if !column::<bool>(row, at)? {
-            return Err(Error::Privilege(sql(needed)));
-        }
-    }
+    privileges(link, settings, &NEEDED, until)?;
     let rows = link.query(
         &sql("SELECT schema_version FROM {schema}.head WHERE store = $1"),
         &[(&Uuid(store.0), Type::UUID)],
@@ -112,6 +64,31 @@ pub(crate) fn check(
     let found = column(row, 0)?;
     if found > SCHEMA_VERSION {
         return Err(Error::Newer { found, supported: SCHEMA_VERSION });
+    }
+    Ok(())
+}
+
+/// Refuses a user who lacks one of these privileges, each with its table.
+pub(crate) fn privileges(
+    link: &mut Link,
+    settings: &Settings,
+    needed: &[(&str, &str)],
+    until: &Until,
+) -> Result<()> {
+    let schema = &settings.schema;
+    let mut sql = format!("SELECT has_schema_privilege('{schema}', 'USAGE')");
+    for (table, privilege) in needed {
+        sql = format!("{sql}, has_table_privilege('{schema}.{table}', '{privilege}')");
+    }
+    let rows = link.query(&sql, &[], until).map_err(unsent)?;
+    let row = rows.first().ok_or_else(|| Error::Answer("no row of privileges".to_owned()))?;
+    if !column::<bool>(row, 0)? {
+        return Err(Error::Privilege(format!("USAGE on the schema {schema}")));
+    }
+    for (at, (table, privilege)) in needed.iter().enumerate() {
+        if !column::<bool>(row, at + 1)? {
+            return Err(Error::Privilege(format!("{privilege} on {schema}.{table}")));
+        }
     }
     Ok(())
 }

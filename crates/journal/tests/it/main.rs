@@ -8,12 +8,16 @@ mod checker;
 mod child;
 mod damage;
 mod lease;
+mod machines;
 mod pooler;
 mod proxy;
 mod refusals;
 mod server;
+mod snapshots;
 mod standby;
+mod trimming;
 mod unknown;
+mod vectors;
 #[path = "../../../../tests/wait.rs"]
 mod wait;
 mod writers;

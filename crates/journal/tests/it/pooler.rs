@@ -8,7 +8,9 @@ use std::thread;
 use waypost_journal::Contender;
 
 use super::*;
+use crate::machines::machine;
 use crate::server::{Server, as_user, free_port, give, settings};
+use crate::snapshots::{content, get, put};
 use crate::wait::until;
 
 struct Pooler {
@@ -117,4 +119,32 @@ fn everything_works_through_pgbouncer() {
         let end = add(&journal, rows[23].position(), &["polled"]);
         assert_eq!(found.join().unwrap().position, end);
     });
+}
+
+#[test]
+fn snapshots_machines_and_vectors_work_through_pgbouncer() {
+    let server = server!();
+    let Some(pooler) = Pooler::start(&server) else { return };
+    let direct = server.journal();
+    let journal = Journal::open(settings(&pooler.url()), direct.store(), &long()).unwrap();
+    let end = add(&direct, Position::start(direct.store()), &["a", "b"]);
+    assert_eq!(journal.confirm(end, &long()).unwrap().position, end);
+    let content = content(2_500_000);
+    let first = put(&journal, end, &content);
+    assert!(get(&journal, &first).unwrap() == content);
+    assert_eq!(journal.trim(first.id, &long()).unwrap().removed, 2);
+    put(&journal, end, b"second");
+    journal.remove_snapshot(first.id, &long()).unwrap();
+    assert_eq!(journal.remove_unfinished(Duration::ZERO, &long()).unwrap(), 0);
+    let machine = machine(1);
+    journal.joined(&machine, &long()).unwrap();
+    journal.report(&machine, &long()).unwrap();
+    assert_eq!(journal.machines(&long()).unwrap()[0].counter, 2);
+    let (model, texts) = (b"model", [[1; 32], [2; 32]]);
+    let lease = Duration::from_secs(60);
+    let claimed = journal.claim_vectors(model, &texts, machine.id, lease, &long()).unwrap();
+    assert_eq!(claimed.claimed.len(), 2);
+    journal.put_vectors(model, &[(texts[0], vec![1])], &long()).unwrap();
+    assert_eq!(journal.get_vectors(model, &texts, &long()).unwrap(), [(texts[0], vec![1])]);
+    assert_eq!(journal.remove_vectors(&texts, &long()).unwrap(), 2);
 }

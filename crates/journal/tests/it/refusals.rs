@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
+use crate::machines::machine;
 use crate::server::{PASSWORD, new_store, settings};
+use crate::snapshots::{get, put};
 
 #[track_caller]
 fn refused(settings: Settings, store: StoreId, expected: &str) -> Error {
@@ -43,10 +45,54 @@ fn a_user_without_privileges_is_told_which() {
     server.sql("GRANT SELECT ON waypost.journal TO guest");
     refused(settings(&url), store, "INSERT on waypost.journal");
     server.sql("GRANT INSERT ON waypost.journal TO guest");
+    for (table, privileges) in [
+        ("snapshot", "SELECT, INSERT, UPDATE"),
+        ("snapshot_chunk", "SELECT, INSERT"),
+        ("machine", "SELECT, INSERT, UPDATE"),
+        ("vector", "SELECT, INSERT, UPDATE"),
+    ] {
+        refused(settings(&url), store, &format!("SELECT on waypost.{table}"));
+        server.sql(&format!("GRANT {privileges} ON waypost.{table} TO guest"));
+    }
     let journal = Journal::open(settings(&url), store, &long()).unwrap();
-    add(&journal, Position::start(store), &["a"]);
     let guest = Journal::create(settings(&url), new_store(), &long()).unwrap_err();
     assert!(matches!(guest, Error::Privilege(_)), "{guest}");
+
+    // That is enough for all that every machine does.
+    let end = add(&journal, Position::start(store), &["a"]);
+    assert_eq!(journal.confirm(end, &long()).unwrap().position, end);
+    let snapshot = put(&journal, end, b"content");
+    assert_eq!(get(&journal, &snapshot).unwrap(), b"content");
+    journal.verify_snapshot(snapshot.id, &long()).unwrap();
+    let machine = machine(1);
+    journal.joined(&machine, &long()).unwrap();
+    journal.report(&machine, &long()).unwrap();
+    assert_eq!(journal.machines(&long()).unwrap().len(), 1);
+    journal.forget(machine.id, &long()).unwrap();
+    let (model, text) = (b"model", [1; 32]);
+    let lease = Duration::from_secs(60);
+    journal.claim_vectors(model, &[text], machine.id, lease, &long()).unwrap();
+    journal.put_vectors(model, &[(text, vec![1])], &long()).unwrap();
+    assert_eq!(journal.get_vectors(model, &[text], &long()).unwrap().len(), 1);
+
+    // Deleting is for the machines that trim and purge.
+    let lacks = |result: Result<()>, expected: &str| match result {
+        Err(Error::Privilege(found)) => assert!(found.contains(expected), "{found}"),
+        other => panic!("{other:?}"),
+    };
+    let day = Duration::from_secs(86_400);
+    lacks(journal.trim(snapshot.id, &long()).map(|_| ()), "DELETE on waypost.journal");
+    lacks(journal.remove_snapshot(snapshot.id, &long()), "DELETE on waypost.snapshot");
+    lacks(journal.remove_unfinished(day, &long()).map(|_| ()), "table snapshot");
+    lacks(journal.remove_vectors(&[text], &long()).map(|_| ()), "table vector");
+    lacks(journal.trim_vectors(day, &long()).map(|_| ()), "table vector");
+    assert_eq!(journal.head(&long()).unwrap().base, Position::start(store));
+    server.sql(
+        "GRANT DELETE ON waypost.journal, waypost.snapshot, waypost.snapshot_chunk, waypost.vector \
+         TO guest",
+    );
+    assert_eq!(journal.trim(snapshot.id, &long()).unwrap().removed, 1);
+    assert_eq!(journal.remove_vectors(&[text], &long()).unwrap(), 1);
 }
 
 #[test]

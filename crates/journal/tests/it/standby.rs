@@ -3,9 +3,11 @@
 use std::thread;
 
 use rustix::process::Signal;
+use waypost_journal::NewSnapshot;
 
 use super::*;
 use crate::server::{Server, settings};
+use crate::snapshots::{MACHINE, content, get, put};
 use crate::wait::until;
 
 /// A primary whose commits wait for its standby.
@@ -172,4 +174,62 @@ fn an_old_primary_that_is_behind_is_not_a_loss() {
     let ahead = first.then(0, waypost_journal::BatchId([1; 16]), &record(2, "elsewhere"));
     let seen = journal.fetch(ahead, &FetchOptions::default(), &soon());
     assert!(matches!(seen, Err(Error::Connection(_))), "{seen:?}");
+}
+
+/// A server that others have replaced cannot say that a decision still holds.
+#[test]
+fn only_the_primary_confirms_a_position() {
+    let Some((mut primary, mut standby)) = pair() else { return };
+    let store = primary.journal().store();
+    let journal = Journal::open(both(&primary, &standby), store, &long()).unwrap();
+    let old = Journal::open(primary.settings(), store, &long()).unwrap();
+    let end = add(&journal, Position::start(store), &["a"]);
+    assert_eq!(old.confirm(end, &long()).unwrap().position, end);
+    standby.kill(true);
+    let seen = old.head(&long()).unwrap().position;
+    assert_eq!(seen, end, "it still answers");
+    let error = old.confirm(end, &soon()).unwrap_err();
+    assert_eq!(error.kind(), waypost_journal::ErrorKind::Retry, "{error}");
+
+    // A wait that is cancelled confirms nothing either.
+    thread::scope(|scope| {
+        let confirm = scope.spawn(|| old.confirm(end, &long()));
+        until(|| {
+            let pid = waiting(&primary);
+            primary.sql(&format!("SELECT pg_cancel_backend({pid})"));
+            confirm.is_finished().then_some(()).ok_or("it waits")
+        });
+        assert!(matches!(confirm.join().unwrap(), Err(Error::Connection(_))));
+    });
+
+    primary.kill(true);
+    standby.run();
+    standby.promote();
+    let last = add(&journal, end, &["b"]);
+    assert_eq!(journal.confirm(end, &long()).unwrap().position, last);
+    let ahead = last.then(0, waypost_journal::BatchId([1; 16]), &record(3, "lost"));
+    let error = journal.confirm(ahead, &long()).unwrap_err();
+    assert!(matches!(error, Error::Shorter { .. }), "{error}");
+}
+
+/// A snapshot counts when the standbys have it.
+#[test]
+fn a_snapshot_survives_the_loss_of_the_primary() {
+    let Some((mut primary, mut standby)) = pair() else { return };
+    let store = primary.journal().store();
+    let journal = Journal::open(both(&primary, &standby), store, &long()).unwrap();
+    let end = add(&journal, Position::start(store), &["a"]);
+    let content = content(3_000_000);
+    let snapshot = put(&journal, end, &content);
+    standby.kill(true);
+    let new = NewSnapshot { position: end, places: Vec::new(), machine: MACHINE };
+    let lost = journal.put_snapshot(&new, &mut content.as_slice(), &soon(), &mut |_| ());
+    assert!(matches!(lost, Err(Error::Connection(_) | Error::Stopped)), "{lost:?}");
+    primary.kill(true);
+    standby.run();
+    standby.promote();
+    let found = journal.snapshots(&long()).unwrap();
+    assert_eq!(found.iter().map(|it| it.id).collect::<Vec<_>>(), [snapshot.id]);
+    assert!(get(&journal, &found[0]).unwrap() == content);
+    assert_eq!(journal.trim(snapshot.id, &long()).unwrap().base, end);
 }

@@ -1,0 +1,173 @@
+//! The machines of a cluster, as each of them reports itself.
+
+use std::time::Duration;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::error::{Error, Result};
+use crate::id::MachineId;
+use crate::journal::Journal;
+use crate::limits::MACHINE_TEXT_BYTES_MAX;
+use crate::snapshot::millis;
+use crate::sql::{Uuid, bigint, column, number};
+use crate::until::Until;
+
+/// What a machine says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachineReport {
+    /// Its name, which it keeps as long as it is in the cluster.
+    pub id: MachineId,
+    /// What people call it; at most 128 bytes.
+    pub name: String,
+    /// The release that runs on it; at most 128 bytes.
+    pub release: String,
+    /// The newest feature level that it can read.
+    pub feature: u32,
+    /// The number of the last record that it has applied.
+    pub seq: u64,
+    /// The last purge that it has carried out, by the number that the caller gives to purges. A
+    /// report never lowers it.
+    pub purged: u64,
+}
+
+/// A machine of the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Machine {
+    /// What it said last.
+    pub report: MachineReport,
+    /// The incarnation of the journal that it has open.
+    pub incarnation: u64,
+    /// How often it has reported.
+    pub counter: u64,
+    /// How long ago it reported, by the server's clock.
+    pub silent: Duration,
+    /// How long ago it joined, by the server's clock.
+    pub joined: Duration,
+}
+
+const JOIN: &str = "INSERT INTO {schema}.machine AS it (store, id, name, release, feature, \
+     incarnation, seq, purged, counter, seen, joined, forgotten) \
+     SELECT $1, $2, $3, $4, $5, $6, $7, $8, 1, clock_timestamp(), clock_timestamp(), NULL \
+     WHERE set_config('synchronous_commit', 'on', true) = 'on' \
+     ON CONFLICT (store, id) DO UPDATE SET name = $3, release = $4, feature = $5, \
+     incarnation = $6, seq = $7, purged = $8, counter = it.counter + 1, \
+     seen = clock_timestamp(), joined = clock_timestamp(), forgotten = NULL";
+
+/// What a crash of the server takes from it comes with the next report.
+const REPORT: &str = "UPDATE {schema}.machine SET name = $3, release = $4, feature = $5, \
+     incarnation = $6, seq = $7, purged = greatest(purged, $8), counter = counter + 1, \
+     seen = clock_timestamp() WHERE store = $1 AND id = $2 AND forgotten IS NULL \
+     AND set_config('synchronous_commit', 'off', true) = 'off'";
+
+const LIST: &str = "SELECT id, name, release, feature, seq, purged, incarnation, counter, \
+     (extract(epoch FROM clock_timestamp() - seen) * 1000)::int8, \
+     (extract(epoch FROM clock_timestamp() - joined) * 1000)::int8 \
+     FROM {schema}.machine WHERE store = $1 AND forgotten IS NULL ORDER BY joined, id";
+
+const FORGET: &str = "UPDATE {schema}.machine SET forgotten = clock_timestamp() \
+     WHERE store = $1 AND id = $2 AND forgotten IS NULL \
+     AND set_config('synchronous_commit', 'on', true) = 'on'";
+
+impl Journal {
+    /// Enters a machine into the list, also one that was forgotten. Its files must have been made
+    /// from a snapshot and the journal after it, or be those of the machine that made the journal.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if a text is too long.
+    pub fn joined(&self, report: &MachineReport, until: &Until) -> Result<()> {
+        self.write_report(JOIN, report, until).map(|_| ())
+    }
+
+    /// Reports what a machine has applied, and that it is alive. The report need not survive the
+    /// loss of the primary.
+    ///
+    /// # Errors
+    /// - [`Error::Forgotten`] if the machine is not in the list: it must stop, and join again.
+    /// - [`Error::Invalid`] if a text is too long.
+    pub fn report(&self, report: &MachineReport, until: &Until) -> Result<()> {
+        match self.write_report(REPORT, report, until)? {
+            0 => Err(Error::Forgotten(report.id)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lists the machines of the cluster, in the order in which they joined.
+    ///
+    /// # Errors
+    /// If the database cannot be reached.
+    pub fn machines(&self, until: &Until) -> Result<Vec<Machine>> {
+        let (sql, store) = (self.sql(LIST), Uuid(self.store.0));
+        let rows = self.read(until, |link| link.query(&sql, &[(&store, Type::UUID)], until))?;
+        rows.iter().map(Machine::from_row).collect()
+    }
+
+    /// Takes a machine from the list, if it is there. Its next report fails.
+    ///
+    /// # Errors
+    /// If the database cannot be reached.
+    pub fn forget(&self, id: MachineId, until: &Until) -> Result<()> {
+        let (sql, store) = (self.sql(FORGET), Uuid(self.store.0));
+        self.repeat(until, |link| {
+            link.execute(&sql, &[(&store, Type::UUID), (&Uuid(id.0), Type::UUID)], until)
+        })?;
+        Ok(())
+    }
+
+    fn write_report(&self, sql: &str, report: &MachineReport, until: &Until) -> Result<u64> {
+        for (what, text) in [("name", &report.name), ("release", &report.release)] {
+            if text.len() > MACHINE_TEXT_BYTES_MAX || text.contains('\0') {
+                return Err(Error::Invalid(format!(
+                    "the {what} of a machine has at most {MACHINE_TEXT_BYTES_MAX} bytes, none of \
+                     them NUL, not {}",
+                    text.len()
+                )));
+            }
+        }
+        let feature = i32::try_from(report.feature).map_err(|_| {
+            Error::Invalid(format!("feature level {} is 2^31 or more", report.feature))
+        })?;
+        let numbers = [bigint(self.incarnation)?, bigint(report.seq)?, bigint(report.purged)?];
+        let [incarnation, seq, purged] = numbers;
+        let (sql, store) = (self.sql(sql), Uuid(self.store.0));
+        self.repeat(until, |link| {
+            link.execute(
+                &sql,
+                &[
+                    (&store, Type::UUID),
+                    (&Uuid(report.id.0), Type::UUID),
+                    (&report.name, Type::TEXT),
+                    (&report.release, Type::TEXT),
+                    (&feature, Type::INT4),
+                    (&incarnation, Type::INT8),
+                    (&seq, Type::INT8),
+                    (&purged, Type::INT8),
+                ],
+                until,
+            )
+        })
+    }
+}
+
+impl Machine {
+    /// Reads the columns of [`LIST`].
+    fn from_row(row: &Row) -> Result<Self> {
+        let feature: i32 = column(row, 3)?;
+        Ok(Self {
+            report: MachineReport {
+                id: MachineId(column::<Uuid>(row, 0)?.0),
+                name: column(row, 1)?,
+                release: column(row, 2)?,
+                feature: u32::try_from(feature)
+                    .map_err(|_| Error::Answer(format!("feature level {feature}")))?,
+                seq: number(row, 4)?,
+                purged: number(row, 5)?,
+            },
+            incarnation: number(row, 6)?,
+            counter: number(row, 7)?,
+            silent: millis(row, 8)?,
+            joined: millis(row, 9)?,
+        })
+    }
+}
