@@ -273,6 +273,30 @@ impl Server {
         psql
     }
 
+    /// Runs `first`, which takes a lock, in a transaction of the superuser, and `last` in it once
+    /// this many other sessions wait for a lock.
+    pub(crate) fn lock_until(&self, first: &str, waiting: u32, last: &str) -> Child {
+        let sql = format!(
+            "DO $$ BEGIN {first}; LOOP EXIT WHEN {waiting} <= \
+             (SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted); END LOOP; {last}; END $$"
+        );
+        let child = self
+            .psql("postgres", &sql)
+            .env("PGOPTIONS", "-c statement_timeout=60s")
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        until(|| {
+            let locks = self.sql(
+                "SELECT count(*) FROM pg_locks WHERE granted AND pid <> pg_backend_pid() \
+                 AND mode IN ('AccessExclusiveLock', 'RowShareLock') \
+                 AND relation IN ('waypost.head'::regclass, 'waypost.journal'::regclass)",
+            );
+            (locks != "0").then_some(()).ok_or("nothing is locked")
+        });
+        child
+    }
+
     /// Over the socket, without a password.
     pub(crate) fn url(&self) -> String {
         format!(

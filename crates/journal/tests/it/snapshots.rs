@@ -8,6 +8,7 @@ use waypost_journal::{
 };
 
 use super::*;
+use crate::child::end_of;
 
 pub(crate) const MACHINE: MachineId = MachineId([7; 16]);
 
@@ -288,15 +289,22 @@ fn the_last_snapshot_stays() {
     journal.trim(second.id, &long()).unwrap();
     assert!(refused(second.id).contains("put another one first"));
     journal.remove_snapshot(third.id, &long()).unwrap();
+}
 
-    // Of two removals at the same time, one is refused.
-    let fourth = put(&journal, end, b"fourth");
+#[test]
+fn of_two_removals_at_the_same_time_one_is_refused() {
+    let server = server!();
+    let journal = server.journal();
+    let start = Position::start(journal.store());
+    let ids = [put(&journal, start, b"first").id, put(&journal, start, b"second").id];
+    // Both begin before either has removed anything.
+    let mut holder = server.lock_until("PERFORM 1 FROM waypost.head FOR UPDATE", 2, "NULL");
     let removed = thread::scope(|scope| {
         let journal = &journal;
-        let threads = [second.id, fourth.id]
-            .map(|id| scope.spawn(move || journal.remove_snapshot(id, &long()).is_ok()));
-        threads.map(|it| it.join().unwrap())
+        let threads = ids.map(|id| scope.spawn(move || journal.remove_snapshot(id, &long())));
+        threads.map(|it| it.join().unwrap().is_ok())
     });
+    assert!(end_of(&mut holder).success());
     assert_eq!(removed.iter().filter(|it| **it).count(), 1, "{removed:?}");
     assert_eq!(journal.snapshots(&long()).unwrap().len(), 1);
 }

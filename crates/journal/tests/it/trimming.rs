@@ -5,6 +5,7 @@ use std::thread;
 use waypost_journal::{ErrorKind, SnapshotId};
 
 use super::*;
+use crate::child::end_of;
 use crate::snapshots::{get, put};
 use crate::wait::until;
 
@@ -120,6 +121,27 @@ fn a_trim_during_reads_is_no_damage() {
         done.store(true, std::sync::atomic::Ordering::Release);
         assert!(read.join().unwrap() > 0, "the reader never was behind");
     });
+}
+
+/// The records go after the reader has seen that they are there.
+#[test]
+fn a_reader_that_a_trim_overtakes_is_behind() {
+    let server = server!();
+    let journal = server.journal();
+    let start = Position::start(journal.store());
+    let base = add(&journal, start, &["a", "b"]);
+    add(&journal, base, &["c"]);
+    let trim = format!(
+        "UPDATE waypost.head SET base_seq = 2, base_hash = '\\x{}'; \
+         DELETE FROM waypost.journal WHERE seq <= 2",
+        base.hash
+    );
+    let lock = "LOCK TABLE waypost.journal IN ACCESS EXCLUSIVE MODE";
+    let mut trim = server.lock_until(lock, 1, &trim);
+    let read = fetch(&journal, start);
+    assert!(matches!(read, Err(Error::Trimmed { first: 3 })), "{read:?}");
+    assert!(end_of(&mut trim).success());
+    assert_eq!(fetch(&journal, base).unwrap(), ["c"]);
 }
 
 /// An append is written after its writer has given up, and trimmed before it asks again.
