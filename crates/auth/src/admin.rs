@@ -9,7 +9,8 @@ use waypost_time::Timestamp;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::scope::Scope;
-use crate::store::{NewToken, TokenStore};
+use crate::sharing::Contact;
+use crate::store::TokenStore;
 use crate::token::{Malformed, Secret, Token, TokenId};
 
 const NOTE: &str = "the first start's admin token";
@@ -64,8 +65,7 @@ pub fn ensure_admin_token_file(
         Present::Bad(reason) => Some(reason),
         Present::Nothing => None,
     };
-    let new = NewToken::new([Scope::Admin]).with_note(NOTE);
-    let (secret, made) = store.create_locked(&lock, new, true, now)?;
+    let (secret, made) = store.create_first_admin(&lock, NOTE, now)?;
     files::create_private_folder(files::folder_of(path))?;
     files::replace(path, format!("{}\n", secret.expose()).as_bytes())?;
     Ok(match reason {
@@ -97,7 +97,8 @@ fn look(path: &Path, store: &TokenStore, now: Timestamp) -> Result<Present> {
     files::keep_private(path)?;
     // An unreadable store is a separate error, not a reason to create another token.
     store.list()?;
-    Ok(match store.verify(file.secret.expose(), now) {
+    // Without contact, the token may be a shared one, which is not accepted until contact returns.
+    Ok(match store.check(file.secret.expose(), Contact::Kept, now) {
         Ok(verified) if verified.allows(Scope::Admin) => {
             Present::Good(AdminToken::Kept { id: verified.id, was_open: file.open_mode })
         }

@@ -83,6 +83,36 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
+    /// Several machines share the tokens of the file, and this store has no way to them
+    /// ([`crate::TokenStore::with_shared`]). Nothing was changed.
+    #[error(
+        "other machines share the tokens in {}, so only a running service can change them: start the service, or use it on another machine",
+        path.display()
+    )]
+    Shared {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file lacks the tokens that the machines share: it is new, or was lost. Nothing was
+    /// changed. [`crate::TokenStore::adopt`] brings them.
+    #[error("{} lacks the tokens of the other machines; they must be adopted first", path.display())]
+    NotAdopted {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The other machines cannot be told. Nothing was changed.
+    #[error("{reason}; nothing was changed, try again later")]
+    Unavailable {
+        /// The cause.
+        reason: String,
+    },
+    /// The other machines may have been told or not, or this machine could not store what they
+    /// were told.
+    #[error("{reason}; the tokens may have been changed or not: list them, then try again")]
+    Unknown {
+        /// The cause.
+        reason: String,
+    },
     /// The system provided no random bytes.
     #[error("failed to get random bytes: {reason}")]
     Randomness {
@@ -103,6 +133,10 @@ pub enum ErrorKind {
     Damaged,
     /// Free disk space, then try again.
     Full,
+    /// Wait for the connection to the other machines, or use another one of them, then try again.
+    Unavailable,
+    /// List the tokens, then decide whether to try again.
+    Unknown,
     /// Examine the system.
     System,
 }
@@ -125,7 +159,29 @@ impl Error {
             {
                 ErrorKind::Full
             }
+            Self::Shared { .. } | Self::NotAdopted { .. } | Self::Unavailable { .. } => {
+                ErrorKind::Unavailable
+            }
+            Self::Unknown { .. } => ErrorKind::Unknown,
             Self::Io { .. } | Self::Randomness { .. } => ErrorKind::System,
         }
     }
+}
+
+/// Why a change of tokens was not appended to the journal that several machines share: see
+/// [`crate::Append`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AppendError {
+    /// Other machines have appended, and this machine has applied what they appended; nothing was
+    /// written. The store decides again.
+    #[error("other machines have appended")]
+    Moved,
+    /// Nothing was written, and a later attempt may succeed.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The change may have been written or not. If it was, this machine applies it like a change of
+    /// another machine.
+    #[error("{0}; the change may have been written or not")]
+    Unknown(String),
 }

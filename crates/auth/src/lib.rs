@@ -9,6 +9,8 @@
 //!
 //! A token may be derived from another one ([`NewToken::parent`]): it ends with that one.
 //!
+//! Several machines may share their tokens: see [`TokenStore::with_shared`].
+//!
 //! Times are passed as arguments.
 //!
 //! ```
@@ -31,20 +33,27 @@
 //! ```
 
 mod admin;
+mod change;
 mod checksum;
+mod decide;
 mod derived;
 mod error;
 mod files;
+mod info;
 mod record;
 mod scope;
+mod sharing;
 mod store;
 mod token;
 mod verified;
 
 pub use admin::{AdminToken, TokenFile, ensure_admin_token_file, read_token_file};
-pub use error::{Error, ErrorKind, Result};
+pub use change::{InvalidChange, TokenChange};
+pub use error::{AppendError, Error, ErrorKind, Result};
+pub use info::{NewToken, Revocation, TokenInfo};
 pub use scope::{Scope, Scopes, UnknownScope};
-pub use store::{NewToken, Revocation, TokenInfo, TokenStore};
+pub use sharing::{Append, Contact};
+pub use store::TokenStore;
 pub use token::{Malformed, Secret, Token, TokenId, random_text};
 pub use verified::{Rejected, Verified};
 pub use waypost_time::Timestamp;

@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 use crate::scope::{Scope, Scopes};
 use crate::token::{Digest, TokenId};
 
-/// Version 2 has `parent`, version 3 the scope `browser:use`. A file is written as the lowest version that can express
-/// it, for earlier releases.
-const VERSION: u32 = 3;
+/// Version 2 has `parent`, version 3 the scope `browser:use`, version 4 `shared` and `local`. A file
+/// is written as the lowest version that can express it, for earlier releases.
+const VERSION: u32 = 4;
 
 /// What is stored about one token.
 #[derive(Clone)]
@@ -28,11 +28,21 @@ pub(crate) struct Record {
     pub(crate) revoked: Option<Timestamp>,
     /// Created for the admin token file of the first start.
     pub(crate) first_admin: bool,
+    /// A local token was rotated to it, while tokens were shared.
+    pub(crate) local: bool,
     /// The token that it is derived from.
     pub(crate) parent: Option<TokenId>,
 }
 
 pub(crate) type Records = BTreeMap<TokenId, Record>;
+
+/// The content of the token file.
+#[derive(Clone, Default)]
+pub(crate) struct Table {
+    pub(crate) records: Records,
+    /// Other machines have the same tokens, apart from local ones.
+    pub(crate) shared: bool,
+}
 
 #[derive(Deserialize)]
 struct AnyVersion {
@@ -44,12 +54,15 @@ struct AnyVersion {
 struct Document {
     version: u32,
     checksum: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    shared: bool,
     tokens: Vec<StoredToken>,
 }
 
+/// A token as the file and the shared journal have it.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct StoredToken {
+pub(crate) struct StoredToken {
     id: String,
     digest: String,
     scopes: Vec<String>,
@@ -66,20 +79,22 @@ struct StoredToken {
     revoked: Option<i64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     first_admin: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    local: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     parent: Option<String>,
 }
 
-pub(crate) fn encode(records: &Records) -> Vec<u8> {
-    let tokens: Vec<StoredToken> = records.iter().map(|(id, record)| stored(*id, record)).collect();
-    let version = version_of(&tokens);
-    let file = Document { version, checksum: checksum(&tokens), tokens };
+pub(crate) fn encode(table: &Table) -> Vec<u8> {
+    let tokens: Vec<_> = table.records.iter().map(|(id, it)| StoredToken::of(*id, it)).collect();
+    let version = version_of(&tokens, table.shared);
+    let file = Document { version, checksum: checksum(&tokens), shared: table.shared, tokens };
     let mut bytes = serde_json::to_vec_pretty(&file).expect("plain structs always serialise");
     bytes.push(b'\n');
     bytes
 }
 
-pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Records> {
+pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Table> {
     let corrupt = |reason: String| Error::Corrupt { path: path.to_owned(), reason };
     let any: AnyVersion = serde_json::from_slice(bytes).map_err(|it| corrupt(it.to_string()))?;
     if any.version > VERSION {
@@ -89,7 +104,7 @@ pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Records> {
     if file.version == 0 {
         return Err(corrupt("unknown format 0".to_owned()));
     }
-    if file.version < version_of(&file.tokens) {
+    if file.version < version_of(&file.tokens, file.shared) {
         let reason = format!("format {} lacks what is in it", file.version);
         return Err(corrupt(reason));
     }
@@ -99,19 +114,21 @@ pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Records> {
     let mut records = Records::new();
     for token in file.tokens {
         let name = token.id.clone();
-        let (id, record) = record(token).map_err(&corrupt)?;
+        let (id, record) = token.record().map_err(&corrupt)?;
         if records.insert(id, record).is_some() {
             return Err(corrupt(format!("duplicate token {name}")));
         }
     }
-    Ok(records)
+    Ok(Table { records, shared: file.shared })
 }
 
 /// The lowest version that can express the tokens.
-fn version_of(tokens: &[StoredToken]) -> u32 {
+fn version_of(tokens: &[StoredToken], shared: bool) -> u32 {
     let is_new = |it: &String| it == Scope::BrowserUse.as_str();
-    if tokens.iter().any(|it| it.scopes.iter().any(is_new)) {
+    if shared || tokens.iter().any(|it| it.local) {
         VERSION
+    } else if tokens.iter().any(|it| it.scopes.iter().any(is_new)) {
+        3
     } else if tokens.iter().any(|it| it.parent.is_some()) {
         2
     } else {
@@ -125,46 +142,52 @@ fn checksum(tokens: &[StoredToken]) -> String {
     hex(&Sha256::digest(&bytes))
 }
 
-fn stored(id: TokenId, record: &Record) -> StoredToken {
-    StoredToken {
-        id: id.to_string(),
-        digest: hex(&record.digest.0),
-        scopes: record.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
-        created: record.created.as_millis(),
-        expires: record.expires.map(Timestamp::as_millis),
-        space: record.space.clone(),
-        note: record.note.clone(),
-        last_used: record.last_used.map(Timestamp::as_millis),
-        revoked: record.revoked.map(Timestamp::as_millis),
-        first_admin: record.first_admin,
-        parent: record.parent.map(|it| it.to_string()),
+impl StoredToken {
+    pub(crate) fn of(id: TokenId, record: &Record) -> Self {
+        Self {
+            id: id.to_string(),
+            digest: hex(&record.digest.0),
+            scopes: record.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
+            created: record.created.as_millis(),
+            expires: record.expires.map(Timestamp::as_millis),
+            space: record.space.clone(),
+            note: record.note.clone(),
+            last_used: record.last_used.map(Timestamp::as_millis),
+            revoked: record.revoked.map(Timestamp::as_millis),
+            first_admin: record.first_admin,
+            local: record.local,
+            parent: record.parent.map(|it| it.to_string()),
+        }
     }
-}
 
-fn record(token: StoredToken) -> std::result::Result<(TokenId, Record), String> {
-    let id: TokenId = token.id.parse().map_err(|_| "a token's id is malformed".to_owned())?;
-    let digest = unhex(&token.digest).ok_or_else(|| format!("the digest of {id} is malformed"))?;
-    let scopes = token
-        .scopes
-        .iter()
-        .map(|name| name.parse::<Scope>())
-        .collect::<std::result::Result<Scopes, _>>()
-        .map_err(|error| error.to_string())?;
-    let parent = token.parent.map(|it| it.parse()).transpose();
-    let parent = parent.map_err(|_| format!("the parent of {id} is malformed"))?;
-    let record = Record {
-        digest: Digest(digest),
-        scopes,
-        created: Timestamp::from_millis(token.created),
-        expires: token.expires.map(Timestamp::from_millis),
-        space: token.space,
-        note: token.note,
-        last_used: token.last_used.map(Timestamp::from_millis),
-        revoked: token.revoked.map(Timestamp::from_millis),
-        first_admin: token.first_admin,
-        parent,
-    };
-    Ok((id, record))
+    /// The token's id and record, or what is wrong with it.
+    pub(crate) fn record(self) -> std::result::Result<(TokenId, Record), String> {
+        let id: TokenId = self.id.parse().map_err(|_| "a token's id is malformed".to_owned())?;
+        let digest =
+            unhex(&self.digest).ok_or_else(|| format!("the digest of {id} is malformed"))?;
+        let scopes = self
+            .scopes
+            .iter()
+            .map(|name| name.parse::<Scope>())
+            .collect::<std::result::Result<Scopes, _>>()
+            .map_err(|error| error.to_string())?;
+        let parent = self.parent.map(|it| it.parse()).transpose();
+        let parent = parent.map_err(|_| format!("the parent of {id} is malformed"))?;
+        let record = Record {
+            digest: Digest(digest),
+            scopes,
+            created: Timestamp::from_millis(self.created),
+            expires: self.expires.map(Timestamp::from_millis),
+            space: self.space,
+            note: self.note,
+            last_used: self.last_used.map(Timestamp::from_millis),
+            revoked: self.revoked.map(Timestamp::from_millis),
+            first_admin: self.first_admin,
+            local: self.local,
+            parent,
+        };
+        Ok((id, record))
+    }
 }
 
 fn hex(bytes: &[u8]) -> String {

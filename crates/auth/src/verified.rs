@@ -32,7 +32,7 @@ impl Verified {
     }
 }
 
-/// Why a token is rejected. All but the last one mean the same to a caller: 401. An unknown id and
+/// Why a token is rejected. All but the last two mean the same to a caller: 401. An unknown id and
 /// a wrong secret are not distinguished.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -55,6 +55,13 @@ pub enum Rejected {
         /// When that was.
         at: Timestamp,
     },
+    /// The machine has lost [contact](crate::Contact) with those that it shares its tokens with, so
+    /// it accepts only its own: 503. Tokens that it does not know are rejected alike, because
+    /// another machine may have created them.
+    #[error(
+        "this machine has had no contact with its cluster for 5 minutes, and cannot know whether the token was revoked; use the machine's own admin token, or restore the connection"
+    )]
+    OutOfContact,
     /// The token store cannot be read, so no token is accepted: 503, and the reason for the log (it
     /// names a file).
     #[error("failed to check the token")]

@@ -289,6 +289,10 @@ impl From<waypost_auth::Error> for Failure {
             }
             (ErrorKind::NotFound, _) => Self::not_found(error.to_string()),
             (ErrorKind::Full, _) => full(),
+            (ErrorKind::Unavailable | ErrorKind::Unknown, _) => {
+                tracing::warn!(error = chain(&error), "failed to tell other machines of a token");
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+            }
             _ => {
                 tracing::error!(error = chain(&error), "token access failed");
                 Self::internal()

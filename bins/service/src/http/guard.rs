@@ -186,6 +186,10 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Fai
             let failure = Failure::new(status, "failed to check the token; try again");
             return Err(app.denied(Denied::Unavailable, None, failure));
         }
+        Rejected::OutOfContact => {
+            let failure = Failure::new(StatusCode::SERVICE_UNAVAILABLE, rejected.to_string());
+            return Err(app.denied(Denied::Unavailable, None, failure));
+        }
         Rejected::Expired { .. } => Denied::Expired,
         Rejected::Revoked { .. } => Denied::Revoked,
         Rejected::Malformed(_) => Denied::Malformed,

@@ -85,9 +85,9 @@ fn what_was_changed_by_hand_is_not_believed() {
 #[test]
 fn a_newer_format_is_named() {
     let (place, _, _) = with_two_tokens();
-    fs::write(place.file(), "{\"version\": 4, \"something\": \"else\"}").unwrap();
+    fs::write(place.file(), "{\"version\": 5, \"something\": \"else\"}").unwrap();
     let error = TokenStore::open(&place.file()).unwrap_err();
-    assert!(matches!(error, Error::Newer { found: 4, known: 3, .. }), "{error:?}");
+    assert!(matches!(error, Error::Newer { found: 5, known: 4, .. }), "{error:?}");
 }
 
 #[test]

@@ -2,11 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod admin;
+mod change;
 #[path = "../../../../tests/child.rs"]
 mod child;
 mod crash;
 mod damage;
 mod derived;
+mod machines;
+mod orders;
 mod shared;
 mod store;
 mod text;

@@ -1,0 +1,143 @@
+//! Tokens that several machines share.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use waypost_time::Timestamp;
+
+use crate::change::TokenChange;
+use crate::derived;
+use crate::error::{AppendError, Error, Result};
+use crate::store::TokenStore;
+
+/// Appends a change to the journal that several machines share, and returns when it is acknowledged
+/// there. Every machine, this one included, later [applies](TokenStore::apply) it in the order of
+/// the journal.
+///
+/// The store calls it without a lock, from the thread that changes tokens and from several at once;
+/// it may call [`TokenStore::apply`]. It must not return [`AppendError::Moved`] before this machine
+/// has applied what others appended. If it always finds out that others have appended, each change
+/// is decided on the newest tokens; if it never does, a rotation may win against a revocation that
+/// another machine makes at the same time, and its new token has to be revoked separately.
+pub type Append = dyn Fn(&TokenChange) -> std::result::Result<(), AppendError> + Send + Sync;
+
+/// Whether a machine knows what others did to the tokens that it shares with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contact {
+    /// It does, or it shares no tokens: all valid tokens are accepted.
+    Kept,
+    /// It does not, for so long that a revoked token might still be accepted: only
+    /// [local](crate::TokenInfo::local) tokens are.
+    Lost,
+}
+
+impl TokenStore {
+    /// Shares the tokens of this store with other machines: all but the [local](crate::TokenInfo::local)
+    /// ones, with their ends, and without the times of their use. A change is appended before it is
+    /// made here.
+    ///
+    /// It starts without [contact](Self::set_contact), because this machine may have missed
+    /// revocations while it was stopped: report contact once it has applied the journal to its end.
+    ///
+    /// The file must have the tokens of the other machines: by [`Self::share`] on the first machine,
+    /// by [`Self::adopt`] on each other one. It remembers that ([`Self::is_shared`]). Until then, and
+    /// after it was lost, changes fail with [`Error::NotAdopted`].
+    #[must_use]
+    pub fn with_shared(mut self, append: Arc<Append>) -> Self {
+        self.append = Some(append);
+        self.set_contact(Contact::Lost);
+        self
+    }
+
+    /// Whether the file has the tokens that machines share. Then a store
+    /// [without a way to them](Self::with_shared), as in another program, does not change them.
+    ///
+    /// # Errors
+    /// Those of reading the file.
+    pub fn is_shared(&self) -> Result<bool> {
+        Ok(self.table()?.shared)
+    }
+
+    /// On the first machine: marks the tokens of this file as shared, and returns
+    /// [them](Self::shared_state) for the journal.
+    pub fn share(&self, now: Timestamp) -> Result<Vec<TokenChange>> {
+        let lock = self.lock()?;
+        let mut table = self.table()?;
+        table.shared = true;
+        derived::close(&mut table.records);
+        self.write(&lock, &table)?;
+        Ok(TokenChange::parts(&table.records, now))
+    }
+
+    /// All tokens that machines share, ended ones included: what another machine [adopts](Self::adopt).
+    /// A change has up to 256 tokens.
+    pub fn shared_state(&self, now: Timestamp) -> Result<Vec<TokenChange>> {
+        Ok(TokenChange::parts(&self.table()?.records, now))
+    }
+
+    /// On each other machine: replaces the shared tokens of this file by those. Local tokens stay;
+    /// others that were created here before are no longer valid.
+    pub fn adopt(&self, state: &[TokenChange], now: Timestamp) -> Result<()> {
+        let lock = self.lock()?;
+        let mut table = self.table()?;
+        let own = table.records.clone();
+        table.records.retain(|id, _| derived::is_local(&own, *id));
+        for part in state {
+            part.merge(&mut table.records, now);
+        }
+        for (id, before) in own {
+            if let Some(record) = table.records.get_mut(&id) {
+                record.last_used = before.last_used;
+            }
+        }
+        table.shared = true;
+        self.write(&lock, &table)
+    }
+
+    /// Makes a change that is in the shared journal, by this machine or another one; durable when
+    /// this returns. A change that was applied before does nothing.
+    ///
+    /// `now` is the time of this machine: it forgets ended tokens when both this time and that of
+    /// the change are 30 days after their end.
+    ///
+    /// # Errors
+    /// [`Error::NotAdopted`] if the file lacks the tokens of the other machines.
+    pub fn apply(&self, change: &TokenChange, now: Timestamp) -> Result<()> {
+        let lock = self.lock()?;
+        let mut table = self.table()?;
+        if !table.shared {
+            return Err(Error::NotAdopted { path: self.path().to_owned() });
+        }
+        if change.merge(&mut table.records, now) {
+            self.write(&lock, &table)?;
+        }
+        Ok(())
+    }
+
+    /// Ends sharing, for a machine that leaves the others: it keeps all tokens, and changes them
+    /// alone from now on.
+    ///
+    /// # Errors
+    /// Those of reading and writing the file.
+    pub fn without_shared(mut self) -> Result<Self> {
+        let lock = self.lock()?;
+        let mut table = self.table()?;
+        table.shared = false;
+        self.write(&lock, &table)?;
+        drop(lock);
+        self.append = None;
+        self.set_contact(Contact::Kept);
+        Ok(self)
+    }
+
+    /// Says whether this machine still learns of revocations. The caller measures how long it has had
+    /// no contact, by a clock that does not jump; after 5 minutes, contact is lost.
+    pub fn set_contact(&self, contact: Contact) {
+        self.is_alone.store(contact == Contact::Lost, Ordering::Relaxed);
+    }
+
+    /// What [`Self::set_contact`] said last; [`Contact::Kept`] for a store that is not shared.
+    pub fn contact(&self) -> Contact {
+        if self.is_alone.load(Ordering::Relaxed) { Contact::Lost } else { Contact::Kept }
+    }
+}
