@@ -148,6 +148,12 @@ proptest! {
         for machine in run.machines.iter().flatten() {
             prop_assert_eq!(machine.shared(), late.shared());
         }
+        for child in late.shared() {
+            let Some(parent) = child.parent else { continue };
+            if !late.store.works(parent, after(run.now_ms)) {
+                prop_assert!(!late.store.works(child.id, after(run.now_ms)), "{}", child.id);
+            }
+        }
     }
 
     #[test]
