@@ -140,7 +140,7 @@ pub use definition::{
 pub use diff::{DiffLine, diff};
 pub use doctor::{Checked, Repaired, check_log, check_versions, repair, verify};
 pub use effect::{Attempt, Backfill, Effect, Notice, Orphan, RunEnd};
-pub use engine::{Commit, Compaction, Engine, Error, Failure, Files, FlowStatus, RunFilter};
+pub use engine::{Commit, Compaction, Engine, Error, Failure, Files, FlowStatus, Page, RunFilter};
 pub use explain::{Plan, PlannedStep, Why, plan};
 pub use loader::{
     Approvable, ApprovalError, Approvals, FILES_MAX, FileStatus, Loaded, Loader, Problem, Watch,

@@ -7,6 +7,7 @@
 mod apply;
 mod control;
 mod decide;
+mod digest;
 mod lost;
 pub(crate) mod needed;
 mod pace;
@@ -121,6 +122,8 @@ pub(crate) struct Machine {
     live: bool,
     records: Vec<Record>,
     effects: Vec<Effect>,
+    /// As in [`Decided`]; only a replica needs them.
+    cuts: Vec<usize>,
 }
 
 /// What to append, in one batch, before the effects are returned.
@@ -128,6 +131,8 @@ pub(crate) struct Machine {
 pub(crate) struct Decided {
     pub(crate) records: Vec<Record>,
     pub(crate) effects: Vec<Effect>,
+    /// The numbers of records after which a commit could have ended, in ascending order.
+    pub(crate) cuts: Vec<usize>,
 }
 
 impl Machine {
@@ -156,7 +161,22 @@ impl Machine {
             live: false,
             records: Vec::new(),
             effects: Vec::new(),
+            cuts: Vec::new(),
         }
+    }
+
+    /// Notes that a decision is complete: the next one may be lost without it.
+    pub(crate) fn cut(&mut self) {
+        let end = self.records.len();
+        if self.options.shared_journal.is_some() && self.cuts.last() != Some(&end) {
+            self.cuts.push(end);
+        }
+    }
+
+    /// Does what [`recover`](Self::recover) does for the state of a machine that does not decide:
+    /// drops the groups that have no run.
+    pub(crate) fn drop_empty_groups(&mut self) {
+        self.groups.retain(|_, it| !it.queue.is_empty() || !it.running.is_empty());
     }
 
     /// Whether there are decisions that no commit has taken.
@@ -174,6 +194,7 @@ impl Machine {
         Decided {
             records: std::mem::take(&mut self.records),
             effects: std::mem::take(&mut self.effects),
+            cuts: std::mem::take(&mut self.cuts),
         }
     }
 

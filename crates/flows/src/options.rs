@@ -1,6 +1,9 @@
 //! How an engine is opened.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use waypost_log::SharedJournal;
 
 /// The engine's options.
 #[derive(Debug, Clone)]
@@ -28,6 +31,12 @@ pub struct Options {
     pub runs_kept_max: usize,
     /// How long they are kept.
     pub kept: Duration,
+    /// What decides the order of the records, if the engine is a replica: none by default. Opening
+    /// does not use it.
+    pub shared_journal: Option<Arc<dyn SharedJournal>>,
+    /// The name of this machine among those that share the journal, which a replica needs: 1 to 64
+    /// letters, digits, `-`, `_` and `.`. Two machines, or containers, must not have the same name.
+    pub machine: Option<String>,
 }
 
 impl Default for Options {
@@ -42,6 +51,8 @@ impl Default for Options {
             runs_kept: 1000,
             runs_kept_max: 100_000,
             kept: Duration::from_secs(30 * 24 * 60 * 60),
+            shared_journal: None,
+            machine: None,
         }
     }
 }
@@ -99,5 +110,30 @@ impl Options {
     #[must_use]
     pub fn with_kept(self, kept: Duration) -> Self {
         Self { kept, ..self }
+    }
+
+    /// Makes the engine a replica of those that use the same shared journal. It needs a
+    /// [machine](Self::with_machine), too.
+    ///
+    /// One machine decides; the others apply the same records and can take over
+    /// ([`Engine::lead`](crate::Engine::lead)). Which one may decide is not determined here: the
+    /// shared journal must refuse the appends of every other machine.
+    ///
+    /// | what replicas share | |
+    /// |---|---|
+    /// | runs, attempts, the evaluated events, pauses, replays, which flows are in force | by the records |
+    /// | [`identity`](Self::identity), [`head`](Self::head) | those of the machine that decides first |
+    /// | limits of the history | those of the machine that decides |
+    /// | flow files, approvals, output of programs, compaction, [`reached`](Self::reached) | local |
+    /// | [`last_event`](Self::last_event) | ignored: the events of a replica may lag behind its flows |
+    #[must_use]
+    pub fn with_shared_journal(self, journal: Arc<dyn SharedJournal>) -> Self {
+        Self { shared_journal: Some(journal), ..self }
+    }
+
+    /// The same with the name of this machine.
+    #[must_use]
+    pub fn with_machine(self, machine: impl Into<String>) -> Self {
+        Self { machine: Some(machine.into()), ..self }
     }
 }

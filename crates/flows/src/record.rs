@@ -15,6 +15,8 @@ const KIND: u8 = 1;
 const VERSION: u8 = 1;
 /// The version of records that earlier releases do not know: they must not treat them as damage.
 const VERSION_LOST: u8 = 2;
+/// The version of records that say which machine something ran on.
+const VERSION_MACHINE: u8 = 3;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
@@ -75,6 +77,9 @@ pub(crate) enum Record {
         attempt: u32,
         #[serde(rename = "at_ms", with = "millis")]
         at: Timestamp,
+        /// The machine that runs it, if several share the journal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        machine: Option<String>,
     },
     Spawned {
         run: RunId,
@@ -88,6 +93,9 @@ pub(crate) enum Record {
         at: Timestamp,
         report: Report,
         then: Then,
+        /// As in the record of its start, which compaction may drop.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        machine: Option<String>,
     },
     Cancelling {
         run: RunId,
@@ -143,7 +151,9 @@ pub(crate) fn log_options(reached: u64) -> waypost_log::Options {
     waypost_log::Options::default()
         .with_segment_bytes(SEGMENT_BYTES)
         .with_reached(reached)
-        .with_can_read(|kind, version| kind == KIND && (VERSION..=VERSION_LOST).contains(&version))
+        .with_can_read(|kind, version| {
+            kind == KIND && (VERSION..=VERSION_MACHINE).contains(&version)
+        })
 }
 
 /// Why a record cannot be read.
@@ -288,17 +298,23 @@ impl Record {
     }
 
     pub(crate) fn entry<'a>(&self, payload: &'a [u8]) -> waypost_log::Record<'a> {
-        let version = if matches!(self, Self::Lost { .. }) { VERSION_LOST } else { VERSION };
+        let version = match self {
+            Self::Lost { .. } => VERSION_LOST,
+            Self::Begun { machine: Some(_), .. } | Self::Tried { machine: Some(_), .. } => {
+                VERSION_MACHINE
+            }
+            _ => VERSION,
+        };
         waypost_log::Record { kind: KIND, version, payload }
     }
 
     pub(crate) fn decode(entry: &waypost_log::Entry) -> Result<Self, Unreadable> {
         let (kind, version) = (entry.kind, entry.version);
         let names = match (kind, version) {
-            (KIND, VERSION | VERSION_LOST) => serde_json::from_slice(&entry.payload),
+            (KIND, VERSION..=VERSION_MACHINE) => serde_json::from_slice(&entry.payload),
             _ => {
                 return Err(Unreadable::Newer(format!(
-                    "it has kind {kind} and version {version}; this release reads kind {KIND} up to version {VERSION_LOST}"
+                    "it has kind {kind} and version {version}; this release reads kind {KIND} up to version {VERSION_MACHINE}"
                 )));
             }
         };

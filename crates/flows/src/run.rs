@@ -91,6 +91,8 @@ pub struct Run {
     pub cancelling: Option<String>,
     /// Its position in the chain of runs.
     pub lineage: Lineage,
+    /// The machine that started its last action, if several share the journal.
+    pub machine: Option<String>,
     /// Set until the run has ended.
     pub(crate) event: Option<Arc<Event>>,
     /// From its definition; set from when the engine is open until the run has ended.
@@ -125,6 +127,7 @@ impl Run {
             tries: Vec::new(),
             cancelling: None,
             lineage: Lineage::default(),
+            machine: None,
             event: None,
             entry: None,
             quiet: None,
@@ -228,6 +231,8 @@ pub struct Try {
     pub at: Timestamp,
     /// Its result.
     pub report: Report,
+    /// The machine that ran it and has its output, if several share the journal.
+    pub machine: Option<String>,
 }
 
 /// The result of an attempt.

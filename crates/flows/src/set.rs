@@ -148,6 +148,17 @@ impl FlowSet {
         self.entries.iter()
     }
 
+    /// A digest of the names and the definitions: the same on two machines if the same flows of files
+    /// with the same texts are in force, whatever the names and the order of the files.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hasher = Sha256::new();
+        for (name, idx) in &self.names {
+            // Neither has a line break.
+            hasher.update(format!("{name}\n{}\n", self.entries[*idx].hash));
+        }
+        hasher.finalize().into()
+    }
+
     /// The number of flows.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -49,6 +49,19 @@ pub enum Error {
     /// [`Options::identity`](crate::Options::identity) is not a valid identity.
     #[error("{0:?} is not a valid project id: use 1 to 16 letters and digits")]
     Identity(String),
+    /// [`Options::machine`](crate::Options::machine) is not a valid name of a machine.
+    #[error(
+        "{0:?} is not a valid name of a machine: use 1 to 64 letters, digits, `-`, `_` and `.`"
+    )]
+    Machine(String),
+    /// This machine does not run the flows: another one does, or took over meanwhile. Nothing was
+    /// decided, and nothing may be started.
+    #[error("this machine does not run the flows at the moment; ask the machine that does")]
+    NotLeading,
+    /// The shared journal did not take or return records. The message says whether they may have
+    /// been written.
+    #[error("the shared journal of flows: {0}")]
+    SharedJournal(String),
     /// The run does not exist (any more).
     #[error("no run {0}")]
     UnknownRun(RunId),
@@ -64,7 +77,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the disk is full: free some space, and commit again.
+    /// Whether the disk is full: free some space, and commit again, or, on a replica,
+    /// [lead](crate::Engine::lead) again.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Log(waypost_log::Error::Full))
     }

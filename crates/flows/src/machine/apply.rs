@@ -10,7 +10,7 @@ use super::{Filling, HOUR, MINUTE, Machine};
 use crate::effect::lineage_after;
 use crate::record::{Created, Record, Then};
 use crate::run::Try;
-use crate::{End, Event, Phase, Report, Run, RunId};
+use crate::{End, Event, Phase, Run, RunId};
 
 impl Machine {
     /// Applies a record at position `place` of the journal, or 0 while it is not written yet.
@@ -35,12 +35,13 @@ impl Machine {
                 self.put_run(skipped);
                 self.count_end(End::Skipped);
             }
-            Record::Begun { run, step, attempt, at } => {
+            Record::Begun { run, step, attempt, at, machine } => {
                 if let Some(it) = self.runs.get_mut(run) {
                     if it.step != *step {
                         (it.step, it.failures) = (*step, 0);
                     }
                     it.attempt = *attempt;
+                    it.machine.clone_from(machine);
                 }
                 self.set_phase(run, &Phase::Running { since: *at, leader: None });
             }
@@ -51,9 +52,10 @@ impl Machine {
                     *leader = Some(process.clone());
                 }
             }
-            Record::Tried { run, step, attempt, at, report, then } => {
-                let done = (*step, *attempt, *at);
-                self.tried(run, done, report, *then);
+            Record::Tried { run, step, attempt, at, report, then, machine } => {
+                let (step, attempt, at) = (*step, *attempt, *at);
+                let (report, machine) = (report.clone(), machine.clone());
+                self.tried(run, Try { step, attempt, at, report, machine }, *then);
             }
             Record::Cancelling { run, why } => {
                 if let Some(it) = self.runs.get_mut(run) {
@@ -209,12 +211,13 @@ impl Machine {
         self.set_phase(&it.run, &phase);
     }
 
-    fn tried(&mut self, id: &RunId, done: (u16, u32, Timestamp), report: &Report, then: Then) {
+    fn tried(&mut self, id: &RunId, done: Try, then: Then) {
         let Some(run) = self.runs.get_mut(id) else { return };
-        let (step, attempt, at) = done;
         // Compaction drops the record of its start.
-        (run.step, run.attempt) = (step, attempt);
-        run.tries.push(Try { step, attempt, at, report: report.clone() });
+        let step = done.step;
+        (run.step, run.attempt) = (step, done.attempt);
+        run.machine.clone_from(&done.machine);
+        run.tries.push(done);
         match then {
             Then::Next => {
                 (run.step, run.attempt, run.failures) = (step + 1, 0, 0);

@@ -113,7 +113,14 @@ impl Machine {
         }
         self.effects.extend(runs.iter().cloned().map(Effect::RemoveOutput));
         self.record(Record::Forgotten { runs });
-        let used: BTreeSet<_> = self.runs.values().map(|it| it.definition.clone()).collect();
+        self.retain_texts();
+    }
+
+    /// Drops the definitions that no known run has. Whoever decides has no others: so the journal
+    /// gets a definition again if every run that had it is forgotten, and each replica may drop it
+    /// from its own log until then.
+    pub(super) fn retain_texts(&mut self) {
+        let used: BTreeSet<_> = self.runs.values().map(|it| &it.definition).collect();
         self.texts.retain(|hash, _| used.contains(hash));
     }
 }

@@ -31,11 +31,10 @@ impl Machine {
         });
         Needed {
             runs: runs
-                .clone()
                 .map(|it| (it.id.clone(), !matches!(it.phase, Phase::Ended { .. })))
                 .collect(),
             events: self.runs.keys().map(|it| it.event).collect(),
-            definitions: runs.map(|it| it.definition.clone()).collect(),
+            definitions: self.texts.keys().cloned().collect(),
             cursor: self.recorded_cursor,
             fillings: self.fillings.clone(),
             opened: opened.map(|(flow, _)| flow.clone()).collect(),

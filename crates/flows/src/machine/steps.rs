@@ -55,7 +55,10 @@ impl Machine {
         let step = step as u16;
         let attempt = if step == run.step { run.attempt + 1 } else { 1 };
         let lineage = run.lineage.clone();
-        self.record(Record::Begun { run: id.clone(), step, attempt, at: now });
+        // Other machines know by it that a process is not theirs.
+        let is_shared = self.options.shared_journal.is_some();
+        let machine = self.options.machine.clone().filter(|_| is_shared);
+        self.record(Record::Begun { run: id.clone(), step, attempt, at: now, machine });
         self.effects.push(Effect::Start(Attempt {
             id: AttemptId { run: id.clone(), step, attempt },
             event,
@@ -80,8 +83,9 @@ impl Machine {
         };
         let step = id.step;
         let attempt = id.attempt;
+        let machine = run.machine.clone();
         let run = id.run.clone();
-        self.record(Record::Tried { run, step, attempt, at: now, report, then });
+        self.record(Record::Tried { run, step, attempt, at: now, report, then, machine });
         match (then, end) {
             (Then::End, Some((end, why))) => self.end(&id.run, now, end, why),
             (Then::Next, _) => self.advance(&id.run, now),
@@ -123,6 +127,7 @@ impl Machine {
             self.runs.get_mut(id).expect("it is in the list").entry = Some(entry);
             self.cut_off(id, now);
         }
+        self.retain_texts();
         let groups: Vec<_> = self.groups.keys().cloned().collect();
         for group in groups {
             self.refresh(&group);
@@ -131,28 +136,41 @@ impl Machine {
     }
 
     /// Handles an action that was running when the service stopped.
+    ///
+    /// The number of a process means something only on the machine that started it: it is passed on
+    /// only if that is known to be this one. What another machine started is not running here.
     fn cut_off(&mut self, id: &RunId, now: Timestamp) {
         let Some(run) = self.runs.get(id) else { return };
         let Phase::Running { leader, .. } = &run.phase else { return };
+        if let (Some(there), Some(here)) = (&run.machine, &self.options.machine)
+            && there != here
+        {
+            let detail = format!("another machine took over the flows while it ran on {there}");
+            return self.interrupt(id, &detail, now);
+        }
+        let is_here = run.machine == self.options.machine;
         let action = run.entry.as_ref().and_then(|it| it.flow.actions.get(usize::from(run.step)));
         let has_process = action.is_some_and(|it| it.kind.runs_program());
         let is_gone = leader.as_ref().is_some_and(|it| it.boot != self.options.boot);
         if has_process && !is_gone {
             self.effects.push(Effect::EndOrphan(Orphan {
                 run: id.clone(),
-                leader: leader.clone(),
+                leader: leader.clone().filter(|_| is_here),
                 idempotency_key: self.idempotency_key(id, run.step),
             }));
         } else {
-            self.interrupt(id, now);
+            self.interrupt(id, STOPPED, now);
         }
     }
 
     /// Nothing remains of what an earlier process started for a run.
-    pub(crate) fn interrupt(&mut self, id: &RunId, now: Timestamp) {
+    pub(crate) fn orphan_ended(&mut self, id: &RunId, now: Timestamp) {
+        self.interrupt(id, STOPPED, now);
+    }
+
+    fn interrupt(&mut self, id: &RunId, detail: &str, now: Timestamp) {
         let Some(run) = self.runs.get(id) else { return };
         let attempt = AttemptId { run: id.clone(), step: run.step, attempt: run.attempt };
-        let detail = "the service stopped while it ran";
         self.ended(&attempt, Report::new(Outcome::Interrupted, detail), now);
     }
 
@@ -166,6 +184,9 @@ impl Machine {
         FlowSet::new([&file]).get(&id.flow).map(Arc::clone)
     }
 }
+
+/// Why an action was interrupted.
+const STOPPED: &str = "the service stopped while it ran";
 
 type Next = (Then, Option<(End, String)>);
 

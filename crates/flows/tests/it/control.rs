@@ -173,7 +173,7 @@ fn a_flow_is_paused_purged_and_resumed() {
     assert_eq!((status.paused.as_deref(), status.queued), (Some("by hand"), 3));
     assert_eq!(status.oldest_waiting, Some(id("a.1")));
     let now = world.now();
-    assert_eq!(world.engine().purge(&name, now), 3);
+    assert_eq!(world.engine().purge(&name, now).unwrap(), 3);
     world.say("a:x", "{}");
     world.engine().resume(&name, now).unwrap();
     world.commit();

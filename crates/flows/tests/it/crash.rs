@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use waypost_flows::{Effect, End, Engine, Options, Outcome, Phase, Report, RunFilter};
 
-use crate::world::{Choices, World, at, event, file, flow, set};
+use crate::world::{Choices, World, at, event, file, flow, id, set};
 
 fn flows() -> Vec<String> {
     vec![
@@ -278,4 +278,27 @@ fn history_ends_and_the_journal_with_it() {
     world.engine().offer(&old, now);
     world.commit();
     assert!(world.started.is_empty());
+}
+
+#[test]
+fn a_definition_that_no_run_had_is_recorded_again() {
+    let mut world = World::new(&[flow("a", "a:x", 1, "")]);
+    world.say("a:x", "{}");
+    world.finish_all();
+    world.later(31 * 24 * 3_600_000);
+    for _ in 0..2 {
+        let now = world.now();
+        world.engine().forget(now);
+        world.later(24 * 3_600_000);
+    }
+    assert_eq!(world.removed, [id("a.1")]);
+    // The next process reads the definition, and drops it from the journal.
+    world.open();
+    let now = world.now();
+    world.engine().compact(now).unwrap();
+    world.say("a:x", "{}");
+    world.open();
+    world.commit();
+    assert!(world.notices.is_empty(), "{:?}", world.notices);
+    assert_eq!(world.orphans.len(), 1);
 }

@@ -14,12 +14,15 @@ mod deciding;
 mod files;
 mod forms;
 mod guards;
+#[path = "../../../../tests/hub.rs"]
+mod hub;
 mod model;
 mod order;
 mod others;
 mod pages;
 mod portable;
 mod programs;
+mod shared;
 mod undecided;
 #[path = "../../../../tests/wait.rs"]
 mod wait;
