@@ -48,7 +48,7 @@ impl Engine {
     /// waits for the disk.
     ///
     /// # Errors
-    /// As for [`Commit::write`].
+    /// As for [`Commit::write`](crate::Commit::write).
     pub fn maintain(&mut self, now: Timestamp) -> Result<(), Error> {
         self.forget(now);
         self.flush()?;
@@ -62,7 +62,7 @@ impl Engine {
     /// Drops the records that are no longer needed.
     ///
     /// # Errors
-    /// As for [`Commit::write`].
+    /// As for [`Commit::write`](crate::Commit::write).
     pub fn compact(&mut self, now: Timestamp) -> Result<(), Error> {
         // What is not on disk yet must not decide which records are dropped.
         self.flush()?;

@@ -119,7 +119,8 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let max = AppendMax { records: 8, bytes: 1 << 20 };
+        // Every decision is an append of its own, so that a fault can hit between any two.
+        let max = AppendMax { records: 1, bytes: 1 << 20 };
         let mut cluster = Cluster::with(MACHINES, &flows(), max, 5);
         for (number, skew_ms) in [0, 40_000, 7_000].into_iter().enumerate() {
             cluster.nodes[number].skew_ms = skew_ms;

@@ -10,6 +10,7 @@ use waypost_flows::{
 use waypost_log::AppendMax;
 
 use super::{Cluster, folder};
+use crate::child::end_of;
 use crate::world::{at, flow, id, set};
 
 const ONCE: &str = "  - name: once\n    trigger: { pattern: \"a:x\" }\n    actions: [{ type: command, command: ls, on_interrupt: fail }]\n";
@@ -227,7 +228,7 @@ fn a_process_of_another_machine_is_never_signalled() {
     waypost_flows::end_orphans(orphans[0], Duration::ZERO);
     assert!(victim.try_wait().unwrap().is_none(), "it lives");
     drop(victim.stdin.take());
-    assert!(victim.wait().unwrap().success());
+    assert!(end_of(&mut victim).success());
 }
 
 #[test]
