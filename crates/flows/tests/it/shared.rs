@@ -1,5 +1,6 @@
 //! Several engines on one shared journal.
 
+mod check;
 mod faults;
 mod random;
 mod takeover;
@@ -17,7 +18,7 @@ use waypost_flows::{
 };
 use waypost_log::{AppendMax, Digest, Entry, Record, SharedError, SharedJournal};
 
-use crate::hub::{Hub, Member};
+use crate::hub::{Fault, Hub, Member};
 use crate::world::{at, event, file, set};
 
 /// A shared journal, the lease that says who may append to it, and the machines.
@@ -56,6 +57,8 @@ struct Access {
     member: Arc<Member>,
     lease: Arc<AtomicU64>,
     epoch: AtomicU64,
+    /// Appends until the one whose answer is lost; 0 for none.
+    lost_in: AtomicU64,
 }
 
 impl SharedJournal for Access {
@@ -66,6 +69,11 @@ impl SharedJournal for Access {
     fn append(&self, after: u64, records: &[Record<'_>]) -> Result<(), SharedError> {
         if self.epoch.load(Ordering::SeqCst) != self.lease.load(Ordering::SeqCst) {
             return Err(SharedError::Unavailable("the lease has another epoch".to_owned()));
+        }
+        let left = self.lost_in.load(Ordering::SeqCst);
+        if left > 0 && !records.is_empty() {
+            self.lost_in.store(left - 1, Ordering::SeqCst);
+            self.member.set_fault((left == 1).then_some(Fault::LostAnswer));
         }
         self.member.append(after, records)
     }
@@ -128,6 +136,7 @@ impl Cluster {
             member: self.hub.member(number),
             lease: Arc::clone(&self.lease),
             epoch: AtomicU64::new(0),
+            lost_in: AtomicU64::new(0),
         };
         self.nodes.push(Node {
             name: format!("machine-{number}"),
@@ -306,20 +315,6 @@ impl Cluster {
         }
         assert!(digests.iter().all(|it| *it == digests[0]), "{digests:?}");
         digests[0]
-    }
-
-    /// The records of the hub as JSON.
-    fn records(&self) -> Vec<serde_json::Value> {
-        let member = &self.nodes[0].access.member;
-        let mut records: Vec<serde_json::Value> = Vec::new();
-        loop {
-            let page = member.read(records.len() as u64).expect("the hub is reachable");
-            if page.is_empty() {
-                return records;
-            }
-            let read = |it: &Entry| serde_json::from_slice(&it.payload).expect("it is JSON");
-            records.extend(page.iter().map(read));
-        }
     }
 }
 

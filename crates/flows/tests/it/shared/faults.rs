@@ -1,5 +1,6 @@
 //! A shared journal that does not answer, or is not the right one.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use waypost_flows::{Error, Outcome, Phase, RunFilter};
@@ -63,6 +64,61 @@ fn a_part_of_a_commit_is_a_commit() {
     assert_eq!(runs.len(), 24);
     assert!(runs.iter().all(|it| matches!(it.phase, Phase::Ended { .. })));
     cluster.compare();
+}
+
+/// With each decision as an append of its own, and after each of them: the machine that takes over
+/// completes every run, and repeats nothing that is recorded.
+#[test]
+fn after_any_append_another_machine_can_take_over() {
+    let retried = "  - name: retried\n    trigger: { pattern: \"a:x\" }\n    concurrency: { mode: restart }\n    actions: [{ type: command, command: ls, retry: { max: 1, initial: 1s } }]\n";
+    let flows = [
+        flow("a", "a:*", 2, "    concurrency: { limit: 2 }\n"),
+        flow("calm", "a:x", 1, "    start: earliest\n    debounce: { quiet: 5s }\n"),
+        retried.to_owned(),
+    ];
+    let max = waypost_log::AppendMax { records: 1, bytes: 1 << 20 };
+    let mut lost = 0;
+    loop {
+        lost += 1;
+        let mut cluster = Cluster::with(2, &flows, max, 100);
+        cluster.nodes[0].access.lost_in.store(lost, Ordering::SeqCst);
+        let is_done = begin(&mut cluster).is_ok();
+        cluster.take_over(1);
+        cluster.settle(1);
+        let runs = cluster.engine(1).runs(&RunFilter::default());
+        assert_eq!(runs.len(), 7, "after append {lost}: {runs:?}");
+        let is_ended = |it: &&waypost_flows::Run| matches!(it.phase, Phase::Ended { .. });
+        assert!(runs.iter().all(is_ended), "after append {lost}: {runs:?}");
+        cluster.check_records();
+        cluster.compare();
+        if is_done {
+            break;
+        }
+    }
+    assert!(lost > 12, "{lost} appends");
+}
+
+/// Events and results on the first machine, until a commit fails.
+fn begin(cluster: &mut Cluster) -> Result<(), Error> {
+    for kind in ["a:x", "a:y", "a:x"] {
+        cluster.publish(kind, "{}");
+    }
+    cluster.lead(0)?;
+    cluster.commit(0)?;
+    cluster.offer(0);
+    cluster.commit(0)?;
+    for outcome in [Outcome::Failed, Outcome::Succeeded].into_iter().cycle().take(9) {
+        if cluster.nodes[0].started.is_empty() {
+            cluster.now_ms += 5_000;
+            let now = cluster.now(0);
+            cluster.engine(0).wake(now);
+            cluster.commit(0)?;
+        } else {
+            let attempt = cluster.nodes[0].started.remove(0);
+            cluster.report(0, &attempt, outcome)?;
+        }
+    }
+    Ok(())
 }
 
 #[test]

@@ -307,7 +307,7 @@ impl World {
     fn finish(&mut self) {
         self.settle(1);
         self.check_runs();
-        self.check_records();
+        self.cluster.check_records();
         let digest = self.cluster.compare();
         // What local maintenance has left gives the same state, and so does the shared journal.
         for number in 0..MACHINES {
@@ -338,35 +338,6 @@ impl World {
         assert_eq!(found.collect::<BTreeSet<_>>(), wanted);
         for run in runs {
             assert!(matches!(run.phase, Phase::Ended { .. }), "{run:?}");
-        }
-    }
-
-    /// The journal has each run once, each attempt once, and no attempt of a step that had
-    /// succeeded; and every attempt that was started is in it, with the machine that started it.
-    fn check_records(&self) {
-        let (mut created, mut begun, mut done) =
-            (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        for record in self.cluster.records() {
-            let (name, fields) = record.as_object().and_then(|it| it.iter().next()).expect("one");
-            let text = |field: &str| fields[field].as_str().unwrap_or_default().to_owned();
-            let number = |field: &str| fields[field].as_u64().unwrap_or_default();
-            let step = (text("run"), number("step"));
-            match name.as_str() {
-                "created" | "skipped" => assert!(created.insert(text("run")), "{record}"),
-                "begun" => {
-                    assert!(!done.contains(&step), "{record}");
-                    assert!(text("machine").starts_with("machine-"), "{record}");
-                    assert!(begun.insert((text("run"), step.1, number("attempt"))), "{record}");
-                }
-                "tried" if fields["report"]["outcome"] == "succeeded" => {
-                    assert!(done.insert(step), "{record}");
-                }
-                _ => {}
-            }
-        }
-        for it in &self.cluster.begun {
-            let attempt = (it.run.to_string(), u64::from(it.step), u64::from(it.attempt));
-            assert!(begun.contains(&attempt), "{it:?} was started without a record");
         }
     }
 }
