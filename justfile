@@ -70,6 +70,10 @@ pictures:
     cargo build --release --locked --package waypost-service --package waypost-benches --bin service --bin dashboard
     target/release/dashboard pictures docs/dashboard
 
+# 10,000 stores on 40 machines, simulated: placement, loading on demand, lost and added machines, journals.
+scale-simulation seed="1":
+    cargo run --release --locked --package waypost-benches-placement -- {{seed}}
+
 # The documentation of the crates.
 docs:
     cargo doc --workspace --no-deps --open

@@ -93,8 +93,8 @@ const CONFINED: &[(&str, &[&str])] = &[
 
 /// The packages that `Cargo.lock` may name. Raising it is a decision: say what the new ones bring
 /// (docs/decisions/0011-fewer-dependencies.md). zenoh and rcgen are 141 of them,
-/// tokio-postgres is 16.
-const PACKAGES_MAX: usize = 675;
+/// tokio-postgres is 16. The latest is our own `benches/placement`, which brings none.
+const PACKAGES_MAX: usize = 676;
 
 /// `serde_yaml` is archived: only these files name it, so that another crate can take its place.
 const YAML: [&str; 2] = ["crates/flows/src/definition/yaml.rs", "crates/project/src/config.rs"];
