@@ -117,10 +117,10 @@ fn ranking(key: u64, machines: &[Machine], weight: impl Fn(&Machine) -> f64) -> 
 struct Loads {
     /// Bytes of the stores that a machine owns, if all were loaded.
     bytes: Vec<f64>,
-    /// Sessions of the stores whose first owner it is.
-    sessions: Vec<f64>,
+    /// Bytes that the stores whose first owner it is are likely to have open.
+    open: Vec<f64>,
     bytes_max: Vec<f64>,
-    sessions_max: Vec<f64>,
+    open_max: Vec<f64>,
 }
 
 impl Loads {
@@ -134,22 +134,22 @@ impl Loads {
         let none = vec![0.0; machines.len()];
         Self {
             bytes: none.clone(),
-            sessions: none,
+            open: none,
             bytes_max: share(bytes),
-            sessions_max: share(stores.iter().map(|it| it.share).sum()),
+            open_max: share(stores.iter().map(open).sum()),
         }
     }
 
     fn has_room(&self, store: &Store, machine: usize, is_first: bool) -> bool {
         let bytes = self.bytes[machine] + bytes(store) <= self.bytes_max[machine];
-        let sessions = self.sessions[machine] + store.share <= self.sessions_max[machine];
-        bytes && (sessions || !is_first)
+        let open = self.open[machine] + open(store) <= self.open_max[machine];
+        bytes && (open || !is_first)
     }
 
     fn add(&mut self, store: &Store, machine: usize, is_first: bool, sign: f64) {
         self.bytes[machine] += sign * bytes(store);
         if is_first {
-            self.sessions[machine] += sign * store.share;
+            self.open[machine] += sign * open(store);
         }
     }
 
@@ -164,9 +164,8 @@ impl Loads {
         let mut others = ranking.iter().copied().filter(|it| Some(*it) != other);
         others.clone().find(|it| self.has_room(store, *it, is_first)).unwrap_or_else(|| {
             let used = |it: &usize| {
-                let sessions =
-                    if is_first { self.sessions[*it] / self.sessions_max[*it] } else { 0.0 };
-                sessions.max(self.bytes[*it] / self.bytes_max[*it])
+                let open = if is_first { self.open[*it] / self.open_max[*it] } else { 0.0 };
+                open.max(self.bytes[*it] / self.bytes_max[*it])
             };
             let first = others.next().expect("two machines are live");
             others.fold(first, |best, it| if used(&it) < used(&best) { it } else { best })
@@ -174,16 +173,23 @@ impl Loads {
     }
 }
 
-fn bytes(store: &Store) -> f64 {
+/// Bytes of a store that is open.
+pub(crate) fn bytes(store: &Store) -> f64 {
     resident_bytes(store.memories) as f64
+}
+
+/// Bytes that a store's first owner is likely to have open for it.
+pub(crate) fn open(store: &Store) -> f64 {
+    store.used * bytes(store)
 }
 
 fn place_bounded(stores: &[Store], machines: &[Machine]) -> Vec<Owners> {
     let mut loads = Loads::new(stores, machines);
     let mut owners = vec![[0, 0]; stores.len()];
-    // The largest part of all bytes or sessions first: what is left fits the gaps.
-    let total: f64 = stores.iter().map(bytes).sum();
-    let part = |it: &usize| (bytes(&stores[*it]) / total).max(stores[*it].share);
+    // The largest part of all bytes first, or of those likely to be open: the others fit the gaps.
+    let all: f64 = stores.iter().map(bytes).sum();
+    let all_open: f64 = stores.iter().map(open).sum();
+    let part = |it: &usize| (bytes(&stores[*it]) / all).max(open(&stores[*it]) / all_open);
     let mut order: Vec<usize> = (0..stores.len()).collect();
     order.sort_by(|a, b| part(b).total_cmp(&part(a)).then(a.cmp(b)));
     for number in order {

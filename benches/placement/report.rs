@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::costs::{DATABASE_RATE, GB, disk_bytes, journal_bytes, resident_bytes};
 use crate::journals::{Access, Database, Demand};
 use crate::metrics::{Metrics, quantile};
-use crate::place::{Machine, Method, Owners, moved, place, place_again};
+use crate::place::{Machine, Method, Owners, bytes, moved, open, place, place_again};
 use crate::random::hash;
 use crate::simulation::{Change, Files, Outcome, Scenario, Second, run};
 use crate::stores::{Store, Workload, draw};
@@ -84,7 +84,7 @@ fn fleet(seed: u64, count: usize, is_mixed: bool) -> Vec<Machine> {
 fn print_placement(out: &mut impl Write, seed: u64) -> Result<()> {
     writeln!(
         out,
-        "| machines | placement | bytes, fullest ÷ fair | sessions, busiest ÷ fair | 4 lost: copies moved (lost) | then bytes, fullest ÷ fair | 4 added: copies moved (fair) | then bytes, fullest ÷ fair |"
+        "| machines | placement | bytes, fullest ÷ fair | likely open, fullest ÷ fair | 4 lost: copies moved (lost) | then bytes, fullest ÷ fair | 4 added: copies moved (fair) | then bytes, fullest ÷ fair |"
     )?;
     writeln!(out, "|---|---|---|---|---|---|---|---|")?;
     let stores = draw(&Workload::of(STORES, MEDIANS[1]), seed);
@@ -107,7 +107,7 @@ fn print_placement(out: &mut impl Write, seed: u64) -> Result<()> {
                 out,
                 "| {fleet_name} | {name} | {:.2} | {:.2} | {} ({lost}) | {:.2} | {} ({fair:.0}) | {:.2} |",
                 fullest(&stores, &machines, &owners, bytes, 2),
-                fullest(&stores, &machines, &owners, |it| it.share, 1),
+                fullest(&stores, &machines, &owners, open, 1),
                 moved(&owners, &after_loss),
                 fullest(&stores, &fewer, &after_loss, bytes, 2),
                 moved(&owners, &after_addition),
@@ -116,10 +116,6 @@ fn print_placement(out: &mut impl Write, seed: u64) -> Result<()> {
         }
     }
     Ok(writeln!(out)?)
-}
-
-fn bytes(store: &Store) -> f64 {
-    resident_bytes(store.memories) as f64
 }
 
 /// The load of the most loaded machine divided by its fair share, over the first owners or both.

@@ -45,6 +45,8 @@ pub(crate) struct Store {
     pub(crate) memories: u64,
     /// Its share of all sessions.
     pub(crate) share: f64,
+    /// How likely it is used in eight hours; a placement of real stores would count that.
+    pub(crate) used: f64,
 }
 
 /// Draws the stores.
@@ -55,12 +57,14 @@ pub(crate) fn draw(workload: &Workload, seed: u64) -> Vec<Store> {
             let size = workload.memories_sigma * random.normal();
             let memories = (workload.memories_median * size.exp()).max(1.0) as u64;
             let share = (0.5 * size + workload.use_sigma * random.normal()).exp();
-            Store { key: hash(seed, number), memories, share }
+            Store { key: hash(seed, number), memories, share, used: 0.0 }
         })
         .collect();
     let total: f64 = stores.iter().map(|it| it.share).sum();
     for store in &mut stores {
         store.share /= total;
+        let sessions = store.share * workload.sessions_rate * 8.0 * 3_600.0;
+        store.used = 1.0 - (-sessions).exp();
     }
     stores
 }
