@@ -236,7 +236,11 @@ fn hint_for(kind: ProblemKind) -> Option<&'static str> {
         ProblemKind::DiskFull => {
             "free space on the service's disk, then try again; `ctl status` says how much is free"
         }
-        ProblemKind::WebPage | ProblemKind::NoContext | ProblemKind::NoBrowser => return None,
+        // The problem says what to do.
+        ProblemKind::AlreadyDone
+        | ProblemKind::WebPage
+        | ProblemKind::NoContext
+        | ProblemKind::NoBrowser => return None,
     })
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod failure;
 pub(crate) mod gate;
 pub(crate) mod gauges;
 pub(crate) mod guard;
+pub(crate) mod keys;
 pub(crate) mod linger;
 pub(crate) mod listen;
 pub(crate) mod pool;

@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const BODY_BYTES_MAX: u64 = 8 << 20;
 /// Bytes of a batch of memories.
 pub const BATCH_BYTES_MAX: u64 = 64 << 20;
+/// Visible ASCII characters of an idempotency key.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
 /// The largest id: ids stay below 2^53, so that every JSON reader keeps them exactly.
 pub const ID_MAX: u64 = (1 << 53) - 1;
 /// Characters of a query.

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 
-use crate::routes::{Access, Answer, Payload, ROUTES, Route, Shape, shape};
+use crate::limits::IDEMPOTENCY_KEY_BYTES_MAX;
+use crate::routes::{Access, Answer, Payload, ROUTES, Repeat, Route, Shape, shape};
 use crate::{
     ANSWERABLE_HEADER, FORGOTTEN_HEADER, NDJSON, NEXT_AFTER_HEADER, PROBLEM_JSON, Problem,
     RERANK_HEADER, SEARCH_MODE_HEADER, STOP_WORDS_HEADER, SearchMode, Vocabulary,
@@ -127,7 +128,29 @@ fn parameters(route: &Route) -> Vec<Value> {
     }
     let query = route.query.map(|it| it()).unwrap_or_default();
     parameters.extend(query.iter().filter_map(|parameter| serde_json::to_value(parameter).ok()));
+    parameters.extend(repeating(route.repeat).map(|description| {
+        json!({
+            "name": "Idempotency-Key",
+            "in": "header",
+            "description": description,
+            "schema": { "type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_BYTES_MAX, "pattern": "^[!-~]+$" },
+        })
+    }));
     parameters
+}
+
+/// What the header does; nothing for a route that only reads.
+fn repeating(repeat: Repeat) -> Option<&'static str> {
+    match repeat {
+        Repeat::Reads => None,
+        Repeat::Once => Some(
+            "Makes it safe to send the request again: the same request with the same key returns the first outcome, another request is 409",
+        ),
+        Repeat::AtMostOnce => Some(
+            "Makes it safe to send the request again: it is carried out at most once, and the same request with the same key gets the first response, or 409 if that cannot be returned; another request is 409",
+        ),
+        Repeat::Harmless => Some("Accepted and not stored: sending the request again does no harm"),
+    }
 }
 
 fn responses(route: &Route) -> Value {
@@ -182,7 +205,11 @@ fn responses(route: &Route) -> Value {
         _ => &[400, 401, 403, 422, 429, 503],
     };
     let body: &[u16] = if matches!(route.body, Payload::None) { &[] } else { &[408, 413] };
-    for status in common.iter().chain(body).chain(route.problems) {
+    let repeat: &[u16] = match route.repeat {
+        Repeat::Once | Repeat::AtMostOnce => &[409],
+        Repeat::Reads | Repeat::Harmless => &[],
+    };
+    for status in common.iter().chain(body).chain(repeat).chain(route.problems) {
         responses.insert(
             status.to_string(),
             json!({

@@ -64,8 +64,10 @@ pub enum ProblemKind {
     ReindexRunning,
     /// 409: the memory has changed meanwhile.
     MemoryChanged,
-    /// 409: the idempotency key belongs to another event.
+    /// 409: the idempotency key belongs to another request.
     KeyReused,
+    /// 409: a request with the idempotency key was begun before, and its response cannot be returned again.
+    AlreadyDone,
     /// 409: the flow is pending approval.
     FlowPending,
     /// 409: the run did not fail.
@@ -87,7 +89,7 @@ pub enum ProblemKind {
 impl ProblemKind {
     const PREFIX: &str = "urn:waypost:problem:";
     /// All kinds.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::TokenMissing,
         Self::TokenRefused,
         Self::ScopeMissing,
@@ -96,6 +98,7 @@ impl ProblemKind {
         Self::ReindexRunning,
         Self::MemoryChanged,
         Self::KeyReused,
+        Self::AlreadyDone,
         Self::FlowPending,
         Self::RunNotFailed,
         Self::RunEnded,
@@ -117,6 +120,7 @@ impl ProblemKind {
             Self::ReindexRunning => "reindex-running",
             Self::MemoryChanged => "memory-changed",
             Self::KeyReused => "key-reused",
+            Self::AlreadyDone => "already-done",
             Self::FlowPending => "flow-pending",
             Self::RunNotFailed => "run-not-failed",
             Self::RunEnded => "run-ended",

@@ -40,6 +40,8 @@ pub struct Route {
     pub body: Payload,
     /// Its successful responses.
     pub answers: &'static [Answer],
+    /// What its request does when it is sent again with its idempotency key.
+    pub repeat: Repeat,
     /// The statuses of its own problems; every route may also return the common ones.
     pub problems: &'static [u16],
 }
@@ -55,6 +57,19 @@ pub enum Access {
     Scope(Scope),
     /// Without a token at the service's socket, otherwise a token with this scope.
     SocketOrScope(Scope),
+}
+
+/// What a request does when it is sent again with its `Idempotency-Key`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeat {
+    /// It only reads; the header is ignored.
+    Reads,
+    /// The key is stored in one append with the change; a repeat changes nothing and returns the first outcome.
+    Once,
+    /// The key is stored before the change and the response after it; a repeat changes nothing.
+    AtMostOnce,
+    /// A repeat does the same as the first request, which does no harm; no key is stored.
+    Harmless,
 }
 
 /// The content of a body.
@@ -127,6 +142,7 @@ const BASE: Route = Route {
     query: None,
     body: Payload::None,
     answers: &[],
+    repeat: Repeat::Reads,
     problems: &[],
 };
 
@@ -165,6 +181,7 @@ pub const ROUTES: &[Route] = &[
                 Payload::Json(shape::<AddedMemory>()),
             ),
         ],
+        repeat: Repeat::Once,
         problems: &[507],
         ..BASE
     },
@@ -180,6 +197,7 @@ pub const ROUTES: &[Route] = &[
             "One result per line, in order",
             Payload::Lines(shape::<BatchResult>()),
         )],
+        repeat: Repeat::Once,
         ..BASE
     },
     Route {
@@ -211,6 +229,7 @@ pub const ROUTES: &[Route] = &[
         access: WRITE,
         body: Payload::Json(shape::<MergeRequest>()),
         answers: &[answer(200, "The memory that stays", Payload::Json(shape::<Memory>()))],
+        repeat: Repeat::Once,
         problems: &[404, 409],
         ..BASE
     },
@@ -249,6 +268,7 @@ pub const ROUTES: &[Route] = &[
                 Payload::Events(&[shape::<IndexProgress>()]),
             ),
         ],
+        repeat: Repeat::Harmless,
         problems: &[409],
         ..BASE
     },
@@ -260,6 +280,7 @@ pub const ROUTES: &[Route] = &[
         access: ADMIN,
         body: Payload::OptionalJson(shape::<CompactRequest>()),
         answers: &[answer(200, "The result", Payload::Json(shape::<CompactResult>()))],
+        repeat: Repeat::Harmless,
         problems: &[409],
         ..BASE
     },
@@ -274,6 +295,7 @@ pub const ROUTES: &[Route] = &[
             answer(201, "The new link", Payload::Json(shape::<Link>())),
             answer(200, "The existing link", Payload::Json(shape::<Link>())),
         ],
+        repeat: Repeat::Once,
         problems: &[404],
         ..BASE
     },
@@ -286,6 +308,7 @@ pub const ROUTES: &[Route] = &[
         query: Some(parameters::<LinkRequest>),
         body: Payload::OptionalJson(shape::<LinkRequest>()),
         answers: &[answer(204, "Deleted", Payload::None)],
+        repeat: Repeat::Once,
         problems: &[404],
     },
     Route {
@@ -308,6 +331,7 @@ pub const ROUTES: &[Route] = &[
             "The number of imported records",
             Payload::Json(shape::<ImportResult>()),
         )],
+        repeat: Repeat::Once,
         problems: &[409],
     },
     Route {
@@ -326,6 +350,7 @@ pub const ROUTES: &[Route] = &[
         access: WRITE,
         body: Payload::Json(shape::<PatchRequest>()),
         answers: &[answer(200, "The memory after the change", Payload::Json(shape::<Memory>()))],
+        repeat: Repeat::Once,
         problems: &[404, 409],
         ..BASE
     },
@@ -336,6 +361,7 @@ pub const ROUTES: &[Route] = &[
         summary: "Delete a memory",
         access: WRITE,
         answers: &[answer(204, "Deleted", Payload::None)],
+        repeat: Repeat::Once,
         problems: &[404],
         ..BASE
     },
@@ -347,6 +373,7 @@ pub const ROUTES: &[Route] = &[
         access: WRITE,
         body: Payload::Json(shape::<RestoreRequest>()),
         answers: &[answer(200, "The memory after the change", Payload::Json(shape::<Memory>()))],
+        repeat: Repeat::Once,
         problems: &[404, 410],
         ..BASE
     },
@@ -357,6 +384,7 @@ pub const ROUTES: &[Route] = &[
         summary: "Restore a deleted memory, without its links",
         access: WRITE,
         answers: &[answer(200, "The memory", Payload::Json(shape::<Memory>()))],
+        repeat: Repeat::Once,
         problems: &[404, 409, 410],
         ..BASE
     },
@@ -405,6 +433,7 @@ pub const ROUTES: &[Route] = &[
         summary: "Get the brief for a session that starts, or that was compacted",
         body: Payload::Json(shape::<RecallBriefRequest>()),
         answers: &[answer(200, "The brief", Payload::Json(shape::<Recalled>()))],
+        repeat: Repeat::Harmless,
         problems: &[507],
         ..BASE
     },
@@ -419,6 +448,7 @@ pub const ROUTES: &[Route] = &[
             "The memories, or the reason for none",
             Payload::Json(shape::<Recalled>()),
         )],
+        repeat: Repeat::Harmless,
         problems: &[507],
         ..BASE
     },
@@ -434,6 +464,7 @@ pub const ROUTES: &[Route] = &[
             "The new memories, which are on disk",
             Payload::Json(shape::<RecallTurns>()),
         )],
+        repeat: Repeat::Harmless,
         problems: &[409, 507],
         ..BASE
     },
@@ -445,6 +476,7 @@ pub const ROUTES: &[Route] = &[
         access: WRITE,
         body: Payload::Json(shape::<RecallCompactionRequest>()),
         answers: &[answer(204, "Noted", Payload::None)],
+        repeat: Repeat::Harmless,
         problems: &[507],
         ..BASE
     },
@@ -487,6 +519,7 @@ pub const ROUTES: &[Route] = &[
         summary: "Rescan the whole project, and wait until the index is up to date",
         access: READ_CONTEXT,
         answers: &[answer(200, "The result of the scan", Payload::Json(shape::<ContextScan>()))],
+        repeat: Repeat::Harmless,
         problems: &[409],
         ..BASE
     },
@@ -501,6 +534,7 @@ pub const ROUTES: &[Route] = &[
             answer(201, "The new event, which is on disk", Payload::Json(shape::<Published>())),
             answer(200, "The existing event with this key", Payload::Json(shape::<Published>())),
         ],
+        repeat: Repeat::Once,
         problems: &[409, 507],
         ..BASE
     },
@@ -555,6 +589,7 @@ pub const ROUTES: &[Route] = &[
         summary: "Read the flow files and their approvals again, and wait until they are in force",
         access: READ_FLOWS,
         answers: &[answer(200, "Flows and flow files", Payload::Json(shape::<Flows>()))],
+        repeat: Repeat::Harmless,
         ..BASE
     },
     Route {
@@ -582,6 +617,7 @@ pub const ROUTES: &[Route] = &[
         summary: "Resume a failed run at the failed action",
         access: RUN_FLOWS,
         answers: &[answer(200, "The run", Payload::Json(shape::<Run>()))],
+        repeat: Repeat::AtMostOnce,
         problems: &[404, 409, 507],
         ..BASE
     },
@@ -592,6 +628,7 @@ pub const ROUTES: &[Route] = &[
         summary: "Cancel a run",
         access: RUN_FLOWS,
         answers: &[answer(200, "The run", Payload::Json(shape::<Run>()))],
+        repeat: Repeat::AtMostOnce,
         problems: &[404, 409, 507],
         ..BASE
     },
@@ -630,6 +667,7 @@ pub const ROUTES: &[Route] = &[
         access: ADMIN,
         body: Payload::Json(shape::<AllowRequest>()),
         answers: &[answer(200, "The file", Payload::Json(shape::<FlowFileInfo>()))],
+        repeat: Repeat::Harmless,
         problems: &[404, 409],
         ..BASE
     },
@@ -652,6 +690,7 @@ pub const ROUTES: &[Route] = &[
         access: RUN_FLOWS,
         body: Payload::Json(shape::<ReplayRequest>()),
         answers: &[answer(200, "The replay", Payload::Json(shape::<Replay>()))],
+        repeat: Repeat::AtMostOnce,
         problems: &[404, 507],
         ..BASE
     },
@@ -663,6 +702,7 @@ pub const ROUTES: &[Route] = &[
         access: RUN_FLOWS,
         body: Payload::OptionalJson(shape::<PauseRequest>()),
         answers: &[answer(200, "The flow", Payload::Json(shape::<FlowInfo>()))],
+        repeat: Repeat::AtMostOnce,
         problems: &[404, 507],
         ..BASE
     },
@@ -673,6 +713,7 @@ pub const ROUTES: &[Route] = &[
         summary: "Resume a paused flow",
         access: RUN_FLOWS,
         answers: &[answer(200, "The flow", Payload::Json(shape::<FlowInfo>()))],
+        repeat: Repeat::AtMostOnce,
         problems: &[404, 507],
         ..BASE
     },
@@ -696,6 +737,7 @@ pub const ROUTES: &[Route] = &[
         access: USE_BROWSER,
         body: Payload::OptionalObject,
         answers: &[answer(200, "The browser's answer", Payload::Object)],
+        repeat: Repeat::AtMostOnce,
         problems: &[404, 409, 502],
         ..BASE
     },
@@ -719,6 +761,7 @@ pub const ROUTES: &[Route] = &[
         access: ADMIN,
         body: Payload::Json(shape::<NewTokenRequest>()),
         answers: &[answer(201, "The token", Payload::Json(shape::<TokenCreated>()))],
+        repeat: Repeat::AtMostOnce,
         ..BASE
     },
     Route {
@@ -740,6 +783,7 @@ pub const ROUTES: &[Route] = &[
             "The tokens are invalid now",
             Payload::Json(shape::<TokenRevoked>()),
         )],
+        repeat: Repeat::Harmless,
         problems: &[404],
         ..BASE
     },
@@ -751,6 +795,7 @@ pub const ROUTES: &[Route] = &[
         access: ADMIN,
         body: Payload::OptionalJson(shape::<DashboardCodeRequest>()),
         answers: &[answer(201, "The code", Payload::Json(shape::<DashboardCode>()))],
+        repeat: Repeat::Harmless,
         ..BASE
     },
     Route {
@@ -761,6 +806,7 @@ pub const ROUTES: &[Route] = &[
         access: Access::Open,
         body: Payload::Json(shape::<DashboardTokenRequest>()),
         answers: &[answer(201, "The token", Payload::Json(shape::<TokenCreated>()))],
+        repeat: Repeat::Harmless,
         problems: &[401, 403, 410],
         ..BASE
     },

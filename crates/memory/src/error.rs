@@ -62,6 +62,9 @@ pub enum Error {
         /// The version that the memory has.
         found: u32,
     },
+    /// The [key](crate::RequestKey) belongs to another request.
+    #[error("the idempotency key was used for another request")]
+    KeyReused,
     /// Semantic search was requested, but there is no embedding model.
     #[error(
         "semantic search needs an embedding model, and there is none; mode `lexical` needs none"
@@ -126,6 +129,8 @@ pub enum ErrorKind {
     NotDeleted,
     /// Read the memory again: it was changed meanwhile.
     Conflict,
+    /// Use another key for another request.
+    KeyReused,
     /// Try again later: a similar operation is running.
     Busy,
     /// Free disk space, then try again.
@@ -153,6 +158,7 @@ impl Error {
             Self::Gone { .. } => ErrorKind::Gone,
             Self::NotDeleted(_) => ErrorKind::NotDeleted,
             Self::Conflict { .. } => ErrorKind::Conflict,
+            Self::KeyReused => ErrorKind::KeyReused,
             Self::Busy => ErrorKind::Busy,
             Self::Full(_) => ErrorKind::Full,
             Self::NoModel | Self::Embedding(_) | Self::Unavailable(_) | Self::SharedJournal(_) => {

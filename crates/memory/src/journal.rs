@@ -20,7 +20,7 @@ use crate::record::{Encoded, can_read};
 use crate::{Error, Result};
 
 /// The number of records that a change takes at most, but for a merge: an add and its note, a version
-/// and the deletion after it.
+/// and the deletion after it. One more if it has a key.
 pub(crate) const CHANGE_RECORDS: usize = 2;
 
 /// The records of a store, in order.
@@ -78,7 +78,16 @@ impl Journal {
 
     /// How many changes one command should make, at most `wanted`, so that its records fit one append.
     pub(crate) fn changes_max(&self, wanted: usize) -> usize {
-        self.append_max().map_or(wanted, |it| wanted.min((it.records / CHANGE_RECORDS).max(1)))
+        self.changes_of_max(CHANGE_RECORDS, wanted)
+    }
+
+    /// The same for changes with a key each.
+    pub(crate) fn keyed_changes_max(&self, wanted: usize) -> usize {
+        self.changes_of_max(CHANGE_RECORDS + 1, wanted)
+    }
+
+    fn changes_of_max(&self, records: usize, wanted: usize) -> usize {
+        self.append_max().map_or(wanted, |it| wanted.min((it.records / records).max(1)))
     }
 
     /// Appends encoded records behind the position `after`, all or none, and returns when they are

@@ -52,6 +52,7 @@ pub mod limits;
 
 mod embedder;
 mod filter;
+mod key;
 mod lifespan;
 mod link;
 mod memory;
@@ -91,6 +92,7 @@ pub use doctor::{Checked, Repaired, check, check_log, check_versions, repair, re
 pub use embedder::{EmbedFn, EmbedProgress, Embedder, ModelInfo};
 pub use error::{Error, ErrorKind, Result};
 pub use filter::{Filter, MetadataTest};
+pub use key::RequestKey;
 pub use lifespan::Lifespan;
 pub use link::{Link, LinkKind, Linked};
 pub use memory::{
@@ -107,6 +109,7 @@ pub use status::{
 };
 pub use store::Store;
 pub use store::add::PreparedAdds;
+pub use store::request::{Begun, Request};
 pub use suggestion::{Suggestion, SuggestionKind, SuggestionOptions, Suggestions};
 pub use transfer::{Exported, ImportIds, ImportOptions, ImportProblem, Imported, MappedId};
 pub use verify::verify_export;

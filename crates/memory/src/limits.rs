@@ -2,6 +2,8 @@
 //!
 //! Limits of what people see are in characters, limits of storage in bytes.
 
+use std::time::Duration;
+
 /// Maximum length of a memory's content, in bytes.
 pub const CONTENT_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum length of a title, in characters.
@@ -65,3 +67,12 @@ pub const IMPORT_LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const IMPORT_HISTORY_BYTES_MAX: usize = 1024 * 1024 * 1024;
 /// Maximum number of dimensions of a model's vectors.
 pub const DIMENSIONS_MAX: usize = 4096;
+/// A [request key](crate::RequestKey) is known for this long …
+pub const KEY_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
+/// … and until this many others have been used after it, whichever is longer.
+pub const KEY_WINDOW_REQUESTS: u64 = 100_000;
+/// Maximum number of request keys that one call of [`Store::expire`](crate::Store::expire) forgets.
+pub const KEYS_FORGOTTEN_AT_ONCE_MAX: usize = 5_000;
+/// Maximum length of the answer that is kept with a request key, in bytes
+/// ([`Request::finish`](crate::Request::finish)).
+pub const ANSWER_BYTES_MAX: usize = 16 * 1024;

@@ -5,7 +5,7 @@ use std::{fmt, mem};
 
 use crate::limits::ID_MAX;
 use crate::record::Body;
-use crate::{Lifespan, Timestamp};
+use crate::{Lifespan, RequestKey, Timestamp};
 
 /// The default space.
 pub const DEFAULT_SPACE: &str = "default";
@@ -150,6 +150,8 @@ pub struct Draft {
     /// A note for publishing the change: [`Store::notices`](crate::Store::notices). It is ignored
     /// if the memory already exists.
     pub note: Option<Vec<u8>>,
+    /// The key of the request: adding the draft again returns the first outcome.
+    pub key: Option<RequestKey>,
 }
 
 impl Draft {
@@ -210,6 +212,12 @@ impl Draft {
     #[must_use]
     pub fn with_note(self, note: impl Into<Vec<u8>>) -> Self {
         Self { note: Some(note.into()), ..self }
+    }
+
+    /// Sets the key of the request.
+    #[must_use]
+    pub fn with_key(self, key: RequestKey) -> Self {
+        Self { key: Some(key), ..self }
     }
 }
 
@@ -322,20 +330,22 @@ pub enum Added {
     New(Memory),
     /// A memory with the same title, content, kind, space and session already exists.
     Existing(Memory),
+    /// An earlier add with the same [key](RequestKey) stored the memory; it is returned as it was then.
+    Before(Memory),
 }
 
 impl Added {
     /// The memory, new or not.
     pub fn memory(&self) -> &Memory {
         match self {
-            Self::New(memory) | Self::Existing(memory) => memory,
+            Self::New(memory) | Self::Existing(memory) | Self::Before(memory) => memory,
         }
     }
 
     /// The memory, new or not.
     pub fn into_memory(self) -> Memory {
         match self {
-            Self::New(memory) | Self::Existing(memory) => memory,
+            Self::New(memory) | Self::Existing(memory) | Self::Before(memory) => memory,
         }
     }
 }

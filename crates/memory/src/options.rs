@@ -6,6 +6,7 @@ use std::sync::Arc;
 use waypost_log::SharedJournal;
 
 use crate::SearchParams;
+use crate::limits::KEY_WINDOW_REQUESTS;
 
 /// Called with the progress of a rebuild while a store opens.
 pub type OpenProgressFn = Arc<dyn Fn(OpenProgress) + Send + Sync>;
@@ -41,6 +42,9 @@ pub struct StoreOptions {
     pub index_later: bool,
     /// A compaction rewrites a state that takes more bytes than this.
     pub state_rewrite_bytes_min: u64,
+    /// A [request key](crate::RequestKey) is kept at least until this many others have been used after
+    /// it; 100,000 by default.
+    pub key_window_requests: u64,
     /// How far the store had reached, as known from outside its folder: opening a store that ends
     /// before it fails with [`Error::Damaged`](crate::Error::Damaged), and new ids are above it.
     pub reached: Reached,
@@ -63,6 +67,7 @@ impl Default for StoreOptions {
             free_bytes_min: 64 * 1024 * 1024,
             index_later: false,
             state_rewrite_bytes_min: 16 * 1024 * 1024,
+            key_window_requests: KEY_WINDOW_REQUESTS,
             reached: Reached::default(),
             shared_journal: None,
             progress: None,
@@ -114,6 +119,12 @@ impl StoreOptions {
         Self { state_rewrite_bytes_min, ..self }
     }
 
+    /// Sets how many other request keys must have been used before one is forgotten.
+    #[must_use]
+    pub fn with_key_window_requests(self, key_window_requests: u64) -> Self {
+        Self { key_window_requests, ..self }
+    }
+
     /// Sets how far the store had reached, as known from outside its folder.
     #[must_use]
     pub fn with_reached(self, reached: Reached) -> Self {
@@ -126,6 +137,7 @@ impl StoreOptions {
     /// |---|---|
     /// | memories, history, links, ids, notes, how far notes were published | by the records |
     /// | expiry, [`Store::expire`](crate::Store::expire) | one replica reads a clock; its records say what has expired, for all |
+    /// | request keys | by the records; one replica decides which are forgotten |
     /// | compaction | the records say which texts are gone; each replica trims its own log |
     /// | imports | one replica decides; the records have the ids |
     /// | vectors, the index, the time of the last reindex | local: derived from the texts, and no part of the digest |
@@ -170,6 +182,7 @@ impl fmt::Debug for StoreOptions {
             .field("append_bytes_max", &self.append_bytes_max)
             .field("free_bytes_min", &self.free_bytes_min)
             .field("index_later", &self.index_later)
+            .field("key_window_requests", &self.key_window_requests)
             .field("reached", &self.reached)
             .field("shared_journal", &self.shared_journal)
             .finish_non_exhaustive()

@@ -12,6 +12,7 @@
 //! | 8 | taken | below u64: every id below it has been given out |
 //! | 9 | notice | id u64 of the memory that was added, or 0; the note to its end |
 //! | 10 | told | sequence u64: notices up to this record have been told |
+//! | 11 and 12 | key and forget keys | see [`key`] |
 //!
 //! A body is a flag (1 full, 0 purged), space text, created i64, and unless purged: title text,
 //! content text, kind text, tags texts, metadata, session optional text. A text is a length u32
@@ -25,10 +26,14 @@
 //! An update of version 3 restores a deleted memory; one of a lower version changes none. Before its
 //! body, it has the version of that, u8.
 
+mod key;
+
 use std::borrow::Cow;
 
 use waypost_log::EntryRef;
 
+pub(crate) use self::key::{Done, KeyRecord};
+use self::key::{FORGET_KEYS_KIND, KEY_KIND};
 use crate::codec::{Malformed, Reader, Writer};
 use crate::{Error, Lifespan, LinkKind, MemoryId, Metadata, Timestamp};
 
@@ -41,7 +46,7 @@ const UPDATE_KIND: u8 = 2;
 /// Notices and records of their publication change no memory.
 pub(crate) const NOTICE_KIND: u8 = 9;
 const TOLD_KIND: u8 = 10;
-const KINDS: std::ops::RangeInclusive<u8> = 1..=10;
+const KINDS: std::ops::RangeInclusive<u8> = 1..=12;
 
 /// Why a payload is not a record that this release can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,6 +173,12 @@ pub(crate) enum Record<'a> {
     Told {
         through: u64,
     },
+    /// What the first command with a key did.
+    Key(KeyRecord),
+    /// The keys of earlier records than this one are forgotten.
+    ForgetKeys {
+        below: u64,
+    },
 }
 
 impl Record<'static> {
@@ -190,6 +201,8 @@ impl Record<'_> {
             Self::Taken { .. } => 8,
             Self::Notice { .. } => NOTICE_KIND,
             Self::Told { .. } => TOLD_KIND,
+            Self::Key(_) => KEY_KIND,
+            Self::ForgetKeys { .. } => FORGET_KEYS_KIND,
         }
     }
 
@@ -269,6 +282,8 @@ impl Record<'_> {
                 out.raw(note);
             }
             Self::Told { through } => out.u64(*through),
+            Self::Key(record) => record.encode(&mut out),
+            Self::ForgetKeys { below } => out.u64(*below),
         }
         out.into_bytes()
     }
@@ -328,6 +343,8 @@ impl Record<'_> {
                 Self::Notice { id, note: input.rest().to_vec() }
             }
             TOLD_KIND => Self::Told { through: input.u64()? },
+            KEY_KIND => Self::Key(KeyRecord::decode(&mut input)?),
+            FORGET_KEYS_KIND => Self::ForgetKeys { below: input.u64()? },
             _ => return Err(Unreadable::Newer),
         };
         input.end()?;
@@ -422,6 +439,7 @@ mod tests {
 
     use super::*;
     use crate::MetadataValue;
+    use crate::key::RequestKey;
 
     fn id() -> impl Strategy<Value = MemoryId> {
         (1..=crate::limits::ID_MAX).prop_map(|it| MemoryId::new(it).expect("it is in range"))
@@ -499,6 +517,28 @@ mod tests {
             (prop::option::of(id()), prop::collection::vec(any::<u8>(), 0..9))
                 .prop_map(|(id, note)| Record::Notice { id, note }),
             any::<u64>().prop_map(|through| Record::Told { through }),
+            (any::<([u8; 16], [u8; 16])>(), time(), prop::option::of(done())).prop_map(
+                |((id, request), at, done)| {
+                    Record::Key(KeyRecord { key: RequestKey { id, request }, at, done })
+                }
+            ),
+            any::<u64>().prop_map(|below| Record::ForgetKeys { below }),
+        ]
+    }
+
+    fn done() -> impl Strategy<Value = Done> {
+        let changed = || (id(), any::<u32>());
+        prop_oneof![
+            id().prop_map(|id| Done::Added { id }),
+            changed().prop_map(|(id, version)| Done::Existed { id, version }),
+            changed().prop_map(|(id, version)| Done::Changed { id, version }),
+            Just(Done::Deleted),
+            (any::<bool>(), time()).prop_map(|(is_new, at)| Done::Linked { is_new, at }),
+            any::<bool>().prop_map(Done::Unlinked),
+            (any::<bool>(), prop::option::of(id()))
+                .prop_map(|(is_new, here)| Done::Imported { is_new, here }),
+            Just(Done::Begun),
+            prop::collection::vec(any::<u8>(), 0..9).prop_map(Done::Answered),
         ]
     }
 
@@ -513,10 +553,15 @@ mod tests {
         fn a_record_that_is_cut_or_has_more_is_refused(record in record(), cut in any::<prop::sample::Index>()) {
             let Encoded { kind, version, payload: mut bytes } = record.encoded();
             let cut = cut.index(bytes.len());
-            // A note extends to the end of the payload.
-            let is_open = matches!(record, Record::Notice { .. });
+            // A note and an answer extend to the end of the payload.
+            let open_after = match &record {
+                Record::Notice { .. } => Some(8),
+                Record::Key(KeyRecord { done: Some(Done::Answered(_)), .. }) => Some(41),
+                _ => None,
+            };
+            let is_open = open_after.is_some();
             let read = Record::decode(kind, version, &bytes[..cut]);
-            prop_assert!(read.is_err() || (is_open && cut >= 8));
+            prop_assert!(read.is_err() || open_after.is_some_and(|it| cut >= it));
             bytes.push(0);
             prop_assume!(!is_open);
             prop_assert!(Record::decode(kind, version, &bytes).is_err());
@@ -572,6 +617,16 @@ mod tests {
             &[0],
         ];
         assert_eq!(out.into_bytes(), expected.concat());
+        let key = RequestKey { id: [7; 16], request: [9; 16] };
+        let done = Some(Done::Changed { id: MemoryId::new(5).expect("valid"), version: 2 });
+        let record = Record::Key(KeyRecord { key, at: Timestamp::from_millis(3), done });
+        let expected: &[&[u8]] = &[
+            &[7; 16],
+            &[9; 16],
+            &[3, 0, 0, 0, 0, 0, 0, 0],
+            &[3, 5, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0],
+        ];
+        assert_eq!((record.kind(), record.encode()), (11, expected.concat()));
     }
 
     #[test]

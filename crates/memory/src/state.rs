@@ -27,6 +27,9 @@ const VALUE_VERSION: u8 = 2;
 /// Called with a key and its value.
 type Each<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
 
+/// The same, until it breaks.
+type EachWhile<'a> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'a;
+
 /// The open state.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -131,6 +134,11 @@ impl State {
             })?;
         }
         kept.iter().try_for_each(|(key, value)| each(key, value))
+    }
+
+    /// The keys with a prefix that are not kept in memory, in order, until `each` breaks.
+    pub(crate) fn scan_while(&self, prefix: &[u8], each: &mut EachWhile<'_>) -> Result<()> {
+        self.tree.scan(prefix, each)
     }
 
     /// Reads every value in the tree, so that every checksum is compared.

@@ -13,6 +13,7 @@ mod list;
 mod newest;
 mod open;
 mod reindex;
+pub(crate) mod request;
 mod status;
 mod suggestions;
 mod upkeep;
@@ -29,15 +30,13 @@ use waypost_time::SkipDetector;
 use crate::index::Index;
 use crate::index::embed::Embedding;
 use crate::layout::Folders;
-use crate::record::Edge;
 use crate::records::Records;
 use crate::search::Searcher;
 use crate::state::txn::Txn;
 use crate::writer::Writer;
-use crate::writer::command::{Command, Outcome};
 use crate::writer::outbox::Notice;
 use crate::{
-    EmbedProgress, Embedder, Error, IndexProgress, Link, LinkKind, Linked, Memory, MemoryId, Patch,
+    EmbedProgress, Embedder, Error, IndexProgress, LinkKind, Linked, Memory, MemoryId, Patch,
     Reached, Reranker, Result, SearchOptions, SearchResult, StoreOptions, Timestamp,
 };
 
@@ -78,10 +77,7 @@ impl Store {
     /// Changes a memory; its history keeps the previous version. A patch that changes nothing
     /// creates no version.
     pub fn update(&self, id: MemoryId, patch: Patch, now: Timestamp) -> Result<Memory> {
-        match self.writer.submit_one(Command::Update { id, patch, at: now })? {
-            Outcome::Updated(memory) => Ok(self.index.complete(memory)),
-            _ => Err(Error::NotFound(id)),
-        }
+        self.request(None).update(id, patch, now)
     }
 
     /// Gives a memory the text, tags and other fields that it had in an earlier version, as a new
@@ -91,10 +87,7 @@ impl Store {
     /// [`Error::NoVersion`] if there never was such a version, [`Error::Gone`] if its text was removed
     /// by a compaction or destroyed.
     pub fn revert(&self, id: MemoryId, version: u32, now: Timestamp) -> Result<Memory> {
-        match self.writer.submit_one(Command::Revert { id, version, at: now })? {
-            Outcome::Updated(memory) => Ok(self.index.complete(memory)),
-            _ => Err(Error::NotFound(id)),
-        }
+        self.request(None).revert(id, version, now)
     }
 
     /// Restores a deleted memory, or one that has expired, with its last text, as a new version. Its
@@ -103,10 +96,7 @@ impl Store {
     /// # Errors
     /// [`Error::NotDeleted`], and [`Error::Gone`] if [`Store::compact`] has purged it.
     pub fn undelete(&self, id: MemoryId, now: Timestamp) -> Result<Memory> {
-        match self.writer.submit_one(Command::Undelete { id, at: now })? {
-            Outcome::Updated(memory) => Ok(self.index.complete(memory)),
-            _ => Err(Error::NotFound(id)),
-        }
+        self.request(None).undelete(id, now)
     }
 
     /// Merges two memories of one space, in one change: changes `into` by a patch, moves the links of
@@ -122,10 +112,7 @@ impl Store {
         patch: Patch,
         now: Timestamp,
     ) -> Result<Memory> {
-        match self.writer.submit_one(Command::Merge { into, from, patch, at: now })? {
-            Outcome::Updated(memory) => Ok(self.index.complete(memory)),
-            _ => Err(Error::NotFound(into)),
-        }
+        self.request(None).merge(into, from, patch, now)
     }
 
     /// The space of a memory, also of a deleted one; `None` if its id was never used, or if only an
@@ -137,7 +124,7 @@ impl Store {
 
     /// Deletes a memory and its links; its history stays until [`Store::compact`] purges it.
     pub fn delete(&self, id: MemoryId, now: Timestamp) -> Result<()> {
-        self.writer.submit_one(Command::Delete { id, at: now }).map(|_| ())
+        self.request(None).delete(id, now)
     }
 
     /// Whether a memory exists that has expired by a time and is not deleted yet.
@@ -171,16 +158,7 @@ impl Store {
         now: Timestamp,
         note: Option<Vec<u8>>,
     ) -> Result<Linked> {
-        let edge = Edge { from, to, kind };
-        match self.writer.submit_one(Command::Link { edge, at: now, note })? {
-            Outcome::Linked { is_new: true, at } => {
-                Ok(Linked::New(Link { from, to, kind, created_at: at }))
-            }
-            Outcome::Linked { is_new: false, at } => {
-                Ok(Linked::Existing(Link { from, to, kind, created_at: at }))
-            }
-            _ => Err(Error::NotFound(from)),
-        }
+        self.request(None).link(from, to, kind, now, note)
     }
 
     /// Removes a link; `false` if it did not exist.
@@ -191,11 +169,7 @@ impl Store {
         kind: LinkKind,
         now: Timestamp,
     ) -> Result<bool> {
-        let edge = Edge { from, to, kind };
-        match self.writer.submit_one(Command::Unlink { edge, at: now })? {
-            Outcome::Unlinked(was_there) => Ok(was_there),
-            _ => Err(Error::NotFound(from)),
-        }
+        self.request(None).unlink(from, to, kind, now)
     }
 
     /// Searches memories by words and meaning. The best hits come first; ties are ordered by id.

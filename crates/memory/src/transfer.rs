@@ -1,7 +1,7 @@
 //! Export and import as NDJSON.
 
-use crate::MemoryId;
 use crate::limits::IMPORT_HISTORY_BYTES_MAX;
+use crate::{MemoryId, RequestKey};
 
 /// The result of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,11 +31,15 @@ pub struct ImportOptions {
     /// Maximum length of all lines of one memory together, in bytes; 1 GiB by default. The import
     /// needs about twice as much memory.
     pub history_bytes_max: usize,
+    /// The key of the request. Each memory with its history, and each link, has a key of its own, made
+    /// from this one and its first line: if the import is repeated, what was imported is not compared
+    /// with the store again, even if it was changed or removed since, and the rest is imported.
+    pub key: Option<RequestKey>,
 }
 
 impl Default for ImportOptions {
     fn default() -> Self {
-        Self { ids: ImportIds::default(), history_bytes_max: IMPORT_HISTORY_BYTES_MAX }
+        Self { ids: ImportIds::default(), history_bytes_max: IMPORT_HISTORY_BYTES_MAX, key: None }
     }
 }
 
@@ -51,6 +55,13 @@ impl ImportOptions {
     #[must_use]
     pub fn with_history_bytes_max(mut self, bytes: usize) -> Self {
         self.history_bytes_max = bytes;
+        self
+    }
+
+    /// Sets the key of the request.
+    #[must_use]
+    pub fn with_key(mut self, key: RequestKey) -> Self {
+        self.key = Some(key);
         self
     }
 }

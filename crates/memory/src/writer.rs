@@ -7,6 +7,7 @@ mod commit;
 mod decide;
 mod follow;
 pub(crate) mod import;
+mod once;
 pub(crate) mod outbox;
 pub(crate) mod position;
 

@@ -15,7 +15,12 @@ use crate::error::chain;
 pub(crate) struct Failure {
     pub(crate) problem: Box<Problem>,
     headers: Vec<(HeaderName, HeaderValue)>,
+    is_unsure: bool,
 }
+
+/// Marks a response to a request that may have had an effect, or may still have one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unsure;
 
 impl Failure {
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
@@ -48,6 +53,12 @@ impl Failure {
     pub(crate) fn busy(reason: &str) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}; try again in a second"))
             .with(RETRY_AFTER, HeaderValue::from_static("1"))
+    }
+
+    /// The same for a request that may have an effect nevertheless.
+    #[must_use]
+    pub(crate) fn unsure(self) -> Self {
+        Self { is_unsure: true, ..self }
     }
 
     /// 503 because the service is stopping.
@@ -116,7 +127,7 @@ impl Failure {
 
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
-        Self { problem: Box::new(problem), headers: Vec::new() }
+        Self { problem: Box::new(problem), headers: Vec::new(), is_unsure: false }
     }
 }
 
@@ -142,6 +153,10 @@ impl From<waypost_memory::Error> for Failure {
             ErrorKind::Conflict => {
                 return Self::new(StatusCode::CONFLICT, error.to_string())
                     .of(ProblemKind::MemoryChanged);
+            }
+            ErrorKind::KeyReused => {
+                return Self::new(StatusCode::CONFLICT, error.to_string())
+                    .of(ProblemKind::KeyReused);
             }
             ErrorKind::Full => return full(),
             ErrorKind::Unavailable => {
@@ -320,6 +335,9 @@ impl IntoResponse for Failure {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
         for (name, value) in self.headers {
             headers.insert(name, value);
+        }
+        if self.is_unsure {
+            response.extensions_mut().insert(Unsure);
         }
         response
     }

@@ -128,5 +128,5 @@ where
 }
 
 fn too_late() -> Failure {
-    Failure::busy("the store did not respond in time")
+    Failure::busy("the store did not respond in time").unsure()
 }

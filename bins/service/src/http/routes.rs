@@ -25,11 +25,12 @@ use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on, post};
 use http::Method;
-use waypost_api::routes::{Access, ROUTES, Route};
+use waypost_api::routes::{Access, ROUTES, Repeat, Route};
 
 use crate::app::App;
 use crate::http::failure::Failure;
 use crate::http::guard::{Caller, no_token};
+use crate::http::keys;
 use crate::http::route::note_route;
 use crate::http::wire;
 
@@ -39,7 +40,10 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let mut over = Vec::new();
     for route in ROUTES {
         match answers(route) {
-            Some(answers) => router = router.route(route.path, guarded(route.access, answers)),
+            Some(answers) => {
+                let answers = keyed(&app, route.repeat, answers);
+                router = router.route(route.path, guarded(route.access, answers));
+            }
             None => over.push(route),
         }
     }
@@ -56,6 +60,30 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     }
     let pages = crate::http::dashboard::router();
     router.merge(above.route_layer(from_fn(note_route))).merge(pages).with_state(app)
+}
+
+/// Reads the keys of requests to a route that changes something.
+fn keyed(
+    app: &Arc<App>,
+    repeat: Repeat,
+    answers: MethodRouter<Arc<App>>,
+) -> MethodRouter<Arc<App>> {
+    match repeat {
+        // The handler does.
+        Repeat::Reads | Repeat::Once => answers,
+        Repeat::AtMostOnce => {
+            let app = Arc::clone(app);
+            answers.route_layer(from_fn(move |request: Request, next: Next| {
+                keys::at_most_once(Arc::clone(&app), request, next)
+            }))
+        }
+        Repeat::Harmless => {
+            answers.route_layer(from_fn(|request: Request, next: Next| async move {
+                keys::idempotency_key(request.headers())?;
+                Ok::<_, Failure>(next.run(request).await)
+            }))
+        }
+    }
 }
 
 fn guarded(access: Access, answers: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use waypost_auth::Scope;
 use waypost_events::{Bus, Event, Page, Pattern, Published, Query, Tail};
 use waypost_memory::{
-    Counts, Draft, Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, SearchOptions,
-    SearchResult, Status, Store, SuggestionOptions, Suggestions, Version,
+    Counts, Draft, Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, Request,
+    RequestKey, SearchOptions, SearchResult, Status, Store, SuggestionOptions, Suggestions,
+    Version,
 };
 use waypost_time::Timestamp;
 
@@ -39,6 +40,11 @@ pub(crate) struct Whole {
 }
 
 impl App {
+    /// The store, for the keys of requests that change something else.
+    pub(crate) fn keys(&self) -> &Arc<Store> {
+        &self.store
+    }
+
     /// The caller's view of the store and the bus.
     pub(crate) fn scoped(&self, caller: &Caller) -> Scoped {
         Scoped {
@@ -71,6 +77,20 @@ impl Scoped {
         let memory = self.store.get(id)?;
         let is_visible = self.sees(Some(&memory.space)) && !memory.lifespan.has_expired(now());
         if is_visible { Ok(memory) } else { Err(Error::NotFound(id)) }
+    }
+
+    /// The store for one request about memories. It does not change memories that the caller may not
+    /// see, but repeats the outcome of an earlier request with the same key.
+    fn request(&self, key: Option<RequestKey>, ids: &[MemoryId]) -> Result<Request<'_>, Error> {
+        let mut hidden = None;
+        for id in ids {
+            match self.visible(*id) {
+                Ok(_) => {}
+                Err(Error::NotFound(id)) => hidden = hidden.or(Some(id)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.store.request(key).with_hidden(hidden))
     }
 
     /// A memory without its references to memories that the caller does not see.
@@ -113,9 +133,18 @@ impl Scoped {
         if self.caller.may(Scope::MemoryRead) { memory } else { memory.as_sent() }
     }
 
-    pub(crate) fn update(&self, id: MemoryId, patch: Patch) -> Result<Memory, Failure> {
-        self.visible(id)?;
-        Ok(self.changed(self.store.update(id, patch, now())?))
+    /// What to return for a memory that the caller has added before, with the same key.
+    pub(crate) fn added_before(&self, memory: Memory) -> Memory {
+        self.shown(memory)
+    }
+
+    pub(crate) fn update(
+        &self,
+        id: MemoryId,
+        patch: Patch,
+        key: Option<RequestKey>,
+    ) -> Result<Memory, Failure> {
+        Ok(self.changed(self.request(key, &[id])?.update(id, patch, now())?))
     }
 
     /// What to return for a memory that the caller has changed: a change is no way to read it.
@@ -127,13 +156,11 @@ impl Scoped {
     /// Merges two memories.
     pub(crate) fn merge(
         &self,
-        into: MemoryId,
-        from: MemoryId,
+        (into, from): (MemoryId, MemoryId),
         patch: Patch,
+        key: Option<RequestKey>,
     ) -> Result<Memory, Failure> {
-        self.visible(into)?;
-        self.visible(from)?;
-        let merged = self.store.merge(into, from, patch, now());
+        let merged = self.request(key, &[into, from])?.merge(into, from, patch, now());
         let pointer = |field: &str| match field {
             "into" | "from" => format!("/{field}"),
             of_patch => format!("/set/{of_patch}"),
@@ -142,23 +169,30 @@ impl Scoped {
     }
 
     /// Gives a memory the fields of an earlier version.
-    pub(crate) fn revert(&self, id: MemoryId, version: u32) -> Result<Memory, Failure> {
-        self.visible(id)?;
-        Ok(self.changed(self.store.revert(id, version, now())?))
+    pub(crate) fn revert(
+        &self,
+        id: MemoryId,
+        version: u32,
+        key: Option<RequestKey>,
+    ) -> Result<Memory, Failure> {
+        Ok(self.changed(self.request(key, &[id])?.revert(id, version, now())?))
     }
 
     /// Restores a deleted memory.
-    pub(crate) fn undelete(&self, id: MemoryId) -> Result<Memory, Failure> {
+    pub(crate) fn undelete(
+        &self,
+        id: MemoryId,
+        key: Option<RequestKey>,
+    ) -> Result<Memory, Failure> {
         // If an import deleted it, its space is unknown.
         if self.space().is_some() && !self.sees(self.store.space_of(id)?.as_deref()) {
             return Err(Error::NotFound(id).into());
         }
-        Ok(self.changed(self.store.undelete(id, now())?))
+        Ok(self.changed(self.store.request(key).undelete(id, now())?))
     }
 
-    pub(crate) fn delete(&self, id: MemoryId) -> Result<(), Failure> {
-        self.visible(id)?;
-        Ok(self.store.delete(id, now())?)
+    pub(crate) fn delete(&self, id: MemoryId, key: Option<RequestKey>) -> Result<(), Failure> {
+        Ok(self.request(key, &[id])?.delete(id, now())?)
     }
 
     /// The versions of a memory, also of a deleted one.
@@ -212,28 +246,27 @@ impl Scoped {
 
     pub(crate) fn link(
         &self,
-        from: MemoryId,
-        to: MemoryId,
+        (from, to): (MemoryId, MemoryId),
         kind: LinkKind,
+        key: Option<RequestKey>,
     ) -> Result<Linked, Failure> {
-        let (one, other) = (self.visible(from)?, self.visible(to)?);
+        let request = self.request(key, &[from, to])?;
         // A link between two spaces belongs to neither.
-        let space = (one.space == other.space).then_some(one.space);
+        let (one, other) = (self.store.space_of(from)?, self.store.space_of(to)?);
+        let space = one.filter(|it| other.as_ref() == Some(it));
         let about = About::Link { from, to, kind, space };
         let note = self.publisher.note(&self.caller.lineage(), about);
-        Ok(self.store.link_noted(from, to, kind, now(), note)?)
+        Ok(request.link(from, to, kind, now(), note)?)
     }
 
     /// Removes a link; returns `false` if it did not exist.
     pub(crate) fn unlink(
         &self,
-        from: MemoryId,
-        to: MemoryId,
+        (from, to): (MemoryId, MemoryId),
         kind: LinkKind,
+        key: Option<RequestKey>,
     ) -> Result<bool, Failure> {
-        self.visible(from)?;
-        self.visible(to)?;
-        Ok(self.store.unlink(from, to, kind, now())?)
+        Ok(self.request(key, &[from, to])?.unlink(from, to, kind, now())?)
     }
 
     /// The links around a memory, over memories that the caller may see only.

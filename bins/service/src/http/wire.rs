@@ -21,6 +21,7 @@ const _: () = {
     use memory::limits as store;
 
     assert!(wire::LIMIT_MAX == events::LIMIT_MAX as u64);
+    assert!(wire::IDEMPOTENCY_KEY_BYTES_MAX == events::IDEMPOTENCY_KEY_BYTES_MAX);
     assert!(wire::ITEMS_MAX == waypost_context::ITEMS_MAX as u64);
     assert!(wire::ID_MAX == store::ID_MAX);
     assert!(wire::QUERY_CHARS_MAX == store::QUERY_CHARS_MAX);

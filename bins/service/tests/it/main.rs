@@ -24,6 +24,7 @@ mod flows;
 mod framing;
 mod gate;
 mod index;
+mod keys;
 mod limits;
 mod link;
 mod load;

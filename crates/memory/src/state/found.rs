@@ -6,8 +6,10 @@ use waypost_projection::{MARKED, Unusable, boot_id, remove_leftovers, set_aside}
 use crate::codec::Reader;
 use crate::journal::Journal;
 use crate::layout::Folders;
+use crate::state::keys::StoredKey;
 use crate::state::replay::{Replayed, replay};
 use crate::state::txn::link_digest;
+use crate::state::txn::requests::request_digest;
 use crate::state::{State, damaged, keys};
 use crate::{Error, OpenReport, Result, StoreOptions};
 
@@ -123,7 +125,7 @@ impl FoundState {
     }
 }
 
-/// Compares the digests of memories and links with the state.
+/// Compares the digests of memories, links and request keys with the state.
 pub(crate) fn verify_digests(state: &State) -> Result<()> {
     let mut heads = 0;
     state.heads(&mut |_, head| {
@@ -145,7 +147,18 @@ pub(crate) fn verify_digests(state: &State) -> Result<()> {
     })?;
     let stored = state.get(keys::LINKS_DIGEST)?;
     let stored = stored.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))?;
-    if heads != spaces || links != stored {
+    let mut requests = 0;
+    let is_used = state.get(keys::REQUEST_KEYS)?.is_some();
+    if is_used {
+        state.scan(keys::REQUESTS, &mut |key, value| {
+            requests ^= request_digest(key, &StoredKey::decode(value).map_err(damaged)?);
+            Ok(())
+        })?;
+    }
+    let stored_requests = state.get(keys::REQUEST_KEYS_DIGEST)?;
+    let stored_requests =
+        stored_requests.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))?;
+    if heads != spaces || links != stored || requests != stored_requests {
         return Err(Error::Damaged("a record of the state is missing or stale".to_owned()));
     }
     Ok(())

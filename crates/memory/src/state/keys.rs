@@ -9,10 +9,13 @@
 //! | `l` from kind to | when the link was created |
 //! | `r` to kind from | nothing: the same link from its other end |
 //! | `s` space | the space's digest |
+//! | `k` key | [`StoredKey`]: what the first command with this request key did |
+//! | `q` sequence | the request key of this record, and its time |
 //! | `m` name | counters |
 
 use crate::codec::{Malformed, Reader, Writer};
-use crate::record::{Body, BodyText, Edge};
+use crate::key::RequestKey;
+use crate::record::{Body, BodyText, Done, Edge};
 use crate::{LinkKind, MemoryId, Timestamp};
 
 pub(crate) const APPLIED: &[u8] = b"mapplied";
@@ -30,6 +33,14 @@ pub(crate) const DROPPED: &[u8] = b"mdropped";
 /// [`LAST_REINDEX`]: a state that is rebuilt lacks it, and the next compaction sets it again.
 pub(crate) const DESTROYED: &[u8] = b"mdestroyed";
 
+/// The number of request keys, and their digest.
+pub(crate) const REQUEST_KEYS: &[u8] = b"mkeys";
+pub(crate) const REQUEST_KEYS_DIGEST: &[u8] = b"mkeysdigest";
+/// The last record that forgot request keys.
+pub(crate) const KEYS_FORGOTTEN: &[u8] = b"mkeysforgotten";
+
+pub(crate) const REQUESTS: &[u8] = b"k";
+pub(crate) const REQUEST_QUEUE: &[u8] = b"q";
 pub(crate) const LINKS: &[u8] = b"l";
 pub(crate) const SPACES: &[u8] = b"s";
 pub(crate) const COUNTERS: &[u8] = b"m";
@@ -86,6 +97,14 @@ pub(crate) fn links_to(id: MemoryId) -> Vec<u8> {
 
 pub(crate) fn space(name: &str) -> Vec<u8> {
     key(b's', &[name.as_bytes()])
+}
+
+pub(crate) fn request(id: [u8; 16]) -> Vec<u8> {
+    key(b'k', &[&id])
+}
+
+pub(crate) fn request_queue(sequence: u64) -> Vec<u8> {
+    key(b'q', &[&sequence.to_be_bytes()])
 }
 
 /// The id at the end of a key.
@@ -206,5 +225,66 @@ impl StoredVersion {
         input.end()?;
         let sequence = (sequence != 0).then_some(sequence);
         Ok(Self { valid_from, sequence, space, created_at, deleted_at })
+    }
+}
+
+/// A request key in the state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredKey {
+    pub(crate) request: [u8; 16],
+    /// The record that contains it.
+    pub(crate) sequence: u64,
+    pub(crate) done: Done,
+}
+
+impl StoredKey {
+    pub(crate) fn is_of(&self, key: &RequestKey) -> bool {
+        self.request == key.request
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        out.raw(&self.request);
+        out.u64(self.sequence);
+        self.done.encode(&mut out);
+        out.into_bytes()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut input = Reader::new(bytes);
+        let (request, sequence) = (input.array()?, input.u64()?);
+        let done = Done::decode(&mut input)?.ok_or(Malformed("a key has no outcome"))?;
+        input.end()?;
+        Ok(Self { request, sequence, done })
+    }
+}
+
+/// A row of the queue of request keys, the oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct QueuedKey {
+    pub(crate) sequence: u64,
+    pub(crate) id: [u8; 16],
+    pub(crate) at: Timestamp,
+}
+
+impl QueuedKey {
+    pub(crate) fn value(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        out.raw(&self.id);
+        out.time(self.at);
+        out.into_bytes()
+    }
+
+    /// The sequence in a row's key.
+    pub(crate) fn sequence_of(key: &[u8]) -> Result<u64, Malformed> {
+        let bytes = key.last_chunk().copied().ok_or(Malformed("a key is too short"))?;
+        Ok(u64::from_be_bytes(bytes))
+    }
+
+    pub(crate) fn decode(key: &[u8], value: &[u8]) -> Result<Self, Malformed> {
+        let mut input = Reader::new(value);
+        let (id, at) = (input.array()?, input.time()?);
+        input.end()?;
+        Ok(Self { sequence: Self::sequence_of(key)?, id, at })
     }
 }

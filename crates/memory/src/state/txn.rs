@@ -5,6 +5,8 @@
 //! always gives the same state. It takes any record: after a salvage, a change may come without
 //! what was before it, and must still mean one thing.
 
+pub(crate) mod requests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
@@ -214,6 +216,11 @@ pub(crate) fn apply(record: &Record<'_>, sequence: u64, txn: &mut Txn<'_>) -> Re
             }
         }
         Record::Notice { .. } => {}
+        Record::Key(record) => requests::put(txn, record, sequence)?,
+        Record::ForgetKeys { below } => {
+            requests::forget(txn, *below)?;
+            txn.set_number(keys::KEYS_FORGOTTEN, sequence);
+        }
         Record::Told { through } => {
             let mut value = Writer::new();
             value.u64(*through);

@@ -8,7 +8,7 @@ use crate::record::Body;
 use crate::store::Store;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::lost;
-use crate::{Added, Draft, Error, Result, Timestamp};
+use crate::{Added, Draft, Error, RequestKey, Result, Timestamp};
 
 /// Drafts that were checked and analysed; see [`Store::prepare_adds`].
 #[derive(Debug)]
@@ -33,15 +33,14 @@ impl Store {
 
     /// The part of [`Store::add_batch`] that needs no writer: checks and analyses the drafts.
     pub fn prepare_adds(&self, drafts: Vec<Draft>, now: Timestamp) -> PreparedAdds {
-        let checked: Vec<Result<(Body, Option<Vec<u8>>)>> =
-            drafts.into_iter().map(|it| check_noted(it, now)).collect();
+        let checked: Vec<Result<Checked>> =
+            drafts.into_iter().map(|it| Checked::new(it, now)).collect();
         let mut refused = Vec::with_capacity(checked.len());
         let mut commands = Vec::new();
-        for body in checked {
-            match body {
-                Ok((body, note)) => {
-                    let document = Some(Arc::new(self.index.document(&body)));
-                    commands.push(Command::Add { body, document, at: now, note });
+        for checked in checked {
+            match checked {
+                Ok(checked) => {
+                    commands.push(checked.command(&self.index, now));
                     refused.push(None);
                 }
                 Err(error) => refused.push(Some(error)),
@@ -67,10 +66,9 @@ impl Store {
         now: Timestamp,
         then: impl FnOnce(Result<Added>) + Send + 'static,
     ) {
-        match check_noted(draft, now) {
-            Ok((body, note)) => {
-                let document = Some(Arc::new(self.index.document(&body)));
-                let command = Command::Add { body, document, at: now, note };
+        match Checked::new(draft, now) {
+            Ok(checked) => {
+                let command = checked.command(&self.index, now);
                 let index = Arc::clone(&self.index);
                 self.writer.submit_later(command, move |it| then(added(&index, it)));
             }
@@ -83,12 +81,27 @@ fn added(index: &Index, outcome: Result<Outcome>) -> Result<Added> {
     match outcome? {
         Outcome::Added(memory) => Ok(Added::New(memory)),
         Outcome::Existing(memory) => Ok(Added::Existing(index.complete(memory))),
+        Outcome::AddedBefore(memory) => Ok(Added::Before(index.complete(memory))),
         _ => Err(lost()),
     }
 }
 
-/// The body of a draft, and its note.
-fn check_noted(mut draft: Draft, now: Timestamp) -> Result<(Body, Option<Vec<u8>>)> {
-    let note = draft.note.take();
-    Ok((check::draft(draft, now)?, note))
+/// A valid draft.
+struct Checked {
+    body: Body,
+    note: Option<Vec<u8>>,
+    key: Option<RequestKey>,
+}
+
+impl Checked {
+    fn new(mut draft: Draft, now: Timestamp) -> Result<Self> {
+        let (note, key) = (draft.note.take(), draft.key.take());
+        Ok(Self { body: check::draft(draft, now)?, note, key })
+    }
+
+    fn command(self, index: &Index, at: Timestamp) -> Command {
+        let Self { body, note, key } = self;
+        let document = Some(Arc::new(index.document(&body)));
+        Command::Add { body, document, at, note }.once(key, at)
+    }
 }

@@ -9,6 +9,7 @@ use crate::codec::Reader;
 use crate::record::{Body, Record};
 use crate::state::damaged;
 use crate::state::keys::{self, StoredVersion};
+use crate::state::txn::Txn;
 use crate::store::Store;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::outbox::Saved;
@@ -24,7 +25,7 @@ impl Store {
     /// Rewrites the log without records that are no longer needed.
     ///
     /// Keeps every existing memory with all of its versions, every deletion and every existing
-    /// link. Drops removed links and the texts that `what` selects; ids, spaces and times of their
+    /// link. Drops forgotten request keys, removed links and the texts that `what` selects; ids, spaces and times of their
     /// versions stay, so that no id is reused.
     ///
     /// With a [shared journal](waypost_log::SharedJournal), the selected texts become unreadable on every
@@ -163,6 +164,16 @@ impl Store {
             | Record::Forget { .. }
             | Record::Taken { .. } => Ok(Keep::Yes),
             Record::Notice { .. } | Record::Told { .. } => Ok(told.keeps(entry)),
+            Record::Key(record) => {
+                let stored = Txn::new(&self.records.state).request(record.key.id)?;
+                let is_known = stored.is_some_and(|it| it.sequence == entry.sequence);
+                Ok(if is_known { Keep::Yes } else { Keep::No })
+            }
+            Record::ForgetKeys { .. } => {
+                let last = self.records.state.get(keys::KEYS_FORGOTTEN)?;
+                let last = last.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))?;
+                Ok(if entry.sequence >= last { Keep::Yes } else { Keep::No })
+            }
         }
     }
 }

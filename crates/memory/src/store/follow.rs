@@ -38,15 +38,15 @@ impl Store {
 
     /// The digest of the state. Reads no memory: it takes time by the number of spaces.
     ///
-    /// It covers the newest version of every existing memory with its text, the existing links and
-    /// the next id. It does not cover the history, nor what local compactions change: two replicas
+    /// It covers the newest version of every existing memory with its text, the existing links, the
+    /// known request keys and the next id. It does not cover the history, nor what local compactions change: two replicas
     /// with one position have one digest.
     pub fn digest(&self) -> Result<Digest> {
         let (position, counters) = self.records.state.counters()?;
         let mut hasher = Sha256::new();
         for (key, value) in counters {
             let is_of_state = key.starts_with(keys::SPACES)
-                || [keys::NEXT_ID, keys::LINKS_DIGEST].contains(&&*key);
+                || [keys::NEXT_ID, keys::LINKS_DIGEST, keys::REQUEST_KEYS_DIGEST].contains(&&*key);
             // Zero is the digest of nothing, with a row or without.
             if is_of_state && value.iter().any(|it| *it != 0) {
                 for part in [&key, &value] {

@@ -25,7 +25,7 @@ use crate::writer::import::{FileIds, ImportUnit, ImportVersion};
 use crate::writer::lost;
 use crate::{
     DEFAULT_SPACE, Error, ImportOptions, ImportProblem, Imported, Lifespan, LinkKind, MemoryId,
-    Result, Timestamp,
+    RequestKey, Result, Timestamp,
 };
 
 /// A batch is written when it has this many lines …
@@ -40,7 +40,10 @@ struct Importer<'a> {
     writer: &'a Writer,
     index: &'a Index,
     now: Timestamp,
-    units: Vec<ImportUnit>,
+    /// The key of the request.
+    key: Option<RequestKey>,
+    /// Each with its own key.
+    units: Vec<(ImportUnit, Option<RequestKey>)>,
     lines_max: usize,
     lines: usize,
     bytes: usize,
@@ -83,8 +86,12 @@ impl Store {
             writer: &self.writer,
             index: &self.index,
             now,
+            key: options.key,
             units: Vec::new(),
-            lines_max: self.records.journal.changes_max(BATCH_LINES_MAX),
+            lines_max: match options.key {
+                None => self.records.journal.changes_max(BATCH_LINES_MAX),
+                Some(_) => self.records.journal.keyed_changes_max(BATCH_LINES_MAX),
+            },
             lines: 0,
             bytes: 0,
             history_bytes: 0,
@@ -132,7 +139,7 @@ impl Importer<'_> {
                             importer.problem(number, message.to_owned());
                         }
                     }
-                    Ok(line) => importer.take(number, line, text.len())?,
+                    Ok(line) => importer.take(number, line, text)?,
                     Err(reason) => importer.problem(number, reason),
                 }
             }
@@ -201,12 +208,13 @@ impl Importer<'_> {
         self.imported.problems.push(ImportProblem::new(line, message));
     }
 
-    fn take(&mut self, number: u64, line: Line, bytes: usize) -> Result<()> {
+    fn take(&mut self, number: u64, line: Line, text: &[u8]) -> Result<()> {
+        let bytes = text.len();
         let taken = match line {
-            Line::Memory(line) => self.take_memory(number, line, bytes),
-            Line::Deletion { id, at } => self.take_deletion(number, id, &at),
+            Line::Memory(line) => self.take_memory(number, line, text),
+            Line::Deletion { id, at } => self.take_deletion((number, text), id, &at),
             Line::Link { from, to, r#type, created_at } => {
-                self.take_link(number, (from, to), &r#type, created_at.as_deref())
+                self.take_link((number, text), (from, to), &r#type, created_at.as_deref())
             }
             Line::End { .. } => Ok(()),
         };
@@ -222,14 +230,16 @@ impl Importer<'_> {
         }
     }
 
-    fn take_memory(&mut self, line: u64, mut given: MemoryLine, bytes: usize) -> Taken {
-        let id = id_of(given.id)?;
+    fn take_memory(&mut self, line: u64, mut given: MemoryLine, text: &[u8]) -> Taken {
+        let (id, bytes) = (id_of(given.id)?, text.len());
         if self.too_long == Some(id) {
             return Ok(());
         }
         let version = given.version;
         let previous = match self.units.last() {
-            Some(ImportUnit::Memory { id: last, versions, deletion: None, .. }) if *last == id => {
+            Some((ImportUnit::Memory { id: last, versions, deletion: None, .. }, _))
+                if *last == id =>
+            {
                 versions.last().map_or(0, |it| it.version)
             }
             _ => 0,
@@ -241,11 +251,12 @@ impl Importer<'_> {
             deleted_at.map(|it| time_of("deletedAt", Some(&it), self.now)).transpose()?;
         let body = body_of(given, valid_from)?;
         let version = ImportVersion { line, version, valid_from, body, deleted_at };
-        if let Some(ImportUnit::Memory { id: last, versions, deletion: None, .. }) =
+        if let Some((ImportUnit::Memory { id: last, versions, deletion: None, .. }, key)) =
             self.units.last_mut()
             && *last == id
         {
             versions.push(version);
+            *key = key.map(|it| it.and(text));
             self.history_bytes += bytes;
             if self.history_bytes > self.history_bytes_max {
                 let first = versions.first().map_or(line, |it| it.line);
@@ -263,33 +274,41 @@ impl Importer<'_> {
         self.flush_if_full()?;
         self.history_bytes = bytes;
         let versions = vec![version];
-        self.units.push(ImportUnit::Memory { id, versions, deletion: None, document: None });
+        let unit = ImportUnit::Memory { id, versions, deletion: None, document: None };
+        self.push((line, text), unit);
         Ok(())
     }
 
-    fn take_deletion(&mut self, line: u64, id: u64, at: &str) -> Taken {
+    /// Adds a unit that begins with a line.
+    fn push(&mut self, (line, text): (u64, &[u8]), unit: ImportUnit) {
+        self.units.push((unit, self.key.map(|it| it.part(line, text))));
+    }
+
+    fn take_deletion(&mut self, (line, text): (u64, &[u8]), id: u64, at: &str) -> Taken {
         let id = id_of(id)?;
         let at = time_of("at", Some(at), self.now)?;
         if self.too_long == Some(id) {
             return Ok(());
         }
-        if let Some(ImportUnit::Memory { id: last, deletion: deletion @ None, .. }) =
+        if let Some((ImportUnit::Memory { id: last, deletion: deletion @ None, .. }, key)) =
             self.units.last_mut()
             && *last == id
         {
             *deletion = Some((line, at));
+            *key = key.map(|it| it.and(text));
             return Ok(());
         }
         self.flush_if_full()?;
         let deletion = Some((line, at));
         let versions = Vec::new();
-        self.units.push(ImportUnit::Memory { id, versions, deletion, document: None });
+        let unit = ImportUnit::Memory { id, versions, deletion, document: None };
+        self.push((line, text), unit);
         Ok(())
     }
 
     fn take_link(
         &mut self,
-        line: u64,
+        (line, text): (u64, &[u8]),
         (from, to): (u64, u64),
         kind: &str,
         created_at: Option<&str>,
@@ -304,7 +323,8 @@ impl Importer<'_> {
         }
         let at = time_of("createdAt", created_at, self.now)?;
         self.flush_if_full()?;
-        self.units.push(ImportUnit::Link { line, edge: Edge { from, to, kind }, at });
+        let unit = ImportUnit::Link { line, edge: Edge { from, to, kind }, at };
+        self.push((line, text), unit);
         Ok(())
     }
 
@@ -322,7 +342,7 @@ impl Importer<'_> {
         if units.is_empty() {
             return Ok(());
         }
-        for unit in &mut units {
+        for (unit, _) in &mut units {
             if let ImportUnit::Memory { versions, deletion: None, document, .. } = unit {
                 let last = versions.last().filter(|it| it.body.text.is_some());
                 *document = last.map(|it| Arc::new(self.index.document(&it.body)));
@@ -334,7 +354,7 @@ impl Importer<'_> {
         let then = move |outcome| drop(answer.send(outcome));
         self.ids.lock().next_batch();
         let ids = Arc::clone(&self.ids);
-        self.writer.submit_later(Command::Import { units, ids }, then);
+        self.writer.submit_later(Command::Import { units, ids, at: self.now }, then);
         self.writing = Some(writing);
         (self.queued)();
         Ok(())

@@ -8,6 +8,7 @@ use crate::index::snapshot;
 use crate::index::vectors::stored_bytes;
 use crate::limits::EXPIRED_AT_ONCE_MAX;
 use crate::log_error::vectors_error;
+use crate::state::txn::Txn;
 use crate::store::Store;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::lost;
@@ -41,13 +42,16 @@ impl Store {
     /// many; fewer if a [shared journal](waypost_log::SharedJournal) takes fewer at once. Call it at intervals. For a day after the clock has skipped ahead, since the last call or,
     /// the first time, since the last change of a memory, it deletes nothing: an expired memory is
     /// [hidden](crate::Filter::now) by the clock, and visible again if the clock is set back, but a
-    /// deletion is final.
+    /// deletion is final. It also forgets up to
+    /// [`KEYS_FORGOTTEN_AT_ONCE_MAX`](crate::limits::KEYS_FORGOTTEN_AT_ONCE_MAX) [request
+    /// keys](crate::RequestKey) that are outside of their window.
     pub fn expire(&self, now: Timestamp) -> Result<u64> {
         // If the state cannot be read, the clock is not believed.
         let first = || Some(self.last_change(now).unwrap_or(Timestamp::MIN));
         if !self.clock.lock().believes(now, CLOCK_SKIP_MIN, first) {
             return Ok(0);
         }
+        self.forget_keys(now)?;
         let most = self.records.journal.changes_max(EXPIRED_AT_ONCE_MAX);
         let ids: Vec<MemoryId> = {
             let view = self.index.view.read();
@@ -60,6 +64,15 @@ impl Store {
             Outcome::Expired(count) => Ok(count),
             _ => Err(lost()),
         }
+    }
+
+    /// Forgets [request keys](crate::RequestKey) that are outside of their window.
+    fn forget_keys(&self, now: Timestamp) -> Result<()> {
+        let newest = self.options.key_window_requests;
+        if Txn::new(&self.records.state).requests()? <= newest {
+            return Ok(());
+        }
+        self.writer.submit_one(Command::ForgetKeys { newest, at: now }).map(|_| ())
     }
 
     /// When a memory was last added, changed or deleted, as far as that is not after `now`.

@@ -91,7 +91,11 @@ impl Batch<'_> {
             Record::Delete { id, .. } => {
                 self.bodies.remove(id);
             }
-            Record::Link { .. } | Record::Unlink { .. } | Record::Taken { .. } => {}
+            Record::Link { .. }
+            | Record::Unlink { .. }
+            | Record::Taken { .. }
+            | Record::Key(_)
+            | Record::ForgetKeys { .. } => {}
             Record::Purge { ids } => self.forgotten.extend(ids),
             Record::Forget { below } => self.forgotten.extend(below.iter().map(|it| it.0)),
             Record::Notice { id, note } => {

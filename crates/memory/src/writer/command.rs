@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use waypost_ranking::Document;
 
+use crate::key::RequestKey;
 use crate::record::{Body, Edge};
 use crate::writer::import::{FileIds, ImportDone, ImportUnit};
 use crate::{Memory, MemoryId, Patch, Timestamp};
@@ -62,8 +63,10 @@ pub(crate) enum Command {
         at: Timestamp,
     },
     Import {
-        units: Vec<ImportUnit>,
+        units: Vec<(ImportUnit, Option<RequestKey>)>,
         ids: Arc<Mutex<FileIds>>,
+        /// The time of their keys.
+        at: Timestamp,
     },
     Purge {
         ids: Vec<MemoryId>,
@@ -75,6 +78,30 @@ pub(crate) enum Command {
     Told {
         through: u64,
     },
+    /// Carries out a command unless one with this key has been; then the outcome is that one's.
+    Once {
+        key: RequestKey,
+        at: Timestamp,
+        command: Box<Command>,
+    },
+    /// Is refused, because the caller may not see the memory. With a key, the first command that had it
+    /// may have been carried out when the caller could.
+    Hidden {
+        id: MemoryId,
+    },
+    /// Takes the key for something outside of the store; only within [`Command::Once`].
+    Begin,
+    /// Keeps the answer of something that was begun, or frees its key.
+    Finish {
+        key: RequestKey,
+        at: Timestamp,
+        answer: Option<Vec<u8>>,
+    },
+    /// Forgets request keys that are older than their window, but none of the newest.
+    ForgetKeys {
+        newest: u64,
+        at: Timestamp,
+    },
 }
 
 /// The outcome of a [`Command`].
@@ -82,6 +109,8 @@ pub(crate) enum Command {
 pub(crate) enum Outcome {
     Added(Memory),
     Existing(Memory),
+    /// The memory as an earlier command with the same key has added it.
+    AddedBefore(Memory),
     Updated(Memory),
     Deleted,
     /// The number of memories that had expired.
@@ -95,4 +124,19 @@ pub(crate) enum Outcome {
     /// Also for [`Command::Forget`].
     Purged,
     Told,
+    Begun,
+    /// Something with this key was begun before; its answer, unless it has not ended.
+    BegunBefore(Option<Vec<u8>>),
+    Finished,
+    KeysForgotten,
+}
+
+impl Command {
+    /// The same command for one request.
+    pub(crate) fn once(self, key: Option<RequestKey>, at: Timestamp) -> Self {
+        match key {
+            Some(key) => Self::Once { key, at, command: Box::new(self) },
+            None => self,
+        }
+    }
 }

@@ -90,7 +90,7 @@ impl Writer {
             let mut batch = Batch::new(&self.records, self.options.append_bytes_max);
             outcomes.clear();
             for command in commands {
-                if is_full(&batch, max) {
+                if is_full(&batch, command, max) {
                     break;
                 }
                 outcomes.push(batch.decide(command));
@@ -234,12 +234,14 @@ impl Writer {
     }
 }
 
-fn is_full(batch: &Batch<'_>, max: Option<AppendMax>) -> bool {
+/// Whether a batch should end before a command.
+fn is_full(batch: &Batch<'_>, next: &Command, max: Option<AppendMax>) -> bool {
     if batch.records.is_empty() {
         return false;
     }
     let bytes = max.map_or(BATCH_BYTES_MAX, |it| it.bytes.min(BATCH_BYTES_MAX));
-    batch.bytes >= bytes || max.is_some_and(|it| batch.records.len() + CHANGE_RECORDS > it.records)
+    let records = CHANGE_RECORDS + usize::from(matches!(next, Command::Once { .. }));
+    batch.bytes >= bytes || max.is_some_and(|it| batch.records.len() + records > it.records)
 }
 
 fn exceeds(batch: &Batch<'_>, max: AppendMax) -> bool {

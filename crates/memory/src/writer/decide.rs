@@ -62,8 +62,8 @@ impl Batch<'_> {
                 self.push(&Record::Unlink { edge, at })?;
                 Ok(Outcome::Unlinked(true))
             }
-            Command::Import { units, ids } => {
-                import::decide(units, &mut ids.lock(), self).map(Outcome::Imported)
+            Command::Import { units, ids, at } => {
+                import::decide(units, *at, &mut ids.lock(), self).map(Outcome::Imported)
             }
             Command::Purge { ids } => {
                 self.push(&Record::Purge { ids: ids.clone() })?;
@@ -77,6 +77,11 @@ impl Batch<'_> {
                 self.push(&Record::Told { through: *through })?;
                 Ok(Outcome::Told)
             }
+            Command::Once { key, at, command } => self.once(*key, *at, command),
+            Command::Hidden { id } => Err(Error::NotFound(*id)),
+            Command::Begin => Ok(Outcome::Begun),
+            Command::Finish { key, at, answer } => self.finish(*key, *at, answer.as_deref()),
+            Command::ForgetKeys { newest, at } => self.forget_keys(*newest, *at),
         }
     }
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use waypost_ranking::Document;
 
 use crate::limits::IMPORT_ID_GAP_MAX;
-use crate::record::{Body, Edge, Record};
+use crate::record::{Body, Done, Edge, KeyRecord, Record};
+use crate::state::keys::StoredKey;
 use crate::writer::batch::Batch;
-use crate::{Error, ImportIds, ImportProblem, MappedId, MemoryId, Result, Timestamp};
+use crate::{Error, ImportIds, ImportProblem, MappedId, MemoryId, RequestKey, Result, Timestamp};
 
 /// An atomic unit of an import: a memory with its history, or a link.
 #[derive(Debug)]
@@ -127,41 +128,88 @@ impl FileMemory<'_> {
 
 /// Decides a batch on top of the store.
 pub(crate) fn decide(
-    units: &[ImportUnit],
+    units: &[(ImportUnit, Option<RequestKey>)],
+    at: Timestamp,
     ids: &mut FileIds,
     batch: &mut Batch<'_>,
 ) -> Result<ImportDone> {
     ids.restart_batch();
+    // First all keys, so that a batch is refused before it changes anything.
+    let mut known = Vec::with_capacity(units.len());
+    for (_, key) in units {
+        let Some(key) = key else {
+            known.push(None);
+            continue;
+        };
+        known.push(match batch.txn.request(key.id)? {
+            Some(stored) if !stored.is_of(key) => return Err(Error::KeyReused),
+            Some(StoredKey { done: Done::Imported { is_new, here }, .. }) => Some((is_new, here)),
+            _ => None,
+        });
+    }
     let mut done = ImportDone::default();
-    for unit in units {
+    for ((unit, key), known) in units.iter().zip(known) {
+        let taken = match known {
+            Some(before) => Ok(before),
+            None => import_unit(unit, ids, batch)?,
+        };
+        let (is_new, here) = match taken {
+            Ok(taken) => taken,
+            Err(problem) => {
+                done.problems.push(problem);
+                continue;
+            }
+        };
         match unit {
-            ImportUnit::Memory { id, versions, deletion, document } => {
-                let memory = FileMemory { id: *id, versions, deletion: *deletion };
-                match import_memory(&memory, ids, &mut done, batch)? {
-                    Ok(Took::New(here)) => {
-                        done.memories += 1;
-                        batch.has_document(here, document.clone());
+            ImportUnit::Memory { id, .. } => {
+                done.memories += u64::from(is_new);
+                if let Some(here) = here {
+                    ids.note(*id, here);
+                    if here != *id {
+                        done.mapped.push(MappedId { from: *id, to: here });
                     }
-                    Ok(Took::Existing(_) | Took::Nothing) => done.existing += 1,
-                    Err(problem) => done.problems.push(problem),
                 }
             }
-            ImportUnit::Link { line, edge, at } => {
-                match import_link(*line, *edge, *at, ids, batch)? {
-                    Ok(true) => done.links += 1,
-                    Ok(false) => done.existing += 1,
-                    Err(problem) => done.problems.push(problem),
-                }
-            }
+            ImportUnit::Link { .. } => done.links += u64::from(is_new),
+        }
+        done.existing += u64::from(!is_new);
+        if let Some(key) = key.filter(|_| known.is_none()) {
+            let done = Some(Done::Imported { is_new, here });
+            batch.push(&Record::Key(KeyRecord { key, at, done }))?;
         }
     }
     Ok(done)
 }
 
+/// Whether a unit was new, and the id of its memory in the store, if it is a memory and has one.
+type Unit = (bool, Option<MemoryId>);
+
+fn import_unit(
+    unit: &ImportUnit,
+    ids: &FileIds,
+    batch: &mut Batch<'_>,
+) -> Result<std::result::Result<Unit, ImportProblem>> {
+    match unit {
+        ImportUnit::Memory { id, versions, deletion, document } => {
+            let memory = FileMemory { id: *id, versions, deletion: *deletion };
+            Ok(import_memory(&memory, ids, batch)?.map(|took| match took {
+                Took::New(here) => {
+                    batch.has_document(here, document.clone());
+                    (true, Some(here))
+                }
+                Took::Existing(here) => (false, Some(here)),
+                Took::Nothing => (false, None),
+            }))
+        }
+        ImportUnit::Link { line, edge, at } => {
+            Ok(import_link(*line, *edge, *at, ids, batch)?.map(|is_new| (is_new, None)))
+        }
+    }
+}
+
 fn import_memory(
     memory: &FileMemory<'_>,
-    ids: &mut FileIds,
-    done: &mut ImportDone,
+    ids: &FileIds,
     batch: &mut Batch<'_>,
 ) -> Result<std::result::Result<Took, ImportProblem>> {
     // No export has that, and nothing would tell whether the store has the memory.
@@ -175,7 +223,7 @@ fn import_memory(
         return Ok(Err(ImportProblem::new(memory.line(), message)));
     }
     let taken = place(memory, ids, batch)?;
-    let took = match taken {
+    Ok(Ok(match taken {
         Ok((here, Fit::Same)) => Took::Existing(here),
         Ok((_, Fit::Other)) => Took::Nothing,
         Ok((here, fit)) => {
@@ -184,14 +232,7 @@ fn import_memory(
             Took::New(here)
         }
         Err(problem) => return Ok(Err(problem)),
-    };
-    if let Took::New(here) | Took::Existing(here) = took {
-        ids.note(memory.id, here);
-        if here != memory.id {
-            done.mapped.push(MappedId { from: memory.id, to: here });
-        }
-    }
-    Ok(Ok(took))
+    }))
 }
 
 /// The id of the memory in the store, existing or new. [`Fit::Other`] means that there is nothing

@@ -692,7 +692,7 @@ fn run(seed: u64) -> u64 {
     };
     match store.add(Draft::new("a new one"), at(0)).expect("a valid draft") {
         Added::New(memory) => assert_eq!(memory.id.get(), model.last_id + 1, "seed {seed}"),
-        Added::Existing(memory) => panic!("seed {seed}: {memory:?}"),
+        known => panic!("seed {seed}: {known:?}"),
     }
     kills
 }

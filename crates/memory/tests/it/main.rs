@@ -9,6 +9,7 @@ mod filters;
 mod history;
 #[path = "../../../../tests/hub.rs"]
 mod hub;
+mod keys;
 mod kill;
 #[path = "../../../../tests/killed_repair.rs"]
 mod killed_repair;

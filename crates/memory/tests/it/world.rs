@@ -53,7 +53,7 @@ impl World {
         let now = self.now();
         match self.store().add(draft, now).expect("a valid draft") {
             Added::New(memory) => memory,
-            Added::Existing(memory) => panic!("memory {} already exists", memory.id),
+            known => panic!("memory {} already exists", known.memory().id),
         }
     }
 

@@ -11,13 +11,14 @@ use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 use tokio::task::JoinHandle;
 use waypost_api as api;
-use waypost_memory::{Added, PreparedAdds, Store};
+use waypost_memory::{Added, PreparedAdds, RequestKey, Store};
 
 use crate::app::App;
 use crate::clock::now;
 use crate::http::body::{next_piece, too_large};
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
+use crate::http::keys::KeyHead;
 use crate::http::reply::encode;
 use crate::http::request::parse;
 use crate::http::scoped::Scoped;
@@ -34,8 +35,10 @@ const GROUP_WAIT: Duration = Duration::from_millis(5);
 pub(super) async fn batch(
     State(app): State<Arc<App>>,
     caller: Caller,
+    key: KeyHead,
     request: Request,
 ) -> Result<Response, Failure> {
+    let key = key.of_parts();
     let body = request.into_body();
     if http_body::Body::size_hint(&body).lower() > app.limits.batch_bytes_max {
         return Err(too_large(app.limits.batch_bytes_max));
@@ -44,7 +47,8 @@ pub(super) async fn batch(
     let (ahead, answer) = Ahead::new(app.limits.unread_bytes_max);
     tokio::spawn(async move {
         let group = Vec::new();
-        let lines = Lines { app, caller, ahead, group, group_bytes: 0, writing: None, line: 0 };
+        let lines =
+            Lines { app, caller, key, ahead, group, group_bytes: 0, writing: None, line: 0 };
         if lines.run(body).await == Err(NotSent::Gone) {
             tracing::debug!("the client of a batch disconnected");
         }
@@ -59,6 +63,8 @@ pub(super) async fn batch(
 struct Lines {
     app: Arc<App>,
     caller: Caller,
+    /// The key of the request: each line has one of its own, made from it.
+    key: Option<RequestKey>,
     ahead: Ahead,
     group: Vec<(u64, Bytes)>,
     group_bytes: usize,
@@ -150,9 +156,9 @@ impl Lines {
             return Ok(());
         }
         let numbers: Vec<u64> = group.iter().map(|(number, _)| *number).collect();
-        let (scoped, caller) = (self.app.scoped(&self.caller), self.caller.clone());
+        let (scoped, caller, key) = (self.app.scoped(&self.caller), self.caller.clone(), self.key);
         let storing = Arc::clone(scoped.adding());
-        let ready = self.app.writes.run(move || ready_lines(&scoped, &caller, group)).await;
+        let ready = self.app.writes.run(move || ready_lines(&scoped, &caller, key, group)).await;
         self.respond_written().await?;
         let app = Arc::clone(&self.app);
         let outcome = tokio::spawn(async move {
@@ -206,15 +212,22 @@ struct ReadyLines {
     checked: Vec<Result<(), Failure>>,
 }
 
-fn ready_lines(scoped: &Scoped, caller: &Caller, group: Vec<(u64, Bytes)>) -> ReadyLines {
+fn ready_lines(
+    scoped: &Scoped,
+    caller: &Caller,
+    key: Option<RequestKey>,
+    group: Vec<(u64, Bytes)>,
+) -> ReadyLines {
     let mut drafts = Vec::new();
     let checked = group
         .into_iter()
-        .map(|(_, line)| {
+        .map(|(number, line)| {
             caller.ensure_valid()?;
             let mut asked: api::AddRequest = parse(&line)?;
             caller.narrow(&mut asked.space)?;
-            drafts.push(scoped.draft(wire::draft(asked)));
+            let mut draft = scoped.draft(wire::draft(asked));
+            draft.key = key.map(|it| it.part(number, &line));
+            drafts.push(draft);
             Ok(())
         })
         .collect();
@@ -231,7 +244,9 @@ fn store_lines(store: &Store, lines: ReadyLines) -> Vec<Stored> {
             it?;
             match added.next() {
                 Some(Ok(Added::New(memory))) => Ok((201, memory.id.get())),
-                Some(Ok(Added::Existing(memory))) => Ok((200, memory.id.get())),
+                Some(Ok(Added::Existing(memory) | Added::Before(memory))) => {
+                    Ok((200, memory.id.get()))
+                }
                 Some(Err(error)) => Err(error.into()),
                 None => Err(Failure::internal()),
             }

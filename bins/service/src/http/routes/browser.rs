@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::error::chain;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
+use crate::http::keys::OnRepeat;
 use crate::http::reply;
 use crate::http::request::whole;
 use crate::mesh::calls::Unanswered;
@@ -73,7 +74,12 @@ pub(super) async fn command(
     let wait = arguments.get("timeout").and_then(Value::as_u64).unwrap_or(WAIT_MS_DEFAULT);
     let deadline = Duration::from_millis(wait.min(WAIT_MS_MAX)) + ANSWER_TIME;
     let called = app.mesh.call(BROWSER_TARGET, command, arguments.into(), deadline).await;
-    Ok(reply::json(StatusCode::OK, &called?))
+    let mut response = reply::json(StatusCode::OK, &called?);
+    // Pages are not kept beside memories.
+    let repeated = "the first request with this Idempotency-Key sent the command, and its answer is \
+                    not kept: `read` the page";
+    response.extensions_mut().insert(OnRepeat::new(repeated));
+    Ok(response)
 }
 
 /// Each token reads for itself, and so do the readers that its clients distinguish.

@@ -7,12 +7,13 @@ use axum::response::Response;
 use http::header::{HeaderMap, LINK};
 use http::{HeaderValue, StatusCode};
 use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
-use waypost_events::{Error, IdempotencyKey, Pattern, Query};
+use waypost_events::{Error, Pattern, Query};
 
 use crate::app::App;
 use crate::clock::now;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
+use crate::http::keys::idempotency_key;
 use crate::http::pool::Promise;
 use crate::http::reply::json;
 use crate::http::request::whole;
@@ -45,18 +46,6 @@ pub(super) async fn publish(
     let status = if published.duplicate { StatusCode::OK } else { StatusCode::CREATED };
     let duplicate = published.duplicate;
     Ok(json(status, &api::Published { event: wire::event(published.event), duplicate }))
-}
-
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Failure> {
-    let mut values = headers.get_all(api::IDEMPOTENCY_KEY_HEADER).iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    let bad =
-        |why: String| Failure::new(StatusCode::BAD_REQUEST, format!("Idempotency-Key: {why}"));
-    if values.next().is_some() {
-        return Err(bad("it is given more than once".to_owned()));
-    }
-    let text = String::from_utf8_lossy(value.as_bytes());
-    text.parse().map(Some).map_err(|it: waypost_events::InvalidKey| bad(it.to_string()))
 }
 
 pub(super) async fn list(

@@ -10,15 +10,21 @@ use bytes::Bytes;
 use http::Extensions;
 use http_body_util::BodyExt;
 use tower::ServiceExt;
+use waypost_events::IdempotencyKey;
 use waypost_mcp::{Answered, Http, Service, Unavailable};
 
 use crate::app::App;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
+use crate::http::keys;
 use crate::http::request::whole;
 
 /// The tools, which call the other routes.
 pub(super) type Tools = Arc<Http<InProcess>>;
+
+/// The key of a message, for the requests that its tool makes: at most one of them is a change.
+#[derive(Debug, Clone)]
+struct Forwarded(IdempotencyKey);
 
 /// The other routes, called in this process as the caller of the message.
 #[derive(Debug, Clone)]
@@ -42,6 +48,9 @@ impl Service for InProcess {
         if let Some(caller) = caller.get::<Caller>() {
             request.extensions_mut().insert(caller.clone());
         }
+        if let Some(Forwarded(key)) = caller.get::<Forwarded>() {
+            keys::forward(key, request.headers_mut());
+        }
         let response = match self.0.clone().oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},
@@ -60,7 +69,10 @@ pub(super) async fn answer(
     Extension(tools): Extension<Tools>,
     request: Request,
 ) -> Result<Response, Failure> {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
+    if let Some(key) = keys::idempotency_key(&head.headers)? {
+        head.extensions.insert(Forwarded(key));
+    }
     let body = whole(&app, Request::new(body)).await?;
     let message = http::Request::from_parts(head, body.bytes.clone());
     Ok(match tools.answer(message).await {

@@ -13,6 +13,7 @@ use crate::app::App;
 use crate::clock::now;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
+use crate::http::keys::KeyHead;
 use crate::http::pool::Promise;
 use crate::http::reply::json;
 use crate::http::request::{parse, whole};
@@ -26,6 +27,7 @@ const BODY_AT_ONCE_MAX: usize = 16 * 1024;
 pub(super) async fn add(
     State(app): State<Arc<App>>,
     caller: Caller,
+    key: KeyHead,
     request: Request,
 ) -> Result<Response, Failure> {
     let body = whole(&app, request).await?;
@@ -35,7 +37,9 @@ pub(super) async fn add(
     let draft = move || {
         let mut asked: api::AddRequest = parse(&body.bytes)?;
         caller.narrow(&mut asked.space)?;
-        Ok::<_, Failure>(drafting.draft(wire::draft(asked)))
+        let mut draft = drafting.draft(wire::draft(asked));
+        draft.key = key.of(&body.bytes);
+        Ok::<_, Failure>(draft)
     };
     let added = if is_small {
         let draft = draft()?;
@@ -56,6 +60,7 @@ pub(super) async fn add(
             (StatusCode::CREATED, memory, suggestions)
         }
         Added::Existing(memory) => (StatusCode::OK, scoped.added(memory), Vec::new()),
+        Added::Before(memory) => (StatusCode::OK, scoped.added_before(memory), Vec::new()),
     };
     Ok(json(status, &api::AddedMemory { memory: wire::memory(memory), suggestions }))
 }
@@ -73,6 +78,7 @@ pub(super) async fn get(
 pub(super) async fn update(
     State(app): State<Arc<App>>,
     caller: Caller,
+    key: KeyHead,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Failure> {
@@ -81,7 +87,7 @@ pub(super) async fn update(
     let scoped = app.scoped(&caller);
     let work = move || {
         let asked: api::PatchRequest = parse(&body.bytes)?;
-        let changed = scoped.update(id, wire::patch(asked))?;
+        let changed = scoped.update(id, wire::patch(asked), key.of(&body.bytes))?;
         Ok(json(StatusCode::OK, &wire::memory(changed)))
     };
     let answered = app.writes.run(work).await?;
@@ -92,13 +98,14 @@ pub(super) async fn update(
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
     caller: Caller,
+    key: KeyHead,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
     let id = wire::id(api::parse_id(&id)?)?;
     let scoped = app.scoped(&caller);
     app.writes
         .run(move || {
-            scoped.delete(id)?;
+            scoped.delete(id, key.of(b""))?;
             Ok(StatusCode::NO_CONTENT.into_response())
         })
         .await?
@@ -107,6 +114,7 @@ pub(super) async fn delete(
 pub(super) async fn merge(
     State(app): State<Arc<App>>,
     caller: Caller,
+    key: KeyHead,
     request: Request,
 ) -> Result<Response, Failure> {
     let body = whole(&app, request).await?;
@@ -115,7 +123,8 @@ pub(super) async fn merge(
         let asked: api::MergeRequest = parse(&body.bytes)?;
         let (into, from) = (wire::id(asked.into)?, wire::id(asked.from)?);
         let patch = asked.set.map(wire::patch).unwrap_or_default();
-        Ok(json(StatusCode::OK, &wire::memory(scoped.merge(into, from, patch)?)))
+        let merged = scoped.merge((into, from), patch, key.of(&body.bytes))?;
+        Ok(json(StatusCode::OK, &wire::memory(merged)))
     };
     let answered = app.writes.run(work).await?;
     app.model.embed_soon();
@@ -125,6 +134,7 @@ pub(super) async fn merge(
 pub(super) async fn restore(
     State(app): State<Arc<App>>,
     caller: Caller,
+    key: KeyHead,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Failure> {
@@ -135,7 +145,8 @@ pub(super) async fn restore(
         let asked: api::RestoreRequest = parse(&body.bytes)?;
         // The check has ruled out larger numbers.
         let version = u32::try_from(asked.version).unwrap_or(u32::MAX);
-        Ok(json(StatusCode::OK, &wire::memory(scoped.revert(id, version)?)))
+        let reverted = scoped.revert(id, version, key.of(&body.bytes))?;
+        Ok(json(StatusCode::OK, &wire::memory(reverted)))
     };
     let answered = app.writes.run(work).await?;
     app.model.embed_soon();
@@ -145,11 +156,15 @@ pub(super) async fn restore(
 pub(super) async fn undelete(
     State(app): State<Arc<App>>,
     caller: Caller,
+    key: KeyHead,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
     let id = wire::id(api::parse_id(&id)?)?;
     let scoped = app.scoped(&caller);
-    let work = move || Ok(json(StatusCode::OK, &wire::memory(scoped.undelete(id)?)));
+    let work = move || {
+        let restored = scoped.undelete(id, key.of(b""))?;
+        Ok(json(StatusCode::OK, &wire::memory(restored)))
+    };
     let answered = app.writes.run(work).await?;
     app.model.embed_soon();
     answered
@@ -227,6 +242,7 @@ fn next_page(query: &str, last: MemoryId) -> String {
 pub(super) async fn link(
     State(app): State<Arc<App>>,
     caller: Caller,
+    key: KeyHead,
     request: Request,
 ) -> Result<Response, Failure> {
     let body = whole(&app, request).await?;
@@ -235,7 +251,8 @@ pub(super) async fn link(
         .run(move || {
             let asked: api::LinkRequest = parse(&body.bytes)?;
             let (from, to) = (wire::id(asked.from)?, wire::id(asked.to)?);
-            let (status, link) = match scoped.link(from, to, wire::link_kind(asked.kind))? {
+            let (kind, key) = (wire::link_kind(asked.kind), key.of(&body.bytes));
+            let (status, link) = match scoped.link((from, to), kind, key)? {
                 Linked::New(link) => (StatusCode::CREATED, link),
                 Linked::Existing(link) => (StatusCode::OK, link),
             };
@@ -247,6 +264,7 @@ pub(super) async fn link(
 pub(super) async fn unlink(
     State(app): State<Arc<App>>,
     caller: Caller,
+    key: KeyHead,
     request: Request,
 ) -> Result<Response, Failure> {
     let query = request.uri().query().unwrap_or_default().to_owned();
@@ -257,7 +275,8 @@ pub(super) async fn unlink(
             let asked: api::LinkRequest =
                 if query.is_empty() { parse(&body.bytes)? } else { api::parse_query(&query)? };
             let (from, to) = (wire::id(asked.from)?, wire::id(asked.to)?);
-            if !scoped.unlink(from, to, wire::link_kind(asked.kind))? {
+            let key = key.of(&body.bytes);
+            if !scoped.unlink((from, to), wire::link_kind(asked.kind), key)? {
                 let kind = asked.kind.as_str();
                 return Err(Failure::not_found(format!("no link {kind} from {from} to {to}")));
             }

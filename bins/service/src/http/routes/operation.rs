@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Extension, State};
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
 use waypost_api as api;
 use waypost_auth::Scope;
 
@@ -75,7 +75,10 @@ fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api
 }
 
 pub(super) async fn healthz() -> Response {
-    json(StatusCode::OK, &api::Health { status: "ok".to_owned() })
+    let mut response = json(StatusCode::OK, &api::Health { status: "ok".to_owned() });
+    let name = HeaderName::from_static(api::KEYS_HEADER);
+    response.headers_mut().insert(name, HeaderValue::from_static("writes"));
+    response
 }
 
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<Response, Failure> {

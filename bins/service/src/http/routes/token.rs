@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::clock::now;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
+use crate::http::keys::OnRepeat;
 use crate::http::reply::json;
 use crate::http::request::{parse, whole};
 use crate::http::wire;
@@ -27,11 +28,17 @@ pub(super) async fn create(
         .run(move || {
             let asked: api::NewTokenRequest = parse(&body.bytes)?;
             let (secret, info) = shared.tokens.create(wire::new_token(asked), now())?;
-            let scopes = info.scopes.to_string();
-            tracing::info!(id = %info.id, scopes, by = caller.source(), "created a token");
+            let (id, scopes) = (info.id, info.scopes.to_string());
+            tracing::info!(%id, scopes, by = caller.source(), "created a token");
             let created =
                 api::TokenCreated { token: secret.expose().to_owned(), info: wire::token(info) };
-            Ok(json(StatusCode::CREATED, &created))
+            let repeated = OnRepeat::new(format!(
+                "the first request with this Idempotency-Key created the token {id}, and only its \
+                 response had the secret; without it, revoke the token and create another"
+            ));
+            let mut response = json(StatusCode::CREATED, &created);
+            response.extensions_mut().insert(repeated);
+            Ok(response)
         })
         .await?
 }

@@ -16,6 +16,7 @@ use crate::http::backup;
 use crate::http::body::{next_piece, too_large};
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
+use crate::http::keys::KeyHead;
 use crate::http::reply::json;
 use crate::http::stream::{Reader, Writer};
 use crate::http::wire;
@@ -74,11 +75,13 @@ pub(super) async fn backup(
 pub(super) async fn import(
     State(app): State<Arc<App>>,
     caller: Caller,
+    key: KeyHead,
     request: Request,
 ) -> Result<Response, Failure> {
     let store = app.whole(&caller)?.store;
     let asked: api::ImportRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
-    let options = wire::import_options(&asked);
+    let mut options = wire::import_options(&asked);
+    options.key = key.of_parts();
     let mut body = request.into_body();
     if http_body::Body::size_hint(&body).lower() > app.limits.import_bytes_max {
         return Err(too_large(app.limits.import_bytes_max));

@@ -3,13 +3,14 @@
 //!
 //! `WAYPOST_TEST_CASES` says how many histories; proptest keeps those that fail.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
 use waypost_memory::{
     Added, Compaction, Draft, Error, ImportIds, ImportOptions, Lifespan, LinkKind, MemoryId, Patch,
-    Store, Timestamp,
+    RequestKey, Store, Timestamp,
 };
 
 use super::{Cluster, Replica};
@@ -22,6 +23,8 @@ const REPLICAS: usize = 3;
 #[derive(Debug, Clone)]
 enum Step {
     Command(usize, Command),
+    /// A command of a request with one of a few keys.
+    Keyed(usize, u8, Command),
     /// Some drafts at once, in as many appends as they need.
     Batch(usize, Vec<u8>),
     Import {
@@ -86,6 +89,7 @@ fn step() -> impl Strategy<Value = Step> {
         prop_oneof![Just(Fault::LostAnswer), Just(Fault::LostAppend), Just(Fault::Unreachable)];
     prop_oneof![
         40 => (replica(), command()).prop_map(|(at, it)| Step::Command(at, it)),
+        20 => (replica(), 0..6_u8, command()).prop_map(|(at, key, it)| Step::Keyed(at, key, it)),
         3 => (replica(), prop::collection::vec(0..40_u8, 1..12))
             .prop_map(|(at, it)| Step::Batch(at, it)),
         1 => (replica(), replica()).prop_map(|(into, from)| Step::Import { into, from }),
@@ -110,6 +114,8 @@ struct World {
     reference: Store,
     _dir: TempDir,
     clock: i64,
+    /// The last command with each key.
+    requests: BTreeMap<u8, Command>,
 }
 
 impl World {
@@ -117,7 +123,14 @@ impl World {
         let dir = TempDir::new().expect("a folder");
         let (reference, _) = open(dir.path());
         let cluster = Cluster::new(REPLICAS, 8, 5);
-        Self { cluster, copies: Default::default(), reference, _dir: dir, clock: 1_700_000_000_000 }
+        Self {
+            cluster,
+            copies: Default::default(),
+            reference,
+            _dir: dir,
+            clock: 1_700_000_000_000,
+            requests: BTreeMap::new(),
+        }
     }
 
     fn now(&mut self) -> Timestamp {
@@ -131,7 +144,16 @@ impl World {
 
     fn step(&mut self, step: &Step) {
         match step {
-            Step::Command(number, command) => self.command(*number, command),
+            Step::Command(number, command) => self.command(*number, command, None),
+            Step::Keyed(number, key, command) => {
+                // Some repeat the last request with the key, others ask for something else.
+                let last = self.requests.get(key).filter(|_| self.clock % 3_000 != 0);
+                let command = last.unwrap_or(command).clone();
+                self.requests.insert(*key, command.clone());
+                let request = format!("{command:?}");
+                let key = RequestKey::new("a caller", &key.to_string(), &[request.as_bytes()]);
+                self.command(*number, &command, Some(key));
+            }
             Step::Batch(number, texts) => self.batch(*number, texts),
             Step::Import { into, from } => self.import(*into, *from),
             Step::Follow(number) => drop(self.cluster.store(*number).follow()),
@@ -175,7 +197,7 @@ impl World {
 
     /// A command must have the same outcome as in a store that has everything that was written,
     /// unless the shared journal was not reached; then only that says what was written.
-    fn command(&mut self, number: usize, command: &Command) {
+    fn command(&mut self, number: usize, command: &Command, key: Option<RequestKey>) {
         let now = self.now();
         if matches!(command, Command::Expire) {
             // It selects from what it has.
@@ -185,14 +207,15 @@ impl World {
             }
         }
         let before = self.cluster.hub.last();
-        let outcome = run(self.cluster.store(number), command, now);
+        let outcome = run(self.cluster.store(number), command, key, now);
         match outcome {
             Err(Error::SharedJournal(_)) if self.cluster.hub.last() == before => {}
             Err(Error::SharedJournal(_)) => {
-                run(&self.reference, command, now).expect("the shared journal has its records");
+                run(&self.reference, command, key, now)
+                    .expect("the shared journal has its records");
             }
             outcome => {
-                let expected = run(&self.reference, command, now);
+                let expected = run(&self.reference, command, key, now);
                 assert_eq!(shown(outcome), shown(expected), "{command:?} on {number}");
             }
         }
@@ -289,34 +312,41 @@ fn draft(text: u8, space: u8) -> Draft {
 }
 
 /// Runs a command; the outcome has the memory, if there is one.
-fn run(store: &Store, command: &Command, now: Timestamp) -> Result<Option<Added>, Error> {
+fn run(
+    store: &Store,
+    command: &Command,
+    key: Option<RequestKey>,
+    now: Timestamp,
+) -> Result<Option<Added>, Error> {
     let link = |from: u64, to: u64, kind: usize| (id(from), id(to), LinkKind::ALL[kind]);
     let changed = |it: waypost_memory::Memory| Some(Added::Existing(it));
+    let request = store.request(key);
     match command {
         Command::Add { text, space, expires } => {
             let expiry = expires.then(|| at(now.as_millis() + 5_000));
             let lifespan = Lifespan::default().with_expires_at(expiry);
-            let draft = draft(*text, *space).with_lifespan(lifespan).with_note(vec![*text]);
+            let mut draft = draft(*text, *space).with_lifespan(lifespan).with_note(vec![*text]);
+            draft.key = key;
             store.add(draft, now).map(Some)
         }
-        Command::Update { id: number, text } => store
+        Command::Update { id: number, text } => request
             .update(id(*number), Patch::default().with_content(content(*text)), now)
             .map(changed),
-        Command::Delete { id: number } => store.delete(id(*number), now).map(|()| None),
-        Command::Undelete { id: number } => store.undelete(id(*number), now).map(changed),
+        Command::Delete { id: number } => request.delete(id(*number), now).map(|()| None),
+        Command::Undelete { id: number } => request.undelete(id(*number), now).map(changed),
         Command::Revert { id: number, version } => {
-            store.revert(id(*number), *version, now).map(changed)
+            request.revert(id(*number), *version, now).map(changed)
         }
         Command::Merge { into, from } => {
-            store.merge(id(*into), id(*from), Patch::default(), now).map(changed)
+            request.merge(id(*into), id(*from), Patch::default(), now).map(changed)
         }
         Command::Link { from, to, kind } => {
             let (from, to, kind) = link(*from, *to, *kind);
-            store.link(from, to, kind, now).map(|_| None)
+            request.link(from, to, kind, now, None).map(|_| None)
         }
         Command::Unlink { from, to, kind } => {
             let (from, to, kind) = link(*from, *to, *kind);
-            store.unlink(from, to, kind, now).map(|_| None)
+            request.unlink(from, to, kind, now).map(|_| None)
         }
         Command::Expire => store.expire(now).map(|_| None),
     }
