@@ -21,6 +21,7 @@ mod context;
 mod error;
 mod events;
 mod flows;
+mod once;
 mod recall;
 mod way;
 
@@ -39,7 +40,7 @@ use ureq::http::uri::InvalidUri;
 use ureq::http::{Error as MalformedRequest, HeaderValue, Request, Response, Uri};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::unversioned::resolver::DefaultResolver;
-use ureq::{Agent, Body, SendBody, Timeout};
+use ureq::{Agent, AsSendBody, Body, SendBody, Timeout};
 
 pub use self::answer::{Found, Page, Stored};
 pub use self::bus::{EventsPage, Told};
@@ -67,6 +68,10 @@ const SILENCE_TIME_MAX: Duration = Duration::from_secs(60);
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A blocking client of one service. Cheap to clone; keeps its connections open.
+///
+/// A call that changes something has a random idempotency key. If the connection ends before an answer comes, the call
+/// is made once more, unless the service is of an earlier release, which might carry it out twice. An import is not
+/// repeated: its input can be read only once.
 ///
 /// It follows no redirects, so a token is never sent to another host. Unencrypted connections stay within the machine,
 /// and only to a service of this user or of root: for a socket and a loopback address, the client checks the user at
@@ -181,15 +186,14 @@ impl Client {
 
     /// `POST /api/memory/add`.
     pub fn add(&self, request: &AddRequest) -> Result<Stored<AddedMemory>> {
-        self.stored(self.send_json("POST", "/api/memory/add", request)?)
+        self.stored(self.send_once("POST", "/api/memory/add", Some(&encoded(request)?))?)
     }
 
     /// `POST /api/memory/batch`: `lines` are bodies of adds, one per line. The results are in the order of the lines.
     ///
     /// The whole request is sent before the response is read.
     pub fn batch(&self, lines: &[u8]) -> Result<Vec<BatchResult>> {
-        let request = self.request("POST", "/api/memory/batch").header(CONTENT_TYPE, NDJSON);
-        let mut response = self.run(request, lines, None)?;
+        let mut response = self.send_lines_once("/api/memory/batch", lines)?;
         let mut text = Vec::new();
         response
             .body_mut()
@@ -224,29 +228,29 @@ impl Client {
 
     /// `PATCH /api/memory/{id}`.
     pub fn update(&self, id: u64, request: &PatchRequest) -> Result<Memory> {
-        self.read(self.send_json("PATCH", &format!("/api/memory/{id}"), request)?)
+        let body = encoded(request)?;
+        self.read(self.send_once("PATCH", &format!("/api/memory/{id}"), Some(&body))?)
     }
 
     /// `DELETE /api/memory/{id}`.
     pub fn delete(&self, id: u64) -> Result<()> {
-        self.send("DELETE", &format!("/api/memory/{id}")).map(drop)
+        self.send_once("DELETE", &format!("/api/memory/{id}"), None).map(drop)
     }
 
     /// `POST /api/memory/merge`.
     pub fn merge(&self, request: &MergeRequest) -> Result<Memory> {
-        self.read(self.send_json("POST", "/api/memory/merge", request)?)
+        self.read(self.send_once("POST", "/api/memory/merge", Some(&encoded(request)?))?)
     }
 
     /// `POST /api/memory/{id}/restore`.
     pub fn restore(&self, id: u64, request: RestoreRequest) -> Result<Memory> {
-        self.read(self.send_json("POST", &format!("/api/memory/{id}/restore"), &request)?)
+        let body = encoded(&request)?;
+        self.read(self.send_once("POST", &format!("/api/memory/{id}/restore"), Some(&body))?)
     }
 
     /// `POST /api/memory/{id}/undelete`.
     pub fn undelete(&self, id: u64) -> Result<Memory> {
-        let request = self.request("POST", &format!("/api/memory/{id}/undelete"));
-        let request = request.body(Vec::new()).map_err(|error| self.not_sent(&error))?;
-        self.read(self.run_in_time(request)?)
+        self.read(self.send_once("POST", &format!("/api/memory/{id}/undelete"), None)?)
     }
 
     /// `GET /api/memory/{id}/history`.
@@ -266,12 +270,12 @@ impl Client {
 
     /// `POST /api/memory/link`.
     pub fn link(&self, request: &LinkRequest) -> Result<Stored<Link>> {
-        self.stored(self.send_json("POST", "/api/memory/link", request)?)
+        self.stored(self.send_once("POST", "/api/memory/link", Some(&encoded(request)?))?)
     }
 
     /// `DELETE /api/memory/link`.
     pub fn unlink(&self, request: &LinkRequest) -> Result<()> {
-        self.send("DELETE", &with_query("/api/memory/link", request)).map(drop)
+        self.send_once("DELETE", &with_query("/api/memory/link", request), None).map(drop)
     }
 
     /// `GET /api/memory/status`.
@@ -366,14 +370,14 @@ impl Client {
 
     /// `POST /api/tokens`.
     pub fn create_token(&self, request: &NewTokenRequest) -> Result<TokenCreated> {
-        self.read(self.send_json("POST", "/api/tokens", request)?)
+        self.read(self.send_once("POST", "/api/tokens", Some(&encoded(request)?))?)
     }
 
     /// `DELETE /api/tokens/{id}`. An earlier release answers 204 and derives no tokens.
     pub fn revoke_token(&self, id: &str) -> Result<TokenRevoked> {
         let mut path = "/api/tokens/".to_owned();
         encode(id, &mut path);
-        let response = self.send("DELETE", &path)?;
+        let response = self.send_once("DELETE", &path, None)?;
         if response.status() == 204 {
             return Ok(TokenRevoked::default());
         }
@@ -462,7 +466,7 @@ impl Client {
     }
 
     /// Sends a request with a fast response.
-    fn run_in_time(&self, request: Request<Vec<u8>>) -> Result<Response<Body>> {
+    fn run_in_time(&self, request: Request<impl AsSendBody>) -> Result<Response<Body>> {
         let limit = Some(self.answer_time_max);
         let request = self.agent.configure_request(request).timeout_global(limit).build();
         let response = self.agent.run(request).map_err(|error| self.not_reachable(error))?;

@@ -1,7 +1,7 @@
 //! Publishing, reading and following events.
 
 use serde::Deserialize;
-use ureq::http::header::{ACCEPT, CONTENT_TYPE};
+use ureq::http::header::ACCEPT;
 
 use super::{Client, Result, SILENCE_TIME_MAX, Stored, encoded, events, with_query};
 use crate::{EVENT_STREAM, Event, EventsRequest, PublishRequest, Published, StreamRequest};
@@ -33,19 +33,14 @@ struct Gap {
 }
 
 impl Client {
-    /// `POST /api/events`.
+    /// `POST /api/events`, with the given idempotency key or one of its own.
     pub fn publish(
         &self,
         request: &PublishRequest,
         idempotency_key: Option<&str>,
     ) -> Result<Stored<Published>> {
         let body = encoded(request)?;
-        let mut http = self.request("POST", "/api/events").header(CONTENT_TYPE, "application/json");
-        if let Some(key) = idempotency_key {
-            http = http.header(crate::IDEMPOTENCY_KEY_HEADER, key);
-        }
-        let http = http.body(body).map_err(|error| self.not_sent(&error))?;
-        self.stored(self.run_in_time(http)?)
+        self.stored(self.send_keyed("POST", "/api/events", Some(&body), idempotency_key)?)
     }
 
     /// `GET /api/events`.

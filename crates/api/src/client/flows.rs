@@ -1,6 +1,6 @@
 //! Flows and their runs.
 
-use super::{Client, Result, encode, with_query};
+use super::{Client, Result, encode, encoded, with_query};
 use crate::{
     AllowRequest, FlowFileInfo, FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows,
     PauseRequest, Replay, ReplayRequest, Run, RunsRequest, WhyRequest,
@@ -29,12 +29,12 @@ impl Client {
 
     /// `POST /api/flows/runs/{id}/retry`.
     pub fn retry_run(&self, id: &str) -> Result<Run> {
-        self.read(self.send("POST", &path(&["runs", id, "retry"]))?)
+        self.read(self.send_once("POST", &path(&["runs", id, "retry"]), None)?)
     }
 
     /// `POST /api/flows/runs/{id}/cancel`.
     pub fn cancel_run(&self, id: &str) -> Result<Run> {
-        self.read(self.send("POST", &path(&["runs", id, "cancel"]))?)
+        self.read(self.send_once("POST", &path(&["runs", id, "cancel"]), None)?)
     }
 
     /// `POST /api/flows/{name}/test`.
@@ -44,17 +44,17 @@ impl Client {
 
     /// `POST /api/flows/{name}/replay`.
     pub fn replay_flow(&self, name: &str, request: &ReplayRequest) -> Result<Replay> {
-        self.read(self.send_json("POST", &path(&[name, "replay"]), request)?)
+        self.read(self.send_once("POST", &path(&[name, "replay"]), Some(&encoded(request)?))?)
     }
 
     /// `POST /api/flows/{name}/pause`.
     pub fn pause_flow(&self, name: &str, request: &PauseRequest) -> Result<FlowInfo> {
-        self.read(self.send_json("POST", &path(&[name, "pause"]), request)?)
+        self.read(self.send_once("POST", &path(&[name, "pause"]), Some(&encoded(request)?))?)
     }
 
     /// `POST /api/flows/{name}/resume`.
     pub fn resume_flow(&self, name: &str) -> Result<FlowInfo> {
-        self.read(self.send("POST", &path(&[name, "resume"]))?)
+        self.read(self.send_once("POST", &path(&[name, "resume"]), None)?)
     }
 
     /// `GET /api/flows/why`.
@@ -69,7 +69,11 @@ impl Client {
 
     /// `POST /api/flows/files/{name}/allow`.
     pub fn allow_flow_file(&self, name: &str, request: &AllowRequest) -> Result<FlowFileInfo> {
-        self.read(self.send_json("POST", &path(&["files", name, "allow"]), request)?)
+        self.read(self.send_once(
+            "POST",
+            &path(&["files", name, "allow"]),
+            Some(&encoded(request)?),
+        )?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Recall for agents' sessions.
 
-use super::{Client, Result};
+use super::{Client, Result, encoded};
 use crate::query::{encode, with_query};
 use crate::{
     RecallBriefRequest, RecallCompactionRequest, RecallEntry, RecallListRequest,
@@ -37,12 +37,12 @@ impl Client {
 
     /// `POST /api/recall/turns`.
     pub fn record_turns(&self, request: &RecallTurnsRequest) -> Result<RecallTurns> {
-        self.read(self.send_json("POST", "/api/recall/turns", request)?)
+        self.read(self.send_once("POST", "/api/recall/turns", Some(&encoded(request)?))?)
     }
 
     /// `POST /api/recall/compaction`.
     pub fn note_compaction(&self, request: &RecallCompactionRequest) -> Result<()> {
-        self.send_json("POST", "/api/recall/compaction", request).map(drop)
+        self.send_once("POST", "/api/recall/compaction", Some(&encoded(request)?)).map(drop)
     }
 
     /// `POST /api/recall/why`.

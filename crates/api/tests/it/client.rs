@@ -191,3 +191,70 @@ fn a_connection_that_is_closed_without_an_answer_is_told_apart_from_no_service()
     let error = client(&url).add(&request).unwrap_err();
     assert!(matches!(error, Error::Closed { .. }), "{error:?}");
 }
+
+/// A server that answers each request with these bytes or, without any, closes the connection; it returns the heads.
+fn peers(answers: Vec<&'static str>) -> (String, JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("the peer plays along");
+    let url = format!("http://{}", listener.local_addr().expect("the peer plays along"));
+    let heads = std::thread::spawn(move || {
+        let each = answers.into_iter().map(|answer| {
+            let (mut stream, _) = listener.accept().expect("the peer plays along");
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n")
+                && stream.read(&mut byte).expect("the peer plays along") == 1
+            {
+                head.push(byte[0]);
+            }
+            stream.write_all(answer.as_bytes()).expect("the peer plays along");
+            String::from_utf8(head).expect("the peer plays along").to_lowercase()
+        });
+        each.collect()
+    });
+    (url, heads)
+}
+
+fn key(head: &str) -> Option<&str> {
+    head.lines().find_map(|it| it.strip_prefix("idempotency-key: "))
+}
+
+const HEALTHY: &str = "HTTP/1.1 200 OK\r\nwaypost-idempotency-keys: writes\r\nconnection: close\r\ncontent-length: 15\r\n\r\n{\"status\":\"ok\"}";
+const DELETED: &str = "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
+
+#[test]
+fn a_change_without_an_answer_is_sent_once_more_with_its_key() {
+    let (url, heads) = peers(vec!["", HEALTHY, DELETED]);
+    client(&url).delete(7).expect("the second one is answered");
+    let heads = heads.join().expect("the peer plays along");
+    assert!(heads[1].starts_with("get /healthz "), "{heads:?}");
+    assert!(heads[0].starts_with("delete /api/memory/7 ") && heads[2] == heads[0], "{heads:?}");
+    assert_eq!(key(&heads[0]).map(str::len), Some(32), "{heads:?}");
+
+    // Only once more.
+    let (url, heads) = peers(vec!["", HEALTHY, ""]);
+    assert!(matches!(client(&url).delete(7), Err(Error::Closed { .. })));
+    heads.join().expect("the peer plays along");
+}
+
+#[test]
+fn a_change_is_not_repeated_where_it_might_have_two_effects() {
+    const OLD: &str =
+        "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 15\r\n\r\n{\"status\":\"ok\"}";
+    let (url, heads) = peers(vec!["", OLD]);
+    assert!(matches!(client(&url).delete(7), Err(Error::Closed { .. })));
+    heads.join().expect("the peer plays along");
+    // A read has no key, and is the caller's to repeat.
+    let (url, heads) = peers(vec![""]);
+    assert!(matches!(client(&url).get(7), Err(Error::Closed { .. })));
+    assert_eq!(key(&heads.join().expect("the peer plays along")[0]), None);
+}
+
+#[test]
+fn each_change_has_a_key_of_its_own() {
+    let (url, heads) = peers(vec![DELETED, DELETED]);
+    let client = client(&url);
+    client.delete(7).expect("it is answered");
+    client.delete(7).expect("it is answered");
+    let heads = heads.join().expect("the peer plays along");
+    assert!(key(&heads[0]).is_some() && key(&heads[0]) != key(&heads[1]), "{heads:?}");
+}
