@@ -19,6 +19,10 @@ const PAUSE_LAST_NOTIFIED: Duration = Duration::from_secs(2);
 /// heard of an append looks again by then.
 const ANNOUNCE: Duration = Duration::from_millis(2);
 
+/// How long a wait lets the server take for an answer, also if it is to return earlier: a connection
+/// that is ended because of a short wait would be made again and again.
+const ANSWER: Duration = Duration::from_secs(5);
+
 /// The connection that waits.
 #[derive(Debug, Default)]
 pub(crate) struct Follower {
@@ -33,7 +37,8 @@ impl Journal {
     ///
     /// A change of another machine is found by its notification, or by a look at the head row: 2 ms
     /// after the last change, later in pauses that grow to 250 ms, or to 2 s if notifications arrive.
-    /// An idle journal costs 14,400 looks per hour, or 1,800.
+    /// An idle journal costs 14,400 looks per hour, or 1,800. A look that has begun may take 5 s beyond
+    /// the deadline.
     ///
     /// # Errors
     /// If the connection ends; the next call connects again. [`Error::Incarnation`](crate::Error::Incarnation).
@@ -49,12 +54,12 @@ impl Journal {
     fn wait_with(&self, follower: &mut Follower, seq: u64, until: &Until) -> Result<Head> {
         let link = match follower.link.take() {
             Some(link) => link,
-            None => self.listening(until)?,
+            None => self.listening(&until.at_least(ANSWER))?,
         };
         let link = follower.link.insert(link);
         let mut pause = PAUSE_FIRST;
         loop {
-            let rows = self.head_rows(link, until).map_err(unsent)?;
+            let rows = self.head_rows(link, &until.at_least(ANSWER)).map_err(unsent)?;
             let head = Head::from_rows(&rows, self.store)?;
             self.know(&head);
             self.same_incarnation(&head)?;

@@ -9,6 +9,7 @@ use tokio_postgres::types::Type;
 
 use crate::connect::{connect, unsent};
 use crate::error::{Error, Result};
+use crate::id::MachineId;
 use crate::link::{Failure, Link};
 use crate::position::{Position, StoreId};
 use crate::schema;
@@ -270,6 +271,11 @@ impl Journal {
 }
 
 impl Head {
+    /// The machine that has the lease, if its contender was [made of a machine](crate::Contender::of).
+    pub fn lease_holder(&self) -> Option<MachineId> {
+        self.lease_holder.map(MachineId)
+    }
+
     /// Reads the columns of [`HEAD`].
     pub(crate) fn from_rows(rows: &[Row], store: StoreId) -> Result<Self> {
         let Some(row) = rows.first() else {

@@ -7,6 +7,7 @@ use tokio_postgres::types::Type;
 use crate::batch::random;
 use crate::connect::unsent;
 use crate::error::Result;
+use crate::id::MachineId;
 use crate::journal::{Head, Journal};
 use crate::link::warned;
 use crate::sql::{Uuid, bigint, column};
@@ -53,6 +54,12 @@ impl Contender {
     /// [`Error::Invalid`](crate::Error::Invalid) if the system has no random numbers.
     pub fn new(ttl: Duration) -> Result<Self> {
         Ok(Self { id: random()?, ttl, seen: None })
+    }
+
+    /// The same for a machine of which at most one process runs: it can take the lease of an earlier
+    /// process of it at once.
+    pub fn of(machine: MachineId, ttl: Duration) -> Self {
+        Self { id: machine.0, ttl, seen: None }
     }
 
     /// Notes what the head row says; whether the lease can be taken.

@@ -77,7 +77,8 @@ impl<J: Deref<Target = Journal>> Guard<J> {
     /// # Errors
     /// - [`Error::Invalid`] beyond [`LOCKED_RECORDS_MAX`](crate::LOCKED_RECORDS_MAX) records or
     ///   [`LOCKED_BYTES_MAX`](crate::LOCKED_BYTES_MAX) bytes in one guard.
-    /// - [`Error::LockLost`] if the server has ended the transaction.
+    /// - [`Error::LockLost`] if the server has ended the transaction, or the caller has a position
+    ///   after that of the lock. Nothing was written: take the lock again, or append without it.
     pub fn append(
         &mut self,
         after: Position,
@@ -85,7 +86,11 @@ impl<J: Deref<Target = Journal>> Guard<J> {
         fence: Fence,
         until: &Until,
     ) -> Result<Outcome> {
-        Journal::not_behind(after, &self.head)?;
+        // Nobody else appends while the lock lasts: it has ended, and the caller has read on. Or the
+        // server is not the primary, or has lost records, which an append without the lock finds out.
+        if Journal::not_behind(after, &self.head).is_err() {
+            return Err(Error::LockLost);
+        }
         if let Some(outcome) = not_written(&self.head, after, fence) {
             return Ok(outcome);
         }

@@ -26,6 +26,9 @@ pub struct MachineReport {
     pub feature: u32,
     /// The number of the last record that it has applied.
     pub seq: u64,
+    /// Where it continues to read after a restart: records up to here are not needed for it. A report
+    /// never lowers it.
+    pub base: u64,
     /// The last purge that it has carried out, by the number that the caller gives to purges. A
     /// report never lowers it.
     pub purged: u64,
@@ -48,20 +51,20 @@ pub struct Machine {
 }
 
 const JOIN: &str = "INSERT INTO {schema}.machine AS it (store, id, name, release, feature, \
-     incarnation, seq, purged, counter, seen, joined, forgotten) \
-     SELECT $1, $2, $3, $4, $5, $6, $7, $8, 1, clock_timestamp(), clock_timestamp(), NULL \
+     incarnation, seq, purged, base, counter, seen, joined, forgotten) \
+     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, 1, clock_timestamp(), clock_timestamp(), NULL \
      WHERE set_config('synchronous_commit', 'on', true) = 'on' \
      ON CONFLICT (store, id) DO UPDATE SET name = $3, release = $4, feature = $5, \
-     incarnation = $6, seq = $7, purged = $8, counter = it.counter + 1, \
+     incarnation = $6, seq = $7, purged = $8, base = $9, counter = it.counter + 1, \
      seen = clock_timestamp(), joined = clock_timestamp(), forgotten = NULL";
 
 /// What a crash of the server takes from it comes with the next report.
 const REPORT: &str = "UPDATE {schema}.machine SET name = $3, release = $4, feature = $5, \
-     incarnation = $6, seq = $7, purged = greatest(purged, $8), counter = counter + 1, \
+     incarnation = $6, seq = $7, purged = greatest(purged, $8), base = greatest(base, $9), counter = counter + 1, \
      seen = clock_timestamp() WHERE store = $1 AND id = $2 AND forgotten IS NULL \
      AND set_config('synchronous_commit', 'off', true) = 'off'";
 
-const LIST: &str = "SELECT id, name, release, feature, seq, purged, incarnation, counter, \
+const LIST: &str = "SELECT id, name, release, feature, seq, purged, incarnation, counter, base, \
      (extract(epoch FROM clock_timestamp() - seen) * 1000)::int8, \
      (extract(epoch FROM clock_timestamp() - joined) * 1000)::int8 \
      FROM {schema}.machine WHERE store = $1 AND forgotten IS NULL ORDER BY joined, id";
@@ -128,8 +131,9 @@ impl Journal {
         let feature = i32::try_from(report.feature).map_err(|_| {
             Error::Invalid(format!("feature level {} is 2^31 or more", report.feature))
         })?;
-        let numbers = [bigint(self.incarnation)?, bigint(report.seq)?, bigint(report.purged)?];
-        let [incarnation, seq, purged] = numbers;
+        let incarnation = bigint(self.incarnation)?;
+        let (seq, purged) = (bigint(report.seq)?, bigint(report.purged)?);
+        let base = bigint(report.base)?;
         let (sql, store) = (self.sql(sql), Uuid(self.store.0));
         self.repeat(until, |link| {
             link.execute(
@@ -143,6 +147,7 @@ impl Journal {
                     (&incarnation, Type::INT8),
                     (&seq, Type::INT8),
                     (&purged, Type::INT8),
+                    (&base, Type::INT8),
                 ],
                 until,
             )
@@ -163,11 +168,12 @@ impl Machine {
                     .map_err(|_| Error::Answer(format!("feature level {feature}")))?,
                 seq: number(row, 4)?,
                 purged: number(row, 5)?,
+                base: number(row, 8)?,
             },
             incarnation: number(row, 6)?,
             counter: number(row, 7)?,
-            silent: millis(row, 8)?,
-            joined: millis(row, 9)?,
+            silent: millis(row, 9)?,
+            joined: millis(row, 10)?,
         })
     }
 }

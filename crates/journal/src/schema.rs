@@ -93,6 +93,22 @@ pub(crate) fn privileges(
     Ok(())
 }
 
+impl crate::Journal {
+    /// Lists the stores that have a journal in the database.
+    ///
+    /// # Errors
+    /// If no server answers; [`Error::Missing`] if the database has no tables.
+    pub fn stores(settings: &Settings, until: &Until) -> Result<Vec<StoreId>> {
+        let mut link = connect(settings, 0, until)?;
+        if !exists(&mut link, settings, until)? {
+            return Err(Error::Missing(settings.schema.clone()));
+        }
+        let sql = format!("SELECT store FROM {}.head ORDER BY store", settings.schema);
+        let rows = link.query(&sql, &[], until).map_err(unsent)?;
+        rows.iter().map(|row| column::<Uuid>(row, 0).map(|it| StoreId(it.0))).collect()
+    }
+}
+
 /// The stores of the database, for a message.
 fn stores(link: &mut Link, settings: &Settings, until: &Until) -> Result<String> {
     let sql = format!("SELECT store FROM {}.head ORDER BY store LIMIT 4", settings.schema);

@@ -68,6 +68,7 @@ CREATE TABLE IF NOT EXISTS {schema}.machine (
     incarnation int8 NOT NULL,
     seq int8 NOT NULL,
     purged int8 NOT NULL,
+    base int8 NOT NULL,
     counter int8 NOT NULL,
     seen timestamptz NOT NULL,
     joined timestamptz NOT NULL,

@@ -35,6 +35,11 @@ impl Until {
         Self { deadline: now() + time, stop: Stop::default() }
     }
 
+    /// The same, but not before this time has passed.
+    pub(crate) fn at_least(&self, time: Duration) -> Self {
+        Self { deadline: self.deadline.max(now() + time), stop: self.stop.clone() }
+    }
+
     /// Lets `stop` end the operation as well.
     #[must_use]
     pub fn with_stop(mut self, stop: &Stop) -> Self {

@@ -151,6 +151,20 @@ fn under_the_lock_nobody_else_appends() {
 }
 
 #[test]
+fn a_lock_that_ended_before_its_holder_read_on_is_no_loss_of_records() {
+    let server = server!();
+    let journal = server.journal();
+    let start = Position::start(journal.store());
+    let mut guard = journal.lock(&long()).unwrap();
+    // The server ends the transaction of the silent holder, which learns of the next record.
+    let end = add(&journal, start, &["of another"]);
+    let late = guard.append(end, &records(end, &["late"]), None, &long());
+    assert!(matches!(late, Err(Error::LockLost)), "{late:?}");
+    drop(guard);
+    add(&journal, end, &["next"]);
+}
+
+#[test]
 fn a_silent_holder_loses_the_lock() {
     let server = server!();
     let journal = server.journal();

@@ -13,6 +13,7 @@ pub(crate) fn machine(id: u8) -> MachineReport {
         feature: 3,
         seq: 0,
         purged: 0,
+        base: 0,
     }
 }
 

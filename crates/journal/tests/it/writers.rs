@@ -91,7 +91,8 @@ impl Run {
             self.history.lock().unwrap().push(Attempt { writer, texts, began, ended, told });
             after = match told {
                 Told::Appended(end) => end,
-                _ => until(|| journal.head(&long())).position,
+                // A position that no standby has confirmed may be lost with the primary.
+                _ => until(|| journal.confirm(Position::start(self.store), &long())).position,
             };
         }
     }
