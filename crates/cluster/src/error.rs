@@ -1,0 +1,38 @@
+use std::path::PathBuf;
+
+/// The result of the operations of a [`Hub`](crate::Hub).
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The journal cannot be used.
+    #[error(transparent)]
+    Journal(#[from] waypost_journal::Error),
+    /// The member file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] waypost_log::Error),
+    /// The member file is damaged.
+    #[error(
+        "{} is damaged: {reason}; move it away and join the cluster again with `ctl cluster join`",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A newer release wrote the member file.
+    #[error("{} has version {version}, which a newer release wrote; install that release", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+    /// The system has no random numbers.
+    #[error("the system has no random numbers: {0}")]
+    Random(String),
+}

@@ -1,0 +1,64 @@
+//! The parts of a store.
+
+use std::fmt;
+
+/// The number of parts.
+pub const PARTS: usize = 4;
+
+/// A part of a store. Each has its own log on every machine; their records share one journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Memories, links, and their history.
+    Memory,
+    /// The event bus.
+    Events,
+    /// Runs of flows. Only the machine with the lease appends to it.
+    Flows,
+    /// What machines tell each other: tokens, retention points, digests. It has no log: a machine
+    /// applies its records again after a start.
+    Notices,
+}
+
+/// The number of the last record of each part, in the order of [`Part::ALL`].
+pub type Places = [u64; PARTS];
+
+impl Part {
+    /// All parts, in the order of their numbers.
+    pub const ALL: [Self; PARTS] = [Self::Memory, Self::Events, Self::Flows, Self::Notices];
+
+    /// Its number in the journal.
+    pub fn number(self) -> u8 {
+        self.index() as u8 + 1
+    }
+
+    /// The part with a number.
+    pub fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.number() == number)
+    }
+
+    /// Its index in [`Places`].
+    pub fn index(self) -> usize {
+        match self {
+            Self::Memory => 0,
+            Self::Events => 1,
+            Self::Flows => 2,
+            Self::Notices => 3,
+        }
+    }
+
+    /// Its name in files and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Events => "events",
+            Self::Flows => "flows",
+            Self::Notices => "notices",
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,115 @@
+//! Machines that start again, lose contact, or have another history.
+
+use std::time::Duration;
+
+use waypost_cluster::{Member, Part};
+
+use crate::machine::{Machine, create, settle};
+use crate::proxy::{Fault, Proxy};
+use crate::server;
+
+const INSERT: &str = "INSERT INTO waypost.journal";
+
+#[test]
+fn a_machine_continues_where_its_stores_are_whatever_the_member_file_says() {
+    let server = server!();
+    let store = create(&server.url());
+    let mut machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
+    for text in ["one", "two"] {
+        machines[0].add(text).unwrap();
+        machines[1].publish(text).unwrap();
+    }
+    settle(&machines);
+    machines[0].settle_base();
+    let base = Member::read(machines[0].dir.path()).unwrap().unwrap().base;
+    assert_eq!((base.position.seq, base.places), (4, [2, 2, 0, 0]));
+    machines[1].add("three").unwrap();
+    for machine in &mut machines {
+        machine.reopen(&server.url());
+    }
+    // The second one reads everything again, because it has not noted how far it was.
+    assert_eq!(machines[1].add("four").unwrap().id.get(), 4);
+    assert_eq!(machines[0].add("five").unwrap().id.get(), 5);
+    settle(&machines);
+}
+
+#[test]
+fn an_append_whose_answer_is_lost_is_there_once_and_one_that_is_lost_never() {
+    let server = server!();
+    let store = create(&server.url());
+    let proxy = Proxy::new(&server);
+    let machines = [Machine::new(&proxy.url(), store), Machine::new(&server.url(), store)];
+    machines[0].add("before").unwrap();
+    proxy.arm(INSERT, Fault::CutAfter);
+    assert_eq!(machines[0].add("answer lost").unwrap().id.get(), 2);
+    assert!(proxy.has_failed());
+    proxy.arm(INSERT, Fault::CutBefore);
+    assert_eq!(machines[0].add("append lost").unwrap().id.get(), 3);
+    proxy.arm(INSERT, Fault::Hold);
+    assert_eq!(machines[0].add("held").unwrap().id.get(), 4);
+    proxy.release();
+    settle(&machines);
+    assert_eq!(machines[1].places()[0], 4);
+}
+
+#[test]
+fn without_the_database_a_machine_reads_and_refuses_writes_and_then_continues() {
+    let mut server = server!();
+    let store = create(&server.url());
+    let mut machines = [Machine::new(&server.url(), store)];
+    machines[0].add("before").unwrap();
+    server.kill(true);
+    machines[0].reopen(&server.url());
+    assert_eq!(machines[0].places()[0], 1, "it opens without the database");
+    let refused = machines[0].add("meanwhile").unwrap_err();
+    assert!(refused.to_string().contains("no server"), "{refused}");
+    assert!(machines[0].hub.wait(Duration::from_millis(10)).is_err());
+    assert!(machines[0].hub.contact().fault.is_some());
+    server.run();
+    crate::wait::until(|| machines[0].add("after"));
+    assert_eq!(machines[0].hub.contact().fault, None);
+    settle(&machines);
+}
+
+#[test]
+fn a_store_that_went_back_behind_the_base_must_join_again() {
+    let server = server!();
+    let store = create(&server.url());
+    let mut machine = Machine::new(&server.url(), store);
+    machine.add("one").unwrap();
+    machine.settle_base();
+    let other = Machine::new(&server.url(), store);
+    // Its folder is replaced by one without the memory, but not the member file.
+    let member = Member::read(machine.dir.path()).unwrap().unwrap();
+    std::mem::swap(&mut machine.dir, &mut Machine::new(&server.url(), store).dir);
+    member.write(machine.dir.path()).unwrap();
+    machine.reopen(&server.url());
+    let refused = machine.store().follow().unwrap_err().to_string();
+    assert!(refused.contains("join the cluster again"), "{refused}");
+    assert!(machine.add("two").is_err(), "it writes nothing");
+    other.follow();
+    assert_eq!(other.places()[0], 1);
+}
+
+#[test]
+fn a_machine_with_records_that_the_journal_lacks_writes_nothing() {
+    let server = server!();
+    let store = create(&server.url());
+    let machine = Machine::new(&server.url(), store);
+    machine.add("one").unwrap();
+    machine.add("two").unwrap();
+    // As after a restored backup of the database.
+    server.sql("DELETE FROM waypost.journal WHERE seq = 2");
+    server.sql(
+        "UPDATE waypost.head SET seq = 1, hash = (SELECT hash FROM waypost.journal WHERE seq = 1)",
+    );
+    let refused = machine.add("three").unwrap_err().to_string();
+    assert!(refused.contains("before 2"), "{refused}");
+    // It stays so, even if the journal grows past it.
+    let other = Machine::new(&server.url(), store);
+    other.add("another two").unwrap();
+    other.add("another three").unwrap();
+    assert!(machine.add("three").is_err());
+    assert!(machine.store().follow().is_err());
+    assert_eq!(machine.hub.mark().places[Part::Memory.index()], 2);
+}
