@@ -28,7 +28,7 @@ mod way;
 use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -50,11 +50,11 @@ use crate::query::{encode, with_query};
 use crate::{
     ANSWERABLE_HEADER, AddRequest, AddedMemory, BatchResult, CompactRequest, CompactResult,
     CountRequest, Counts, DashboardCode, DashboardCodeRequest, EVENT_STREAM, FORGOTTEN_HEADER, Hit,
-    ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest,
-    ListRequest, Memory, MergeRequest, NDJSON, NewTokenRequest, PatchRequest, Problem,
-    RestoreRequest, SEARCH_MODE_HEADER, STOP_WORDS_HEADER, SearchMode, SearchRequest, Status,
-    Suggestions, SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo, TokenRevoked, Version,
-    Vocabulary,
+    ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult, JournalPosition, Link,
+    LinkRequest, ListRequest, MIN_POSITION_HEADER, Memory, MergeRequest, NDJSON, NewTokenRequest,
+    POSITION_HEADER, PatchRequest, Problem, RestoreRequest, SEARCH_MODE_HEADER, STOP_WORDS_HEADER,
+    SearchMode, SearchRequest, Status, Suggestions, SuggestionsRequest, TokenCreated, TokenGrants,
+    TokenInfo, TokenRevoked, Version, Vocabulary,
 };
 
 /// The time limit for establishing a connection.
@@ -85,6 +85,8 @@ pub struct Client {
     root: String,
     authorization: Option<String>,
     answer_time_max: Duration,
+    /// The latest position of a cluster that a response had. Clones share it.
+    position: Arc<Mutex<Option<JournalPosition>>>,
 }
 
 impl std::fmt::Debug for Client {
@@ -154,7 +156,9 @@ impl Client {
                 (config.build().new_agent(), base.clone())
             }
         };
-        Ok(Self { agent, base, root, authorization, answer_time_max: ANSWER_TIME_MAX })
+        let answer_time_max = ANSWER_TIME_MAX;
+        let position = Arc::default();
+        Ok(Self { agent, base, root, authorization, answer_time_max, position })
     }
 
     /// With another time limit for ordinary responses; the default is 60 seconds. Streams, backups and other responses
@@ -163,6 +167,26 @@ impl Client {
     pub fn with_answer_time_max(mut self, limit: Duration) -> Self {
         self.answer_time_max = limit;
         self
+    }
+
+    /// Continues with what another client of the same cluster has seen or written: a response of this one has at least
+    /// that, whichever machine it comes from. Within one client, this is so in any case.
+    #[must_use]
+    pub fn after(self, position: JournalPosition) -> Self {
+        self.note(position);
+        self
+    }
+
+    /// The position of the cluster that the latest response had; `None` if the service belongs to no cluster.
+    pub fn position(&self) -> Option<JournalPosition> {
+        self.position.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, position: JournalPosition) {
+        let mut known = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_none_or(|it| position.replaces(it)) {
+            *known = Some(position);
+        }
     }
 
     /// The address of the service.
@@ -448,6 +472,9 @@ impl Client {
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization);
         }
+        if let Some(position) = self.position() {
+            request = request.header(MIN_POSITION_HEADER, position.to_string());
+        }
         request
     }
 
@@ -494,6 +521,10 @@ impl Client {
 
     /// Converts an unsuccessful response to the problem in it.
     fn accepted(&self, mut response: Response<Body>) -> Result<Response<Body>> {
+        let position = response.headers().get(POSITION_HEADER).and_then(|it| it.to_str().ok());
+        if let Some(position) = position.and_then(|it| it.parse().ok()) {
+            self.note(position);
+        }
         if response.status().is_success() {
             return Ok(response);
         }

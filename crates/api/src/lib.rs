@@ -22,6 +22,7 @@ mod numerals;
 #[cfg(feature = "openapi")]
 pub mod openapi;
 mod parse;
+mod position;
 mod problem;
 mod query;
 mod recall;
@@ -47,6 +48,7 @@ pub use parse::{
     parse_arguments, parse_body, parse_body_with, parse_id, parse_optional_body,
     parse_optional_body_with, parse_query, parse_query_with,
 };
+pub use position::{InvalidPosition, JournalPosition, MIN_POSITION_HEADER, POSITION_HEADER};
 pub use problem::{FieldError, Problem, ProblemKind};
 pub use query::with_query;
 pub use recall::*;

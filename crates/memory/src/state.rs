@@ -26,9 +26,8 @@ const VALUE_VERSION: u8 = 2;
 
 /// Called with a key and its value.
 type Each<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
-
 /// The same, until it breaks.
-type EachWhile<'a> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'a;
+type EachUntil<'a> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'a;
 
 /// The open state.
 #[derive(Debug)]
@@ -137,7 +136,7 @@ impl State {
     }
 
     /// The keys with a prefix that are not kept in memory, in order, until `each` breaks.
-    pub(crate) fn scan_while(&self, prefix: &[u8], each: &mut EachWhile<'_>) -> Result<()> {
+    pub(crate) fn scan_while(&self, prefix: &[u8], each: &mut EachUntil<'_>) -> Result<()> {
         self.tree.scan(prefix, each)
     }
 

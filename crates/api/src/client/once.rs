@@ -41,12 +41,12 @@ impl Client {
         let key = key.map_or_else(new_key, str::to_owned);
         self.with_repeat(&|| {
             let request = self.request(method, path).header(IDEMPOTENCY_KEY_HEADER, &key);
-            if let Some(body) = body {
-                let request = request.header(CONTENT_TYPE, "application/json").body(body.to_vec());
-                self.run_in_time(request.map_err(|error| self.not_sent(&error))?)
-            } else {
-                self.run_in_time(request.body(()).map_err(|error| self.not_sent(&error))?)
-            }
+            let Some(body) = body else {
+                let request = request.body(()).map_err(|error| self.not_sent(&error))?;
+                return self.run_in_time(request);
+            };
+            let request = request.header(CONTENT_TYPE, "application/json").body(body.to_vec());
+            self.run_in_time(request.map_err(|error| self.not_sent(&error))?)
         })
     }
 

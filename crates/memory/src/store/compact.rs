@@ -76,14 +76,21 @@ impl Store {
     /// below [`Store::position`] after a compaction on another replica has removed texts, until
     /// [`Store::compact`] destroys them here, too.
     pub fn destroyed_through(&self) -> Result<u64> {
-        let state = &self.records.state;
-        let number = |key: &[u8]| {
-            state.get(key)?.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))
-        };
         // First the position: a removal that is applied meanwhile is not part of it.
-        let applied = state.applied()?;
-        let (dropped, destroyed) = (number(keys::DROPPED)?, number(keys::DESTROYED)?);
+        let applied = self.records.state.applied()?;
+        let (dropped, destroyed) = (self.number(keys::DROPPED)?, self.number(keys::DESTROYED)?);
         Ok(if dropped > destroyed { destroyed } else { applied })
+    }
+
+    /// The position of the last record that has removed texts, 0 for none: a copy of the files that is older has the
+    /// texts.
+    pub fn removed_through(&self) -> Result<u64> {
+        self.number(keys::DROPPED)
+    }
+
+    fn number(&self, key: &[u8]) -> Result<u64> {
+        let found = self.records.state.get(key)?;
+        found.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))
     }
 
     /// Writes records of the texts to drop, and returns how many there are.
