@@ -71,6 +71,7 @@ const OF_ONE_PROJECT: &[&str] = &[
     "allowed_origins",
     "browser.allow",
     "browser.listen",
+    "cluster.url",
     "context.allow_home",
     "context.exclude",
     "context.include",
@@ -190,6 +191,18 @@ pub(crate) const KEYS: &[Key] = &[
         "32",
         "Number of memories embedded per batch in the background.",
     ),
+    Key {
+        name: "cluster.url",
+        kind: Kind::Database,
+        default: Default::Computed("none: this machine alone"),
+        description: "PostgreSQL database whose journal this machine shares with others; see `ctl cluster`. The password is in `PGPASSFILE` or `PGPASSWORD`.",
+    },
+    Key {
+        name: "cluster.name",
+        kind: Kind::Name,
+        default: Default::Computed("the host name"),
+        description: "Name of this machine in `ctl cluster status`.",
+    },
     Key {
         name: "rerank.model",
         kind: Kind::Path,

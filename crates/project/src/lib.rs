@@ -51,10 +51,10 @@ pub use private::{Owners, Tightened, check_file, tighten, write_private};
 pub use project::{Prepared, Project, create_data_dir};
 pub use reference::reference;
 pub use settings::{
-    BrowserEngine, BrowserPictures, BrowserSettings, ContextSettings, EmbeddingSettings,
-    EventSettings, Flag, LimitSettings, LogFormat, LogSettings, MeshSettings, Model, ModelSettings,
-    Origin, RUN_PREFIXES, RUN_VARIABLES, RecallSettings, RerankSettings, Row, Settings, Sources,
-    TlsSettings, WatchMode,
+    BrowserEngine, BrowserPictures, BrowserSettings, ClusterSettings, ContextSettings,
+    EmbeddingSettings, EventSettings, Flag, LimitSettings, LogFormat, LogSettings, MeshSettings,
+    Model, ModelSettings, Origin, RUN_PREFIXES, RUN_VARIABLES, RecallSettings, RerankSettings, Row,
+    Settings, Sources, TlsSettings, WatchMode,
 };
 pub use shape::{check_shape, in_the_way};
 pub use trusted::read_of_project;

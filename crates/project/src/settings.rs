@@ -224,6 +224,15 @@ impl Default for EventSettings {
     }
 }
 
+/// The cluster of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterSettings {
+    /// The URL of its database.
+    pub url: String,
+    /// The name of this machine; the host name if there is none.
+    pub name: Option<String>,
+}
+
 /// The service's TLS certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {
@@ -306,6 +315,8 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     /// The service's certificate; `None` for plain HTTP.
     pub tls: Option<TlsSettings>,
+    /// The cluster that the service belongs to, if it does.
+    pub cluster: Option<ClusterSettings>,
     /// The embedding model.
     pub model: ModelSettings,
     /// The cross-encoder that orders the best results.
@@ -371,6 +382,10 @@ impl Settings {
             allow_remote: resolved.is_on("allow_remote"),
             allowed_hosts: resolved.list("allowed_hosts"),
             allowed_origins: resolved.list("allowed_origins"),
+            cluster: Some(resolved.text("cluster.url")).filter(|it| !it.is_empty()).map(|url| {
+                let name = Some(resolved.text("cluster.name")).filter(|it| !it.is_empty());
+                ClusterSettings { url, name }
+            }),
             model: ModelSettings {
                 name: resolved.model("model.name"),
                 fetch: resolved.is_on("model.fetch"),
@@ -819,6 +834,7 @@ fn default(
             }
             _ => unreachable!("data_dir is resolved before url"),
         },
+        KeyDefault::Computed(_) if key.section() == Some("cluster") => Value::Text(String::new()),
         // None.
         KeyDefault::Computed(_) if matches!(key.section(), Some("tls" | "rerank")) => {
             Value::Path(PathBuf::new())

@@ -17,6 +17,10 @@ const LOG_LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
 pub(crate) enum Kind {
     Address,
     Url,
+    /// A URL of PostgreSQL, without a password.
+    Database,
+    /// A name of 1 to 64 characters.
+    Name,
     Path,
     Model,
     Bool,
@@ -77,6 +81,8 @@ impl Kind {
         match self {
             Self::Address => "an IP address and a port such as 127.0.0.1:4747".to_owned(),
             Self::Url => "a URL such as http://127.0.0.1:4747".to_owned(),
+            Self::Database => "a URL of PostgreSQL without a password, such as postgresql://waypost@db.example/waypost".to_owned(),
+            Self::Name => "1 to 64 letters, digits, dots, hyphens and underscores".to_owned(),
             Self::Path => "a path".to_owned(),
             Self::Model => "a model's name, the path of its folder, or none".to_owned(),
             Self::Bool => "true or false".to_owned(),
@@ -128,6 +134,8 @@ impl Kind {
             (
                 Self::Address
                 | Self::Url
+                | Self::Database
+                | Self::Name
                 | Self::Path
                 | Self::Model
                 | Self::LogLevel
@@ -149,6 +157,14 @@ impl Kind {
         let read = match self {
             Self::Address => address(text).map(Value::Address),
             Self::Url => url(text).map(Value::Text),
+            Self::Database => {
+                let known = is_database(text);
+                // It may hold a password: the message does not quote it.
+                return known
+                    .then(|| Value::Text(text.to_owned()))
+                    .ok_or_else(|| self.refuse("the given text"));
+            }
+            Self::Name => is_name(text).then(|| Value::Text(text.to_owned())),
             Self::Path => (!text.trim().is_empty()).then(|| Value::Path(PathBuf::from(text))),
             Self::Model => (!text.trim().is_empty()).then(|| Value::Text(text.to_owned())),
             Self::Bool => match text.to_ascii_lowercase().as_str() {
@@ -284,6 +300,19 @@ fn url(text: &str) -> Option<String> {
     let odd = |it: char| it.is_whitespace() || it.is_control() || matches!(it, '?' | '#' | '\\');
     let is_right = !host.is_empty() && !host.contains('@') && !text.contains(odd);
     is_right.then(|| text.trim_end_matches('/').to_owned())
+}
+
+fn is_database(text: &str) -> bool {
+    let known = ["postgresql://", "postgres://"].iter().find_map(|it| text.strip_prefix(it));
+    known.is_some_and(|rest| {
+        let user = rest.rsplit_once('@').map_or("", |(user, _)| user);
+        !user.contains(':') && !text.contains(|it: char| it.is_control() || it.is_whitespace())
+    })
+}
+
+fn is_name(text: &str) -> bool {
+    let is_right = |it: char| it.is_ascii_alphanumeric() || "-._".contains(it);
+    (1..=64).contains(&text.len()) && text.chars().all(is_right)
 }
 
 fn is_host(text: &str) -> bool {
