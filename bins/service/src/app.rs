@@ -12,6 +12,7 @@ use waypost_memory::Store;
 use waypost_project::LimitSettings;
 
 use crate::activity::Activity;
+use crate::cluster::Cluster;
 use crate::context::ProjectContext;
 use crate::damage::{Damages, REPAIR};
 use crate::disk::DiskUsage;
@@ -23,6 +24,7 @@ use crate::http::dashboard::Codes;
 use crate::http::pool::Pool;
 use crate::http::rejections::Rejections;
 use crate::http::sessions::Sessions;
+use crate::leadership::Leadership;
 use crate::memory::publisher::Publisher;
 use crate::mesh::Membership;
 use crate::metrics::Metrics;
@@ -40,6 +42,9 @@ const FREE_BYTES_MIN: u64 = 96 << 20;
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) data_dir: PathBuf,
+    /// `None` for a machine alone.
+    pub(crate) cluster: Option<Arc<Cluster>>,
+    pub(crate) leadership: Leadership,
     pub(crate) limits: LimitSettings,
     pub(crate) store: Arc<Store>,
     pub(crate) witness: Arc<Witness>,

@@ -2,21 +2,29 @@
 
 pub(crate) mod broadcast;
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use waypost_api::{EventData, Scalar};
 use waypost_events::{Bus, Data, Retention, Value};
+use waypost_log::SharedJournal;
 
 use crate::predecessor;
 use crate::settings::Options;
 
 /// Opens the bus, which is known to have `reached` that event, and logs the result.
-pub(crate) fn open(options: &Options, reached: u64) -> anyhow::Result<Bus> {
+pub(crate) fn open(
+    options: &Options,
+    reached: u64,
+    shared: Option<Arc<dyn SharedJournal>>,
+) -> anyhow::Result<Bus> {
     let keep = options.events;
     let mut retention = Retention::default();
     (retention.age, retention.events, retention.bytes) =
         (keep.keep_time, keep.keep_count, keep.keep_bytes);
-    let bus_options =
+    let mut bus_options =
         waypost_events::Options::default().with_retention(retention).with_reached(reached);
+    bus_options.shared_journal = shared;
     let dir = options.data_dir.join("events");
     let owner = |it: &waypost_events::Error| match it {
         waypost_events::Error::Locked { pid, .. } => Some(pid.clone()),

@@ -7,6 +7,7 @@ mod actions;
 mod approvals;
 pub(crate) mod files;
 pub(crate) mod grants;
+pub(crate) mod guard;
 pub(crate) mod halt;
 mod inbox;
 mod place;
@@ -22,18 +23,22 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use parking_lot::Mutex;
+use waypost_cluster::Part;
 use waypost_events::{Bus, Subscription};
 use waypost_flows::{Effect, Engine, Error, FileStatus, Files, Loader, Notice};
 use waypost_project::Approvals;
 
 use self::actions::{Actions, end_orphan};
 use self::grants::Grants;
+use self::guard::Guard;
 use self::halt::Halt;
 use self::inbox::{Inbox, Message};
 use self::place::Place;
 use self::running::Running;
 use crate::clock::now;
+use crate::cluster::Cluster;
 use crate::error::chain;
+use crate::leadership::Leadership;
 use crate::settings::{Approval, Options};
 use crate::wake::Wake;
 
@@ -67,6 +72,7 @@ pub(crate) struct Flows {
     /// The folder of flow files.
     folder: PathBuf,
     events: Arc<Bus>,
+    leadership: Leadership,
     wake: Arc<Wake>,
     _subscription: Subscription,
 }
@@ -94,16 +100,21 @@ impl Flows {
         reached: u64,
         url: String,
         targets: Targets,
-        wake: &Arc<Wake>,
+        (cluster, leadership, wake): (Option<&Cluster>, &Leadership, &Arc<Wake>),
     ) -> anyhow::Result<Self> {
         let events = Arc::clone(&targets.events);
         let boot = boot();
-        let engine_options = waypost_flows::Options::default()
+        let mut engine_options = waypost_flows::Options::default()
             .with_identity(waypost_auth::random_text(IDENTITY_CHARS)?)
             .with_head(events.last())
             .with_last_event(events.last())
             .with_reached(reached)
             .with_boot(boot.clone());
+        if let Some(cluster) = cluster {
+            engine_options = engine_options
+                .with_shared_journal(cluster.hub.part(Part::Flows))
+                .with_machine(cluster.hub.machine().to_string());
+        }
         let dir = options.data_dir.join("flows");
         let engine = Engine::open(&dir, engine_options, now())
             .context("failed to open the journal of flows")?;
@@ -158,18 +169,69 @@ impl Flows {
             folder: files,
             _subscription: events.subscribe(Box::new(move |_| notified.flowing())),
             events,
+            leadership: leadership.clone(),
             wake: Arc::clone(wake),
         })
     }
 
+    /// Waits until no action runs, at the stop of the service.
+    pub(crate) fn wait_until_ended(&self) {
+        self.running.end_all();
+    }
+
+    /// Lets a guard end the programs of flows when the lease ends.
+    pub(crate) fn watch_with(&self, guard: Arc<Guard>) {
+        self.running.watch_with(guard);
+    }
+
+    /// Applies what the machine that runs the flows has decided.
+    pub(crate) fn follow(&self) -> Result<(), Error> {
+        loop {
+            let page = self.files.page()?;
+            if page.is_empty() || self.engine.lock().take_page(page)? == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Begins or ends deciding, as the lease says; returns whether this machine decides.
+    fn take_role(&self) -> Result<bool, Error> {
+        let leads = self.leadership.leads();
+        if self.engine.lock().decides() == leads {
+            return Ok(leads);
+        }
+        // Programs of an earlier lease must have ended, whether the lease or a write was lost.
+        self.running.end_all();
+        drop(self.inbox.take());
+        if leads {
+            self.engine.lock().lead(now())?;
+            tracing::info!("flows run on this machine");
+        } else {
+            self.engine.lock().step_down();
+            tracing::info!("flows do not run on this machine any more");
+        }
+        Ok(leads)
+    }
+
     /// Removes old history at intervals.
     pub(crate) fn maintain(&self) -> Result<(), Error> {
+        if !self.engine.lock().decides() {
+            return self.remove_unknown_outputs();
+        }
         self.engine.lock().forget(now());
         // The engine must not decide anything between the write and the compaction.
         let compaction = self.settle_then(|engine| engine.compaction(now()))?;
         if let Some(mut compaction) = compaction {
             compaction.run()?;
             self.engine.lock().compacted(&compaction);
+        }
+        Ok(())
+    }
+
+    /// Removes the output of runs that the machine that decides has forgotten.
+    fn remove_unknown_outputs(&self) -> Result<(), Error> {
+        for run in self.engine.lock().unknown_outputs()? {
+            remove_output(&self.files.output_dir(&run));
         }
         Ok(())
     }

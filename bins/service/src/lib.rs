@@ -6,6 +6,7 @@
 mod activity;
 mod app;
 mod clock;
+mod cluster;
 mod context;
 mod damage;
 mod disk;
@@ -13,6 +14,7 @@ mod error;
 mod events;
 mod flows;
 mod http;
+mod leadership;
 mod lifecycle;
 mod memory;
 mod mesh;
@@ -33,6 +35,7 @@ mod wake;
 mod wiring;
 mod witness;
 
+pub use flows::guard::{GUARD_ARGUMENT, run_guard};
 pub use lifecycle::{Running, run, start};
 pub use settings::{Approval, FlowOptions, ModelOptions, Options, RerankOptions, TlsFiles};
 pub use umask::Umask;

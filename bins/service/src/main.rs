@@ -27,6 +27,10 @@ fn release_memory() {
 }
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|it| it == waypost_service::GUARD_ARGUMENT) {
+        waypost_service::run_guard(std::io::stdin());
+        return ExitCode::SUCCESS;
+    }
     let arguments = cli::Arguments::parse();
     // As far as it is known before the settings are read.
     let (mut format, mut data_dir) = (arguments.log_format(), None);
@@ -53,6 +57,7 @@ fn serve(
     *format = log.format;
     *data_dir = Some(options.data_dir.clone());
     options.release_memory = release_memory;
+    options.flows.guard = std::env::current_exe().ok();
     cli::start_log(&log)?;
     waypost_service::run(&options)
 }

@@ -10,15 +10,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use parking_lot::Mutex;
+use waypost_log::SharedJournal;
 use waypost_memory::{OpenPhase, OpenReport, Reached, SearchParams, Store, StoreOptions};
 
 use crate::predecessor;
 
 /// Opens the store, which is known to have `reached` that position, and logs the result. Searches
-/// drop hits below `min_score` unless they say otherwise.
-pub(crate) fn open(dir: &Path, reached: Reached, min_score: f64) -> anyhow::Result<Store> {
+/// drop hits below `min_score` unless they say otherwise. With a shared journal it is a replica.
+pub(crate) fn open(
+    dir: &Path,
+    reached: Reached,
+    min_score: f64,
+    shared: Option<Arc<dyn SharedJournal>>,
+) -> anyhow::Result<Store> {
     let told = Mutex::new(None::<Instant>);
-    let options = StoreOptions::default()
+    let mut options = StoreOptions::default()
         .with_progress(Arc::new(move |it| {
             let mut told = told.lock();
             if told.is_none_or(|it| it.elapsed() >= Duration::from_secs(1)) {
@@ -33,6 +39,7 @@ pub(crate) fn open(dir: &Path, reached: Reached, min_score: f64) -> anyhow::Resu
         .with_search(SearchParams::default().with_min_score(min_score))
         .with_index_later(true)
         .with_reached(reached);
+    options.shared_journal = shared;
     let owner = |it: &waypost_memory::Error| match it {
         waypost_memory::Error::Locked { pid, .. } => Some(pid.clone()),
         _ => None,

@@ -122,6 +122,17 @@ pub(crate) struct Gauges {
     pub(crate) disk_free_bytes: u64,
     pub(crate) damage: Vec<Damaged>,
     pub(crate) events: EventGauges,
+    /// `None` for a machine alone.
+    pub(crate) cluster: Option<ClusterGauges>,
+}
+
+/// The values of a member of a cluster.
+#[derive(Debug, Default)]
+pub(crate) struct ClusterGauges {
+    pub(crate) applied: u64,
+    pub(crate) end: u64,
+    pub(crate) leads: bool,
+    pub(crate) contact_seconds: u64,
 }
 
 /// The values of events and flows.
@@ -187,6 +198,7 @@ impl Metrics {
             .and_then(|()| self.write_values(&mut out, gauges))
             .and_then(|()| self.write_labelled(&mut out, &gauges.events))
             .and_then(|()| write_damage(&mut out, &gauges.damage))
+            .and_then(|()| write_cluster(&mut out, gauges.cluster.as_ref()))
             .and_then(|()| write_process(&mut out, &Process::now()))
             .and_then(|()| write_syncs(&mut out));
         debug_assert!(lines.is_ok(), "a string takes everything");
@@ -363,6 +375,41 @@ fn write_damage(out: &mut String, damage: &[Damaged]) -> std::fmt::Result {
     let help = "Records that reads have found damaged since the start.";
     let counts = ["memory", "events", "flows"].map(records);
     write_counts(out, ("damaged_records", "gauge", help), "store", &counts)
+}
+
+fn write_cluster(out: &mut String, cluster: Option<&ClusterGauges>) -> std::fmt::Result {
+    let Some(cluster) = cluster else { return Ok(()) };
+    let values: [Value; 4] = [
+        (
+            "cluster_applied",
+            "gauge",
+            "The last record of the journal that this machine has applied.",
+            cluster.applied,
+        ),
+        (
+            "cluster_journal_end",
+            "gauge",
+            "The last record of the journal when this machine last looked.",
+            cluster.end,
+        ),
+        (
+            "cluster_leads",
+            "gauge",
+            "1 if this machine runs the flows of the cluster.",
+            u64::from(cluster.leads),
+        ),
+        (
+            "cluster_contact_age_seconds",
+            "gauge",
+            "Seconds since the database of the cluster last answered.",
+            cluster.contact_seconds,
+        ),
+    ];
+    for (name, kind, help, value) in values {
+        writeln!(out, "# HELP waypost_{name} {help}\n# TYPE waypost_{name} {kind}")?;
+        writeln!(out, "waypost_{name} {value}")?;
+    }
+    Ok(())
 }
 
 fn write_process(out: &mut String, process: &Process) -> std::fmt::Result {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use waypost_embedding::fetch;
 use waypost_project::{
-    ContextSettings, EventSettings, LimitSettings, MeshSettings, Model, Origin, Project,
-    RecallSettings, Settings,
+    ClusterSettings, ContextSettings, EventSettings, LimitSettings, MeshSettings, Model, Origin,
+    Project, RecallSettings, Settings,
 };
 
 use crate::umask::Umask;
@@ -39,6 +39,9 @@ pub struct Options {
     pub model: ModelOptions,
     /// The lowest score of a hit, unless a search has its own.
     pub min_score: f64,
+    /// The cluster, if a setting names its database. Whether the project belongs to one is in its
+    /// data folder.
+    pub cluster: Option<ClusterSettings>,
     /// Events about memories, and the retention of events.
     pub events: EventSettings,
     /// Warnings about the settings, to be logged at the start.
@@ -132,6 +135,10 @@ pub struct FlowOptions {
     pub environment: Vec<(String, String)>,
     /// The umask of flows' programs, if it differs from the process's.
     pub umask: Option<Umask>,
+    /// The program that, with the argument [`GUARD_ARGUMENT`](crate::GUARD_ARGUMENT), calls
+    /// [`run_guard`](crate::run_guard). In a cluster it ends the programs of flows with the lease, even
+    /// if this process is suspended; without one, they end only if this process runs.
+    pub guard: Option<PathBuf>,
 }
 
 /// Which of the project's files count as approved.
@@ -192,6 +199,7 @@ impl Options {
                 batch: settings.embedding.batch.max(1),
             },
             min_score: settings.min_score,
+            cluster: settings.cluster.clone(),
             events: settings.events,
             warnings: settings.warnings().to_vec(),
             approval: Approval::new(settings),
@@ -199,6 +207,7 @@ impl Options {
                 programs_dir: programs_dir(),
                 environment: Vec::new(),
                 umask: None,
+                guard: None,
             },
             recall: settings.recall,
             context: settings.context.clone(),
@@ -239,6 +248,7 @@ impl Options {
                 batch: 32,
             },
             min_score: 0.0,
+            cluster: None,
             events: EventSettings::default(),
             warnings: Vec::new(),
             approval: Approval::Off,
@@ -246,6 +256,7 @@ impl Options {
                 programs_dir: programs_dir(),
                 environment: Vec::new(),
                 umask: None,
+                guard: None,
             },
             recall: RecallSettings::default(),
             context: ContextSettings::default(),

@@ -7,6 +7,9 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
 
+use crate::cluster::follower::Follower;
+use crate::cluster::lease::Leasing;
+use crate::cluster::snapshots::Snapshots;
 use crate::context::keeper::Keeper;
 use crate::flows::files::FlowFiles;
 use crate::flows::{Flows, runner};
@@ -36,7 +39,17 @@ pub(crate) struct Workers {
     pub(crate) reranker: Option<RerankerLoader>,
     /// `None` if the mesh is disabled.
     pub(crate) mesh: Option<MeshEvents>,
+    /// `None` for a machine alone.
+    pub(crate) cluster: Option<ClusterWorkers>,
     pub(crate) wake: Arc<Wake>,
+}
+
+/// What each thread of a member of a cluster needs.
+#[derive(Debug)]
+pub(crate) struct ClusterWorkers {
+    pub(crate) follower: Follower,
+    pub(crate) leasing: Leasing,
+    pub(crate) snapshots: Snapshots,
 }
 
 /// The threads that are joined at the end.
@@ -65,6 +78,11 @@ impl Threads {
         for _ in 0..workers.indexing.threads() {
             let indexing = Arc::clone(&workers.indexing);
             joined.push(spawn("indexing", move || indexing.run())?);
+        }
+        if let Some(ClusterWorkers { follower, leasing, snapshots }) = workers.cluster {
+            joined.push(spawn("follower", move || follower.run())?);
+            joined.push(spawn("lease", move || leasing.run())?);
+            joined.push(spawn("snapshots", move || snapshots.run())?);
         }
         if let Some(reranker) = workers.reranker {
             spawn("reranker", move || reranker.run())?;

@@ -8,10 +8,12 @@ use waypost_events::Bus;
 use waypost_memory::Store;
 
 use crate::clock::now;
+use crate::cluster::Cluster;
 use crate::damage::Damages;
 use crate::disk::DiskUsage;
 use crate::error::chain;
 use crate::flows::Flows;
+use crate::leadership::Leadership;
 use crate::memory::publisher::Publisher;
 use crate::recall::Recall;
 use crate::wake::Wake;
@@ -33,6 +35,8 @@ pub(crate) struct Upkeep {
     pub(crate) disk: Arc<DiskUsage>,
     pub(crate) damage: Arc<Damages>,
     pub(crate) recall: Arc<Recall>,
+    pub(crate) cluster: Option<Arc<Cluster>>,
+    pub(crate) leadership: Leadership,
     pub(crate) wake: Arc<Wake>,
 }
 
@@ -54,34 +58,52 @@ impl Upkeep {
         self.witness.write(&self.store, &self.events, &self.flows);
         self.damage.report();
         self.publisher.try_again();
-        match self.store.expire(now()) {
-            Ok(deleted) => tracing::trace!(deleted, "deleted expired memories"),
-            Err(error) => {
-                tracing::warn!(error = chain(&error), "failed to delete expired memories");
-            }
+        if self.leadership.leads() {
+            self.expire();
         }
         match self.store.maintain() {
             Ok(done) => {
                 tracing::trace!(?done, "maintained the store");
                 // Only after the store has recorded which of its notes were published: then the bus
                 // forgets no key by which it would recognise a note.
-                match self.events.retain(now()) {
-                    Ok(dropped) => {
-                        tracing::trace!(dropped, "dropped events beyond the retention limits");
-                    }
-                    Err(error) => {
-                        tracing::warn!(error = chain(&error), "failed to drop old events");
-                    }
-                }
+                self.retain();
             }
             Err(error) => tracing::warn!(error = chain(&error), "failed to maintain the store"),
         }
         if let Err(error) = self.flows.maintain() {
             tracing::warn!(error = chain(&error), "failed to maintain flows");
         }
+        if let Some(cluster) = &self.cluster {
+            cluster.destroy_purged();
+            cluster.save_base();
+        }
         self.recall.maintain();
         if let Err(error) = self.tokens.flush() {
             tracing::warn!(error = chain(&error), "failed to save when tokens were last used");
+        }
+    }
+
+    fn expire(&self) {
+        match self.store.expire(now()) {
+            Ok(deleted) => tracing::trace!(deleted, "deleted expired memories"),
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "failed to delete expired memories");
+            }
+        }
+    }
+
+    /// Drops events. In a cluster, one machine decides which, and all drop them.
+    fn retain(&self) {
+        if let Some(cluster) = self.cluster.as_ref().filter(|_| self.leadership.leads()) {
+            let decided = self.events.decide_retention(now()).map_err(|it| chain(&it));
+            let told = decided.and_then(|it| it.map_or(Ok(()), |point| cluster.retain(point)));
+            if let Err(error) = told {
+                tracing::warn!(error, "failed to tell the cluster which events to drop");
+            }
+        }
+        match self.events.retain(now()) {
+            Ok(dropped) => tracing::trace!(dropped, "dropped events beyond the retention limits"),
+            Err(error) => tracing::warn!(error = chain(&error), "failed to drop old events"),
         }
     }
 }

@@ -8,17 +8,23 @@ use anyhow::Context;
 use tokio::sync::Semaphore;
 use waypost_api::ModelState;
 use waypost_auth::{AdminToken, TokenStore};
+use waypost_cluster::Part;
 use waypost_events::Bus;
 use waypost_memory::Store;
 
 use crate::app::App;
 use crate::clock::now;
+use crate::cluster::follower::Follower;
+use crate::cluster::lease::Leasing;
+use crate::cluster::snapshots::Snapshots;
+use crate::cluster::{Cluster, Link};
 use crate::context::ProjectContext;
 use crate::context::keeper::Keeper;
 use crate::damage::Damages;
 use crate::disk::DiskUsage;
 use crate::events::broadcast::Broadcast;
 use crate::flows::files::FlowFiles;
+use crate::flows::guard::Guard;
 use crate::flows::{Flows, Targets};
 use crate::http::body::Bodies;
 use crate::http::dashboard::Codes;
@@ -27,6 +33,7 @@ use crate::http::pool::Pool;
 use crate::http::rejections::Rejections;
 use crate::http::routes::stream;
 use crate::http::sessions::Sessions;
+use crate::leadership::Leadership;
 use crate::memory::indexing::Indexing;
 use crate::memory::publisher::Publisher;
 use crate::memory::writer::Writer;
@@ -40,7 +47,7 @@ use crate::model::reranker::{RerankerLoader, RerankerModel};
 use crate::recall::Recall;
 use crate::settings::Options;
 use crate::stopping::Stopping;
-use crate::threads::Workers;
+use crate::threads::{ClusterWorkers, Workers};
 use crate::upkeep::Upkeep;
 use crate::wake::Wake;
 use crate::witness::Witness;
@@ -54,6 +61,7 @@ pub(crate) struct Stores {
     events: Arc<Bus>,
     tokens: Arc<TokenStore>,
     witness: Witness,
+    cluster: Option<Arc<Cluster>>,
 }
 
 impl Stores {
@@ -61,9 +69,13 @@ impl Stores {
     pub(crate) fn open(options: &Options) -> anyhow::Result<Self> {
         let has_run = options.data_dir.join(waypost_log::Witness::FILE).exists();
         let witness = Witness::read(&options.data_dir)?;
-        let store = memory::open(&options.data_dir, witness.memory(), options.min_score)?;
+        let link = Link::open(&options.data_dir, options.cluster.as_ref())?;
+        let part = |part| link.as_ref().map(|it| it.part(part));
+        let (reached, shared) = (witness.memory(), part(Part::Memory));
+        let store = memory::open(&options.data_dir, reached, options.min_score, shared)?;
         let store = Arc::new(store);
-        let events = Arc::new(events::open(options, witness.events())?);
+        let events = events::open(options, witness.events(), part(Part::Events))?;
+        let events = Arc::new(events);
         let tokens_file = options.data_dir.join("tokens.json");
         if has_run && !tokens_file.exists() {
             tracing::warn!(
@@ -72,10 +84,18 @@ impl Stores {
             );
         }
         let tokens = TokenStore::open(&tokens_file).context("failed to read the tokens")?;
+        let (tokens, cluster) = match link {
+            None => (Arc::new(tokens), None),
+            Some(link) => {
+                let (store, events) = (Arc::clone(&store), Arc::clone(&events));
+                let cluster = Cluster::new(link, store, events, tokens);
+                (Arc::clone(&cluster.tokens), Some(cluster))
+            }
+        };
         let made = waypost_auth::ensure_admin_token_file(&options.token_file, &tokens, now())
             .context("failed to create the admin token")?;
         log_token(&made, &options.token_file);
-        Ok(Self { store, events, tokens: Arc::new(tokens), witness })
+        Ok(Self { store, events, tokens, witness, cluster })
     }
 }
 
@@ -86,20 +106,26 @@ pub(crate) fn app(
     address: SocketAddr,
     started: Instant,
 ) -> anyhow::Result<App> {
-    let Stores { store, events, tokens, witness } = stores;
+    let Stores { store, events, tokens, witness, cluster } = stores;
     let limits = options.limits.clone();
     let url = listen::url(address, options.tls.is_some());
     let state = if options.model.is_off() { ModelState::Off } else { ModelState::Loading };
     let wake = Arc::new(Wake::default());
     let model = Arc::new(EmbeddingModel::new(&options.model.name(), state, Arc::clone(&wake)));
-    let publisher = Arc::new(Publisher::new(&store, &events, &wake, options.events.memory));
+    let leadership = Leadership::new(cluster.is_none());
+    let on = options.events.memory;
+    let publisher = Arc::new(Publisher::new(&store, &events, (&wake, &leadership), on));
     let targets = Targets {
         store: Arc::clone(&store),
         events: Arc::clone(&events),
         publisher: Arc::clone(&publisher),
         model: Arc::clone(&model),
     };
-    let flows = Arc::new(Flows::open(options, witness.flows(), url.clone(), targets, &wake)?);
+    let shared = (cluster.as_deref(), &leadership, &wake);
+    let flows = Arc::new(Flows::open(options, witness.flows(), url.clone(), targets, shared)?);
+    if let Some(cluster) = &cluster {
+        cluster.set_flows(flows.files().clone());
+    }
     let damage = Damages::new(&store, &events, &flows);
     let context_dir = options.data_dir.join("context");
     let context = ProjectContext::open(options.project.root(), &context_dir, &options.context)?;
@@ -107,6 +133,8 @@ pub(crate) fn app(
     let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
     Ok(App {
         data_dir: options.data_dir.clone(),
+        cluster,
+        leadership,
         tokens,
         sessions: Sessions::default(),
         rejections: Rejections::default(),
@@ -169,6 +197,7 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
         settings: settings.clone(),
     });
     Ok(Workers {
+        cluster: cluster_workers(app, options)?,
         flow_files: FlowFiles::load(&app.flows),
         embedding: Embedding {
             store: store(),
@@ -199,6 +228,8 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
             disk: Arc::clone(&app.disk),
             damage: Arc::clone(&app.damage),
             recall: Arc::clone(&app.recall),
+            cluster: app.cluster.clone(),
+            leadership: app.leadership.clone(),
             wake: wake(),
         },
         indexing: Arc::new(Indexing { store: store(), wake: wake() }),
@@ -207,6 +238,34 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
         mesh,
         wake: wake(),
     })
+}
+
+/// Builds the threads of a member of a cluster; `None` for a machine alone.
+fn cluster_workers(app: &App, options: &Options) -> anyhow::Result<Option<ClusterWorkers>> {
+    let Some(cluster) = &app.cluster else { return Ok(None) };
+    let (cluster, flows) = (|| Arc::clone(cluster), || Arc::clone(&app.flows));
+    let wake = || Arc::clone(&app.wake);
+    let guard = options.flows.guard.as_deref().map(Guard::start).transpose()?.map(Arc::new);
+    if let Some(guard) = &guard {
+        app.flows.watch_with(Arc::clone(guard));
+    }
+    Ok(Some(ClusterWorkers {
+        follower: Follower { cluster: cluster(), flows: flows(), wake: wake() },
+        leasing: Leasing {
+            cluster: cluster(),
+            flows: flows(),
+            leadership: app.leadership.clone(),
+            guard,
+            wake: wake(),
+        },
+        snapshots: Snapshots {
+            cluster: cluster(),
+            flows: flows(),
+            data_dir: app.data_dir.clone(),
+            leadership: app.leadership.clone(),
+            wake: wake(),
+        },
+    }))
 }
 
 fn log_token(made: &AdminToken, path: &std::path::Path) {

@@ -17,6 +17,9 @@ const EVENTS_AT_ONCE: usize = 256;
 /// The pause after a failure.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 
+/// The pause after the database of the cluster did not answer.
+const CLUSTER_PAUSE: Duration = Duration::from_secs(1);
+
 /// Runs flows until the service stops, then ends running actions. The next start finds these
 /// interrupted and runs them again.
 pub(crate) fn run(flows: &Flows) {
@@ -31,8 +34,12 @@ pub(crate) fn run(flows: &Flows) {
                 continue;
             }
             Ok(Err(error)) => {
-                tracing::error!(error = format!("{error:#}"), "flows have stopped");
-                Halt::of(&error)
+                let (halt, error) = (Halt::of(&error), format!("{error:#}"));
+                match halt {
+                    Halt::Cluster => tracing::warn!(error, "flows have stopped on this machine"),
+                    Halt::Full | Halt::Fault => tracing::error!(error, "flows have stopped"),
+                }
+                halt
             }
             Err(_) => {
                 tracing::error!("the flow engine panicked");
@@ -40,7 +47,7 @@ pub(crate) fn run(flows: &Flows) {
             }
         };
         *flows.halt.lock() = Some(halt);
-        flows.wake.rest(FAILURE_PAUSE);
+        flows.wake.rest(if halt == Halt::Cluster { CLUSTER_PAUSE } else { FAILURE_PAUSE });
     }
     flows.running.end_all();
 }
@@ -57,6 +64,9 @@ fn rest(flows: &Flows) {
 
 /// Does the pending work; returns whether there is more.
 fn step(flows: &Flows) -> anyhow::Result<bool> {
+    if !flows.take_role()? {
+        return Ok(false);
+    }
     // Records that could not be written before go first, so that their number does not grow.
     flows.settle()?;
     let mut engine = flows.engine.lock();

@@ -1,11 +1,13 @@
 //! The running actions, so that they can be stopped.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use waypost_flows::{AttemptId, Leader, Orphan, Stop, end_orphans};
+
+use super::guard::Guard;
 
 /// How long programs may take to end when the service stops, before they are killed.
 const STOP_TIME: Duration = Duration::from_secs(3);
@@ -16,6 +18,8 @@ const KILLED_TIME: Duration = Duration::from_secs(3);
 pub(super) struct Running {
     actions: Mutex<HashMap<AttemptId, Action>>,
     fewer: Condvar,
+    /// Only in a cluster.
+    guard: OnceLock<Arc<Guard>>,
 }
 
 #[derive(Debug)]
@@ -26,7 +30,14 @@ struct Action {
 }
 
 impl Running {
+    pub(super) fn watch_with(&self, guard: Arc<Guard>) {
+        drop(self.guard.set(guard));
+    }
+
     pub(super) fn begin(&self, id: &AttemptId, key: &str, stop: &Arc<Stop>) {
+        if let Some(guard) = self.guard.get() {
+            guard.began(&id.run, key);
+        }
         let action = Action { stop: Arc::clone(stop), key: key.to_owned(), leader: None };
         self.actions.lock().insert(id.clone(), action);
     }
@@ -38,7 +49,10 @@ impl Running {
     }
 
     pub(super) fn ended(&self, id: &AttemptId) {
-        self.actions.lock().remove(id);
+        let ended = self.actions.lock().remove(id);
+        if let (Some(guard), Some(action)) = (self.guard.get(), ended) {
+            guard.ended(&action.key);
+        }
         self.fewer.notify_all();
     }
 

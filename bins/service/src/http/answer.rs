@@ -19,9 +19,10 @@ use http::header::{
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 use tracing::Instrument;
-use waypost_api::{PROBLEM_JSON, Problem};
+use waypost_api::{POSITION_HEADER, PROBLEM_JSON, Problem};
 
 use crate::app::App;
+use crate::cluster::position;
 use crate::http::failure::{Failure, as_problem};
 use crate::http::gate::{self, Peer};
 use crate::http::guard;
@@ -57,7 +58,12 @@ pub(crate) async fn answer(
         Failure::internal().into_response()
     });
     let route = response.extensions().get::<Route>().map_or("unmatched", |it| it.0);
-    let response = finish(as_problem(response), &method, &path, &id).await;
+    let position = position::header(&app);
+    let mut response = as_problem(response);
+    if let Some(position) = position {
+        response.headers_mut().insert(POSITION_HEADER, position);
+    }
+    let response = finish(response, &method, &path, &id).await;
     let mut response = response.map(|it| activity.with_body(it));
     let status = response.status();
     response.headers_mut().insert(REQUEST_ID.clone(), id);
@@ -83,6 +89,9 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
     match admitted {
         Ok(caller) => {
             let Some(caller) = caller else { return routed(router, request).await };
+            if let Err(failure) = position::wait(app, request.headers()).await {
+                return failure.into_response();
+            }
             let session = Arc::clone(caller.session());
             request.extensions_mut().insert(caller);
             // It may revoke its own token, and then still says what it revoked.

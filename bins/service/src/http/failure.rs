@@ -55,6 +55,21 @@ impl Failure {
             .with(RETRY_AFTER, HeaderValue::from_static("1"))
     }
 
+    /// 503 for a write that the journal of the cluster did not take. The log has the reason: it may
+    /// name servers.
+    fn no_cluster(why: &str) -> Self {
+        tracing::warn!(error = why, "the journal of the cluster did not take a write");
+        let detail = if why.contains("differs from this replica") {
+            "this machine's copy of the store differs from the journal of its cluster, and takes no writes until a person decides: `ctl cluster status` and the service's log say how it differs. Reads and searches continue"
+        } else if why.contains("may have been written") {
+            "the connection with the cluster's database ended during the write, and the change may have been written or not; repeat the request with the same Idempotency-Key, or read what it would have changed"
+        } else {
+            "the cluster's database takes no writes at the moment; nothing was written. Reads and searches continue"
+        };
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+            .with(RETRY_AFTER, HeaderValue::from_static("2"))
+    }
+
     /// The same for a request that may have an effect nevertheless.
     #[must_use]
     pub(crate) fn unsure(self) -> Self {
@@ -160,6 +175,9 @@ impl From<waypost_memory::Error> for Failure {
             }
             ErrorKind::Full => return full(),
             ErrorKind::Unavailable => {
+                if let waypost_memory::Error::SharedJournal(why) = &error {
+                    return Self::no_cluster(why);
+                }
                 if !matches!(error, waypost_memory::Error::NoModel) {
                     tracing::error!(error = chain(&error), "the store is unavailable");
                     return Self::unavailable();
@@ -233,6 +251,7 @@ impl From<waypost_events::Error> for Failure {
             }
             (ErrorKind::Gone, _) => StatusCode::GONE,
             (ErrorKind::Full, _) => return full(),
+            (ErrorKind::Unavailable, Error::SharedJournal(why)) => return Self::no_cluster(why),
             (ErrorKind::Unavailable, _) => {
                 tracing::error!(error = chain(&error), "the event bus is unavailable");
                 return Self::unavailable();
@@ -264,6 +283,13 @@ impl From<waypost_flows::Error> for Failure {
                     .of(ProblemKind::RunNotFailed);
             }
             it if it.is_full() => return full(),
+            Error::NotLeading => {
+                return Self::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "another machine of the cluster runs the flows; `ctl cluster status` says which: send the request there",
+                );
+            }
+            Error::SharedJournal(why) => return Self::no_cluster(why),
             Error::Damaged { .. } => {
                 tracing::error!(error = chain(&error), "the journal of flows is damaged");
                 return Self::damaged("flows");

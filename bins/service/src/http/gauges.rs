@@ -6,7 +6,20 @@ use waypost_api::{RunState, Vocabulary};
 
 use crate::app::App;
 use crate::http::wire;
-use crate::metrics::EventGauges;
+use crate::metrics::{ClusterGauges, EventGauges};
+
+impl ClusterGauges {
+    /// The values of a member of a cluster.
+    pub(crate) fn of(app: &App) -> Option<Self> {
+        let cluster = app.cluster.as_ref()?;
+        Some(Self {
+            applied: cluster.applied(),
+            end: cluster.hub.end(),
+            leads: app.leadership.leads(),
+            contact_seconds: cluster.hub.contact().age.as_secs(),
+        })
+    }
+}
 
 impl EventGauges {
     pub(crate) fn of(app: &App) -> Self {

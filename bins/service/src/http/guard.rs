@@ -187,7 +187,14 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Fai
             return Err(app.denied(Denied::Unavailable, None, failure));
         }
         Rejected::OutOfContact => {
-            let failure = Failure::new(StatusCode::SERVICE_UNAVAILABLE, rejected.to_string());
+            let is_starting = app.cluster.as_ref().is_some_and(|it| !it.has_lost_contact());
+            let failure = if is_starting {
+                Failure::busy(
+                    "this machine has just started, and reads in the journal of its cluster which tokens were revoked",
+                )
+            } else {
+                Failure::new(StatusCode::SERVICE_UNAVAILABLE, rejected.to_string())
+            };
             return Err(app.denied(Denied::Unavailable, None, failure));
         }
         Rejected::Expired { .. } => Denied::Expired,

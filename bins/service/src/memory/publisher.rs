@@ -20,6 +20,7 @@ use waypost_memory::{LinkKind, MemoryId, Notice, Reindexed, Store, Summary};
 
 use crate::clock::now;
 use crate::error::chain;
+use crate::leadership::Leadership;
 use crate::wake::Wake;
 
 /// Characters of a title that an event has.
@@ -94,6 +95,8 @@ pub(crate) struct Publisher {
     store: Arc<Store>,
     events: Arc<Bus>,
     wake: Arc<Wake>,
+    /// One machine of a cluster publishes the notes of all.
+    leadership: Leadership,
     /// Whether changes get notes from now on.
     is_on: bool,
     /// Whether notes wait because publishing failed.
@@ -106,13 +109,14 @@ impl Publisher {
     pub(crate) fn new(
         store: &Arc<Store>,
         events: &Arc<Bus>,
-        wake: &Arc<Wake>,
+        (wake, leadership): (&Arc<Wake>, &Leadership),
         is_on: bool,
     ) -> Self {
         Self {
             store: Arc::clone(store),
             events: Arc::clone(events),
             wake: Arc::clone(wake),
+            leadership: leadership.clone(),
             is_on,
             is_behind: AtomicBool::new(false),
             publishing: Mutex::default(),
@@ -144,7 +148,7 @@ impl Publisher {
 
     /// Publishes the notes; `false` if a retry is necessary.
     fn publish_noted(&self) -> bool {
-        loop {
+        while self.leadership.leads() {
             let _erasing_waits = self.publishing.lock();
             let notices = self.store.notices(NOTES_AT_ONCE);
             let Some(last) = notices.last().map(|it| it.sequence) else { return true };
@@ -175,6 +179,7 @@ impl Publisher {
                 }
             }
         }
+        true
     }
 
     /// Erases the titles of memories whose first text is removed, or is removed by the next purge,

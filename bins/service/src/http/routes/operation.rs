@@ -14,7 +14,7 @@ use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::reply::json;
 use crate::http::wire;
-use crate::metrics::{EventGauges, Gauges};
+use crate::metrics::{ClusterGauges, EventGauges, Gauges};
 
 pub(super) async fn status(
     State(app): State<Arc<App>>,
@@ -112,6 +112,7 @@ pub(super) async fn metrics(
     let (of_store, events, context) = looked.await?;
     let of_store = of_store?;
     let gauges = Gauges {
+        cluster: ClusterGauges::of(&app),
         events,
         memories: of_store.memories,
         links: of_store.links,

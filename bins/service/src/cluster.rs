@@ -1,0 +1,260 @@
+//! This machine as a member of a cluster, whose services share one journal in PostgreSQL.
+
+pub(crate) mod follower;
+pub(crate) mod lease;
+mod notices;
+pub(crate) mod position;
+pub(crate) mod snapshots;
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use waypost_auth::{AppendError, Contact, TokenChange, TokenStore};
+use waypost_cluster::{Base, Hub, HubOptions, Member, Part, Places};
+use waypost_events::{Bus, RetentionPoint};
+use waypost_flows::Files;
+use waypost_log::SharedJournal;
+use waypost_memory::{Compaction, Store};
+use waypost_project::ClusterSettings;
+
+use self::notices::{Notice, Notices};
+use crate::clock::now;
+use crate::error::chain;
+
+/// Without contact for this long, the machine cannot know which tokens were revoked.
+const CONTACT_LOST: Duration = Duration::from_secs(300);
+/// How many records may be read again after a start.
+const BASE_RECORDS: u64 = 1000;
+/// How often the base moves at least, if there is something: the journal is trimmed below it.
+const BASE_EVERY: Duration = Duration::from_secs(60);
+
+/// What a member of a cluster needs before it opens its stores.
+#[derive(Debug)]
+pub(crate) struct Link {
+    hub: Arc<Hub>,
+    name: String,
+}
+
+/// This machine as a member of a cluster: its hub, and the parts that follow the journal.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) name: String,
+    pub(crate) tokens: Arc<TokenStore>,
+    store: Arc<Store>,
+    events: Arc<Bus>,
+    /// The journal of flows, which is opened last.
+    flows: OnceLock<Files>,
+    notices: Notices,
+    base_saved: Mutex<Instant>,
+    /// Notified when this machine has applied records of others.
+    applied: Notify,
+    /// The last failure that was logged, so that it is logged once.
+    logged: Mutex<Option<String>>,
+}
+
+impl Link {
+    /// Prepares the connection if the data folder is that of a member of a cluster. It connects
+    /// later: a machine starts without the database, too.
+    pub(crate) fn open(
+        data: &Path,
+        settings: Option<&ClusterSettings>,
+    ) -> anyhow::Result<Option<Self>> {
+        let Some(member) = Member::read(data)? else {
+            if settings.is_some_and(|it| !it.url.is_empty()) {
+                bail!(
+                    "cluster.url is set, but this project is no member of a cluster; run `ctl cluster init` on the first machine or `ctl cluster join` on another one, or remove the setting"
+                );
+            }
+            return Ok(None);
+        };
+        let url = settings.map_or(member.url.as_str(), |it| it.url.as_str());
+        let database = waypost_journal::Settings::parse(url, &|name| std::env::var_os(name))
+            .context("failed to read the URL of the cluster's database")?;
+        let name =
+            settings.and_then(|it| it.name.clone()).unwrap_or_else(waypost_cluster::host_name);
+        let hub = Hub::new(data, member, database, HubOptions::default());
+        tracing::info!(machine = %hub.machine(), name, "this machine is a member of a cluster");
+        Ok(Some(Self { hub, name }))
+    }
+
+    /// The shared journal of a part.
+    pub(crate) fn part(&self, part: Part) -> Arc<dyn SharedJournal> {
+        self.hub.part(part)
+    }
+}
+
+impl Cluster {
+    /// Connects the stores, which share the journal through `link`.
+    pub(crate) fn new(
+        link: Link,
+        store: Arc<Store>,
+        events: Arc<Bus>,
+        tokens: TokenStore,
+    ) -> Arc<Self> {
+        let Link { hub, name } = link;
+        Arc::new_cyclic(|cluster: &Weak<Self>| {
+            let cluster = Weak::clone(cluster);
+            let append = move |change: &TokenChange| match cluster.upgrade() {
+                Some(cluster) => cluster.append_tokens(change),
+                None => Err(AppendError::Unavailable("the service is stopping".to_owned())),
+            };
+            Self {
+                notices: Notices::new(&hub),
+                hub,
+                name,
+                tokens: Arc::new(tokens.with_shared(Arc::new(append))),
+                store,
+                events,
+                flows: OnceLock::new(),
+                base_saved: Mutex::new(Instant::now()),
+                applied: Notify::new(),
+                logged: Mutex::default(),
+            }
+        })
+    }
+
+    /// Adds the journal of flows.
+    pub(crate) fn set_flows(&self, files: Files) {
+        drop(self.flows.set(files));
+    }
+
+    /// The last record of each part that this machine has applied.
+    fn places(&self) -> Places {
+        let mut places = [0; waypost_cluster::PARTS];
+        places[Part::Memory.index()] = self.store.position();
+        places[Part::Events.index()] = self.events.position();
+        places[Part::Flows.index()] = self.flows.get().map_or(0, Files::position);
+        places[Part::Notices.index()] = self.notices.applied();
+        places
+    }
+
+    /// Up to where this machine has applied the journal.
+    pub(crate) fn applied(&self) -> u64 {
+        self.hub.applied(&self.places())
+    }
+
+    /// Applies what other machines have appended. Logs what fails, once.
+    fn follow(&self, flows: Result<(), String>) {
+        let memory = self.store.follow().map(drop).map_err(|it| chain(&it));
+        let events = self.events.follow().map(drop).map_err(|it| chain(&it));
+        let notices = self.notices.follow(&|notice| self.carry_out(notice));
+        self.note(memory.and(events).and(flows).and(notices));
+        self.applied.notify_waiters();
+    }
+
+    /// Logs a failure that differs from the last one, and the end of failures.
+    fn note(&self, outcome: Result<(), String>) {
+        let mut logged = self.logged.lock();
+        match outcome {
+            Ok(()) => {
+                if logged.take().is_some() {
+                    tracing::info!("this machine has contact with its cluster again");
+                }
+            }
+            Err(error) => {
+                if logged.as_ref() != Some(&error) {
+                    tracing::warn!(error, "failed to follow the journal of the cluster; retrying");
+                    *logged = Some(error);
+                }
+            }
+        }
+    }
+
+    /// Lets the next start continue where this machine is now, if that is far enough or was long ago.
+    pub(crate) fn save_base(&self) {
+        let mark = self.hub.mark();
+        let records = mark.position.seq - self.hub.member().base.position.seq;
+        let mut saved = self.base_saved.lock();
+        if records == 0 || (records < BASE_RECORDS && saved.elapsed() < BASE_EVERY) {
+            return;
+        }
+        *saved = Instant::now();
+        if let Err(error) = self.sync_to(&mark) {
+            tracing::warn!(error, "failed to record how far this machine has followed the journal");
+        }
+    }
+
+    fn sync_to(&self, mark: &Base) -> Result<(), String> {
+        let reached = |part: Part, place| place >= mark.places[part.index()];
+        self.store.maintain().map_err(|it| chain(&it))?;
+        let memory = self.store.reached().map_err(|it| chain(&it))?.sequence;
+        let events = self.events.sync().map_err(|it| chain(&it))?;
+        let flows = self.flows.get().map_or(Ok(0), Files::sync).map_err(|it| chain(&it))?;
+        let is_whole = reached(Part::Memory, memory)
+            && reached(Part::Events, events)
+            && reached(Part::Flows, flows)
+            && reached(Part::Notices, self.notices.applied());
+        if is_whole {
+            self.hub.set_base(*mark).map_err(|it| chain(&it))?;
+        }
+        Ok(())
+    }
+
+    /// Removes texts from the files of this machine that another one has purged.
+    pub(crate) fn destroy_purged(&self) {
+        let is_behind = || Ok(self.store.destroyed_through()? < self.store.removed_through()?);
+        match is_behind().and_then(|it| {
+            if it { self.store.compact(Compaction::default()).map(|_| true) } else { Ok(false) }
+        }) {
+            Ok(true) => tracing::info!("removed purged texts from this machine's files"),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "failed to remove purged texts; retrying");
+            }
+        }
+    }
+
+    /// Up to where removals of texts have reached the files of this machine, by the memory's records.
+    fn purged(&self) -> u64 {
+        self.store.destroyed_through().unwrap_or(0)
+    }
+
+    /// Tells all machines what to drop of the event bus.
+    pub(crate) fn retain(&self, point: RetentionPoint) -> Result<(), String> {
+        let notice = Notice::Retention(point);
+        loop {
+            match self.notices.append(&notice, &|it| self.carry_out(it)) {
+                Ok(()) => return Ok(()),
+                Err(AppendError::Moved) => {}
+                Err(error) => return Err(chain(&error)),
+            }
+        }
+    }
+
+    /// Appends a change of tokens, which the token store makes afterwards.
+    fn append_tokens(&self, change: &TokenChange) -> Result<(), AppendError> {
+        self.notices.append(&Notice::Tokens(change.clone()), &|it| self.carry_out(it))
+    }
+
+    /// Does what a notice says, perhaps again.
+    fn carry_out(&self, notice: &Notice) -> Result<(), String> {
+        match notice {
+            Notice::Retention(point) => self.events.apply_retention(point).map_err(|it| chain(&it)),
+            Notice::Tokens(change) => self.tokens.apply(change, now()).map_err(|it| chain(&it)),
+        }
+    }
+
+    /// Whether this machine has had no contact for so long that it cannot know which tokens were
+    /// revoked.
+    pub(crate) fn has_lost_contact(&self) -> bool {
+        self.hub.contact().age >= CONTACT_LOST
+    }
+
+    /// Accepts shared tokens if this machine knows which were revoked, and refuses them if it has
+    /// had no contact for too long.
+    fn judge_contact(&self, is_current: bool) {
+        if is_current {
+            self.tokens.set_contact(Contact::Kept);
+        } else if self.has_lost_contact() && self.tokens.contact() == Contact::Kept {
+            tracing::warn!(
+                "no contact with the cluster for 5 minutes: only this machine's own admin token is accepted"
+            );
+            self.tokens.set_contact(Contact::Lost);
+        }
+    }
+}

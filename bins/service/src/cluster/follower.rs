@@ -1,0 +1,51 @@
+//! The thread that follows the journal.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Cluster;
+use crate::error::chain;
+use crate::flows::Flows;
+use crate::wake::Wake;
+
+/// How long one wait for records of others takes at most: a stop waits for it.
+const WAIT: Duration = Duration::from_millis(250);
+/// The pause after a failure.
+const FAILURE_PAUSE: Duration = Duration::from_millis(500);
+
+/// What the thread needs.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) flows: Arc<Flows>,
+    pub(crate) wake: Arc<Wake>,
+}
+
+impl Follower {
+    /// Applies what other machines have appended, until the service stops.
+    pub(crate) fn run(&self) {
+        while !self.wake.is_stopping() {
+            match self.cluster.hub.wait(WAIT) {
+                Ok(has_more) => {
+                    if has_more || !self.is_current() {
+                        let flows = self.flows.follow().map_err(|it| chain(&it));
+                        self.cluster.follow(flows);
+                    } else {
+                        self.cluster.note(Ok(()));
+                    }
+                    self.cluster.judge_contact(self.is_current());
+                }
+                Err(error) => {
+                    self.cluster.note(Err(chain(&error)));
+                    self.cluster.judge_contact(false);
+                    self.wake.rest(FAILURE_PAUSE);
+                }
+            }
+        }
+    }
+
+    /// Whether this machine has applied what the journal had at the last look.
+    fn is_current(&self) -> bool {
+        self.cluster.applied() >= self.cluster.hub.end()
+    }
+}

@@ -1,0 +1,146 @@
+//! The thread that gets and keeps the lease: its holder runs flows and decides what is decided once.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use waypost_journal::{Contender, Lease, MachineReport};
+
+use super::Cluster;
+use crate::error::chain;
+use crate::flows::Flows;
+use crate::flows::guard::Guard;
+use crate::leadership::Leadership;
+use crate::wake::Wake;
+
+/// Another machine takes the lease if its holder has not renewed it for this long.
+const TTL: Duration = Duration::from_secs(6);
+/// How often the lease is renewed, or looked at.
+const EVERY: Duration = Duration::from_secs(1);
+/// How long before its end the holder stops what it does under the lease.
+const STOP_BEFORE: Duration = Duration::from_millis(1500);
+
+/// The newest feature level of records that this release reads.
+const FEATURE: u32 = 1;
+
+/// What the thread needs.
+#[derive(Debug)]
+pub(crate) struct Leasing {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) flows: Arc<Flows>,
+    pub(crate) leadership: Leadership,
+    /// Ends the programs of flows with the lease.
+    pub(crate) guard: Option<Arc<Guard>>,
+    pub(crate) wake: Arc<Wake>,
+}
+
+impl Leasing {
+    /// Gets and renews the lease until the service stops, and then releases it.
+    pub(crate) fn run(&self) {
+        let mut contender = Contender::of(self.cluster.hub.machine(), TTL);
+        let mut lease = None;
+        loop {
+            lease = match lease.take() {
+                None => self.contend(&mut contender),
+                Some(lease) => self.renew(lease),
+            };
+            self.report();
+            if !self.wake.rest(EVERY) {
+                break;
+            }
+        }
+        if let Some(lease) = lease {
+            self.step_down();
+            self.flows.wait_until_ended();
+            self.release(&lease);
+        }
+        if let Some(guard) = &self.guard {
+            guard.end();
+        }
+    }
+
+    /// Tells the others how far this machine is.
+    fn report(&self) {
+        let until = self.cluster.hub.within(EVERY);
+        let report = MachineReport {
+            id: self.cluster.hub.machine(),
+            name: self.cluster.name.clone(),
+            release: env!("CARGO_PKG_VERSION").to_owned(),
+            feature: FEATURE,
+            seq: self.cluster.applied(),
+            purged: self.cluster.purged(),
+            base: self.cluster.hub.member().base.position.seq,
+        };
+        let reported = self.cluster.hub.journal(&until).map_err(|it| chain(&it));
+        let reported = reported.and_then(|it| it.report(&report, &until).map_err(|it| chain(&it)));
+        if let Err(error) = reported {
+            tracing::debug!(error, "failed to report to the cluster");
+        }
+    }
+
+    fn contend(&self, contender: &mut Contender) -> Option<Lease> {
+        let until = self.cluster.hub.within(EVERY);
+        let journal = self.cluster.hub.journal(&until).ok()?;
+        match journal.contend(contender, &until) {
+            Ok(Some(lease)) => {
+                tracing::info!(epoch = lease.epoch(), "this machine leads the cluster");
+                self.guard_until(&lease);
+                self.cluster.hub.set_fence(Some(lease.epoch()));
+                self.leadership.set(true);
+                self.wake.flowing();
+                self.wake.publishing();
+                Some(lease)
+            }
+            Ok(None) => None,
+            Err(error) => {
+                tracing::debug!(error = chain(&error), "failed to look at the lease");
+                None
+            }
+        }
+    }
+
+    fn renew(&self, mut lease: Lease) -> Option<Lease> {
+        let left = lease.expires().saturating_duration_since(Instant::now() + STOP_BEFORE);
+        let until = self.cluster.hub.within(left.min(EVERY));
+        let journal = self.cluster.hub.journal(&until).map_err(|it| chain(&it));
+        let renewed = journal.and_then(|it| it.renew(&mut lease, &until).map_err(|it| chain(&it)));
+        let is_held = match renewed {
+            Ok(is_held) => is_held,
+            Err(error) => {
+                tracing::debug!(error, "failed to renew the lease");
+                lease.expires() > Instant::now() + STOP_BEFORE
+            }
+        };
+        if is_held {
+            self.guard_until(&lease);
+            return Some(lease);
+        }
+        tracing::warn!(epoch = lease.epoch(), "this machine does not lead the cluster any more");
+        self.step_down();
+        None
+    }
+
+    fn guard_until(&self, lease: &Lease) {
+        if let Some(guard) = &self.guard {
+            guard.lease(lease.expires().saturating_duration_since(Instant::now()));
+        }
+    }
+
+    fn step_down(&self) {
+        self.leadership.set(false);
+        self.wake.flowing();
+        self.cluster.hub.set_fence(None);
+    }
+
+    fn release(&self, lease: &Lease) {
+        let until = self.cluster.hub.within(EVERY);
+        let released = self
+            .cluster
+            .hub
+            .journal(&until)
+            .map_err(|it| chain(&it))
+            .and_then(|it| it.release(lease, &until).map_err(|it| chain(&it)));
+        if let Err(error) = released {
+            tracing::info!(error, "failed to release the lease; another machine takes it later");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The headers with which a client reads its own writes on any machine.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::header::HeaderValue;
+use tokio::time::{Instant, timeout_at};
+use waypost_api::{JournalPosition, MIN_POSITION_HEADER, POSITION_HEADER, Problem};
+
+use crate::app::App;
+use crate::http::failure::Failure;
+
+/// How long a request waits for the position that it names.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+/// How long to wait until the next look, if no records of others come.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The position of this machine, for the response.
+pub(crate) fn header(app: &App) -> Option<HeaderValue> {
+    let position = position(app)?;
+    HeaderValue::from_str(&position.to_string()).ok()
+}
+
+fn position(app: &App) -> Option<JournalPosition> {
+    let cluster = app.cluster.as_ref()?;
+    let member = cluster.hub.member();
+    let (store, seq) = (member.store.to_string(), cluster.hub.furthest().seq);
+    Some(JournalPosition { store, incarnation: member.incarnation, seq })
+}
+
+/// Waits until this machine has the position that a request names.
+pub(crate) async fn wait(app: &App, headers: &HeaderMap) -> Result<(), Failure> {
+    let Some(wanted) = headers.get(MIN_POSITION_HEADER) else { return Ok(()) };
+    let wanted = wanted.to_str().ok().and_then(|it| it.parse::<JournalPosition>().ok());
+    let wanted = wanted.ok_or_else(|| {
+        let detail = format!(
+            "the header {MIN_POSITION_HEADER} must be a value of {POSITION_HEADER} of an earlier response: STORE:INCARNATION:SEQUENCE"
+        );
+        Failure::from(Problem::new(400, detail))
+    })?;
+    let elsewhere = |detail: String| Failure::from(Problem::new(409, detail));
+    let (Some(cluster), Some(ours)) = (&app.cluster, position(app)) else {
+        return Err(elsewhere(format!(
+            "the header {MIN_POSITION_HEADER} names a position of a cluster, and this service belongs to none"
+        )));
+    };
+    if (&wanted.store, wanted.incarnation) != (&ours.store, ours.incarnation) {
+        return Err(elsewhere(format!(
+            "the position {wanted} is of another store or incarnation than this service, which is at {ours}; omit the header {MIN_POSITION_HEADER}"
+        )));
+    }
+    let deadline = Instant::now() + WAIT_MAX;
+    loop {
+        let applied = cluster.applied.notified();
+        if cluster.applied() >= wanted.seq {
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            return Err(Failure::busy(&format!(
+                "this machine has the journal up to {}, and not yet {}",
+                cluster.applied(),
+                wanted.seq
+            )));
+        }
+        let look = deadline.min(Instant::now() + LOOK_EVERY);
+        drop(timeout_at(look, applied).await);
+    }
+}

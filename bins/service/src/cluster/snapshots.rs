@@ -1,0 +1,182 @@
+//! The thread that keeps a snapshot of the store in the database, and trims the journal below it.
+
+use std::io::PipeWriter;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use waypost_api::backup::{Writer, is_part, is_set_aside};
+use waypost_cluster::{Base, Part};
+use waypost_journal::{Journal, Machine, NewSnapshot, Snapshot, Until};
+
+use super::Cluster;
+use crate::clock::now;
+use crate::flows::Flows;
+use crate::leadership::Leadership;
+use crate::wake::Wake;
+
+/// How often the thread looks whether a snapshot is needed.
+const EVERY: Duration = Duration::from_secs(30);
+/// A new snapshot is made when a machine that joins would have to read this many records after the
+/// last one.
+const RECORDS_MAX: u64 = 50_000;
+/// A machine that was silent for this long is forgotten, and must join again.
+const SILENT_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// What a failed upload left behind is removed after this time.
+const UNFINISHED_MAX: Duration = Duration::from_secs(60 * 60);
+/// How long one snapshot may take.
+const TIME_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// What the thread needs.
+#[derive(Debug)]
+pub(crate) struct Snapshots {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) flows: Arc<Flows>,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) leadership: Leadership,
+    pub(crate) wake: Arc<Wake>,
+}
+
+impl Snapshots {
+    /// Makes snapshots while this machine leads, until the service stops.
+    pub(crate) fn run(&self) {
+        while self.wake.rest(EVERY) {
+            if !self.leadership.leads() {
+                continue;
+            }
+            if let Err(error) = self.maintain() {
+                let error = format!("{error:#}");
+                tracing::warn!(error, "failed to maintain the journal of the cluster; retrying");
+            }
+        }
+    }
+
+    fn maintain(&self) -> anyhow::Result<()> {
+        let until = self.cluster.hub.within(TIME_MAX);
+        let journal = self.cluster.hub.journal(&until)?;
+        forget_silent(&journal, &until)?;
+        let mut snapshots = journal.snapshots(&until)?;
+        snapshots.retain(|it| it.incarnation == journal.incarnation());
+        let newest = snapshots.first().map_or(0, |it| it.position.seq);
+        let mark = self.cluster.hub.mark();
+        let is_old = mark.position.seq - newest.min(mark.position.seq) >= RECORDS_MAX;
+        if !is_old && !self.has_purged(snapshots.first())? {
+            return trim(&journal, &snapshots, &until);
+        }
+        // A user of the database that may not delete cannot trim, and snapshots are only added.
+        let snapshot = self.put(&journal, &mark, &until)?;
+        tracing::info!(
+            position = snapshot.position.seq,
+            bytes = snapshot.bytes,
+            "wrote a snapshot of the store to the cluster's database"
+        );
+        snapshots.insert(0, snapshot);
+        trim(&journal, &snapshots, &until)
+    }
+
+    /// Whether texts were purged since a snapshot, which therefore has them.
+    fn has_purged(&self, newest: Option<&Snapshot>) -> anyhow::Result<bool> {
+        let removed = self.cluster.store.removed_through()?;
+        let place = |it: &Snapshot| {
+            let found = it.places.iter().find(|it| it.0 == Part::Memory.number());
+            found.map_or(0, |it| it.1)
+        };
+        let is_destroyed_here = self.cluster.store.destroyed_through()? >= removed;
+        Ok(is_destroyed_here && newest.is_some_and(|it| place(it) < removed))
+    }
+
+    /// Writes a snapshot that has at least the records up to `mark`.
+    fn put(&self, journal: &Journal, mark: &Base, until: &Until) -> anyhow::Result<Snapshot> {
+        if self.cluster.applied() < mark.position.seq {
+            bail!("this machine has not applied the journal up to {}", mark.position.seq);
+        }
+        let files = self.files()?;
+        let new = NewSnapshot {
+            position: mark.position,
+            places: Part::ALL
+                .into_iter()
+                .map(|it| (it.number(), mark.places[it.index()]))
+                .collect(),
+            machine: self.cluster.hub.machine(),
+        };
+        let (mut reader, writer) = std::io::pipe().context("failed to create a pipe")?;
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(|| write(&files, writer));
+            let put = journal.put_snapshot(&new, &mut reader, until, &mut |_| {});
+            // The other end then fails to write, if it still does.
+            drop(reader);
+            match writing.join() {
+                Ok(written) => put.map_err(anyhow::Error::from).and_then(|it| written.map(|()| it)),
+                Err(_) => bail!("reading the stores panicked"),
+            }
+        })
+    }
+
+    /// The files of the shared stores, each as of one moment after `mark` was applied.
+    fn files(&self) -> anyhow::Result<waypost_log::Snapshot> {
+        let flows = self.flows.snapshot()?.under("flows");
+        let events = self.cluster.events.snapshot()?.under("events");
+        let memory = self.cluster.store.snapshot()?;
+        for files in [&flows, &events, &memory] {
+            files.check()?;
+        }
+        let dir = &self.data_dir;
+        Ok(flows
+            .and(events)
+            .and(memory)
+            .and_file(&dir.join("tokens.json"), "tokens.json")?
+            .and_file(&dir.join("format"), "format")?)
+    }
+}
+
+/// Machines that will hardly return no longer keep the journal from being trimmed.
+fn forget_silent(journal: &Journal, until: &Until) -> anyhow::Result<()> {
+    for machine in journal.machines(until)? {
+        if machine.silent >= SILENT_MAX {
+            journal.forget(machine.report.id, until)?;
+            let name = &machine.report.name;
+            tracing::warn!(name, "forgot a machine of the cluster that was silent for 7 days");
+        }
+    }
+    Ok(())
+}
+
+/// Trims the journal below the newest snapshot that every machine has passed, and removes older
+/// snapshots.
+fn trim(journal: &Journal, snapshots: &[Snapshot], until: &Until) -> anyhow::Result<()> {
+    journal.remove_unfinished(UNFINISHED_MAX, until)?;
+    let needed = needed_from(&journal.machines(until)?);
+    let base = journal.head(until)?.base.seq;
+    let passed = snapshots.iter().find(|it| it.position.seq <= needed);
+    if let Some(passed) = passed.filter(|it| it.position.seq > base) {
+        let trimmed = journal.trim(passed.id, until)?;
+        tracing::info!(
+            base = trimmed.base.seq,
+            removed = trimmed.removed,
+            "trimmed the journal of the cluster"
+        );
+    }
+    // Older ones may have purged texts, and no machine needs them.
+    let is_old =
+        |it: &&Snapshot| passed.is_some_and(|passed| it.position.seq < passed.position.seq);
+    for old in snapshots.iter().skip(1).filter(is_old) {
+        journal.remove_snapshot(old.id, until)?;
+    }
+    Ok(())
+}
+
+/// Every machine has the records up to here on its disk.
+fn needed_from(machines: &[Machine]) -> u64 {
+    machines.iter().map(|it| it.report.base).min().unwrap_or(0)
+}
+
+fn write(files: &waypost_log::Snapshot, writer: PipeWriter) -> anyhow::Result<()> {
+    let mut backup = Writer::new(writer, now(), env!("CARGO_PKG_VERSION"))?;
+    let is_wanted = |name: &str| is_part(name) && !is_set_aside(name);
+    for file in files.files().iter().filter(|it| is_wanted(it.name())) {
+        backup.file(file.name(), file.bytes(), &mut file.reader())?;
+    }
+    backup.finish()?;
+    Ok(())
+}
