@@ -1,5 +1,6 @@
 //! The command line, as clap defines it.
 
+mod cluster;
 mod context;
 mod events;
 mod flows;
@@ -15,6 +16,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use cluster::{
+    ClusterAcceptArgs, ClusterCommand, ClusterForgetArgs, ClusterJoinArgs, ClusterLeaveArgs,
+};
 pub(crate) use context::{ContextArgs, ContextCommand, ContextFindArgs};
 pub(crate) use events::{EmitArgs, EventsCommand, EventsListArgs, EventsTailArgs};
 pub(crate) use flows::{
@@ -127,6 +131,9 @@ pub(crate) enum Command {
     /// Call and listen to peers, and pair machines
     #[command(subcommand)]
     Mesh(MeshCommand),
+    /// Share the store with the services of other machines, over a PostgreSQL database
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Create, list and revoke access tokens
     #[command(subcommand)]
     Token(TokenCommand),

@@ -2,6 +2,7 @@
 
 mod allow;
 mod backup;
+mod cluster;
 mod completions;
 mod config;
 mod context;
@@ -61,6 +62,7 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Events(command) => events::events(program, command, output),
         Command::Flows(command) => flows::run(program, command, output),
         Command::Mesh(command) => mesh::run(program, command, output),
+        Command::Cluster(command) => cluster::run(program, command, output),
         Command::Token(command) => token::run(program, command, output),
         Command::Model(command) => model::run(program, command, output),
         Command::Allow(args) => allow::run(program, &args, output),

@@ -180,7 +180,8 @@ fn fill(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Result<()>
     }
 }
 
-fn from_folder(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Result<()> {
+/// Writes a backup of the stores while no service runs.
+pub(super) fn from_folder(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Result<()> {
     let data = &program.settings()?.data_dir;
     let format = data.join("format");
     if !format.try_exists().map_err(|error| cannot("read", &format, &error))? {
@@ -191,6 +192,11 @@ fn from_folder(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Res
     super::doctor::private(program, data)?;
     waypost_project::check_shape(data)?;
     let _locks = lock(data)?;
+    from_locked(data, out, bar)
+}
+
+/// Writes a backup of a locked data folder.
+pub(super) fn from_locked(data: &Path, out: &mut dyn Write, bar: &ProgressBar) -> Result<()> {
     let witness = Witness::read(data).map_err(|it| Failure::of(&it))?;
     check_stores(data, &witness)
         .map_err(|it| it.while_doing(format!("{} cannot be backed up", data.display())))?;
@@ -218,7 +224,7 @@ fn from_folder(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Res
 }
 
 /// Locks the data folder, so that no service starts while the stores are read.
-fn lock(data: &Path) -> Result<Vec<FolderLock>> {
+pub(super) fn lock(data: &Path) -> Result<Vec<FolderLock>> {
     let folders = [data.to_path_buf(), data.join("events")];
     let present = folders.iter().filter(|it| it.is_dir());
     let taken = present.map(|it| FolderLock::take(it)).collect::<std::result::Result<_, _>>();
@@ -394,19 +400,10 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
     let data = program.settings()?.data_dir.clone();
     refuse_existing(&data)?;
     let (input, length) = source(&args.file)?;
-    let mut created = CreatedFiles::create(program, &data)?;
-    draft::remove_leftovers(&data, "restoring");
-    let part = Part(draft::name_beside(&data, "restoring")?);
     let bar = output.progress(Unit::Bytes);
     bar.set_message("restoring");
     bar.set_length(length);
-    let summary = unpack(BufReader::with_capacity(1 << 20, bar.wrap_read(input)), &part.0)?;
-    bar.set_message("verifying");
-    check_unpacked(&part.0)?;
-    bar.finish_and_clear();
-    created.replace_data(&part.0)?;
-    // The user requested the restore, so the data belong to this project.
-    program.adopt_data()?;
+    let summary = restore_from(program, bar.wrap_read(input), &bar, &mut |_| Ok(()))?;
     if output.is_json() {
         output.document(&json!({
             "dataDir": data.to_string_lossy(), "files": summary.files, "bytes": summary.bytes,
@@ -421,6 +418,30 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
         output.note("start the service; it rebuilds the index");
     }
     Ok(())
+}
+
+/// Writes the files of a backup into the project's data folder, which must be empty. `complete` can
+/// add to them before they take the place of that folder.
+pub(super) fn restore_from(
+    program: &Program,
+    input: impl Read,
+    bar: &ProgressBar,
+    complete: &mut dyn FnMut(&Path) -> Result<()>,
+) -> Result<Summary> {
+    let data = program.settings()?.data_dir.clone();
+    refuse_existing(&data)?;
+    let mut created = CreatedFiles::create(program, &data)?;
+    draft::remove_leftovers(&data, "restoring");
+    let part = Part(draft::name_beside(&data, "restoring")?);
+    let summary = unpack(BufReader::with_capacity(1 << 20, input), &part.0)?;
+    bar.set_message("verifying");
+    check_unpacked(&part.0)?;
+    complete(&part.0)?;
+    bar.finish_and_clear();
+    created.replace_data(&part.0)?;
+    // The user requested the restore, so the data belong to this project.
+    program.adopt_data()?;
+    Ok(summary)
 }
 
 /// Rejects data that the service could not open.
@@ -441,7 +462,7 @@ fn check_unpacked(part: &Path) -> Result<()> {
     Ok(())
 }
 
-fn refuse_existing(data: &Path) -> Result<()> {
+pub(super) fn refuse_existing(data: &Path) -> Result<()> {
     let kind = fs::symlink_metadata(data).map(|it| it.file_type());
     if let Ok(kind) = kind
         && !kind.is_dir()

@@ -334,7 +334,7 @@ fn allow_remotely(program: &Program, args: &FlowsAllowArgs, output: &mut Output)
 }
 
 /// Asks for confirmation on the terminal; without one, `--yes` is required.
-fn confirm(question: &str, output: &mut Output) -> Result<bool> {
+pub(super) fn confirm(question: &str, output: &mut Output) -> Result<bool> {
     if !io::stdin().is_terminal() {
         return Err(Failure::usage(
             "cannot ask for confirmation without a terminal; review it and use --yes",

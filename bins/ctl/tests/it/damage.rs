@@ -11,8 +11,8 @@ use waypost_context::Context;
 use waypost_events::{Bus, Data, Draft, Query, Retention};
 use waypost_flows::{Effect, Engine, FlowFile, FlowSet, Outcome, Report};
 use waypost_memory::{
-    Embedder, LinkKind, MemoryId, ModelInfo, Patch, SearchMode, SearchOptions, Store, StoreOptions,
-    Timestamp,
+    Added, Embedder, LinkKind, MemoryId, ModelInfo, Patch, SearchMode, SearchOptions, Store,
+    StoreOptions, Timestamp,
 };
 
 use crate::ctl::{ran, trusting};
@@ -89,7 +89,9 @@ fn make_memories(data: &Path) {
     let mut ids: Vec<MemoryId> = Vec::new();
     for at in 0..20 {
         let draft = waypost_memory::Draft::new(format!("the lamp number {at} is lit"));
-        ids.push(store.add(draft, now(at)).expect("an add").into_memory().id);
+        match store.add(draft, now(at)).expect("an add") {
+            Added::New(it) | Added::Existing(it) | Added::Before(it) => ids.push(it.id),
+        }
     }
     let patch = Patch::default().with_content("the lamp is off");
     store.update(ids[3], patch, now(30)).expect("a change");

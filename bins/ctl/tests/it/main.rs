@@ -7,6 +7,7 @@ mod browser;
 mod child;
 #[path = "../../../../tests/chrome.rs"]
 mod chrome;
+mod cluster;
 mod context;
 mod ctl;
 mod damage;
@@ -29,6 +30,9 @@ mod reference;
 mod refused;
 mod replaced;
 mod sdk;
+#[path = "../../../../crates/journal/tests/it/server.rs"]
+#[expect(dead_code, clippy::unwrap_used, reason = "the tests of the journal need more of it")]
+mod server;
 mod service;
 mod start;
 mod state;
@@ -40,3 +44,10 @@ mod unshare;
 mod visible;
 #[path = "../../../../tests/wait.rs"]
 mod wait;
+
+use waypost_journal::{Journal, Settings, StoreId, Until};
+
+/// Long enough for a busy machine.
+fn long() -> Until {
+    Until::within(std::time::Duration::from_secs(60))
+}

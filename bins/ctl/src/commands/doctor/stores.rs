@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use waypost_auth::TokenStore;
+use waypost_cluster::Member;
 use waypost_log::{RepairedDamage, Verify, Witness};
 use waypost_memory::Reached;
 use waypost_mesh::Pairing;
@@ -18,8 +19,10 @@ const EVENTS: &str = "events";
 const FLOWS: &str = "flows";
 const CONTEXT: &str = "context";
 const REACHED: &str = "reached";
+const CLUSTER: &str = "cluster";
 
 const REBUILT: &str = "it is derived from the rest: the next start of the service rebuilds it";
+const REJOIN: &str = "the other machines of the cluster have everything: stop the service, move the data folder away, and run `ctl cluster join URL`";
 const BY_HAND: &str =
     "move the file or folder that is named away, then run `ctl doctor --repair` again";
 const IMPORT: &str = "`ctl import EXPORT` adds missing memories; to use a backup, restore it into an empty project and export it there";
@@ -67,6 +70,9 @@ pub(super) fn newer(settings: &Settings, repair: bool) -> Vec<Finding> {
 /// Checks every store, or repairs those that are damaged and checks them again: a repair must not
 /// succeed if the service would refuse to start.
 pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
+    if Member::file(data_dir).exists() {
+        return of_member(data_dir);
+    }
     let mut findings = examine(data_dir, repair);
     if repair && findings.iter().all(|it| it.verdict != Verdict::Fault) {
         let again = examine(data_dir, false).into_iter();
@@ -76,6 +82,28 @@ pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
             ..it
         }));
     }
+    findings
+}
+
+/// Checks the copy of a member of a cluster. A repair would leave out records that the other machines
+/// have: nothing is changed.
+fn of_member(data_dir: &Path) -> Vec<Finding> {
+    let mut findings = examine(data_dir, false);
+    let member = match Member::read(data_dir) {
+        Ok(Some(member)) => Finding::ok(
+            CLUSTER,
+            format!(
+                "a member of the cluster of the store {}; it continues after record {} of the journal",
+                member.store, member.base.position.seq
+            ),
+        ),
+        Ok(None) => Finding::ok(CLUSTER, "no member of a cluster".to_owned()),
+        Err(error) => Finding::fault(CLUSTER, &Failure::of(&error)),
+    };
+    for damaged in findings.iter_mut().filter(|it| it.verdict == Verdict::Fault) {
+        damaged.hint = Some(REJOIN.to_owned());
+    }
+    findings.push(member);
     findings
 }
 

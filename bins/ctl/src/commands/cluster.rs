@@ -1,0 +1,206 @@
+//! `cluster`: makes the project's store that of a member of a cluster, and shows the cluster.
+
+mod create;
+mod join;
+mod status;
+
+use std::time::Duration;
+
+use serde_json::json;
+use waypost_auth::TokenStore;
+use waypost_cluster::Member;
+use waypost_journal::{Error, Journal, MachineId, MachineReport, Settings, Until};
+
+use super::{backup, flows};
+use crate::cli::{ClusterAcceptArgs, ClusterCommand, ClusterForgetArgs, ClusterLeaveArgs};
+use crate::failure::{Failure, Result};
+use crate::output::Output;
+use crate::program::Program;
+
+/// How long a short operation on the database may take.
+const SHORT: Duration = Duration::from_secs(30);
+/// How long a snapshot may take.
+const LONG: Duration = Duration::from_secs(6 * 60 * 60);
+
+pub(super) fn run(program: &Program, command: ClusterCommand, output: &mut Output) -> Result<()> {
+    match command {
+        ClusterCommand::Init { database } => create::init(program, &database, output),
+        ClusterCommand::Join(args) => join::join(program, &args, output),
+        ClusterCommand::Leave(args) => leave(program, &args, output),
+        ClusterCommand::Status => status::status(program, output),
+        ClusterCommand::Forget(args) => forget(program, &args, output),
+        ClusterCommand::AcceptLoss(args) => accept_loss(program, &args, output),
+    }
+}
+
+fn short() -> Until {
+    Until::within(SHORT)
+}
+
+fn settings(url: &str) -> Result<Settings> {
+    Settings::parse(url, &|name| std::env::var_os(name)).map_err(|it| failed(&it))
+}
+
+/// An error of the database, with what to do about it.
+fn failed(error: &Error) -> Failure {
+    let hint = match error {
+        Error::Unreachable(_) => {
+            "check the URL, the password (`PGPASSFILE` or `PGPASSWORD`), and that the database runs"
+        }
+        Error::Missing(_) => "run `ctl cluster init` on the first machine",
+        Error::Shorter { .. } | Error::Diverged { .. } => {
+            "`ctl cluster accept-loss --help` says how to continue"
+        }
+        Error::OtherStore { .. } => {
+            "pass the id of the store with --store, or the URL of the right database"
+        }
+        _ => return Failure::of(error),
+    };
+    Failure::of(error).with_hint(hint)
+}
+
+fn cluster_failed(error: &waypost_cluster::Error) -> Failure {
+    match error {
+        waypost_cluster::Error::Journal(error) => failed(error),
+        error => Failure::of(error),
+    }
+}
+
+/// The member file of the project's data folder, which must exist.
+fn member(program: &Program) -> Result<Member> {
+    let data = &program.settings()?.data_dir;
+    let member = Member::read(data).map_err(|it| cluster_failed(&it))?;
+    member.ok_or_else(|| {
+        Failure::not_found("this project is no member of a cluster")
+            .with_hint("`ctl cluster init` creates one, `ctl cluster join` enters one")
+    })
+}
+
+/// The URL of the member's database: the setting, or the one with which it joined.
+fn url_of(program: &Program, member: &Member) -> Result<String> {
+    let set = program.settings()?.cluster.as_ref();
+    Ok(set.map_or_else(|| member.url.clone(), |it| it.url.clone()))
+}
+
+fn journal_of(program: &Program, member: &Member) -> Result<Journal> {
+    let settings = settings(&url_of(program, member)?)?;
+    Journal::open(settings, member.store, &short()).map_err(|it| failed(&it))
+}
+
+fn report(program: &Program, member: &Member) -> MachineReport {
+    let name = program.settings().ok().and_then(|it| it.cluster.clone()).and_then(|it| it.name);
+    MachineReport {
+        id: member.machine,
+        name: name.unwrap_or_else(waypost_cluster::host_name),
+        release: env!("CARGO_PKG_VERSION").to_owned(),
+        feature: 1,
+        seq: member.base.position.seq,
+        purged: 0,
+        base: member.base.position.seq,
+    }
+}
+
+fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Result<()> {
+    let member = member(program)?;
+    let data = program.settings()?.data_dir.clone();
+    let _locks = backup::lock(&data)?;
+    let question = "leave the cluster? This machine's changes reach no other machine from then on";
+    if !args.yes && !flows::confirm(question, output)? {
+        return Ok(());
+    }
+    // The copy is complete without the database.
+    let forgotten = journal_of(program, &member)
+        .and_then(|it| it.forget(member.machine, &short()).map_err(|it| failed(&it)));
+    drop(TokenStore::open(&data.join("tokens.json"))?.without_shared()?);
+    Member::remove(&data).map_err(|it| cluster_failed(&it))?;
+    if output.is_json() {
+        output.document(
+            &json!({ "store": member.store.to_string(), "isForgotten": forgotten.is_ok() }),
+        )?;
+        return Ok(());
+    }
+    output.line("left the cluster; the store is one of this machine alone")?;
+    if forgotten.is_err() {
+        output.note(&format!(
+            "the database could not be told; run `ctl cluster forget {}` on another machine",
+            member.machine
+        ));
+    }
+    Ok(())
+}
+
+fn forget(program: &Program, args: &ClusterForgetArgs, output: &mut Output) -> Result<()> {
+    let own = member(program)?;
+    let journal = journal_of(program, &own)?;
+    let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
+    let asked = &args.machine;
+    let is_asked = |it: &&waypost_journal::Machine| {
+        it.report.name == *asked || it.report.id.to_string() == *asked
+    };
+    let found: Vec<_> = machines.iter().filter(is_asked).collect();
+    let [machine] = found[..] else {
+        return Err(if found.is_empty() {
+            Failure::not_found(format!("the cluster has no machine {asked}"))
+                .with_hint("`ctl cluster status` lists them")
+        } else {
+            Failure::usage(format!("several machines are named {asked}"))
+                .with_hint("pass the id of one: `ctl --json cluster status` has them")
+        });
+    };
+    let id: MachineId = machine.report.id;
+    journal.forget(id, &short()).map_err(|it| failed(&it))?;
+    output
+        .line(&format!("forgot {}; it must join again before it returns", machine.report.name))?;
+    Ok(())
+}
+
+fn accept_loss(program: &Program, args: &ClusterAcceptArgs, output: &mut Output) -> Result<()> {
+    let old = member(program)?;
+    let data = program.settings()?.data_dir.clone();
+    let url = url_of(program, &old)?;
+    let settings = settings(&url)?;
+    {
+        let _locks = backup::lock(&data)?;
+        refuse_behind(program, &old, args)?;
+        let question = "continue with this machine's copy? All other machines must join again";
+        if !args.yes && !flows::confirm(question, output)? {
+            return Ok(());
+        }
+    }
+    let member = create::create(program, &data, &url, settings, output)?;
+    if output.is_json() {
+        output.document(
+            &json!({ "store": member.store.to_string(), "formerStore": old.store.to_string() }),
+        )?;
+        return Ok(());
+    }
+    output.line(&format!(
+        "the store continues as {}, with everything that this machine had",
+        member.store
+    ))?;
+    output.note(&format!(
+        "on each other machine: stop the service, move the data folder away, and run `ctl cluster join {url} --store {}`",
+        member.store
+    ));
+    Ok(())
+}
+
+/// Refuses a copy that ends before what another machine has applied.
+fn refuse_behind(program: &Program, own: &Member, args: &ClusterAcceptArgs) -> Result<()> {
+    let journal = journal_of(program, own)?;
+    let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
+    let ours = machines.iter().find(|it| it.report.id == own.machine).map_or(0, |it| it.report.seq);
+    let latest = machines.iter().max_by_key(|it| it.report.seq);
+    match latest {
+        Some(other) if other.report.seq > ours && !args.although_behind => Err(Failure::new(
+            format!(
+                "{} has applied record {}, and this machine only {ours}",
+                other.report.name, other.report.seq
+            ),
+        )
+        .with_hint(
+            "run it on that machine, or pass --although-behind to lose what only that machine has",
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,110 @@
+//! `cluster init`: makes the project's store the first copy of a new journal.
+
+use std::io::{PipeReader, PipeWriter};
+use std::path::Path;
+
+use serde_json::json;
+use waypost_auth::TokenStore;
+use waypost_cluster::{Member, PARTS, Part, Places};
+use waypost_journal::{Journal, NewSnapshot, Settings, Snapshot, Until};
+use waypost_log::{Log, Options};
+
+use super::{LONG, backup, cluster_failed, failed, report, settings, short};
+use crate::failure::{Failure, Result};
+use crate::output::{Output, Unit};
+use crate::program::Program;
+use crate::span;
+
+pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<()> {
+    let data = program.settings()?.data_dir.clone();
+    let settings = settings(url)?;
+    if let Some(member) = Member::read(&data).map_err(|it| cluster_failed(&it))? {
+        return Err(Failure::new(format!(
+            "this project is already a member of the cluster of the store {}",
+            member.store
+        ))
+        .with_hint("`ctl cluster leave` leaves it"));
+    }
+    let member = create(program, &data, url, settings, output)?;
+    if output.is_json() {
+        output.document(
+            &json!({ "store": member.store.to_string(), "machine": member.machine.to_string() }),
+        )?;
+        return Ok(());
+    }
+    output.line(&format!("created the cluster of the store {}", member.store))?;
+    output.note("start the service; on other machines, run `ctl cluster join` with the same URL");
+    Ok(())
+}
+
+/// Makes the store in the data folder that of the first machine of a new journal.
+pub(super) fn create(
+    program: &Program,
+    data: &Path,
+    url: &str,
+    settings: Settings,
+    output: &mut Output,
+) -> Result<Member> {
+    program.check_data()?;
+    let _locks = backup::lock(data)?;
+    let tokens = TokenStore::open(&data.join("tokens.json"))?;
+    let member = Member::first(url, places(data)?).map_err(|it| cluster_failed(&it))?;
+    let journal = Journal::create(settings, member.store, &short()).map_err(|it| failed(&it))?;
+    // The snapshot has the tokens of the cluster, and those of this machine, which no other machine adopts.
+    tokens.share(span::now())?;
+    upload(data, &journal, &member, output)?;
+    journal.joined(&report(program, &member), &short()).map_err(|it| failed(&it))?;
+    member.write(data).map_err(|it| cluster_failed(&it))?;
+    Ok(member)
+}
+
+/// The last record of each part of a store at rest.
+fn places(data: &Path) -> Result<Places> {
+    let last = |folder: &str| {
+        let report = Log::verify(&data.join(folder), &Options::default());
+        report.map(|it| it.last_sequence).map_err(|it| Failure::of(&it))
+    };
+    let mut places = [0; PARTS];
+    places[Part::Memory.index()] = last("memory/log")?;
+    places[Part::Events.index()] = last("events/log")?;
+    places[Part::Flows.index()] = last("flows/log")?;
+    Ok(places)
+}
+
+/// Writes a snapshot of the locked data folder to the database.
+fn upload(
+    data: &Path,
+    journal: &Journal,
+    member: &Member,
+    output: &mut Output,
+) -> Result<Snapshot> {
+    let bar = output.progress(Unit::Bytes);
+    bar.set_message("writing a snapshot");
+    let new = NewSnapshot {
+        position: member.base.position,
+        places: numbered(&member.base.places),
+        machine: member.machine,
+    };
+    let (mut reader, writer): (PipeReader, PipeWriter) = std::io::pipe()?;
+    let (put, written) = std::thread::scope(|scope| {
+        let writing = scope.spawn(|| {
+            let mut writer = writer;
+            backup::from_locked(data, &mut writer, &bar)
+        });
+        let put = journal.put_snapshot(&new, &mut reader, &Until::within(LONG), &mut |_| {});
+        // The other end then fails to write, if it still does.
+        drop(reader);
+        (put, writing.join())
+    });
+    bar.finish_and_clear();
+    match (put, written) {
+        (Ok(snapshot), Ok(Ok(()))) => Ok(snapshot),
+        (Err(error), _) => Err(failed(&error)),
+        (_, Ok(Err(failure))) => Err(failure),
+        (_, Err(_)) => Err(Failure::new("reading the store failed")),
+    }
+}
+
+fn numbered(places: &Places) -> Vec<(u8, u64)> {
+    Part::ALL.into_iter().map(|it| (it.number(), places[it.index()])).collect()
+}

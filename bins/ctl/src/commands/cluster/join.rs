@@ -1,0 +1,127 @@
+//! `cluster join`: fills an empty project from the newest snapshot in the database.
+
+use std::io::{PipeReader, PipeWriter};
+use std::path::Path;
+
+use indicatif::HumanBytes;
+use serde_json::json;
+use waypost_auth::TokenStore;
+use waypost_cluster::{Base, Member, PARTS, Part, Places};
+use waypost_journal::{Journal, Settings, Snapshot, StoreId, Until};
+
+use super::{LONG, backup, cluster_failed, failed, report, settings, short};
+use crate::cli::ClusterJoinArgs;
+use crate::failure::{Failure, Result};
+use crate::output::{Output, Unit};
+use crate::program::Program;
+use crate::span;
+
+pub(super) fn join(program: &Program, args: &ClusterJoinArgs, output: &mut Output) -> Result<()> {
+    program.refuse_tracked()?;
+    let data = program.settings()?.data_dir.clone();
+    backup::refuse_existing(&data)?;
+    let settings = settings(&args.database)?;
+    let store = store_of(&settings, args.store.as_deref())?;
+    let journal = Journal::open(settings, store, &short()).map_err(|it| failed(&it))?;
+    let snapshots = journal.snapshots(&short()).map_err(|it| failed(&it))?;
+    let newest = snapshots.first().ok_or_else(|| {
+        Failure::not_found(format!("the database has no complete snapshot of the store {store}"))
+            .with_hint("run `ctl cluster init` again on the first machine")
+    })?;
+    let position = newest.position;
+    let base = Base { position, places: places_of(newest)? };
+    let member = Member::joining(&args.database, journal.incarnation(), base, store)
+        .map_err(|it| cluster_failed(&it))?;
+    let summary = download(program, &journal, newest, &member, output)?;
+    journal.joined(&report(program, &member), &short()).map_err(|it| failed(&it))?;
+    if output.is_json() {
+        output.document(&json!({
+            "store": store.to_string(), "machine": member.machine.to_string(),
+            "position": position.seq, "bytes": summary,
+        }))?;
+        return Ok(());
+    }
+    output.line(&format!(
+        "joined the cluster of the store {store}: copied {} up to record {}",
+        HumanBytes(summary),
+        position.seq
+    ))?;
+    output.note("start the service; it applies what was written since");
+    Ok(())
+}
+
+/// The store to join: the one that is asked for, or the only one.
+fn store_of(settings: &Settings, asked: Option<&str>) -> Result<StoreId> {
+    let stores = Journal::stores(settings, &short()).map_err(|it| failed(&it))?;
+    let names = || stores.iter().map(StoreId::to_string).collect::<Vec<_>>().join(", ");
+    match (asked, &stores[..]) {
+        (Some(asked), _) => {
+            let found = stores.iter().find(|it| it.to_string() == asked);
+            found.copied().ok_or_else(|| {
+                Failure::not_found(format!("the database has no store {asked}; it has {}", names()))
+            })
+        }
+        (None, [only]) => Ok(*only),
+        (None, []) => Err(Failure::not_found("the database has no cluster")
+            .with_hint("run `ctl cluster init` on the first machine")),
+        (None, _) => Err(Failure::usage(format!("the database has several stores: {}", names()))
+            .with_hint("pass one with --store")),
+    }
+}
+
+fn places_of(snapshot: &Snapshot) -> Result<Places> {
+    let mut places = [0; PARTS];
+    for (number, place) in &snapshot.places {
+        let part = Part::of_number(*number).ok_or_else(|| {
+            Failure::new(format!(
+                "the snapshot has the part {number}, which this release does not know"
+            ))
+            .with_hint("install the release that the other machines have")
+        })?;
+        places[part.index()] = *place;
+    }
+    Ok(places)
+}
+
+/// Fills the data folder from a snapshot, and returns its bytes.
+fn download(
+    program: &Program,
+    journal: &Journal,
+    snapshot: &Snapshot,
+    member: &Member,
+    output: &mut Output,
+) -> Result<u64> {
+    let bar = output.progress(Unit::Bytes);
+    bar.set_message("reading the snapshot");
+    bar.set_length(snapshot.bytes);
+    let (reader, writer): (PipeReader, PipeWriter) = std::io::pipe()?;
+    let (got, restored) = std::thread::scope(|scope| {
+        let getting = scope.spawn(|| {
+            let mut writer = writer;
+            journal.get_snapshot(snapshot, &mut writer, &Until::within(LONG), &mut |_| {})
+        });
+        let restored = backup::restore_from(program, bar.wrap_read(reader), &bar, &mut |part| {
+            adopt_tokens(part)?;
+            member.write(part).map_err(|it| cluster_failed(&it))
+        });
+        (getting.join(), restored)
+    });
+    match (got, restored) {
+        (Ok(Ok(())), Ok(summary)) => Ok(summary.bytes),
+        (_, Err(failure)) => Err(failure),
+        (Ok(Err(error)), _) => Err(failed(&error)),
+        (Err(_), _) => Err(Failure::new("reading the snapshot failed")),
+    }
+}
+
+/// Keeps the shared tokens of a snapshot, without those of the machine that made it.
+fn adopt_tokens(part: &Path) -> Result<()> {
+    let file = part.join("tokens.json");
+    let shared = TokenStore::open(&file)?.shared_state(span::now())?;
+    std::fs::remove_file(&file).or_else(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    })?;
+    TokenStore::open(&file)?.adopt(&shared, span::now())?;
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! `cluster status`.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use waypost_cluster::Member;
+use waypost_journal::{Head, Journal, Machine, Snapshot, Status};
+
+use super::{failed, journal_of, member, short};
+use crate::failure::Result;
+use crate::output::{Look, Output};
+use crate::program::Program;
+
+/// A machine that is silent for longer is shown as such.
+const SILENT: Duration = Duration::from_secs(10);
+
+pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
+    let member = member(program)?;
+    let journal = journal_of(program, &member)?;
+    let status = journal.status(&short()).map_err(|it| failed(&it))?;
+    let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
+    let snapshots = journal.snapshots(&short()).map_err(|it| failed(&it))?;
+    if output.is_json() {
+        output.document(&as_json(&member, &journal, &status, &machines, &snapshots))?;
+        return Ok(());
+    }
+    let end = status.head.position;
+    output.line(&format!("store      {}, incarnation {}", member.store, journal.incarnation()))?;
+    output.line(&format!("journal    {} records", end.seq))?;
+    output.line(&format!("database   PostgreSQL {} on {}", status.version, status.server))?;
+    output.line(&format!("standbys   {}", standbys(&status)))?;
+    output.line(&format!("loss       {}", loss(&status)))?;
+    output.line(&format!("snapshot   {}", snapshot(&snapshots, end.seq)))?;
+    let rows: Vec<_> = machines.iter().map(|it| row(it, &member, &status.head)).collect();
+    output.table(&["MACHINE", "APPLIED", "BEHIND", "LEADS", "SEEN", "RELEASE"], &rows)?;
+    Ok(())
+}
+
+fn standbys(status: &Status) -> String {
+    match (status.standbys_required, status.standbys_synchronous) {
+        (0, _) => format!("commits wait for none; {} connected", status.standbys_streaming),
+        (required, Some(synchronous)) => format!(
+            "commits wait for {required}; {synchronous} of {} connected can confirm",
+            status.standbys_streaming
+        ),
+        (required, None) => format!(
+            "commits wait for {required}; the user may not see which are connected (grant pg_monitor)"
+        ),
+    }
+}
+
+/// What would be lost with which failure.
+fn loss(status: &Status) -> &'static str {
+    match status.is_synchronous() {
+        Some(true) => "nothing that was acknowledged, if one database server is lost",
+        Some(false) if status.standbys_required == 0 => {
+            "acknowledged writes, if the disk of this database server is lost: no commit waits for a standby"
+        }
+        Some(false) => "nothing; but writes wait until enough standbys are connected",
+        None => "unknown: the user may not see the standbys",
+    }
+}
+
+fn snapshot(snapshots: &[Snapshot], end: u64) -> String {
+    match snapshots.first() {
+        None => "none: no machine can join".to_owned(),
+        Some(it) => format!(
+            "up to record {}, {} records ago, made {} ago",
+            it.position.seq,
+            end.saturating_sub(it.position.seq),
+            span(it.age)
+        ),
+    }
+}
+
+fn row(machine: &Machine, own: &Member, head: &Head) -> Vec<(Look, String)> {
+    let Machine { report, silent, .. } = machine;
+    let name =
+        if report.id == own.machine { format!("{} *", report.name) } else { report.name.clone() };
+    let seen = if *silent < SILENT { "now".to_owned() } else { format!("{} ago", span(*silent)) };
+    vec![
+        (Look::Name, name),
+        (Look::Plain, report.seq.to_string()),
+        (Look::Plain, head.position.seq.saturating_sub(report.seq).to_string()),
+        (Look::Plain, if leads(machine, head) { "yes" } else { "" }.to_owned()),
+        (Look::Plain, seen),
+        (Look::Plain, report.release.clone()),
+    ]
+}
+
+/// Whether the machine has the lease.
+fn leads(machine: &Machine, head: &Head) -> bool {
+    head.lease_holder() == Some(machine.report.id)
+}
+
+fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86_400 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+fn as_json(
+    member: &Member,
+    journal: &Journal,
+    status: &Status,
+    machines: &[Machine],
+    snapshots: &[Snapshot],
+) -> Value {
+    let machine = |it: &Machine| {
+        json!({
+            "id": it.report.id.to_string(),
+            "name": it.report.name,
+            "isThis": it.report.id == member.machine,
+            "applied": it.report.seq,
+            "behind": status.head.position.seq.saturating_sub(it.report.seq),
+            "leads": leads(it, &status.head),
+            "silentMs": it.silent.as_millis() as u64,
+            "release": it.report.release,
+        })
+    };
+    json!({
+        "store": member.store.to_string(),
+        "incarnation": journal.incarnation(),
+        "machine": member.machine.to_string(),
+        "records": status.head.position.seq,
+        "leaseEpoch": status.head.lease_epoch,
+        "database": {
+            "server": status.server,
+            "version": status.version,
+            "standbysRequired": status.standbys_required,
+            "standbysStreaming": status.standbys_streaming,
+            "isSynchronous": status.is_synchronous(),
+        },
+        "machines": machines.iter().map(machine).collect::<Vec<_>>(),
+        "snapshots": snapshots.iter().map(|it| json!({
+            "id": it.id.to_string(), "position": it.position.seq, "bytes": it.bytes,
+        })).collect::<Vec<_>>(),
+    })
+}

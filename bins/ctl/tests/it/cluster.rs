@@ -1,0 +1,301 @@
+//! Services on several machines with one store, over a real PostgreSQL.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use waypost_api::AddRequest;
+use waypost_api::client::Client;
+use waypost_service::{Options, Running};
+
+use crate::ctl::{Ran, ran, trusting};
+use crate::server::Server;
+use crate::wait::until;
+
+const FLOWS: &str = r#"
+flows:
+  - name: notes
+    trigger: { pattern: "work:*" }
+    actions:
+      - type: command
+        command: "echo {{data.n}} >> ran.txt"
+"#;
+
+/// A project folder with a service that is started and stopped.
+struct Machine {
+    folder: TempDir,
+    running: Option<Running>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let flows = folder.path().join(".waypost/flows");
+        fs::create_dir_all(&flows).expect("a folder");
+        fs::write(flows.join("self-driving.yaml"), FLOWS).expect("a file");
+        Self { folder, running: None }
+    }
+
+    fn start(&mut self) {
+        let options = Options::for_project(self.path()).expect("options");
+        self.running = Some(waypost_service::start(&options).expect("the service starts"));
+    }
+
+    fn stop(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.shutdown().expect("the service stops");
+        }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.running.as_ref().expect("it runs").address())
+    }
+
+    /// Runs `ctl` beside the service.
+    fn ctl(&self, arguments: &[&str]) -> Ran {
+        let url = self.url();
+        let arguments = [&["--url", &url][..], arguments].concat();
+        ran(trusting(self.path(), &arguments).output().expect("the program starts"))
+    }
+
+    /// Runs `ctl` while no service runs.
+    fn at_rest(&self, arguments: &[&str]) -> Ran {
+        ran(trusting(self.path(), arguments).output().expect("the program starts"))
+    }
+
+    fn client(&self) -> Client {
+        let token = fs::read_to_string(self.path().join(".waypost/token")).expect("a token");
+        Client::new(&self.url(), Some(token.trim())).expect("an address")
+    }
+
+    fn add(&self, content: &str) -> u64 {
+        let request = AddRequest { content: content.into(), ..AddRequest::default() };
+        self.client().add(&request).expect("it is added").into_inner().memory.id
+    }
+
+    fn ran(&self) -> String {
+        fs::read_to_string(self.path().join("ran.txt")).unwrap_or_default()
+    }
+}
+
+/// The first machine of a cluster, with a service that runs.
+fn first(server: &Server) -> Machine {
+    let mut machine = Machine::new();
+    machine.start();
+    machine.add("The lighthouse keeper retires in spring.");
+    machine.stop();
+    machine.at_rest(&["cluster", "init", &server.url()]).done();
+    machine.start();
+    machine
+}
+
+/// One more machine.
+fn joined(server: &Server) -> Machine {
+    let mut machine = Machine::new();
+    machine.at_rest(&["cluster", "join", &server.url()]).done();
+    machine.start();
+    machine
+}
+
+/// Waits until all machines have the same export, and returns it.
+fn settled(machines: &[&Machine]) -> String {
+    until(|| {
+        let exports: Vec<String> = machines.iter().map(|it| it.ctl(&["export"]).done()).collect();
+        let first = exports[0].clone();
+        exports.iter().all(|it| *it == first).then_some(first).ok_or("the exports differ")
+    })
+}
+
+fn status(machine: &Machine) -> Value {
+    machine.at_rest(&["--json", "cluster", "status"]).json()
+}
+
+#[test]
+fn machines_share_memories_events_and_tokens() {
+    let Some(server) = Server::start() else { return };
+    let (a, mut b) = (first(&server), joined(&server));
+    assert_eq!(b.add("Deployments need two approvals."), 2, "ids go on");
+    let found = until(|| {
+        let found = a.ctl(&["--json", "search", "approvals"]).json();
+        (found[0]["id"] == 2).then_some(found).ok_or("not found yet")
+    });
+    assert_eq!(found[0]["content"], "Deployments need two approvals.");
+    let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
+    let token = created["token"].as_str().expect("a token").to_owned();
+    let other = Client::new(&b.url(), Some(&token)).expect("an address");
+    until(|| other.get(1));
+    a.ctl(&["token", "revoke", created["info"]["id"].as_str().expect("an id")]).done();
+    until(|| other.get(1).is_err().then_some(()).ok_or("the token still works"));
+    b.ctl(&["emit", "note:made", "--data", "n=1", "--idempotency-key", "k"]).done();
+    until(|| {
+        let again =
+            a.ctl(&["--json", "emit", "note:made", "--data", "n=1", "--idempotency-key", "k"]);
+        (again.json()["duplicate"] == true).then_some(()).ok_or("a does not know the key")
+    });
+    settled(&[&a, &b]);
+    let status = status(&a);
+    assert_eq!(status["machines"].as_array().expect("machines").len(), 2, "{status}");
+    assert_eq!(status["database"]["isSynchronous"], false);
+    // The copy of a machine that leaves goes on alone.
+    b.stop();
+    b.at_rest(&["cluster", "leave", "--yes"]).done();
+    b.start();
+    assert_eq!(b.add("only here"), 3);
+    assert_eq!(a.add("only there"), 3);
+}
+
+#[test]
+fn one_machine_runs_the_flows_and_another_one_takes_over() {
+    let Some(server) = Server::start() else { return };
+    let (mut a, b) = (first(&server), joined(&server));
+    a.ctl(&["emit", "work:done", "--data", "n=1"]).done();
+    b.ctl(&["emit", "work:done", "--data", "n=2"]).done();
+    until(|| (a.ran() == "1\n2\n").then_some(()).ok_or_else(|| a.ran()));
+    assert_eq!(b.ran(), "");
+    let runs = until(|| {
+        let runs = b.ctl(&["--json", "flows", "runs"]).json();
+        (runs.as_array().expect("runs").len() == 2).then_some(runs).ok_or("runs are missing")
+    });
+    assert_eq!(runs[0]["flow"], "notes");
+    a.stop();
+    b.ctl(&["emit", "work:done", "--data", "n=3"]).done();
+    until(|| (b.ran() == "3\n").then_some(()).ok_or_else(|| b.ran()));
+    a.start();
+    settled(&[&a, &b]);
+    assert_eq!(a.ran(), "1\n2\n");
+}
+
+#[test]
+fn a_client_reads_its_own_writes_on_any_machine() {
+    use std::io::{Read as _, Write as _};
+
+    let Some(server) = Server::start() else { return };
+    let (a, b) = (first(&server), joined(&server));
+    let token =
+        |it: &Machine| fs::read_to_string(it.path().join(".waypost/token")).expect("a token");
+    let call = |machine: &Machine, method: &str, path: &str, body: &str, header: &str| {
+        let url = machine.url();
+        let host = url.trim_start_matches("http://");
+        let mut stream = std::net::TcpStream::connect(host).expect("a connection");
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n{header}\r\n{body}",
+            token(machine).trim(),
+            body.len()
+        )
+        .expect("a request");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    };
+    let position = |answer: &str| {
+        let line = answer.lines().find_map(|it| it.strip_prefix("waypost-position: "));
+        line.expect("a position").to_owned()
+    };
+    for number in 0..20 {
+        let body = format!("{{\"content\":\"note {number}\"}}");
+        let added = call(&a, "POST", "/api/memory/add", &body, "");
+        assert!(added.starts_with("HTTP/1.1 201"), "{added}");
+        let header = format!("Waypost-Min-Position: {}\r\n", position(&added));
+        let id = number + 2;
+        let read = call(&b, "GET", &format!("/api/memory/{id}"), "", &header);
+        assert!(read.starts_with("HTTP/1.1 200"), "{read}");
+    }
+    let position = position(&call(&a, "GET", "/api/memory/1", "", ""));
+    let (store, rest) = position.split_once(':').expect("a store");
+    let other = format!(
+        "Waypost-Min-Position: {}:{rest}\r\n",
+        store.replace(|it: char| it.is_ascii_digit(), "0")
+    );
+    assert!(call(&b, "GET", "/api/memory/1", "", &other).starts_with("HTTP/1.1 409"));
+    let far = format!("Waypost-Min-Position: {store}:1:999999\r\n");
+    let late = call(&b, "GET", "/api/memory/1", "", &far);
+    assert!(late.starts_with("HTTP/1.1 503") && late.contains("retry-after"), "{late}");
+    let wrong = call(&b, "GET", "/api/memory/1", "", "Waypost-Min-Position: soon\r\n");
+    assert!(wrong.starts_with("HTTP/1.1 400"), "{wrong}");
+    let mut alone = Machine::new();
+    alone.start();
+    let answer = call(&alone, "GET", "/api/memory/status", "", &far);
+    assert!(answer.starts_with("HTTP/1.1 409") && !answer.contains("waypost-position"), "{answer}");
+}
+
+#[test]
+fn without_the_database_reads_continue_and_writes_are_refused() {
+    let Some(mut server) = Server::start() else { return };
+    let mut a = first(&server);
+    server.kill(true);
+    let found = a.ctl(&["--json", "search", "lighthouse"]).json();
+    assert_eq!(found[0]["id"], 1);
+    let refused = a.ctl(&["add", "not now"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.err.contains("takes no writes"), "{refused:?}");
+    // It also starts without it; until it knows which tokens were revoked, only its own works.
+    a.stop();
+    a.start();
+    assert_eq!(a.ctl(&["--json", "search", "lighthouse"]).json()[0]["id"], 1);
+    server.run();
+    until(|| {
+        let ran = a.ctl(&["add", "now again"]);
+        (ran.code == 0).then_some(()).ok_or(ran.err)
+    });
+}
+
+#[test]
+fn a_database_that_lost_records_stops_writes_until_the_loss_is_accepted() {
+    let Some(server) = Server::start() else { return };
+    let mut a = first(&server);
+    a.add("kept by the database");
+    a.add("lost by the database");
+    server.sql("DELETE FROM waypost.journal WHERE seq = (SELECT seq FROM waypost.head)");
+    server.sql(
+        "UPDATE waypost.head SET seq = seq - 1, hash = (SELECT j.hash FROM waypost.journal j WHERE j.seq = head.seq - 1)",
+    );
+    let refused = a.ctl(&["add", "one more"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    a.stop();
+    let old = status(&a)["store"].clone();
+    a.at_rest(&["cluster", "accept-loss", "--yes"]).done();
+    a.start();
+    assert_ne!(status(&a)["store"], old);
+    // Memories 1 to 3, and notes about them: no id is used again.
+    assert_eq!(a.add("one more"), 4);
+    let listed = a.ctl(&["export"]).done();
+    assert!(listed.contains("lost by the database"), "{listed}");
+    let mut b = Machine::new();
+    let several = b.at_rest(&["cluster", "join", &server.url()]);
+    assert_eq!(several.code, 2, "{several:?}");
+    let store = status(&a)["store"].as_str().expect("a store").to_owned();
+    b.at_rest(&["cluster", "join", &server.url(), "--store", &store]).done();
+    b.start();
+    settled(&[&a, &b]);
+}
+
+#[test]
+fn wrong_uses_are_refused_and_change_nothing() {
+    let Some(server) = Server::start() else { return };
+    let mut a = Machine::new();
+    let nothing = a.at_rest(&["cluster", "status"]);
+    assert_eq!(nothing.code, 3, "{nothing:?}");
+    let password = a.at_rest(&["cluster", "init", "postgresql://waypost:secret@127.0.0.1/waypost"]);
+    assert_eq!(password.code, 1, "{password:?}");
+    assert!(!password.err.contains("secret"), "{password:?}");
+    let empty = Machine::new();
+    let no_cluster = empty.at_rest(&["cluster", "join", &server.url()]);
+    assert_eq!(no_cluster.code, 1, "{no_cluster:?}");
+    assert!(no_cluster.err.contains("ctl cluster init"), "{no_cluster:?}");
+    a.start();
+    let running = a.at_rest(&["cluster", "init", &server.url()]);
+    assert_eq!(running.code, 1, "{running:?}");
+    a.stop();
+    a.at_rest(&["cluster", "init", &server.url()]).done();
+    let twice = a.at_rest(&["cluster", "init", &server.url()]);
+    assert!(twice.code == 1 && twice.err.contains("already a member"), "{twice:?}");
+    let full = a.at_rest(&["cluster", "join", &server.url()]);
+    assert!(full.code == 1 && full.err.contains("not empty"), "{full:?}");
+    assert!(!a.path().join(".waypost/data/cluster-member.new").exists());
+}
