@@ -82,6 +82,10 @@ docs:
 kills rounds="50":
     WAYPOST_TEST_KILLS={{rounds}} cargo test --release --locked --package waypost-service --test it -- --nocapture every_answered_event_is_there_and_its_flows_ran
 
+# Three services and a database under Patroni, with kills, cut networks and pauses, judged by a checker. `short` takes minutes, `long` hours; `--self-test` shows what the checker finds.
+chaos *arguments="short":
+    ./examples/cluster/chaos {{arguments}}
+
 # The randomised tests in their long form: histories with crashes, flipped bytes, random commands, kills, power cuts. Takes hours.
 long histories="20000" flips="2000" cases="20000" kills="1000" cuts="100":
     WAYPOST_TEST_HISTORIES={{histories}} WAYPOST_TEST_FLIPS={{flips}} WAYPOST_TEST_CASES={{cases}} WAYPOST_TEST_KILLS={{kills}} WAYPOST_TEST_MIXED_KILLS={{kills}} WAYPOST_TEST_OUTBOX_ROUNDS={{kills}} WAYPOST_TEST_CUTS={{cuts}} cargo test --release --locked --workspace --lib --tests

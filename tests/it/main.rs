@@ -3,6 +3,7 @@
 
 mod architecture;
 mod changes;
+mod chaos;
 mod cycles;
 mod documents;
 mod exhaustive;
