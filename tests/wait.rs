@@ -21,8 +21,9 @@ pub(crate) fn until<T, W: Display>(mut look: impl FnMut() -> Result<T, W>) -> T 
             Err(why) => assert!(pauses < PAUSES_MAX, "waited in vain: {why}"),
         }
         // Other code on this thread may have left a token, which would end the pause at once.
-        thread::park_timeout(Duration::ZERO);
-        thread::park_timeout(pause);
+        for pause in [Duration::ZERO, pause] {
+            thread::park_timeout(pause);
+        }
         pauses += 1;
         pause = PAUSE_LAST.min(2 * pause);
     }
