@@ -36,6 +36,11 @@ impl Part {
         Self::ALL.into_iter().find(|it| it.number() == number)
     }
 
+    /// The places with the numbers of their parts, as a snapshot has them.
+    pub fn numbered(places: &Places) -> Vec<(u8, u64)> {
+        Self::ALL.into_iter().map(|it| (it.number(), places[it.index()])).collect()
+    }
+
     /// Its index in [`Places`].
     pub fn index(self) -> usize {
         match self {

@@ -276,6 +276,30 @@ fn a_database_that_lost_records_stops_writes_until_the_loss_is_accepted() {
 }
 
 #[test]
+fn a_cluster_that_could_not_be_created_leaves_the_store_as_it_was() {
+    let Some(server) = Server::start() else { return };
+    let mut machine = Machine::new();
+    machine.start();
+    machine.add("The lighthouse keeper retires in spring.");
+    machine.stop();
+    let log = machine.path().join(".waypost/data/memory/log");
+    let files = fs::read_dir(log).expect("a folder").map(|it| it.expect("a file").path());
+    let file =
+        files.filter(|it| it.extension().is_some_and(|it| it == "log")).min().expect("a log");
+    let whole = fs::read(&file).expect("a file");
+    let mut damaged = whole.clone();
+    let at = whole.windows(10).position(|it| it == b"lighthouse").expect("the text");
+    damaged[at] ^= 1;
+    fs::write(&file, damaged).expect("a file");
+    let refused = machine.at_rest(&["cluster", "init", &server.url()]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    fs::write(&file, whole).expect("a file");
+    machine.at_rest(&["token", "create", "--scope", "memory:read"]).done();
+    machine.start();
+    assert_eq!(machine.add("Deployments need two approvals."), 2);
+}
+
+#[test]
 fn wrong_uses_are_refused_and_change_nothing() {
     let Some(server) = Server::start() else { return };
     let mut a = Machine::new();

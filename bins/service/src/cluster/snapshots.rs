@@ -94,10 +94,7 @@ impl Snapshots {
         let files = self.files()?;
         let new = NewSnapshot {
             position: mark.position,
-            places: Part::ALL
-                .into_iter()
-                .map(|it| (it.number(), mark.places[it.index()]))
-                .collect(),
+            places: Part::numbered(&mark.places),
             machine: self.cluster.hub.machine(),
         };
         let (mut reader, writer) = std::io::pipe().context("failed to create a pipe")?;

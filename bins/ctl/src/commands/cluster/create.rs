@@ -51,11 +51,17 @@ pub(super) fn create(
     let member = Member::first(url, places(data)?).map_err(|it| cluster_failed(&it))?;
     let journal = Journal::create(settings, member.store, &short()).map_err(|it| failed(&it))?;
     // The snapshot has the tokens of the cluster, and those of this machine, which no other machine adopts.
+    let was_shared = tokens.is_shared()?;
     tokens.share(span::now())?;
-    upload(data, &journal, &member, output)?;
-    journal.joined(&report(program, &member), &short()).map_err(|it| failed(&it))?;
-    member.write(data).map_err(|it| cluster_failed(&it))?;
-    Ok(member)
+    let created = upload(data, &journal, &member, output).and_then(|_| {
+        journal.joined(&report(program, &member), &short()).map_err(|it| failed(&it))?;
+        member.write(data).map_err(|it| cluster_failed(&it))
+    });
+    if created.is_err() && !was_shared {
+        // Without a cluster, tokens that are marked as shared could not be changed.
+        drop(tokens.without_shared()?);
+    }
+    created.map(|()| member)
 }
 
 /// The last record of each part of a store at rest.
@@ -82,7 +88,7 @@ fn upload(
     bar.set_message("writing a snapshot");
     let new = NewSnapshot {
         position: member.base.position,
-        places: numbered(&member.base.places),
+        places: Part::numbered(&member.base.places),
         machine: member.machine,
     };
     let (mut reader, writer): (PipeReader, PipeWriter) = std::io::pipe()?;
@@ -103,8 +109,4 @@ fn upload(
         (_, Ok(Err(failure))) => Err(failure),
         (_, Err(_)) => Err(Failure::new("reading the store failed")),
     }
-}
-
-fn numbered(places: &Places) -> Vec<(u8, u64)> {
-    Part::ALL.into_iter().map(|it| (it.number(), places[it.index()])).collect()
 }
