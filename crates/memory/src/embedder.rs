@@ -14,7 +14,8 @@ pub struct ModelInfo {
     pub dimensions: usize,
 }
 
-/// Computes one vector for each text, or returns why it failed.
+/// Computes one vector for each text, or returns why it failed. An empty vector means that it comes
+/// later, for example from another machine: the text stays pending.
 pub type EmbedFn = Arc<dyn Fn(&[&str]) -> Result<Vec<Vec<f32>>, String> + Send + Sync>;
 
 /// A model and the closure that runs it.
@@ -44,6 +45,9 @@ pub struct EmbedProgress {
     pub failed: u64,
     /// Memories that were changed or deleted meanwhile.
     pub skipped: u64,
+    /// Memories whose vector comes later. They are asked for again after a call that finds no
+    /// other pending memory.
+    pub later: u64,
     /// Memories that are still pending.
     pub pending: u64,
     /// The model's error for the last rejected text.

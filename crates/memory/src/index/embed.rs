@@ -33,6 +33,8 @@ struct Made {
     vectors: Vec<StoredVector>,
     /// Memories whose text it rejected.
     refused: Vec<(MemoryId, u64)>,
+    /// Memories whose vector comes later.
+    later: Vec<MemoryId>,
     last_error: Option<String>,
 }
 
@@ -54,6 +56,8 @@ pub(crate) struct Embedding {
     model: RwLock<Option<Arc<Model>>>,
     /// Memories that are being embedded. Held while vectors are moved between models or indexes.
     in_flight: Mutex<BTreeSet<MemoryId>>,
+    /// Memories whose vector comes later. They are in flight until no other memory is pending.
+    later: Mutex<BTreeSet<MemoryId>>,
 }
 
 /// A text whose vector is pending.
@@ -83,7 +87,7 @@ impl Model {
             return Err(Error::Embedding(message));
         }
         let dimensions = self.embedder.model.dimensions;
-        for vector in &vectors {
+        for vector in vectors.iter().filter(|it| !it.is_empty()) {
             if vector.len() != dimensions {
                 let message = format!("it returned {} dimensions, not {dimensions}", vector.len());
                 return Err(Error::Embedding(message));
@@ -109,6 +113,9 @@ impl Model {
         }
         let embed = self.embedder.embed_queries.as_ref().unwrap_or(&self.embedder.embed);
         let vector = self.embed_by(embed, &[query])?.pop().unwrap_or_default();
+        if vector.is_empty() {
+            return Err(Error::Embedding("it returned no vector of the query".to_owned()));
+        }
         let vector = Arc::new(vector);
         let mut queries = self.queries.lock();
         if queries.len() == QUERIES_REMEMBERED {
@@ -121,7 +128,14 @@ impl Model {
 
 impl Embedding {
     pub(crate) fn new(records: Arc<Records>, index: Arc<Index>, vectors: VectorLog) -> Self {
-        Self { records, index, vectors, model: RwLock::new(None), in_flight: Mutex::default() }
+        Self {
+            records,
+            index,
+            vectors,
+            model: RwLock::new(None),
+            in_flight: Mutex::default(),
+            later: Mutex::default(),
+        }
     }
 
     /// The current model.
@@ -140,6 +154,7 @@ impl Embedding {
         let model = embedder.map(Model::new).transpose()?.map(Arc::new);
         let mut in_flight = self.in_flight.lock();
         in_flight.clear();
+        self.later.lock().clear();
         {
             let mut present = self.model.write();
             self.index.view.write().reset_vectors(model.as_ref().map(|it| it.vectors()));
@@ -185,16 +200,21 @@ impl Embedding {
         let waiting = self.take_waiting(limit)?;
         let made = embed_waiting(&model, &waiting);
         let mut in_flight = self.in_flight.lock();
+        let mut later_here = self.later.lock();
         for it in &waiting {
             in_flight.remove(&it.id);
         }
-        let Made { vectors, refused, last_error } = made?;
+        let Made { vectors, refused, later, last_error } = made?;
         let is_present = self.model.read().as_ref().is_some_and(|it| Arc::ptr_eq(it, &model));
         if !is_present {
             let skipped = waiting.len() as u64;
             return Ok(self.embed_progress(EmbedProgress { skipped, ..EmbedProgress::default() }));
         }
-        let mut progress = EmbedProgress { last_error, ..EmbedProgress::default() };
+        in_flight.extend(&later);
+        later_here.extend(&later);
+        drop(later_here);
+        let later = later.len() as u64;
+        let mut progress = EmbedProgress { later, last_error, ..EmbedProgress::default() };
         if let Err(error) = self.vectors.append(&vectors) {
             // They are used until the next start, and then computed again.
             progress.last_error = Some(vectors_error(&error, &self.records.dir).to_string());
@@ -237,6 +257,11 @@ impl Embedding {
             let view = self.index.view.read();
             view.pending.take(limit, &in_flight)
         };
+        if ids.is_empty() {
+            for id in std::mem::take(&mut *self.later.lock()) {
+                in_flight.remove(&id);
+            }
+        }
         let mut waiting = Vec::with_capacity(ids.len());
         for id in ids {
             let Some(head) = self.records.live_head(id)? else { continue };
@@ -252,31 +277,41 @@ impl Embedding {
 /// Embeds texts. A text that the model rejects does not stop the others; if the model rejects all
 /// of them, returns its error.
 fn embed_waiting(model: &Model, waiting: &[Waiting]) -> Result<Made> {
-    let stored = |it: &Waiting, vector: Vec<f32>| StoredVector {
-        id: it.id,
-        text_hash: it.text_hash,
-        model: model.hash,
-        vector,
+    let mut made = Made::default();
+    let keep = |made: &mut Made, it: &Waiting, vector: Vec<f32>| {
+        if vector.is_empty() {
+            made.later.push(it.id);
+        } else {
+            let (id, text_hash, model) = (it.id, it.text_hash, model.hash);
+            made.vectors.push(StoredVector { id, text_hash, model, vector });
+        }
     };
     if waiting.is_empty() {
-        return Ok(Made::default());
+        return Ok(made);
     }
     let texts: Vec<&str> = waiting.iter().map(|it| it.text.as_str()).collect();
     let first_error = match model.embed(&texts) {
         Ok(vectors) => {
-            let all = waiting.iter().zip(vectors).map(|(it, vector)| stored(it, vector));
-            return Ok(Made { vectors: all.collect(), ..Made::default() });
+            for (it, vector) in waiting.iter().zip(vectors) {
+                keep(&mut made, it, vector);
+            }
+            return Ok(made);
         }
         Err(error) => error,
     };
-    let mut made = Made { last_error: Some(first_error.to_string()), ..Made::default() };
+    made.last_error = Some(first_error.to_string());
     for it in waiting {
         match model.embed(&[it.text.as_str()]) {
-            Ok(mut vectors) => made.vectors.extend(vectors.pop().map(|vector| stored(it, vector))),
+            Ok(vectors) => {
+                for vector in vectors {
+                    keep(&mut made, it, vector);
+                }
+            }
             Err(_) => made.refused.push((it.id, it.text_hash)),
         }
     }
-    if made.vectors.is_empty() && waiting.len() > 1 { Err(first_error) } else { Ok(made) }
+    let nothing = made.vectors.is_empty() && made.later.is_empty();
+    if nothing && waiting.len() > 1 { Err(first_error) } else { Ok(made) }
 }
 
 impl Model {

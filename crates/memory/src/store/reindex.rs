@@ -118,7 +118,7 @@ impl Store {
             let step = self.embedding.embed_pending(BACKFILL_AT_ONCE)?;
             done.embedded += step.embedded;
             done.failed += step.failed;
-            if step.embedded + step.failed + step.skipped == 0 {
+            if step.embedded + step.failed + step.skipped + step.later == 0 {
                 return Ok(());
             }
         }

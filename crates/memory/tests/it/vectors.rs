@@ -111,6 +111,40 @@ fn a_text_that_the_model_refuses_does_not_stop_the_others() {
 }
 
 #[test]
+fn a_vector_that_comes_later_keeps_nothing_else_waiting() {
+    let mut world = World::new();
+    for text in ["elsewhere 1", "here 1", "elsewhere 2", "here 2"] {
+        world.add(text);
+    }
+    let is_there = Arc::new(AtomicUsize::new(0));
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (there, log) = (Arc::clone(&is_there), Arc::clone(&asked));
+    let partial = Embedder {
+        embed: Arc::new(move |texts: &[&str]| {
+            log.lock().expect("a log").extend(texts.iter().map(|it| (*it).to_owned()));
+            let is_late = |it: &str| it.contains("elsewhere") && there.load(Ordering::SeqCst) == 0;
+            Ok(texts.iter().map(|it| if is_late(it) { Vec::new() } else { embed(it) }).collect())
+        }),
+        ..embedder("partial")
+    };
+    world.store().set_embedder(Some(partial)).expect("a model");
+    let step = || {
+        let step = world.store().embed_pending(1).expect("a step");
+        (step.embedded, step.later, step.pending)
+    };
+    assert_eq!(
+        [step(), step(), step(), step()],
+        [(1, 0, 3), (0, 1, 3), (1, 0, 2), (0, 1, 2)],
+        "each text is asked for once"
+    );
+    assert_eq!(step(), (0, 0, 2), "nothing else is pending");
+    assert_eq!(asked.lock().expect("a log").len(), 4);
+    is_there.store(1, Ordering::SeqCst);
+    assert_eq!([step(), step()], [(1, 0, 1), (1, 0, 0)], "then they are asked for again");
+    assert_eq!(counts(&world), (4, 0));
+}
+
+#[test]
 fn wrong_vectors_are_refused() {
     let wrong: [fn(&str) -> Vec<f32>; 4] = [
         |_| vec![1.0; 3],
