@@ -5,6 +5,7 @@
 //! over its memories, which opening compares.
 
 pub(crate) mod cells;
+pub(crate) mod digest;
 pub(crate) mod found;
 pub(crate) mod keys;
 pub(crate) mod replay;

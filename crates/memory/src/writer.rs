@@ -19,6 +19,7 @@ use waypost_log::group_commit::{Lead, Pending, Queue};
 use crate::index::Index;
 use crate::layout::Folders;
 use crate::records::Records;
+use crate::state::digest::Digests;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::outbox::Outbox;
 use crate::writer::position::Position;
@@ -36,6 +37,7 @@ pub(crate) struct Writer {
     index: Arc<Index>,
     pub(crate) outbox: Outbox,
     pub(crate) position: Position,
+    pub(crate) digests: Digests,
     folders: Folders,
     options: Arc<StoreOptions>,
     queue: Queue<Vec<Command>, Outcomes>,
@@ -68,6 +70,7 @@ impl Writer {
             index,
             outbox,
             position,
+            digests: Digests::default(),
             folders,
             options,
             queue: Queue::default(),

@@ -53,7 +53,7 @@ pub(crate) fn replay(
     })?;
     if reached > applied {
         // The last positions may have been trimmed.
-        txn.applied(reached);
+        txn.applied(reached)?;
         commit(txn)?;
         options.report(OpenPhase::State, total, total);
     }

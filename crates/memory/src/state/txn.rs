@@ -9,11 +9,13 @@ pub(crate) mod requests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
+use waypost_log::Digest;
 use waypost_projection::Write;
 
 use crate::codec::{Reader, Writer};
 use crate::record::{Body, BodyText, Edge, Record};
+use crate::state::digest::{self, DIGEST_EVERY};
 use crate::state::keys::{self, Head, StoredVersion};
 use crate::state::{State, damaged};
 use crate::{MemoryId, Result, Timestamp};
@@ -33,6 +35,7 @@ pub(crate) struct Txn<'a> {
     chunk: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     chunk_bytes: usize,
     chunks: Vec<Vec<Write>>,
+    digests: Vec<Digest>,
     touched: Touched,
 }
 
@@ -53,6 +56,7 @@ impl<'a> Txn<'a> {
             chunk: BTreeMap::new(),
             chunk_bytes: 0,
             chunks: Vec::new(),
+            digests: Vec::new(),
             touched: Touched::default(),
         }
     }
@@ -164,11 +168,28 @@ impl<'a> Txn<'a> {
 
     /// Records that all changes so far come from the records up to `sequence`, and ends the chunk
     /// if it is large enough.
-    pub(crate) fn applied(&mut self, sequence: u64) {
+    pub(crate) fn applied(&mut self, sequence: u64) -> Result<()> {
         self.set_number(keys::APPLIED, sequence);
+        if sequence.is_multiple_of(DIGEST_EVERY) {
+            let digest = self.digest(sequence)?;
+            self.digests.push(digest);
+        }
         if self.chunk.len() >= CHUNK_WRITES_MAX || self.chunk_bytes >= CHUNK_BYTES_MAX {
             self.cut();
         }
+        Ok(())
+    }
+
+    /// The digest of the state with these changes.
+    fn digest(&self, position: u64) -> Result<Digest> {
+        let mut rows: BTreeMap<Vec<u8>, Vec<u8>> = self.state.counters()?.1.into_iter().collect();
+        for (key, value) in &self.overlay {
+            match value {
+                Some(value) => drop(rows.insert(key.clone(), value.clone())),
+                None => drop(rows.remove(key)),
+            }
+        }
+        Ok(digest::digest(position, rows.iter().map(|(key, value)| (&**key, &**value))))
     }
 
     fn cut(&mut self) {
@@ -178,10 +199,10 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// The chunks for the state, each of whole records, and what they touch.
-    pub(crate) fn finish(mut self) -> (Vec<Vec<Write>>, Touched) {
+    /// The chunks for the state, each of whole records, what they touch, and the digests on the way.
+    pub(crate) fn finish(mut self) -> (Vec<Vec<Write>>, Touched, Vec<Digest>) {
         self.cut();
-        (self.chunks, self.touched)
+        (self.chunks, self.touched, self.digests)
     }
 }
 
@@ -228,8 +249,7 @@ pub(crate) fn apply(record: &Record<'_>, sequence: u64, txn: &mut Txn<'_>) -> Re
             txn.put(keys::TOLD.to_vec(), Some(value.into_bytes()));
         }
     }
-    txn.applied(sequence);
-    Ok(())
+    txn.applied(sequence)
 }
 
 fn put_version(

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use sha2::{Digest as _, Sha256};
 use waypost_log::Digest;
 
 use crate::Result;
-use crate::state::keys;
+use crate::state::digest::{DIGEST_EVERY, digest};
 use crate::store::Store;
 
 impl Store {
+    /// The state has a digest at every position that is a multiple of this.
+    pub const DIGEST_EVERY: u64 = DIGEST_EVERY;
+
     /// Applies what other replicas have appended to the [shared journal](waypost_log::SharedJournal), in
     /// order, and returns the number of records. Call it at intervals and when others have written:
     /// it returns when the shared journal had nothing more. Without a shared journal, there is
@@ -43,18 +45,28 @@ impl Store {
     /// with one position have one digest.
     pub fn digest(&self) -> Result<Digest> {
         let (position, counters) = self.records.state.counters()?;
-        let mut hasher = Sha256::new();
-        for (key, value) in counters {
-            let is_of_state = key.starts_with(keys::SPACES)
-                || [keys::NEXT_ID, keys::LINKS_DIGEST, keys::REQUEST_KEYS_DIGEST].contains(&&*key);
-            // Zero is the digest of nothing, with a row or without.
-            if is_of_state && value.iter().any(|it| *it != 0) {
-                for part in [&key, &value] {
-                    hasher.update((part.len() as u64).to_le_bytes());
-                    hasher.update(part);
-                }
-            }
-        }
-        Ok(Digest { position, sha256: hasher.finalize().into() })
+        Ok(digest(position, counters.iter().map(|(key, value)| (&**key, &**value))))
+    }
+
+    /// The digest that the state had at a position, which must be a multiple of
+    /// [`DIGEST_EVERY`](Self::DIGEST_EVERY). `None` if this process has not applied that record,
+    /// or many others since.
+    pub fn digest_at(&self, position: u64) -> Option<Digest> {
+        self.writer.digests.at(position)
+    }
+
+    /// The last digest at a multiple of [`DIGEST_EVERY`](Self::DIGEST_EVERY), if this process has
+    /// applied that record.
+    pub fn last_digest(&self) -> Option<Digest> {
+        self.writer.digests.last()
+    }
+
+    /// Sets the state aside, in the folder `state.damaged`, and rebuilds it and the index from the log. Writes wait;
+    /// reads may fail meanwhile.
+    ///
+    /// # Errors
+    /// If the log cannot be read: the store then takes no writes.
+    pub fn rebuild(&self) -> Result<()> {
+        self.writer.rebuild()
     }
 }

@@ -146,11 +146,12 @@ impl Writer {
         if !forgotten.is_empty() {
             self.outbox.forget(&forgotten);
         }
-        let (chunks, touched) = txn.finish();
+        let (chunks, touched, digests) = txn.finish();
         chunks
             .iter()
             .try_for_each(|writes| self.records.state.write(writes))
             .map_err(|it| self.fail(writer, &it))?;
+        self.digests.add(digests);
         self.index.publish(&touched, &bodies, documents);
         self.position.advance(last);
         Ok(())
@@ -210,15 +211,33 @@ impl Writer {
     }
 
     fn open_state_again(&self, writing_after: Option<u64>) -> Result<()> {
-        let Records { journal, state, .. } = &*self.records;
+        let state = &self.records.state;
         let applied = state.applied().unwrap_or(0);
         let indexed = writing_after.map_or(applied, |it| it.min(applied));
         state.release();
         let found = FoundState::in_folder(&self.folders, &self.options)?;
+        self.bring_up(found, indexed)
+    }
+
+    /// Sets the state aside and rebuilds it from the journal.
+    pub(crate) fn rebuild(&self) -> Result<()> {
+        let mut writer = self.state.lock();
+        self.records.state.release();
+        let rebuilt = self.bring_up(FoundState::Unusable("it differs".to_owned()), 0);
+        if let Err(error) = &rebuilt {
+            self.fail(&mut writer, error);
+        }
+        rebuilt
+    }
+
+    /// Replaces the state, and brings the index, which has the records up to `indexed`, up to it.
+    fn bring_up(&self, found: FoundState, indexed: u64) -> Result<()> {
+        let Records { journal, state, .. } = &*self.records;
         let mut report = OpenReport::default();
         let (fresh, replayed) =
             found.bring_up(&self.folders, journal, indexed, &self.options, &mut report)?;
         state.adopt(&fresh);
+        self.digests.clear();
         self.reload(replayed.changed)?;
         self.position.advance(state.applied()?);
         Ok(())

@@ -152,6 +152,47 @@ fn commands_are_decided_again_when_others_have_written() {
 }
 
 #[test]
+fn replicas_have_the_same_digest_at_the_same_position_however_they_got_there() {
+    let cluster = Cluster::new(2, 4096, 333);
+    let (here, there) = (cluster.store(0), cluster.store(1));
+    assert_eq!(here.last_digest(), None);
+    let every = Store::DIGEST_EVERY;
+    for round in 0..5 {
+        let drafts = (0..2_300).map(|it| Draft::new(format!("memory {round} {it}")));
+        assert!(here.add_batch(drafts.collect(), at(1)).iter().all(Result::is_ok));
+        there.follow().expect("the hub is reachable");
+    }
+    here.link(id(1), id(2), LinkKind::RelatedTo, at(1)).expect("both exist");
+    let digest = here.digest_at(every).expect("a digest");
+    assert_eq!(digest.position, every);
+    assert_eq!(there.digest_at(every), Some(digest));
+    assert_eq!(there.last_digest(), Some(digest));
+    assert_eq!(here.digest_at(every + 1), None);
+    assert_ne!(here.digest().expect("a digest").sha256, digest.sha256);
+    cluster.settle();
+}
+
+#[test]
+fn a_state_that_is_rebuilt_is_the_one_that_the_log_gives() {
+    let cluster = Cluster::new(2, 256, 100);
+    let (here, there) = (cluster.store(0), cluster.store(1));
+    for number in 0..30 {
+        add(here, &format!("memory {number}"));
+    }
+    here.update(id(3), Patch::default().with_content("changed"), at(2)).expect("a change");
+    here.delete(id(4), at(3)).expect("a deletion");
+    here.link(id(1), id(2), LinkKind::Updates, at(1)).expect("both exist");
+    let before = cluster.settle();
+    there.rebuild().expect("the log is whole");
+    assert_eq!(cluster.settle(), before);
+    add(there, "after the rebuild");
+    let found = there.search("changed", &waypost_memory::SearchOptions::default());
+    assert_eq!(found.expect("a search").hits[0].memory.id, id(3));
+    cluster.settle();
+    assert!(cluster.replicas[1].has_on_disk(b"after the rebuild"));
+}
+
+#[test]
 fn an_import_is_decided_again_with_the_ids_that_are_free_then() {
     let source = Cluster::new(1, 256, 100);
     let store = source.store(0);
