@@ -10,7 +10,7 @@ use crate::sql::{Uuid, column};
 use crate::until::Until;
 
 /// The column of [`MARK`] with the setting, behind those of [`HEAD`].
-const SETTING: usize = 11;
+const SETTING: usize = 12;
 
 impl Journal {
     /// Reads the head row, confirmed by the standbys that commits wait for: the answer includes

@@ -54,6 +54,17 @@ pub enum Error {
         /// The newest version that this release supports.
         supported: i32,
     },
+    /// The store has records that only newer releases can read.
+    #[error(
+        "the store has feature level {found}, and this release supports levels up to {supported}; \
+         install a newer release"
+    )]
+    Feature {
+        /// The level of the store.
+        found: u32,
+        /// The newest level that this release supports.
+        supported: u32,
+    },
     /// The user may not do what the journal needs.
     #[error("the database user lacks a privilege: {0}")]
     Privilege(String),
@@ -228,6 +239,7 @@ impl Error {
             | Self::Unsafe { .. }
             | Self::Missing(_)
             | Self::Newer { .. }
+            | Self::Feature { .. }
             | Self::Privilege(_)
             | Self::OtherStore { .. }
             | Self::Exists(_) => ErrorKind::Setup,

@@ -14,7 +14,7 @@ use crate::link::{Failure, Link};
 use crate::position::{Position, StoreId};
 use crate::schema;
 use crate::settings::Settings;
-use crate::sql::{Uuid, column, hash, number};
+use crate::sql::{Uuid, column, feature, hash, number};
 use crate::until::{Until, now};
 
 /// The most connections that wait for the next operation.
@@ -23,7 +23,7 @@ const IDLE_MAX: usize = 4;
 /// The columns of a [`Head`], in its order.
 pub(crate) const HEAD: &str = "incarnation, seq, hash, probe, lease_epoch, lease_counter, \
      lease_holder, current_setting('synchronous_standby_names') <> '', \
-     current_setting('synchronous_commit'), base_seq, base_hash";
+     current_setting('synchronous_commit'), base_seq, base_hash, feature";
 
 /// Makes a statement that reads commit as one that writes does: it gets a transaction id, and its
 /// commit waits for the standbys. What it has read was committed before, so it is there as well.
@@ -50,6 +50,7 @@ pub struct Journal {
 #[derive(Debug, Default)]
 struct Known {
     probe: i64,
+    feature: u32,
     /// Records up to here survive the loss of the primary.
     confirmed: u64,
     announced: Option<Instant>,
@@ -68,6 +69,9 @@ pub struct Head {
     pub base: Position,
     /// How often the lease was taken.
     pub lease_epoch: u64,
+    /// The feature level of the store: all its machines can read records of this level. See
+    /// [`Journal::raise_feature`].
+    pub feature: u32,
     pub(crate) lease_counter: i64,
     pub(crate) lease_holder: Option<[u8; 16]>,
     pub(crate) probe: i64,
@@ -243,6 +247,12 @@ impl Journal {
     pub(crate) fn know(&self, head: &Head) {
         let mut known = self.known.lock();
         known.probe = known.probe.max(head.probe);
+        known.feature = known.feature.max(head.feature);
+    }
+
+    /// The feature level of the store, as far as this process has seen it raised.
+    pub fn feature(&self) -> u32 {
+        self.known.lock().feature
     }
 
     pub(crate) fn probe(&self) -> i64 {
@@ -292,6 +302,7 @@ impl Head {
             lease_holder: column::<Option<Uuid>>(row, 6)?.map(|it| it.0),
             is_synchronous: column(row, 7)?,
             is_strict: standard == "on",
+            feature: feature(row, 11)?,
         })
     }
 }

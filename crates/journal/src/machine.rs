@@ -5,12 +5,14 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+use crate::connect::unsent;
 use crate::error::{Error, Result};
 use crate::id::MachineId;
 use crate::journal::Journal;
 use crate::limits::MACHINE_TEXT_BYTES_MAX;
 use crate::snapshot::millis;
-use crate::sql::{Uuid, bigint, column, number};
+use crate::sql::{Uuid, bigint, column, feature, number};
+use crate::transaction::{begin, commit};
 use crate::until::Until;
 
 /// What a machine says of itself.
@@ -32,6 +34,8 @@ pub struct MachineReport {
     /// The last purge that it has carried out, by the number that the caller gives to purges. A
     /// report never lowers it.
     pub purged: u64,
+    /// The last purge that it knows of, by the same numbers.
+    pub removed: u64,
 }
 
 /// A machine of the cluster.
@@ -51,23 +55,30 @@ pub struct Machine {
 }
 
 const JOIN: &str = "INSERT INTO {schema}.machine AS it (store, id, name, release, feature, \
-     incarnation, seq, purged, base, counter, seen, joined, forgotten) \
-     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, 1, clock_timestamp(), clock_timestamp(), NULL \
-     WHERE set_config('synchronous_commit', 'on', true) = 'on' \
+     incarnation, seq, purged, base, removed, counter, seen, joined, forgotten) \
+     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, clock_timestamp(), clock_timestamp(), NULL \
+     FROM (SELECT feature FROM {schema}.head WHERE store = $1 FOR UPDATE) AS head \
+     WHERE head.feature <= $5 AND set_config('synchronous_commit', 'on', true) = 'on' \
      ON CONFLICT (store, id) DO UPDATE SET name = $3, release = $4, feature = $5, \
-     incarnation = $6, seq = $7, purged = $8, base = $9, counter = it.counter + 1, \
+     incarnation = $6, seq = $7, purged = $8, base = $9, removed = $10, counter = it.counter + 1, \
      seen = clock_timestamp(), joined = clock_timestamp(), forgotten = NULL";
 
 /// What a crash of the server takes from it comes with the next report.
 const REPORT: &str = "UPDATE {schema}.machine SET name = $3, release = $4, feature = $5, \
-     incarnation = $6, seq = $7, purged = greatest(purged, $8), base = greatest(base, $9), counter = counter + 1, \
-     seen = clock_timestamp() WHERE store = $1 AND id = $2 AND forgotten IS NULL \
+     incarnation = $6, seq = $7, purged = greatest(purged, $8), base = greatest(base, $9), \
+     removed = $10, counter = counter + 1, seen = clock_timestamp() WHERE store = $1 AND id = $2 AND forgotten IS NULL \
      AND set_config('synchronous_commit', 'off', true) = 'off'";
 
 const LIST: &str = "SELECT id, name, release, feature, seq, purged, incarnation, counter, base, \
-     (extract(epoch FROM clock_timestamp() - seen) * 1000)::int8, \
+     removed, (extract(epoch FROM clock_timestamp() - seen) * 1000)::int8, \
      (extract(epoch FROM clock_timestamp() - joined) * 1000)::int8 \
      FROM {schema}.machine WHERE store = $1 AND forgotten IS NULL ORDER BY joined, id";
+
+/// The head row is locked, as by [`JOIN`]: no machine joins meanwhile.
+const RAISE: &str = "UPDATE {schema}.head AS head SET feature = low.feature \
+     FROM (SELECT min(feature) AS feature FROM {schema}.machine \
+         WHERE store = $1 AND forgotten IS NULL) AS low \
+     WHERE head.store = $1 AND head.feature < low.feature";
 
 const FORGET: &str = "UPDATE {schema}.machine SET forgotten = clock_timestamp() \
      WHERE store = $1 AND id = $2 AND forgotten IS NULL \
@@ -78,9 +89,39 @@ impl Journal {
     /// from a snapshot and the journal after it, or be those of the machine that made the journal.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if a text is too long.
+    /// - [`Error::Feature`] if the store has records that the machine's release cannot read.
+    /// - [`Error::Invalid`] if a text is too long.
     pub fn joined(&self, report: &MachineReport, until: &Until) -> Result<()> {
-        self.write_report(JOIN, report, until).map(|_| ())
+        match self.write_report(JOIN, report, until)? {
+            0 => {
+                let (found, supported) = (self.head(until)?.feature, report.feature);
+                Err(Error::Feature { found, supported })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Raises the feature level of the store to the lowest one of its machines, and returns it. It
+    /// is never lowered: a machine that cannot read it cannot join any more. Until then, no machine
+    /// may write records of a higher level.
+    ///
+    /// # Errors
+    /// If the database cannot be reached.
+    pub fn raise_feature(&self, until: &Until) -> Result<u32> {
+        let (head, machines) = (self.head(until)?, self.machines(until)?);
+        let lowest = machines.iter().map(|it| it.report.feature).min().unwrap_or(0);
+        if lowest <= head.feature {
+            return Ok(head.feature);
+        }
+        let mut link = self.link(until)?;
+        let head = begin(self, &mut link, until)?;
+        self.same_incarnation(&head)?;
+        let sql = self.sql(RAISE);
+        let raised = link.execute(&sql, &[(&Uuid(self.store.0), Type::UUID)], until);
+        raised.map_err(unsent)?;
+        commit(&mut link, until).map_err(unsent)?;
+        self.put_back(link);
+        Ok(self.head(until)?.feature)
     }
 
     /// Reports what a machine has applied, and that it is alive. The report need not survive the
@@ -133,7 +174,7 @@ impl Journal {
         })?;
         let incarnation = bigint(self.incarnation)?;
         let (seq, purged) = (bigint(report.seq)?, bigint(report.purged)?);
-        let base = bigint(report.base)?;
+        let (base, removed) = (bigint(report.base)?, bigint(report.removed)?);
         let (sql, store) = (self.sql(sql), Uuid(self.store.0));
         self.repeat(until, |link| {
             link.execute(
@@ -148,6 +189,7 @@ impl Journal {
                     (&seq, Type::INT8),
                     (&purged, Type::INT8),
                     (&base, Type::INT8),
+                    (&removed, Type::INT8),
                 ],
                 until,
             )
@@ -158,22 +200,21 @@ impl Journal {
 impl Machine {
     /// Reads the columns of [`LIST`].
     fn from_row(row: &Row) -> Result<Self> {
-        let feature: i32 = column(row, 3)?;
         Ok(Self {
             report: MachineReport {
                 id: MachineId(column::<Uuid>(row, 0)?.0),
                 name: column(row, 1)?,
                 release: column(row, 2)?,
-                feature: u32::try_from(feature)
-                    .map_err(|_| Error::Answer(format!("feature level {feature}")))?,
+                feature: feature(row, 3)?,
                 seq: number(row, 4)?,
                 purged: number(row, 5)?,
                 base: number(row, 8)?,
+                removed: number(row, 9)?,
             },
             incarnation: number(row, 6)?,
             counter: number(row, 7)?,
-            silent: millis(row, 9)?,
-            joined: millis(row, 10)?,
+            silent: millis(row, 10)?,
+            joined: millis(row, 11)?,
         })
     }
 }

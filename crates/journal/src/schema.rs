@@ -9,7 +9,7 @@ use crate::link::Link;
 use crate::position::{Position, StoreId};
 use crate::settings::Settings;
 use crate::sql::{Uuid, column};
-use crate::tables::{CREATE, NEEDED};
+use crate::tables::{COMPLETE, CREATE, NEEDED};
 use crate::until::Until;
 
 const INSERT: &str = "INSERT INTO {schema}.head \
@@ -51,6 +51,9 @@ pub(crate) fn check(
     }
     let sql = |text: &str| text.replace("{schema}", &settings.schema);
     privileges(link, settings, &NEEDED, until)?;
+    if !is_complete(link, settings, until)? {
+        link.simple(&sql(COMPLETE), until).map_err(unsent)?;
+    }
     let rows = link.query(
         &sql("SELECT schema_version FROM {schema}.head WHERE store = $1"),
         &[(&Uuid(store.0), Type::UUID)],
@@ -122,6 +125,17 @@ fn stores(link: &mut Link, settings: &Settings, until: &Until) -> Result<String>
         4 => format!("{} and others", names[..3].join(", ")),
         _ => names.join(", "),
     })
+}
+
+/// Whether the tables have all columns of this release.
+fn is_complete(link: &mut Link, settings: &Settings, until: &Until) -> Result<bool> {
+    let sql = format!(
+        "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = '{}.head'::regclass \
+         AND attname = 'feature' AND NOT attisdropped)",
+        settings.schema
+    );
+    let rows = link.query(&sql, &[], until).map_err(unsent)?;
+    rows.first().map_or(Ok(false), |row| column(row, 0))
 }
 
 fn exists(link: &mut Link, settings: &Settings, until: &Until) -> Result<bool> {

@@ -65,3 +65,9 @@ pub(crate) fn hash(row: &Row, at: usize) -> Result<Hash> {
 pub(crate) fn bigint(value: u64) -> Result<i64> {
     i64::try_from(value).map_err(|_| Error::Invalid(format!("{value} is 2^63 or more")))
 }
+
+/// A feature level.
+pub(crate) fn feature(row: &Row, at: usize) -> Result<u32> {
+    let feature: i32 = column(row, at)?;
+    u32::try_from(feature).map_err(|_| Error::Answer(format!("feature level {feature}")))
+}

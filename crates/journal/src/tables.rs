@@ -17,7 +17,8 @@ CREATE TABLE IF NOT EXISTS {schema}.head (
     lease_counter int8 NOT NULL,
     lease_holder uuid,
     base_seq int8 NOT NULL CHECK (base_seq BETWEEN 0 AND seq),
-    base_hash bytea NOT NULL CHECK (octet_length(base_hash) = 32)
+    base_hash bytea NOT NULL CHECK (octet_length(base_hash) = 32),
+    feature int4 NOT NULL DEFAULT 1
 ) WITH (fillfactor = 10);
 CREATE TABLE IF NOT EXISTS {schema}.journal (
     store uuid NOT NULL,
@@ -69,6 +70,7 @@ CREATE TABLE IF NOT EXISTS {schema}.machine (
     seq int8 NOT NULL,
     purged int8 NOT NULL,
     base int8 NOT NULL,
+    removed int8 NOT NULL DEFAULT 0,
     counter int8 NOT NULL,
     seen timestamptz NOT NULL,
     joined timestamptz NOT NULL,
@@ -85,6 +87,11 @@ CREATE TABLE IF NOT EXISTS {schema}.vector (
     written timestamptz NOT NULL,
     PRIMARY KEY (store, text, model)
 )";
+
+/// Adds what the first databases lack.
+pub(crate) const COMPLETE: &str =
+    "ALTER TABLE {schema}.machine ADD COLUMN IF NOT EXISTS removed int8 NOT NULL DEFAULT 0;
+ALTER TABLE {schema}.head ADD COLUMN IF NOT EXISTS feature int4 NOT NULL DEFAULT 1";
 
 /// What every machine needs. `DELETE` is checked by the operations that need it.
 pub(crate) const NEEDED: [(&str, &str); 15] = [

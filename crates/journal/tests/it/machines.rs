@@ -13,6 +13,7 @@ pub(crate) fn machine(id: u8) -> MachineReport {
         feature: 3,
         seq: 0,
         purged: 0,
+        removed: 0,
         base: 0,
     }
 }
@@ -44,6 +45,43 @@ fn machines_are_listed_with_what_they_reported_last() {
     assert!(silent < Duration::from_secs(86_400), "{silent:?}");
     server.sql("UPDATE waypost.machine SET seen = seen + interval '1 day'");
     assert_eq!(journal.machines(&long()).unwrap()[1].silent, Duration::ZERO);
+}
+
+#[test]
+fn the_feature_level_rises_when_all_machines_can_read_it_and_never_falls() {
+    let server = server!();
+    let journal = server.journal();
+    assert_eq!((journal.feature(), journal.raise_feature(&long()).unwrap()), (1, 1));
+    let new = MachineReport { feature: 3, ..machine(1) };
+    let mut old = MachineReport { feature: 1, ..machine(2) };
+    journal.joined(&old, &long()).unwrap();
+    journal.joined(&new, &long()).unwrap();
+    assert_eq!(journal.raise_feature(&long()).unwrap(), 1, "one machine has the older release");
+    old.feature = 2;
+    journal.report(&old, &long()).unwrap();
+    assert_eq!(journal.raise_feature(&long()).unwrap(), 2);
+    let error = journal.joined(&MachineReport { feature: 1, ..machine(3) }, &long()).unwrap_err();
+    assert!(matches!(error, Error::Feature { found: 2, supported: 1 }), "{error}");
+    assert_eq!(journal.machines(&long()).unwrap().len(), 2);
+    // A machine that does not return does not hold the others up.
+    journal.forget(old.id, &long()).unwrap();
+    assert_eq!(journal.raise_feature(&long()).unwrap(), 3);
+    let again = Journal::open(server.settings(), journal.store(), &long()).unwrap();
+    assert_eq!(again.feature(), 3);
+    let error = journal.joined(&old, &long()).unwrap_err();
+    assert!(matches!(error, Error::Feature { found: 3, supported: 2 }), "{error}");
+}
+
+#[test]
+fn tables_of_the_first_databases_get_what_they_lack() {
+    let server = server!();
+    let store = server.journal().store();
+    server.sql("ALTER TABLE waypost.head DROP COLUMN feature");
+    server.sql("ALTER TABLE waypost.machine DROP COLUMN removed");
+    let journal = Journal::open(server.settings(), store, &long()).unwrap();
+    assert_eq!(journal.feature(), 1);
+    journal.joined(&machine(1), &long()).unwrap();
+    assert_eq!(journal.machines(&long()).unwrap()[0].report, machine(1));
 }
 
 #[test]
