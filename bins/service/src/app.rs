@@ -90,6 +90,9 @@ impl App {
     /// Why requests cannot be served as they should until the next start, if so, and what to do. A
     /// full disk is no reason: all goes on when there is room.
     pub(crate) fn fault(&self) -> Option<String> {
+        if let Some(fault) = self.cluster.as_ref().and_then(|it| it.fault()) {
+            return Some(fault.to_owned());
+        }
         let what = if self.store.write_fault().is_some() {
             "the store is read-only"
         } else if self.events.fault().is_some() {

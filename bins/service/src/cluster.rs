@@ -1,10 +1,12 @@
 //! This machine as a member of a cluster, whose services share one journal in PostgreSQL.
 
+mod digests;
 pub(crate) mod follower;
 pub(crate) mod lease;
 mod notices;
 pub(crate) mod position;
 pub(crate) mod snapshots;
+pub(crate) mod vectors;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
@@ -21,7 +23,9 @@ use waypost_log::SharedJournal;
 use waypost_memory::{Compaction, Store};
 use waypost_project::ClusterSettings;
 
+use self::digests::Digests;
 use self::notices::{Notice, Notices};
+use self::vectors::SharedVectors;
 use crate::clock::now;
 use crate::error::chain;
 
@@ -31,6 +35,11 @@ const CONTACT_LOST: Duration = Duration::from_secs(300);
 const BASE_RECORDS: u64 = 1000;
 /// How often the base moves at least, if there is something: the journal is trimmed below it.
 const BASE_EVERY: Duration = Duration::from_secs(60);
+
+/// How long an exchange with the database may take that nobody waits for.
+const EXCHANGE: Duration = Duration::from_secs(2);
+/// The feature level since which digests are written.
+const DIGESTS: u32 = 2;
 
 /// What a member of a cluster needs before it opens its stores.
 #[derive(Debug)]
@@ -50,6 +59,7 @@ pub(crate) struct Cluster {
     /// The journal of flows, which is opened last.
     flows: OnceLock<Files>,
     notices: Notices,
+    digests: Digests,
     base_saved: Mutex<Instant>,
     /// Notified when this machine has applied records of others.
     applied: Notify,
@@ -105,6 +115,7 @@ impl Cluster {
             };
             Self {
                 notices: Notices::new(&hub),
+                digests: Digests::default(),
                 hub,
                 name,
                 tokens: Arc::new(tokens.with_shared(Arc::new(append))),
@@ -116,6 +127,11 @@ impl Cluster {
                 logged: Mutex::default(),
             }
         })
+    }
+
+    /// The vectors that the machines share.
+    pub(crate) fn vectors(&self) -> SharedVectors {
+        SharedVectors::new(&self.hub)
     }
 
     /// Adds the journal of flows.
@@ -143,6 +159,9 @@ impl Cluster {
         let memory = self.store.follow().map(drop).map_err(|it| chain(&it));
         let events = self.events.follow().map(drop).map_err(|it| chain(&it));
         let notices = self.notices.follow(&|notice| self.carry_out(notice));
+        if let Some(why) = self.digests.compare(&self.store) {
+            self.hub.exclude(why);
+        }
         self.note(memory.and(events).and(flows).and(notices));
         self.applied.notify_waiters();
     }
@@ -165,12 +184,15 @@ impl Cluster {
         }
     }
 
-    /// Lets the next start continue where this machine is now, if that is far enough or was long ago.
+    /// Lets the next start continue where this machine is now, if that is far enough or was long ago,
+    /// or if the journal has texts that were purged.
     pub(crate) fn save_base(&self) {
         let mark = self.hub.mark();
         let records = mark.position.seq - self.hub.member().base.position.seq;
         let mut saved = self.base_saved.lock();
-        if records == 0 || (records < BASE_RECORDS && saved.elapsed() < BASE_EVERY) {
+        let has_purged = self.removed() > self.hub.member().base.places[Part::Memory.index()];
+        let may_wait = records < BASE_RECORDS && saved.elapsed() < BASE_EVERY && !has_purged;
+        if records == 0 || may_wait {
             return;
         }
         *saved = Instant::now();
@@ -214,16 +236,41 @@ impl Cluster {
         self.store.destroyed_through().unwrap_or(0)
     }
 
+    /// The last record that has removed texts, by the same numbers.
+    fn removed(&self) -> u64 {
+        self.store.removed_through().unwrap_or(0)
+    }
+
     /// Tells all machines what to drop of the event bus.
     pub(crate) fn retain(&self, point: RetentionPoint) -> Result<(), String> {
-        let notice = Notice::Retention(point);
+        self.tell(&Notice::Retention(point))
+    }
+
+    /// What the leader does for all: raises the feature level when all machines have a release that
+    /// can read its records, and tells the digest of the memories.
+    pub(crate) fn lead(&self) -> Result<(), String> {
+        let until = self.hub.within(EXCHANGE);
+        let journal = self.hub.journal(&until).map_err(|it| chain(&it))?;
+        let feature = journal.raise_feature(&until).map_err(|it| chain(&it))?;
+        match self.digests.next(&self.store) {
+            Some(digest) if feature >= DIGESTS => self.tell(&Notice::Digest(digest)),
+            _ => Ok(()),
+        }
+    }
+
+    fn tell(&self, notice: &Notice) -> Result<(), String> {
         loop {
-            match self.notices.append(&notice, &|it| self.carry_out(it)) {
+            match self.notices.append(notice, &|it| self.carry_out(it)) {
                 Ok(()) => return Ok(()),
                 Err(AppendError::Moved) => {}
                 Err(error) => return Err(chain(&error)),
             }
         }
+    }
+
+    /// Why this machine has stopped to take part, if it has.
+    pub(crate) fn fault(&self) -> Option<&str> {
+        self.digests.fault()
     }
 
     /// Appends a change of tokens, which the token store makes afterwards.
@@ -236,6 +283,10 @@ impl Cluster {
         match notice {
             Notice::Retention(point) => self.events.apply_retention(point).map_err(|it| chain(&it)),
             Notice::Tokens(change) => self.tokens.apply(change, now()).map_err(|it| chain(&it)),
+            Notice::Digest(digest) => {
+                self.digests.note(*digest);
+                Ok(())
+            }
         }
     }
 

@@ -12,6 +12,9 @@ use waypost_project::{
 
 use crate::umask::Umask;
 
+/// After how many records the leader of a cluster writes a snapshot.
+const SNAPSHOT_RECORDS: u64 = 50_000;
+
 /// The options of the service, resolved from flags, environment and configuration.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -42,6 +45,9 @@ pub struct Options {
     /// The cluster, if a setting names its database. Whether the project belongs to one is in its
     /// data folder.
     pub cluster: Option<ClusterSettings>,
+    /// After how many records the leader of a cluster writes a snapshot to the database; 50,000 by
+    /// default.
+    pub snapshot_records: u64,
     /// Events about memories, and the retention of events.
     pub events: EventSettings,
     /// Warnings about the settings, to be logged at the start.
@@ -200,6 +206,7 @@ impl Options {
             },
             min_score: settings.min_score,
             cluster: settings.cluster.clone(),
+            snapshot_records: SNAPSHOT_RECORDS,
             events: settings.events,
             warnings: settings.warnings().to_vec(),
             approval: Approval::new(settings),
@@ -249,6 +256,7 @@ impl Options {
             },
             min_score: 0.0,
             cluster: None,
+            snapshot_records: SNAPSHOT_RECORDS,
             events: EventSettings::default(),
             warnings: Vec::new(),
             approval: Approval::Off,

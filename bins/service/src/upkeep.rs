@@ -74,6 +74,11 @@ impl Upkeep {
             tracing::warn!(error = chain(&error), "failed to maintain flows");
         }
         if let Some(cluster) = &self.cluster {
+            if self.leadership.leads()
+                && let Err(error) = cluster.lead()
+            {
+                tracing::debug!(error, "failed to tell the cluster the digest of the memories");
+            }
             cluster.destroy_purged();
             cluster.save_base();
         }

@@ -182,6 +182,7 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
         priority: Arc::clone(&priority),
         store: store(),
         context: context(),
+        shared: app.cluster.as_ref().map(|it| it.vectors()),
         wake: wake(),
     });
     let reranker = options.rerank.clone().map(|options| RerankerLoader {
@@ -264,6 +265,7 @@ fn cluster_workers(app: &App, options: &Options) -> anyhow::Result<Option<Cluste
             data_dir: app.data_dir.clone(),
             leadership: app.leadership.clone(),
             wake: wake(),
+            records_max: options.snapshot_records,
         },
     }))
 }

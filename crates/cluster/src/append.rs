@@ -96,7 +96,7 @@ impl Hub {
                 self.contact.succeeded();
                 Ok(true)
             }
-            Outcome::Fenced(_) => Err(not_leading().into()),
+            Outcome::Fenced(_) => Err(self.not_leading().into()),
             Outcome::Moved(end) => self.lost(journal, new, end, until).map(|()| false),
         }
     }
@@ -175,9 +175,16 @@ impl Hub {
     /// The fence of a part's appends.
     fn fence_of(&self, part: Part) -> Result<Fence, SharedError> {
         match part {
-            Part::Flows => self.fence().map(Some).ok_or_else(not_leading),
+            Part::Flows => self.fence().map(Some).ok_or_else(|| self.not_leading()),
             Part::Memory | Part::Events | Part::Notices => Ok(None),
         }
+    }
+
+    fn not_leading(&self) -> SharedError {
+        SharedError::Unavailable(match self.leader() {
+            Some(name) => format!("the machine {name} of the cluster runs the flows"),
+            None => "another machine of the cluster runs the flows".to_owned(),
+        })
     }
 
     /// Finds out what became of an append whose outcome is unknown, if there is one. Its records are
@@ -268,8 +275,4 @@ fn rows(part: Part, after: u64, records: &[Record<'_>]) -> Vec<waypost_journal::
         payload: it.payload.to_vec(),
     };
     (after + 1..).zip(records).map(row).collect()
-}
-
-fn not_leading() -> SharedError {
-    SharedError::Unavailable("another machine of the cluster runs the flows".to_owned())
 }

@@ -7,6 +7,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// This machine takes no part any more: see [`Hub::exclude`](crate::Hub::exclude).
+    #[error("{0}")]
+    Excluded(String),
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] waypost_journal::Error),

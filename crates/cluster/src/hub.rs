@@ -1,8 +1,8 @@
 //! The hub: one connection of all parts of a machine with the journal.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -73,6 +73,10 @@ pub struct Hub {
     journal: Mutex<Connection>,
     /// The epoch of the lease that this machine has; 0 for none.
     fence: AtomicU64,
+    /// The name of the machine that has the lease, for messages.
+    leader: Mutex<Option<String>>,
+    /// Why this machine takes no part any more.
+    fault: OnceLock<String>,
     stop: Stop,
 }
 
@@ -97,6 +101,8 @@ impl Hub {
             member: Mutex::new(member),
             journal: Mutex::default(),
             fence: AtomicU64::new(0),
+            leader: Mutex::default(),
+            fault: OnceLock::new(),
             stop: Stop::default(),
         })
     }
@@ -122,6 +128,9 @@ impl Hub {
     /// # Errors
     /// If no server answers, or the database has another history: see [`Journal::open`].
     pub fn journal(&self, until: &Until) -> Result<Arc<Journal>> {
+        if let Some(fault) = self.fault.get() {
+            return Err(Error::Excluded(fault.clone()));
+        }
         let mut connection = self.journal.lock();
         if let Some(journal) = &connection.journal {
             return Ok(Arc::clone(journal));
@@ -148,6 +157,10 @@ impl Hub {
         if expected != found {
             return Err(waypost_journal::Error::Incarnation { expected, found }.into());
         }
+        let (found, supported) = (journal.feature(), crate::FEATURE);
+        if found > supported {
+            return Err(waypost_journal::Error::Feature { found, supported }.into());
+        }
         connection.failed = None;
         Ok(Arc::clone(connection.journal.insert(Arc::new(journal))))
     }
@@ -160,6 +173,11 @@ impl Hub {
     /// Ends all operations, and lets no other begin.
     pub fn stop(&self) {
         self.stop.stop();
+    }
+
+    /// Lets this machine take no part any more: all further operations fail with this reason.
+    pub fn exclude(&self, why: &str) {
+        drop(self.fault.set(why.to_owned()));
     }
 
     /// Waits at most this long until the journal has records that this machine has not read, and
@@ -249,9 +267,25 @@ impl Hub {
         self.fence.store(epoch.unwrap_or(0), Ordering::Release);
     }
 
+    /// Sets the name of the machine that has the lease, for messages.
+    pub fn set_leader(&self, name: Option<String>) {
+        *self.leader.lock() = name;
+    }
+
+    /// The name of the machine that has the lease, if it was [set](Self::set_leader).
+    pub fn leader(&self) -> Option<String> {
+        self.leader.lock().clone()
+    }
+
     /// The epoch of the lease that this machine has.
     pub fn fence(&self) -> Option<u64> {
         Some(self.fence.load(Ordering::Acquire)).filter(|it| *it > 0)
+    }
+
+    /// The feature level of the store: records of this level may be written. 0 before the first
+    /// contact with the database.
+    pub fn feature(&self) -> u32 {
+        self.journal.lock().journal.as_ref().map_or(0, |it| it.feature())
     }
 
     /// Whether the database answers.
@@ -264,6 +298,7 @@ impl From<Error> for waypost_log::SharedError {
     fn from(error: Error) -> Self {
         match error {
             Error::Journal(error) => crate::shared::shared(&error),
+            Error::Excluded(why) => Self::Diverged(why),
             error => Self::Unavailable(error.to_string()),
         }
     }

@@ -31,6 +31,15 @@ mod contact;
 mod read;
 mod shared;
 
+/// The newest feature level of records that this release reads. Records of a level are written when
+/// all machines of a cluster can read them ([`Hub::feature`]).
+///
+/// | level | records |
+/// |---|---|
+/// | 1 | everything of the first release with clusters |
+/// | 2 | digests of the state |
+pub const FEATURE: u32 = 2;
+
 pub use contact::Contact;
 pub use error::{Error, Result};
 pub use host::host_name;

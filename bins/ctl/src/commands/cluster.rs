@@ -47,6 +47,9 @@ fn failed(error: &Error) -> Failure {
         Error::Unreachable(_) => {
             "check the URL, the password (`PGPASSFILE` or `PGPASSWORD`), and that the database runs"
         }
+        Error::Feature { .. } | Error::Newer { .. } => {
+            "install the release that the other machines have"
+        }
         Error::Missing(_) => "run `ctl cluster init` on the first machine",
         Error::Shorter { .. } | Error::Diverged { .. } => {
             "`ctl cluster accept-loss --help` says how to continue"
@@ -93,9 +96,10 @@ fn report(program: &Program, member: &Member) -> MachineReport {
         id: member.machine,
         name: name.unwrap_or_else(waypost_cluster::host_name),
         release: env!("CARGO_PKG_VERSION").to_owned(),
-        feature: 1,
+        feature: waypost_cluster::FEATURE,
         seq: member.base.position.seq,
         purged: 0,
+        removed: 0,
         base: member.base.position.seq,
     }
 }

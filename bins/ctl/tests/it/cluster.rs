@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 use waypost_api::AddRequest;
 use waypost_api::client::Client;
+use waypost_journal::{Journal, MachineId, MachineReport, Outcome, Record, Until};
+use waypost_project::Model;
 use waypost_service::{Options, Running};
 
 use crate::ctl::{Ran, ran, trusting};
@@ -38,7 +41,12 @@ impl Machine {
     }
 
     fn start(&mut self) {
-        let options = Options::for_project(self.path()).expect("options");
+        self.start_with(|_| {});
+    }
+
+    fn start_with(&mut self, change: impl FnOnce(&mut Options)) {
+        let mut options = Options::for_project(self.path()).expect("options");
+        change(&mut options);
         self.running = Some(waypost_service::start(&options).expect("the service starts"));
     }
 
@@ -78,6 +86,19 @@ impl Machine {
         self.client().add(&request).expect("it is added").into_inner().memory.id
     }
 
+    /// Adds this many memories at once.
+    fn add_many(&self, name: &str, count: usize) {
+        self.add_file(name, count).done();
+    }
+
+    fn add_file(&self, name: &str, count: usize) -> Ran {
+        let line = |it| serde_json::json!({ "content": format!("{name} {it}") }).to_string();
+        let lines: Vec<String> = (0..count).map(line).collect();
+        let file = self.path().join("many.ndjson");
+        fs::write(&file, lines.join("\n")).expect("a file");
+        self.ctl(&["batch", file.to_str().expect("a path")])
+    }
+
     fn ran(&self) -> String {
         fs::read_to_string(self.path().join("ran.txt")).unwrap_or_default()
     }
@@ -109,6 +130,10 @@ fn settled(machines: &[&Machine]) -> String {
         let first = exports[0].clone();
         exports.iter().all(|it| *it == first).then_some(first).ok_or("the exports differ")
     })
+}
+
+fn long() -> Until {
+    Until::within(Duration::from_secs(60))
 }
 
 fn status(machine: &Machine) -> Value {
@@ -162,6 +187,9 @@ fn one_machine_runs_the_flows_and_another_one_takes_over() {
         (runs.as_array().expect("runs").len() == 2).then_some(runs).ok_or("runs are missing")
     });
     assert_eq!(runs[0]["flow"], "notes");
+    let elsewhere = b.ctl(&["flows", "pause", "notes"]);
+    assert_eq!(elsewhere.code, 1, "{elsewhere:?}");
+    assert!(elsewhere.err.contains("of the cluster runs the flows"), "{elsewhere:?}");
     a.stop();
     b.ctl(&["emit", "work:done", "--data", "n=3"]).done();
     until(|| (b.ran() == "3\n").then_some(()).ok_or_else(|| b.ran()));
@@ -222,6 +250,157 @@ fn a_client_reads_its_own_writes_on_any_machine() {
     alone.start();
     let answer = call(&alone, "GET", "/api/memory/status", "", &far);
     assert!(answer.starts_with("HTTP/1.1 409") && !answer.contains("waypost-position"), "{answer}");
+}
+
+#[test]
+fn a_vector_is_computed_once_and_used_by_all_machines_until_its_text_is_purged() {
+    let Some(server) = Server::start() else { return };
+    let model = tempfile::tempdir().expect("a folder");
+    crate::tiny::write(model.path(), &crate::tiny::files(1));
+    let with_model = |it: &mut Options| it.model.model = Model::Folder(model.path().to_owned());
+    let mut a = first(&server);
+    let mut b = joined(&server);
+    b.stop();
+    b.start_with(with_model);
+    b.add("Deployments need two approvals.");
+    until(|| {
+        let count = server.sql("SELECT count(*) FROM waypost.vector WHERE vector IS NOT NULL");
+        (count.trim() == "2").then_some(()).ok_or(count)
+    });
+    // As if another machine had computed them otherwise: they are not computed again.
+    server.sql("UPDATE waypost.vector SET vector = (SELECT vector FROM waypost.vector ORDER BY text LIMIT 1)");
+    a.stop();
+    a.start_with(with_model);
+    let scores = |machine: &Machine| {
+        let status = until(|| {
+            let status = machine.client().status().expect("a status");
+            let is_ready = status.pending_embeddings == 0 && status.embedded == 2;
+            is_ready.then_some(status).ok_or("not embedded")
+        });
+        assert_eq!(status.embedded, 2);
+        let found = machine.ctl(&["--json", "search", "--mode", "semantic", "two approvals"]);
+        let found = found.json();
+        assert_eq!(found.as_array().expect("hits").len(), 2, "{found}");
+        (found[0]["score"].clone(), found[1]["score"].clone())
+    };
+    let (of_a, of_b) = (scores(&a), scores(&b));
+    assert_eq!(of_a.0, of_a.1, "a has the vectors of the database");
+    assert_ne!(of_b.0, of_b.1, "b has those that it has computed");
+
+    a.ctl(&["delete", "2", "--purge"]).done();
+    until(|| {
+        let status = status(&a);
+        let is_complete = status["purge"].is_null()
+            && server.sql("SELECT count(*) FROM waypost.vector").trim() == "0";
+        is_complete.then_some(()).ok_or(status)
+    });
+    for (table, column) in [("journal", "payload"), ("snapshot_chunk", "bytes")] {
+        let count = server.sql(&format!(
+            "SELECT count(*) FROM waypost.{table} WHERE position('approvals'::bytea IN {column}) > 0"
+        ));
+        assert_eq!(count.trim(), "0", "{table}");
+    }
+    settled(&[&a, &b, &joined(&server)]);
+}
+
+#[test]
+fn the_journal_is_trimmed_below_a_snapshot_and_a_machine_that_was_forgotten_joins_again() {
+    let Some(server) = Server::start() else { return };
+    let mut a = first(&server);
+    a.stop();
+    a.start_with(|it| it.snapshot_records = 500);
+    let mut gone = joined(&server);
+    gone.stop();
+    let name = status(&a)["machines"][1]["id"].as_str().expect("an id").to_owned();
+    a.add_many("before", 1_200);
+    until(|| {
+        let status = status(&a);
+        let has_snapshot = status["snapshots"][0]["position"].as_u64() > Some(1_000);
+        has_snapshot.then_some(()).ok_or(status)
+    });
+    let rows = server.sql("SELECT min(seq) FROM waypost.journal");
+    assert_eq!(rows.trim(), "1", "a machine that is away still needs the journal");
+    a.at_rest(&["cluster", "forget", &name]).done();
+    until(|| {
+        let first = server.sql("SELECT coalesce(min(seq), 9999) FROM waypost.journal");
+        (first.trim() != "1").then_some(()).ok_or(first)
+    });
+    gone.start();
+    let refused = gone.ctl(&["add", "from the past"]);
+    assert!(refused.code == 1 && refused.err.contains("join"), "{refused:?}");
+    settled(&[&a, &joined(&server)]);
+}
+
+#[test]
+fn digests_are_compared_when_all_machines_have_the_release_for_it() {
+    let Some(server) = Server::start() else { return };
+    let a = first(&server);
+    let b = joined(&server);
+    let store = status(&a)["store"].as_str().expect("a store").to_owned();
+    let store = Journal::stores(&server.settings(), &long()).expect("stores")[0..1]
+        .iter()
+        .find(|it| it.to_string() == store)
+        .copied()
+        .expect("the store");
+    let journal = Journal::open(server.settings(), store, &long()).expect("a journal");
+    // A machine with the release before.
+    let old = MachineReport {
+        id: MachineId([7; 16]),
+        name: "old".to_owned(),
+        release: "0.1.0".to_owned(),
+        feature: 1,
+        seq: 0,
+        purged: 0,
+        removed: 0,
+        base: 0,
+    };
+    journal.joined(&old, &long()).expect("it joins");
+    a.add_many("memory", 10_000);
+    let digests = || {
+        let count = server.sql("SELECT count(*) FROM waypost.journal WHERE part = 4 AND kind = 3");
+        count.trim().parse::<u32>().expect("a number")
+    };
+    until(|| (b.client().get(10_000).is_ok()).then_some(()).ok_or("b is behind"));
+    assert_eq!((digests(), status(&a)["feature"].as_u64()), (0, Some(1)));
+    journal.report(&MachineReport { feature: 2, ..old }, &long()).expect("it was upgraded");
+    until(|| (digests() == 1).then_some(()).ok_or("no digest"));
+    assert_eq!(status(&a)["feature"], 2);
+    settled(&[&a, &b]);
+
+    // As if the leader had another state: machines rebuild theirs, and then stop.
+    let memories = || {
+        let last = server.sql("SELECT max(place) FROM waypost.journal WHERE part = 1");
+        last.trim().parse::<u64>().expect("a number")
+    };
+    let tell = |position: u64| {
+        let place = server.sql("SELECT max(place) + 1 FROM waypost.journal WHERE part = 4");
+        let place = place.trim().parse().expect("a number");
+        let payload = [&position.to_le_bytes()[..], &[7; 32]].concat();
+        let wrong = || Record { part: 4, place, kind: 3, version: 1, payload: payload.clone() };
+        until(|| {
+            let head = journal.head(&long()).map_err(|it| it.to_string())?;
+            match journal.append(head.position, &[wrong()], None, &long()) {
+                Ok(Outcome::Appended(_)) => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        });
+    };
+    tell(memories() / 10_000 * 10_000);
+    for machine in [&a, &b] {
+        let aside = machine.path().join(".waypost/data/memory/state.aside");
+        until(|| aside.exists().then_some(()).ok_or("not rebuilt"));
+    }
+    settled(&[&a, &b]);
+    tell((memories() / 10_000 + 1) * 10_000);
+    // What comes after the digest is refused.
+    drop(b.add_file("more", 10_000));
+    for machine in [&a, &b] {
+        until(|| {
+            let refused = machine.ctl(&["add", "not any more"]);
+            let has_stopped = refused.code == 1 && refused.err.contains("must join");
+            has_stopped.then_some(()).ok_or(refused.err)
+        });
+    }
 }
 
 #[test]

@@ -37,6 +37,9 @@ mod service;
 mod start;
 mod state;
 mod suggestions;
+#[path = "../../../../crates/embedding/tests/it/tiny.rs"]
+#[expect(dead_code, clippy::unwrap_used, reason = "embedding's own tests use more of it")]
+mod tiny;
 mod together;
 mod trust;
 #[path = "../../../../tests/unshare.rs"]

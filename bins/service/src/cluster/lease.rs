@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use waypost_journal::{Contender, Lease, MachineReport};
+use waypost_journal::{Contender, Journal, Lease, MachineReport, Until};
 
 use super::Cluster;
 use crate::error::chain;
@@ -18,9 +18,6 @@ const TTL: Duration = Duration::from_secs(6);
 const EVERY: Duration = Duration::from_secs(1);
 /// How long before its end the holder stops what it does under the lease.
 const STOP_BEFORE: Duration = Duration::from_millis(1500);
-
-/// The newest feature level of records that this release reads.
-const FEATURE: u32 = 1;
 
 /// What the thread needs.
 #[derive(Debug)]
@@ -65,9 +62,10 @@ impl Leasing {
             id: self.cluster.hub.machine(),
             name: self.cluster.name.clone(),
             release: env!("CARGO_PKG_VERSION").to_owned(),
-            feature: FEATURE,
+            feature: waypost_cluster::FEATURE,
             seq: self.cluster.applied(),
             purged: self.cluster.purged(),
+            removed: self.cluster.removed(),
             base: self.cluster.hub.member().base.position.seq,
         };
         let reported = self.cluster.hub.journal(&until).map_err(|it| chain(&it));
@@ -85,12 +83,16 @@ impl Leasing {
                 tracing::info!(epoch = lease.epoch(), "this machine leads the cluster");
                 self.guard_until(&lease);
                 self.cluster.hub.set_fence(Some(lease.epoch()));
+                self.cluster.hub.set_leader(Some(self.cluster.name.clone()));
                 self.leadership.set(true);
                 self.wake.flowing();
                 self.wake.publishing();
                 Some(lease)
             }
-            Ok(None) => None,
+            Ok(None) => {
+                self.cluster.hub.set_leader(leader(&journal, &until).unwrap_or_default());
+                None
+            }
             Err(error) => {
                 tracing::debug!(error = chain(&error), "failed to look at the lease");
                 None
@@ -143,4 +145,12 @@ impl Leasing {
             tracing::info!(error, "failed to release the lease; another machine takes it later");
         }
     }
+}
+
+/// The name of the machine that has the lease.
+fn leader(journal: &Journal, until: &Until) -> waypost_journal::Result<Option<String>> {
+    let Some(holder) = journal.head(until)?.lease_holder() else { return Ok(None) };
+    let machines = journal.machines(until)?;
+    let found = machines.into_iter().find(|it| it.report.id == holder);
+    Ok(found.map(|it| it.report.name))
 }

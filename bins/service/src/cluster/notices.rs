@@ -9,10 +9,12 @@ use parking_lot::Mutex;
 use waypost_auth::{AppendError, TokenChange};
 use waypost_cluster::{Hub, Part};
 use waypost_events::RetentionPoint;
-use waypost_log::{Entry, Record, SharedError, SharedJournal};
+use waypost_log::{Digest, Entry, Record, SharedError, SharedJournal};
 
 const RETENTION: u8 = 1;
 const TOKENS: u8 = 2;
+/// Since feature level 2.
+const DIGEST: u8 = 3;
 const VERSION: u8 = 1;
 
 /// A record for all machines.
@@ -22,6 +24,8 @@ pub(super) enum Notice {
     Retention(RetentionPoint),
     /// What became of tokens.
     Tokens(TokenChange),
+    /// The digest that the leader's memories had at a position.
+    Digest(Digest),
 }
 
 /// Does what a notice says.
@@ -41,6 +45,9 @@ impl Notice {
         match self {
             Self::Retention(point) => (RETENTION, point.encode()),
             Self::Tokens(change) => (TOKENS, change.encode()),
+            Self::Digest(digest) => {
+                (DIGEST, [&digest.position.to_le_bytes()[..], &digest.sha256].concat())
+            }
         }
     }
 
@@ -54,12 +61,24 @@ impl Notice {
                 let change = TokenChange::decode(&entry.payload);
                 change.map(Self::Tokens).map_err(|it| it.to_string())
             }
+            (DIGEST, VERSION) => {
+                let digest = decode_digest(&entry.payload).map(Self::Digest);
+                digest.ok_or_else(|| {
+                    format!("the digest in record {} of the cluster is malformed", entry.sequence)
+                })
+            }
             (kind, version) => Err(format!(
                 "record {} of the cluster has kind {kind}, version {version}, which this release does not know; install a newer release",
                 entry.sequence
             )),
         }
     }
+}
+
+fn decode_digest(payload: &[u8]) -> Option<Digest> {
+    let (position, sha256) = payload.split_first_chunk::<8>()?;
+    let sha256 = <[u8; 32]>::try_from(sha256).ok()?;
+    Some(Digest { position: u64::from_le_bytes(*position), sha256 })
 }
 
 impl Notices {

@@ -3,7 +3,7 @@
 use std::io::PipeWriter;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use waypost_api::backup::{Writer, is_part, is_set_aside};
@@ -17,10 +17,9 @@ use crate::leadership::Leadership;
 use crate::wake::Wake;
 
 /// How often the thread looks whether a snapshot is needed.
-const EVERY: Duration = Duration::from_secs(30);
-/// A new snapshot is made when a machine that joins would have to read this many records after the
-/// last one.
-const RECORDS_MAX: u64 = 50_000;
+const EVERY: Duration = Duration::from_secs(5);
+/// How often old vectors are looked for.
+const VECTORS_EVERY: Duration = Duration::from_secs(60 * 60);
 /// A machine that was silent for this long is forgotten, and must join again.
 const SILENT_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// What a failed upload left behind is removed after this time.
@@ -36,31 +35,44 @@ pub(crate) struct Snapshots {
     pub(crate) data_dir: PathBuf,
     pub(crate) leadership: Leadership,
     pub(crate) wake: Arc<Wake>,
+    /// A new snapshot is made when a machine that joins would have to read this many records after
+    /// the last one.
+    pub(crate) records_max: u64,
+}
+
+/// What was done about the vectors in the database.
+#[derive(Debug, Default)]
+struct Vectors {
+    /// No vector of a text that was removed up to this record is left.
+    removed: u64,
+    trimmed: Option<Instant>,
 }
 
 impl Snapshots {
     /// Makes snapshots while this machine leads, until the service stops.
     pub(crate) fn run(&self) {
+        let mut vectors = Vectors::default();
         while self.wake.rest(EVERY) {
             if !self.leadership.leads() {
                 continue;
             }
-            if let Err(error) = self.maintain() {
+            if let Err(error) = self.maintain(&mut vectors) {
                 let error = format!("{error:#}");
                 tracing::warn!(error, "failed to maintain the journal of the cluster; retrying");
             }
         }
     }
 
-    fn maintain(&self) -> anyhow::Result<()> {
+    fn maintain(&self, vectors: &mut Vectors) -> anyhow::Result<()> {
         let until = self.cluster.hub.within(TIME_MAX);
         let journal = self.cluster.hub.journal(&until)?;
         forget_silent(&journal, &until)?;
+        self.trim_vectors(&journal, vectors, &until)?;
         let mut snapshots = journal.snapshots(&until)?;
         snapshots.retain(|it| it.incarnation == journal.incarnation());
         let newest = snapshots.first().map_or(0, |it| it.position.seq);
         let mark = self.cluster.hub.mark();
-        let is_old = mark.position.seq - newest.min(mark.position.seq) >= RECORDS_MAX;
+        let is_old = mark.position.seq - newest.min(mark.position.seq) >= self.records_max;
         if !is_old && !self.has_purged(snapshots.first())? {
             return trim(&journal, &snapshots, &until);
         }
@@ -73,6 +85,30 @@ impl Snapshots {
         );
         snapshots.insert(0, snapshot);
         trim(&journal, &snapshots, &until)
+    }
+
+    /// Removes vectors from the database: old ones, which all machines have, and, after a purge that
+    /// all machines have carried out, all of them. What is missed is computed again.
+    fn trim_vectors(
+        &self,
+        journal: &Journal,
+        vectors: &mut Vectors,
+        until: &Until,
+    ) -> anyhow::Result<()> {
+        let removed = self.cluster.store.removed_through()?;
+        let is_purged = || {
+            let machines = journal.machines(until)?;
+            anyhow::Ok(machines.iter().all(|it| it.report.purged >= removed))
+        };
+        if removed > vectors.removed && is_purged()? {
+            journal.trim_vectors(Duration::ZERO, until)?;
+            vectors.removed = removed;
+        }
+        if vectors.trimmed.is_none_or(|it| it.elapsed() >= VECTORS_EVERY) {
+            journal.trim_vectors(SILENT_MAX, until)?;
+            vectors.trimmed = Some(Instant::now());
+        }
+        Ok(())
     }
 
     /// Whether texts were purged since a snapshot, which therefore has them.

@@ -14,6 +14,8 @@ use crate::wake::Wake;
 
 /// How often the thread looks for memories without a vector even if nothing wakes it.
 const CHECK_EVERY: Duration = Duration::from_secs(30);
+/// How often it looks while other machines of the cluster compute vectors of memories.
+const LATER_EVERY: Duration = Duration::from_millis(500);
 /// The pause after a failure of the model.
 const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 
@@ -34,14 +36,16 @@ impl Embedding {
     /// Embeds until the service stops.
     pub(crate) fn run(&self) {
         enter_background();
-        while self.wake.wait_embedding(CHECK_EVERY) {
-            self.embed_memories();
+        let mut pause = CHECK_EVERY;
+        while self.wake.wait_embedding(pause) {
+            pause = if self.embed_memories() { LATER_EVERY } else { CHECK_EVERY };
             self.embed_context();
         }
     }
 
-    /// Embeds memories until every memory has a vector.
-    fn embed_memories(&self) {
+    /// Embeds memories until every memory has a vector; returns whether some come later.
+    fn embed_memories(&self) -> bool {
+        let mut has_later = false;
         while !self.wake.is_stopping() {
             match self.store.embed_pending(self.priority.yield_to_searches(self.batch)) {
                 Ok(done) => {
@@ -50,18 +54,21 @@ impl Embedding {
                         self.model.failed(error);
                         tracing::warn!(failed = done.failed, error, "failed to embed texts");
                     }
-                    if done.pending == 0 || done.embedded + done.failed + done.skipped == 0 {
-                        return;
+                    has_later |= done.later > 0;
+                    let none = done.embedded + done.failed + done.skipped + done.later == 0;
+                    if done.pending == 0 || none {
+                        return has_later && done.pending > 0;
                     }
                 }
                 Err(error) => {
                     tracing::warn!(error = chain(&error), "background embedding failed");
                     if !self.wake.rest(FAILURE_PAUSE) {
-                        return;
+                        return false;
                     }
                 }
             }
         }
+        false
     }
 
     /// Embeds chunks of the project until there may be memories to embed, which take precedence.

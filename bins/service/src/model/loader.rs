@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use waypost_embedding::fetch::{self, Progress};
 use waypost_embedding::{Error, Model};
-use waypost_memory::{Embedder, ModelInfo, Store};
+use waypost_memory::{EmbedFn, Embedder, ModelInfo, Store};
 use waypost_project::Model as Choice;
 
 use super::EmbeddingModel;
 use super::priority::Priority;
+use crate::cluster::vectors::SharedVectors;
 use crate::context::ProjectContext;
 use crate::error::chain;
 use crate::settings::ModelOptions;
@@ -30,6 +31,8 @@ pub(crate) struct Loader {
     pub(crate) priority: Arc<Priority>,
     pub(crate) store: Arc<Store>,
     pub(crate) context: Arc<ProjectContext>,
+    /// The vectors that the machines of a cluster share.
+    pub(crate) shared: Option<SharedVectors>,
     pub(crate) wake: Arc<Wake>,
 }
 
@@ -99,6 +102,10 @@ impl Loader {
                 tracing::error!(error = chain(&error), "context works without the embedding model");
             }
         }
+        let embed = match self.shared.clone() {
+            None => embed as EmbedFn,
+            Some(shared) => share(shared, &info, embed),
+        };
         let embedder = Embedder { model: info, embed, embed_queries: Some(embed_queries) };
         if let Err(error) = self.store.set_embedder(Some(embedder)) {
             tracing::error!(error = chain(&error), "the store rejected the embedding model");
@@ -114,6 +121,12 @@ impl Loader {
         self.wake.embedding();
         Ok(())
     }
+}
+
+/// Embeds the texts of memories once for all machines of a cluster.
+fn share(shared: SharedVectors, info: &ModelInfo, embed: EmbedFn) -> EmbedFn {
+    let (fingerprint, dimensions) = (info.fingerprint.clone(), info.dimensions);
+    Arc::new(move |texts: &[&str]| shared.embed(&fingerprint, dimensions, texts, &*embed))
 }
 
 /// The remedy for the status, without paths of this machine.

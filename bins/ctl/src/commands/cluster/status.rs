@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use waypost_cluster::Member;
+use waypost_cluster::{FEATURE, Member, Part};
 use waypost_journal::{Head, Journal, Machine, Snapshot, Status};
 
 use super::{failed, journal_of, member, short};
@@ -31,6 +31,9 @@ pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
     output.line(&format!("standbys   {}", standbys(&status)))?;
     output.line(&format!("loss       {}", loss(&status)))?;
     output.line(&format!("snapshot   {}", snapshot(&snapshots, end.seq)))?;
+    let purge = purge(&machines, &snapshots, &status.head);
+    output.line(&format!("purge      {}", purge.as_deref().unwrap_or("complete")))?;
+    output.line(&format!("feature    level {} of {FEATURE}", status.head.feature))?;
     let rows: Vec<_> = machines.iter().map(|it| row(it, &member, &status.head)).collect();
     output.table(&["MACHINE", "APPLIED", "BEHIND", "LEADS", "SEEN", "RELEASE"], &rows)?;
     Ok(())
@@ -70,6 +73,30 @@ fn snapshot(snapshots: &[Snapshot], end: u64) -> String {
             end.saturating_sub(it.position.seq),
             span(it.age)
         ),
+    }
+}
+
+/// Where purged texts still are; `None` for nowhere.
+fn purge(machines: &[Machine], snapshots: &[Snapshot], head: &Head) -> Option<String> {
+    let removed = machines.iter().map(|it| it.report.removed).max().unwrap_or(0);
+    let behind: Vec<&str> = machines
+        .iter()
+        .filter(|it| it.report.purged < removed)
+        .map(|it| it.report.name.as_str())
+        .collect();
+    if !behind.is_empty() {
+        return Some(format!("waits for {}", behind.join(", ")));
+    }
+    let has_texts = |it: &Snapshot| {
+        let memory = it.places.iter().find(|it| it.0 == Part::Memory.number());
+        memory.is_none_or(|it| it.1 < removed)
+    };
+    let is_trimmed = snapshots.iter().any(|it| !has_texts(it) && it.position.seq <= head.base.seq);
+    match removed {
+        0 => None,
+        _ if snapshots.iter().any(has_texts) => Some("waits for a new snapshot".to_owned()),
+        _ if !is_trimmed => Some("waits until the journal is trimmed".to_owned()),
+        _ => None,
     }
 }
 
@@ -120,6 +147,7 @@ fn as_json(
             "leads": leads(it, &status.head),
             "silentMs": it.silent.as_millis() as u64,
             "release": it.report.release,
+            "feature": it.report.feature,
         })
     };
     json!({
@@ -128,6 +156,8 @@ fn as_json(
         "machine": member.machine.to_string(),
         "records": status.head.position.seq,
         "leaseEpoch": status.head.lease_epoch,
+        "feature": status.head.feature,
+        "purge": purge(machines, snapshots, &status.head),
         "database": {
             "server": status.server,
             "version": status.version,
