@@ -9,6 +9,7 @@ mod files;
 mod naming;
 mod output;
 mod pairs;
+mod positions;
 mod program;
 mod reference;
 mod span;
@@ -68,6 +69,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = Program::new(cli.global)
         .and_then(|program| {
             let done = commands::run(&program, cli.command, &mut output);
+            program.keep_positions();
             for warning in program.warnings() {
                 output.warn(warning);
             }

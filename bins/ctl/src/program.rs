@@ -1,6 +1,6 @@
 //! What every command needs: the project, its settings, the client.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,7 @@ use crate::cli::Global;
 use crate::exit;
 use crate::failure::{Failure, Result, of_other_user};
 use crate::files;
+use crate::positions::Positions;
 
 /// The project and the settings that a command runs with.
 pub(crate) struct Program {
@@ -23,6 +24,9 @@ pub(crate) struct Program {
     ca: Option<PathBuf>,
     trust_project: bool,
     settings: OnceCell<Settings>,
+    positions: OnceCell<Option<Positions>>,
+    /// The clients of this command, which share their positions with what the command used.
+    clients: RefCell<Vec<Client>>,
 }
 
 /// The usual paths of the system's certificate authorities.
@@ -66,6 +70,8 @@ impl Program {
             ca,
             trust_project,
             settings: OnceCell::new(),
+            positions: OnceCell::new(),
+            clients: RefCell::default(),
         })
     }
 
@@ -218,7 +224,24 @@ impl Program {
             None if url.starts_with("https:") => system_authorities(),
             None => None,
         };
-        Ok(Client::with_authorities(url, token, authorities.as_deref())?)
+        let client = Client::with_authorities(url, token, authorities.as_deref())?;
+        let client = client.remembering(self.positions().map(Positions::known).unwrap_or_default());
+        self.clients.borrow_mut().push(client.clone());
+        Ok(client)
+    }
+
+    /// What earlier commands have seen; `None` for a user without a state folder.
+    fn positions(&self) -> Option<&Positions> {
+        self.positions.get_or_init(|| Some(Positions::read(&Self::state_dir().ok()?))).as_ref()
+    }
+
+    /// Lets later commands read what this one has written or seen.
+    pub(crate) fn keep_positions(&self) {
+        for position in self.clients.borrow().iter().filter_map(Client::position) {
+            if let Some(positions) = self.positions() {
+                positions.note(position);
+            }
+        }
     }
 
     /// The token of a flow's run, or the one in the token file.

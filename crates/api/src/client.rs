@@ -87,6 +87,8 @@ pub struct Client {
     answer_time_max: Duration,
     /// The latest position of a cluster that a response had. Clones share it.
     position: Arc<Mutex<Option<JournalPosition>>>,
+    /// Positions that earlier clients have seen.
+    earlier: Arc<[JournalPosition]>,
 }
 
 impl std::fmt::Debug for Client {
@@ -158,7 +160,8 @@ impl Client {
         };
         let answer_time_max = ANSWER_TIME_MAX;
         let position = Arc::default();
-        Ok(Self { agent, base, root, authorization, answer_time_max, position })
+        let earlier = Arc::default();
+        Ok(Self { agent, base, root, authorization, answer_time_max, position, earlier })
     }
 
     /// With another time limit for ordinary responses; the default is 60 seconds. Streams, backups and other responses
@@ -174,6 +177,14 @@ impl Client {
     #[must_use]
     pub fn after(self, position: JournalPosition) -> Self {
         self.note(position);
+        self
+    }
+
+    /// Continues with what earlier clients have seen, of whatever clusters: if this service belongs to one of them and is
+    /// behind, it is asked once more. For a caller that does not know which cluster a service belongs to.
+    #[must_use]
+    pub fn remembering(mut self, earlier: impl IntoIterator<Item = JournalPosition>) -> Self {
+        self.earlier = earlier.into_iter().collect();
         self
     }
 
@@ -478,18 +489,39 @@ impl Client {
         request
     }
 
+    /// Sends a request that changes nothing.
     fn send(&self, method: &str, path: &str) -> Result<Response<Body>> {
-        let request = self.request(method, path).body(()).map_err(|error| self.not_sent(&error))?;
-        let limit = Some(self.answer_time_max);
-        let request = self.agent.configure_request(request).timeout_global(limit).build();
-        let response = self.agent.run(request).map_err(|error| self.not_reachable(error))?;
-        self.accepted(response)
+        self.up_to_date(&|| {
+            let request = self.request(method, path).body(());
+            self.run_in_time(request.map_err(|error| self.not_sent(&error))?)
+        })
     }
 
+    /// Sends a request with a body that changes nothing.
     fn send_json(&self, method: &str, path: &str, body: &impl Serialize) -> Result<Response<Body>> {
-        let request = self.request(method, path).header(CONTENT_TYPE, "application/json");
-        let request = request.body(encoded(body)?).map_err(|error| self.not_sent(&error))?;
-        self.run_in_time(request)
+        let body = encoded(body)?;
+        self.up_to_date(&|| {
+            let request = self.request(method, path).header(CONTENT_TYPE, "application/json");
+            let request = request.body(&*body).map_err(|error| self.not_sent(&error))?;
+            self.run_in_time(request)
+        })
+    }
+
+    /// Sends a request again if its response lacks what an earlier client has seen.
+    fn up_to_date(&self, send: &dyn Fn() -> Result<Response<Body>>) -> Result<Response<Body>> {
+        let outcome = send();
+        // Also that of a refusal: what is not found may only not be here yet.
+        let Some(position) = self.position() else { return outcome };
+        let is_same = |it: &&JournalPosition| {
+            (&it.store, it.incarnation) == (&position.store, position.incarnation)
+        };
+        match self.earlier.iter().find(is_same) {
+            Some(earlier) if earlier.seq > position.seq => {
+                self.note(earlier.clone());
+                send()
+            }
+            _ => outcome,
+        }
     }
 
     /// Sends a request with a fast response.
@@ -521,8 +553,7 @@ impl Client {
 
     /// Converts an unsuccessful response to the problem in it.
     fn accepted(&self, mut response: Response<Body>) -> Result<Response<Body>> {
-        let position = response.headers().get(POSITION_HEADER).and_then(|it| it.to_str().ok());
-        if let Some(position) = position.and_then(|it| it.parse().ok()) {
+        if let Some(position) = position_of(&response) {
             self.note(position);
         }
         if response.status().is_success() {
@@ -672,4 +703,8 @@ fn next_after(header: &str) -> Option<u64> {
     }
     let (_, query) = target.split_once('?')?;
     query.split('&').find_map(|part| part.strip_prefix("after=")?.parse().ok())
+}
+
+fn position_of(response: &Response<Body>) -> Option<JournalPosition> {
+    response.headers().get(POSITION_HEADER)?.to_str().ok()?.parse().ok()
 }

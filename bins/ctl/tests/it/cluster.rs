@@ -234,6 +234,21 @@ fn a_client_reads_its_own_writes_on_any_machine() {
         let read = call(&b, "GET", &format!("/api/memory/{id}"), "", &header);
         assert!(read.starts_with("HTTP/1.1 200"), "{read}");
     }
+    // `ctl` does so by itself, also from one process to the next: the first one is told what no
+    // machine has yet.
+    a.ctl(&["add", "A note of ctl."]).done();
+    let state = |it: &Machine| it.path().join(".local/state/waypost/positions");
+    let remembered = fs::read_to_string(state(&a)).expect("a file");
+    let (before, seq) = remembered.trim().rsplit_once(':').expect("a sequence");
+    let (seconds, journal) = before.split_once(' ').expect("a time");
+    let ahead = seq.parse::<u64>().expect("a number") + 3;
+    b.ctl(&["get", "1"]).done();
+    fs::write(state(&b), format!("{seconds} {journal}:{ahead}\n")).expect("a file");
+    let late = b.ctl(&["get", "1"]);
+    assert!(late.code == 1 && late.err.contains("not yet"), "{late:?}");
+    // What is older than some minutes is forgotten.
+    fs::write(state(&b), format!("1234567890 {journal}:{ahead}\n")).expect("a file");
+    b.ctl(&["get", "1"]).done();
     let position = position(&call(&a, "GET", "/api/memory/1", "", ""));
     let (store, rest) = position.split_once(':').expect("a store");
     let other = format!(
