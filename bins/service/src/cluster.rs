@@ -70,23 +70,19 @@ pub(crate) struct Cluster {
 impl Link {
     /// Prepares the connection if the data folder is that of a member of a cluster. It connects
     /// later: a machine starts without the database, too.
-    pub(crate) fn open(
-        data: &Path,
-        settings: Option<&ClusterSettings>,
-    ) -> anyhow::Result<Option<Self>> {
+    pub(crate) fn open(data: &Path, settings: &ClusterSettings) -> anyhow::Result<Option<Self>> {
         let Some(member) = Member::read(data)? else {
-            if settings.is_some_and(|it| !it.url.is_empty()) {
+            if settings.url.is_some() {
                 bail!(
                     "cluster.url is set, but this project is no member of a cluster; run `ctl cluster init` on the first machine or `ctl cluster join` on another one, or remove the setting"
                 );
             }
             return Ok(None);
         };
-        let url = settings.map_or(member.url.as_str(), |it| it.url.as_str());
+        let url = settings.url.as_deref().unwrap_or(&member.url);
         let database = waypost_journal::Settings::parse(url, &|name| std::env::var_os(name))
             .context("failed to read the URL of the cluster's database")?;
-        let name =
-            settings.and_then(|it| it.name.clone()).unwrap_or_else(waypost_cluster::host_name);
+        let name = settings.name.clone().unwrap_or_else(waypost_cluster::host_name);
         let hub = Hub::new(data, member, database, HubOptions::default());
         tracing::info!(machine = %hub.machine(), name, "this machine is a member of a cluster");
         Ok(Some(Self { hub, name }))

@@ -2,6 +2,7 @@
 
 pub(crate) mod embedding;
 pub(crate) mod loader;
+pub(crate) mod peer;
 pub(crate) mod priority;
 pub(crate) mod reranker;
 
@@ -92,6 +93,12 @@ impl EmbeddingModel {
 
     pub(crate) fn ready(&self, dimensions: usize) {
         self.set(ModelState::Ready, Some(dimensions as u64));
+    }
+
+    /// The model of another machine, which embeds queries for this one.
+    pub(crate) fn ready_elsewhere(&self, name: &str, dimensions: usize) {
+        self.present.lock().name = format!("{name} (of another machine)");
+        self.ready(dimensions);
     }
 
     /// Records that embedding a text failed.

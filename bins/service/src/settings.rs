@@ -42,9 +42,8 @@ pub struct Options {
     pub model: ModelOptions,
     /// The lowest score of a hit, unless a search has its own.
     pub min_score: f64,
-    /// The cluster, if a setting names its database. Whether the project belongs to one is in its
-    /// data folder.
-    pub cluster: Option<ClusterSettings>,
+    /// The settings of a member of a cluster. Whether the project is one is in its data folder.
+    pub cluster: ClusterSettings,
     /// After how many records the leader of a cluster writes a snapshot to the database; 50,000 by
     /// default.
     pub snapshot_records: u64,
@@ -255,7 +254,7 @@ impl Options {
                 batch: 32,
             },
             min_score: 0.0,
-            cluster: None,
+            cluster: ClusterSettings::default(),
             snapshot_records: SNAPSHOT_RECORDS,
             events: EventSettings::default(),
             warnings: Vec::new(),

@@ -19,6 +19,7 @@ use crate::memory::writer::Writer;
 use crate::mesh::events::MeshEvents;
 use crate::model::embedding::Embedding;
 use crate::model::loader::Loader;
+use crate::model::peer::PeerModel;
 use crate::model::reranker::RerankerLoader;
 use crate::upkeep::Upkeep;
 use crate::wake::Wake;
@@ -36,6 +37,8 @@ pub(crate) struct Workers {
     pub(crate) indexing: Arc<Indexing>,
     /// `None` if no model is configured.
     pub(crate) loader: Option<Loader>,
+    /// `None` unless another machine embeds queries for this one.
+    pub(crate) peer: Option<PeerModel>,
     pub(crate) reranker: Option<RerankerLoader>,
     /// `None` if the mesh is disabled.
     pub(crate) mesh: Option<MeshEvents>,
@@ -86,6 +89,9 @@ impl Threads {
         }
         if let Some(reranker) = workers.reranker {
             spawn("reranker", move || reranker.run())?;
+        }
+        if let Some(peer) = workers.peer {
+            joined.push(spawn("peer model", move || peer.run())?);
         }
         if let Some(loader) = workers.loader {
             spawn("model", move || loader.run())?;

@@ -42,6 +42,7 @@ use crate::mesh::events::MeshEvents;
 use crate::model::EmbeddingModel;
 use crate::model::embedding::Embedding;
 use crate::model::loader::Loader;
+use crate::model::peer::PeerModel;
 use crate::model::priority::Priority;
 use crate::model::reranker::{RerankerLoader, RerankerModel};
 use crate::recall::Recall;
@@ -69,7 +70,7 @@ impl Stores {
     pub(crate) fn open(options: &Options) -> anyhow::Result<Self> {
         let has_run = options.data_dir.join(waypost_log::Witness::FILE).exists();
         let witness = Witness::read(&options.data_dir)?;
-        let link = Link::open(&options.data_dir, options.cluster.as_ref())?;
+        let link = Link::open(&options.data_dir, &options.cluster)?;
         let part = |part| link.as_ref().map(|it| it.part(part));
         let (reached, shared) = (witness.memory(), part(Part::Memory));
         let store = memory::open(&options.data_dir, reached, options.min_score, shared)?;
@@ -185,6 +186,13 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
         shared: app.cluster.as_ref().map(|it| it.vectors()),
         wake: wake(),
     });
+    let peer = app.cluster.as_ref().filter(|_| options.model.is_off()).map(|cluster| PeerModel {
+        shared: cluster.vectors(),
+        model: model(),
+        store: store(),
+        wake: wake(),
+    });
+    let peer = peer.filter(|_| options.cluster.peer_embedding);
     let reranker = options.rerank.clone().map(|options| RerankerLoader {
         options,
         model: Arc::clone(&app.reranker),
@@ -235,6 +243,7 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
         },
         indexing: Arc::new(Indexing { store: store(), wake: wake() }),
         loader,
+        peer,
         reranker,
         mesh,
         wake: wake(),

@@ -54,7 +54,7 @@ impl Journal {
     fn wait_with(&self, follower: &mut Follower, seq: u64, until: &Until) -> Result<Head> {
         let link = match follower.link.take() {
             Some(link) => link,
-            None => self.listening(&until.at_least(ANSWER))?,
+            None => self.listening_to(&self.channel(), &until.at_least(ANSWER))?,
         };
         let link = follower.link.insert(link);
         let mut pause = PAUSE_FIRST;
@@ -81,10 +81,10 @@ impl Journal {
         }
     }
 
-    fn listening(&self, until: &Until) -> Result<Link> {
+    pub(crate) fn listening_to(&self, channel: &str, until: &Until) -> Result<Link> {
         let mut link = self.connect(until)?;
         if self.settings.notify {
-            link.simple(&format!("LISTEN {}", self.channel()), until).map_err(unsent)?;
+            link.simple(&format!("LISTEN {channel}"), until).map_err(unsent)?;
         }
         Ok(link)
     }
@@ -112,7 +112,7 @@ impl Journal {
         (incarnation.parse() == Ok(self.incarnation)).then_some(seq)
     }
 
-    fn channel(&self) -> String {
+    pub(crate) fn channel(&self) -> String {
         format!("waypost_{}", self.store.to_string().replace('-', ""))
     }
 }

@@ -64,6 +64,7 @@ mod trim;
 mod upload;
 
 mod machine;
+mod question;
 mod vector;
 
 pub use append::{Fence, Outcome};
@@ -74,13 +75,14 @@ pub use journal::{Head, Journal};
 pub use lease::{Contender, Lease};
 pub use limits::{
     BATCH_BYTES_MAX, BATCH_RECORDS_MAX, LOCK_IDLE_MAX, LOCKED_BYTES_MAX, LOCKED_RECORDS_MAX,
-    MACHINE_TEXT_BYTES_MAX, MODEL_BYTES_MAX, POSTGRES_MIN, SNAPSHOT_CHUNK_BYTES, VECTOR_BYTES_MAX,
-    VECTORS_MAX,
+    MACHINE_TEXT_BYTES_MAX, MODEL_BYTES_MAX, POSTGRES_MIN, QUESTION_BYTES_MAX,
+    SNAPSHOT_CHUNK_BYTES, VECTOR_BYTES_MAX, VECTORS_MAX,
 };
 pub use lock::Guard;
 pub use machine::{Machine, MachineReport};
 pub use pending::Pending;
 pub use position::{BatchId, Hash, Position, StoreId};
+pub use question::{Answer, Answerer, Answering, EmbeddingModel};
 pub use record::{Record, Row};
 pub use settings::Settings;
 pub use snapshot::{NewSnapshot, Snapshot};

@@ -32,6 +32,9 @@ pub const VECTOR_BYTES_MAX: usize = 64 * 1024;
 /// The most bytes of the fingerprint of a model.
 pub const MODEL_BYTES_MAX: usize = 128;
 
+/// The most bytes of a query whose vector another machine computes.
+pub const QUESTION_BYTES_MAX: usize = 64 * 1024;
+
 /// The oldest major version of PostgreSQL that is supported.
 pub const POSTGRES_MIN: u32 = 15;
 

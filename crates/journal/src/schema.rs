@@ -50,10 +50,10 @@ pub(crate) fn check(
         return Err(Error::Missing(settings.schema.clone()));
     }
     let sql = |text: &str| text.replace("{schema}", &settings.schema);
-    privileges(link, settings, &NEEDED, until)?;
     if !is_complete(link, settings, until)? {
         link.simple(&sql(COMPLETE), until).map_err(unsent)?;
     }
+    privileges(link, settings, &NEEDED, until)?;
     let rows = link.query(
         &sql("SELECT schema_version FROM {schema}.head WHERE store = $1"),
         &[(&Uuid(store.0), Type::UUID)],
@@ -131,8 +131,9 @@ fn stores(link: &mut Link, settings: &Settings, until: &Until) -> Result<String>
 fn is_complete(link: &mut Link, settings: &Settings, until: &Until) -> Result<bool> {
     let sql = format!(
         "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = '{}.head'::regclass \
-         AND attname = 'feature' AND NOT attisdropped)",
-        settings.schema
+         AND attname = 'feature' AND NOT attisdropped) \
+         AND to_regclass('{}.question') IS NOT NULL",
+        settings.schema, settings.schema
     );
     let rows = link.query(&sql, &[], until).map_err(unsent)?;
     rows.first().map_or(Ok(false), |row| column(row, 0))

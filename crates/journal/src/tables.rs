@@ -86,15 +86,37 @@ CREATE TABLE IF NOT EXISTS {schema}.vector (
     claimed_until timestamptz,
     written timestamptz NOT NULL,
     PRIMARY KEY (store, text, model)
+);
+CREATE TABLE IF NOT EXISTS {schema}.question (
+    store uuid NOT NULL,
+    id uuid NOT NULL,
+    model bytea,
+    text text NOT NULL CHECK (octet_length(text) <= 65536),
+    asked timestamptz NOT NULL,
+    vector bytea,
+    name text,
+    answered_by bytea,
+    PRIMARY KEY (store, id)
 )";
 
 /// Adds what the first databases lack.
 pub(crate) const COMPLETE: &str =
     "ALTER TABLE {schema}.machine ADD COLUMN IF NOT EXISTS removed int8 NOT NULL DEFAULT 0;
-ALTER TABLE {schema}.head ADD COLUMN IF NOT EXISTS feature int4 NOT NULL DEFAULT 1";
+ALTER TABLE {schema}.head ADD COLUMN IF NOT EXISTS feature int4 NOT NULL DEFAULT 1;
+CREATE TABLE IF NOT EXISTS {schema}.question (
+    store uuid NOT NULL,
+    id uuid NOT NULL,
+    model bytea,
+    text text NOT NULL CHECK (octet_length(text) <= 65536),
+    asked timestamptz NOT NULL,
+    vector bytea,
+    name text,
+    answered_by bytea,
+    PRIMARY KEY (store, id)
+)";
 
 /// What every machine needs. `DELETE` is checked by the operations that need it.
-pub(crate) const NEEDED: [(&str, &str); 15] = [
+pub(crate) const NEEDED: [(&str, &str); 19] = [
     ("head", "SELECT"),
     ("head", "UPDATE"),
     ("journal", "SELECT"),
@@ -110,4 +132,8 @@ pub(crate) const NEEDED: [(&str, &str); 15] = [
     ("vector", "SELECT"),
     ("vector", "INSERT"),
     ("vector", "UPDATE"),
+    ("question", "SELECT"),
+    ("question", "INSERT"),
+    ("question", "UPDATE"),
+    ("question", "DELETE"),
 ];

@@ -203,6 +203,12 @@ pub(crate) const KEYS: &[Key] = &[
         default: Default::Computed("the host name"),
         description: "Name of this machine in `ctl cluster status`.",
     },
+    key(
+        "cluster.peer_embedding",
+        Kind::Bool,
+        "false",
+        "Let another machine of the cluster embed the queries of this one, if it has no model (`model.name: none`). Their texts pass through the database.",
+    ),
     Key {
         name: "rerank.model",
         kind: Kind::Path,

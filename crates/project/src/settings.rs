@@ -225,12 +225,14 @@ impl Default for EventSettings {
 }
 
 /// The cluster of this machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClusterSettings {
-    /// The URL of its database.
-    pub url: String,
+    /// The URL of its database; the one with which the machine joined if there is none.
+    pub url: Option<String>,
     /// The name of this machine; the host name if there is none.
     pub name: Option<String>,
+    /// Whether another machine embeds the queries of this one, if it has no model.
+    pub peer_embedding: bool,
 }
 
 /// The service's TLS certificate.
@@ -315,8 +317,8 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     /// The service's certificate; `None` for plain HTTP.
     pub tls: Option<TlsSettings>,
-    /// The cluster that the service belongs to, if it does.
-    pub cluster: Option<ClusterSettings>,
+    /// The cluster that the service belongs to, if its data folder is that of a member.
+    pub cluster: ClusterSettings,
     /// The embedding model.
     pub model: ModelSettings,
     /// The cross-encoder that orders the best results.
@@ -382,10 +384,11 @@ impl Settings {
             allow_remote: resolved.is_on("allow_remote"),
             allowed_hosts: resolved.list("allowed_hosts"),
             allowed_origins: resolved.list("allowed_origins"),
-            cluster: Some(resolved.text("cluster.url")).filter(|it| !it.is_empty()).map(|url| {
-                let name = Some(resolved.text("cluster.name")).filter(|it| !it.is_empty());
-                ClusterSettings { url, name }
-            }),
+            cluster: ClusterSettings {
+                url: Some(resolved.text("cluster.url")).filter(|it| !it.is_empty()),
+                name: Some(resolved.text("cluster.name")).filter(|it| !it.is_empty()),
+                peer_embedding: resolved.is_on("cluster.peer_embedding"),
+            },
             model: ModelSettings {
                 name: resolved.model("model.name"),
                 fetch: resolved.is_on("model.fetch"),

@@ -81,8 +81,8 @@ fn member(program: &Program) -> Result<Member> {
 
 /// The URL of the member's database: the setting, or the one with which it joined.
 fn url_of(program: &Program, member: &Member) -> Result<String> {
-    let set = program.settings()?.cluster.as_ref();
-    Ok(set.map_or_else(|| member.url.clone(), |it| it.url.clone()))
+    let set = program.settings()?.cluster.url.clone();
+    Ok(set.unwrap_or_else(|| member.url.clone()))
 }
 
 fn journal_of(program: &Program, member: &Member) -> Result<Journal> {
@@ -91,7 +91,7 @@ fn journal_of(program: &Program, member: &Member) -> Result<Journal> {
 }
 
 fn report(program: &Program, member: &Member) -> MachineReport {
-    let name = program.settings().ok().and_then(|it| it.cluster.clone()).and_then(|it| it.name);
+    let name = program.settings().ok().and_then(|it| it.cluster.name.clone());
     MachineReport {
         id: member.machine,
         name: name.unwrap_or_else(waypost_cluster::host_name),

@@ -302,6 +302,30 @@ fn a_vector_is_computed_once_and_used_by_all_machines_until_its_text_is_purged()
     assert_eq!(of_a.0, of_a.1, "a has the vectors of the database");
     assert_ne!(of_b.0, of_b.1, "b has those that it has computed");
 
+    // A machine without a model searches by these vectors, too, if another one embeds its queries.
+    let mut c = joined(&server);
+    let lexical = c.ctl(&["search", "--mode", "semantic", "two approvals"]);
+    assert_eq!(lexical.code, 1, "{lexical:?}");
+    c.stop();
+    c.start_with(|it| it.cluster.peer_embedding = true);
+    until(|| {
+        let status = c.client().status().map_err(|it| it.to_string())?;
+        (status.embedded == 2).then_some(()).ok_or_else(|| format!("{status:?}"))
+    });
+    // A search that no machine answers in time is lexical.
+    let of_c = until(|| {
+        let found: Ran = c.ctl(&["--json", "search", "--mode", "semantic", "two approvals"]);
+        if found.code == 0 { Ok(found.json()) } else { Err(found.err) }
+    });
+    let of_a = a.ctl(&["--json", "search", "--mode", "semantic", "two approvals"]).json();
+    let hits = |found: &Value| -> Vec<(Value, Value)> {
+        let hits = found.as_array().expect("hits");
+        hits.iter().map(|it| (it["id"].clone(), it["score"].clone())).collect()
+    };
+    assert_eq!(hits(&of_c), hits(&of_a), "the same model, and the same vectors");
+    let asked = server.sql("SELECT count(*) FROM waypost.question");
+    assert_eq!(asked.trim(), "0", "no query stays in the database");
+
     a.ctl(&["delete", "2", "--purge"]).done();
     until(|| {
         let status = status(&a);
@@ -315,7 +339,7 @@ fn a_vector_is_computed_once_and_used_by_all_machines_until_its_text_is_purged()
         ));
         assert_eq!(count.trim(), "0", "{table}");
     }
-    settled(&[&a, &b, &joined(&server)]);
+    settled(&[&a, &b, &c, &joined(&server)]);
 }
 
 #[test]

@@ -6,19 +6,33 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use waypost_cluster::Hub;
-use waypost_journal::{TextHash, VECTORS_MAX};
+use waypost_journal::{Answering, EmbeddingModel, TextHash, VECTORS_MAX};
+use waypost_memory::EmbedFn;
 
 use crate::error::chain;
+use crate::wake::Wake;
 
 /// How long a text stays claimed by a machine that does not answer any more.
 const LEASE: Duration = Duration::from_secs(30);
 /// How long one exchange with the database takes at most: then the machine computes by itself.
 const EXCHANGE: Duration = Duration::from_secs(2);
 
+/// How long one wait for queries of other machines takes: a stop waits for it.
+const WAIT: Duration = Duration::from_secs(1);
+
 /// Vectors of one text each. An empty one comes later, from another machine.
 type Vectors = Vec<Vec<f32>>;
 /// Computes the vectors of texts on this machine.
 type Compute<'a> = dyn Fn(&[&str]) -> Result<Vectors, String> + 'a;
+
+/// The vector of a query that another machine has computed.
+#[derive(Debug)]
+pub(crate) struct PeerAnswer {
+    /// The name of its model.
+    pub(crate) name: String,
+    pub(crate) fingerprint: String,
+    pub(crate) vector: Vec<f32>,
+}
 
 /// The vectors that the machines of a cluster share.
 #[derive(Debug, Clone)]
@@ -64,6 +78,60 @@ impl SharedVectors {
             vectors.extend(new);
         }
         Ok(hashes.iter().map(|it| vectors.get(it).cloned().unwrap_or_default()).collect())
+    }
+
+    /// The vectors that other machines have computed. The others come later.
+    pub(crate) fn get(&self, model: &str, dimensions: usize, texts: &[&str]) -> Vectors {
+        let hashes: Vec<TextHash> = texts.iter().map(|it| Sha256::digest(it).into()).collect();
+        let until = self.hub.within(EXCHANGE);
+        let mut vectors = BTreeMap::new();
+        // Without the database, all of them come later.
+        if let Ok(journal) = self.hub.journal(&until) {
+            for some in hashes.chunks(VECTORS_MAX) {
+                let found = journal.get_vectors(model.as_bytes(), some, &until).unwrap_or_default();
+                let decoded =
+                    found.iter().filter_map(|(hash, it)| Some((*hash, decode(it, dimensions)?)));
+                vectors.extend(decoded);
+            }
+        }
+        hashes.iter().map(|it| vectors.get(it).cloned().unwrap_or_default()).collect()
+    }
+
+    /// Asks other machines for the vector of a query, by the model with that fingerprint or by any.
+    pub(crate) fn ask(
+        &self,
+        model: Option<&str>,
+        text: &str,
+        time: Duration,
+    ) -> Result<Option<PeerAnswer>, String> {
+        let until = self.hub.within(time);
+        let journal = self.hub.journal(&until).map_err(|it| chain(&it))?;
+        let asked = journal.ask(model.map(str::as_bytes), text, &until);
+        let Some(answer) = asked.map_err(|it| chain(&it))? else { return Ok(None) };
+        let fingerprint = String::from_utf8(answer.model.fingerprint);
+        let fingerprint = fingerprint.map_err(|_| "the model's fingerprint is not UTF-8")?;
+        let vector = decode(&answer.vector, answer.vector.len() / size_of::<f32>());
+        let vector = vector.ok_or("another machine gave no vector")?;
+        Ok(Some(PeerAnswer { name: answer.model.name, fingerprint, vector }))
+    }
+
+    /// Computes the vectors of queries for machines without a model, until the service stops.
+    pub(crate) fn answer(&self, name: &str, fingerprint: &str, embed: &EmbedFn, wake: &Wake) {
+        let name = name.chars().take(64).collect();
+        let model = EmbeddingModel { name, fingerprint: fingerprint.as_bytes().to_vec() };
+        let mut compute = |texts: &[&str]| Ok(embed(texts)?.iter().map(|it| encode(it)).collect());
+        let mut answering = Answering::default();
+        while !wake.is_stopping() {
+            let until = self.hub.within(WAIT);
+            let answered = self.hub.journal(&until).map_err(|it| chain(&it)).and_then(|journal| {
+                let answered = journal.answer(&mut answering, &model, &mut compute, &until);
+                answered.map_err(|it| chain(&it))
+            });
+            if let Err(error) = answered {
+                tracing::debug!(error, "failed to answer the queries of other machines");
+                wake.rest(EXCHANGE);
+            }
+        }
     }
 
     fn claim(&self, model: &str, dimensions: usize, hashes: &[TextHash]) -> Result<Shared, String> {

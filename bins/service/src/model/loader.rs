@@ -90,7 +90,7 @@ impl Loader {
             let (model, priority) = (Arc::clone(&model), Arc::clone(&priority));
             move |texts: &[&str]| priority.run(|| model.embed(texts)).map_err(|error| chain(&error))
         });
-        let embed_queries = Arc::new(move |texts: &[&str]| {
+        let embed_queries: EmbedFn = Arc::new(move |texts: &[&str]| {
             priority.run(|| model.embed_queries(texts)).map_err(|error| chain(&error))
         });
         // First, so that the index can compare a query's vector as soon as queries have one.
@@ -106,7 +106,8 @@ impl Loader {
             None => embed as EmbedFn,
             Some(shared) => share(shared, &info, embed),
         };
-        let embedder = Embedder { model: info, embed, embed_queries: Some(embed_queries) };
+        let queries = Arc::clone(&embed_queries);
+        let embedder = Embedder { model: info.clone(), embed, embed_queries: Some(embed_queries) };
         if let Err(error) = self.store.set_embedder(Some(embedder)) {
             tracing::error!(error = chain(&error), "the store rejected the embedding model");
             self.model.missing("the store rejected the embedding model; see the service's log");
@@ -119,6 +120,9 @@ impl Loader {
             "loaded the embedding model: search is hybrid"
         );
         self.wake.embedding();
+        if let Some(shared) = &self.shared {
+            shared.answer(&info.name, &info.fingerprint, &queries, &self.wake);
+        }
         Ok(())
     }
 }

@@ -78,6 +78,7 @@ fn tables_of_the_first_databases_get_what_they_lack() {
     let store = server.journal().store();
     server.sql("ALTER TABLE waypost.head DROP COLUMN feature");
     server.sql("ALTER TABLE waypost.machine DROP COLUMN removed");
+    server.sql("DROP TABLE waypost.question");
     let journal = Journal::open(server.settings(), store, &long()).unwrap();
     assert_eq!(journal.feature(), 1);
     journal.joined(&machine(1), &long()).unwrap();

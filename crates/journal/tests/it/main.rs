@@ -11,6 +11,7 @@ mod lease;
 mod machines;
 mod pooler;
 mod proxy;
+mod questions;
 mod refusals;
 mod server;
 mod snapshots;

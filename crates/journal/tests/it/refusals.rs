@@ -50,6 +50,7 @@ fn a_user_without_privileges_is_told_which() {
         ("snapshot_chunk", "SELECT, INSERT"),
         ("machine", "SELECT, INSERT, UPDATE"),
         ("vector", "SELECT, INSERT, UPDATE"),
+        ("question", "SELECT, INSERT, UPDATE, DELETE"),
     ] {
         refused(settings(&url), store, &format!("SELECT on waypost.{table}"));
         server.sql(&format!("GRANT {privileges} ON waypost.{table} TO guest"));

@@ -61,7 +61,7 @@ impl Store {
         self.writer.digests.last()
     }
 
-    /// Sets the state aside, in the folder `state.damaged`, and rebuilds it and the index from the log. Writes wait;
+    /// Sets the state aside, in the folder `state.aside`, and rebuilds it and the index from the log. Writes wait;
     /// reads may fail meanwhile.
     ///
     /// # Errors
