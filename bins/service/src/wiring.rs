@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use tokio::sync::Semaphore;
 use waypost_api::ModelState;
 use waypost_auth::{AdminToken, TokenStore};
-use waypost_cluster::Part;
+use waypost_cluster::{Member, Part};
 use waypost_events::Bus;
 use waypost_memory::Store;
 
@@ -86,6 +86,10 @@ impl Stores {
         }
         let tokens = TokenStore::open(&tokens_file).context("failed to read the tokens")?;
         let (tokens, cluster) = match link {
+            None if tokens.is_shared().context("failed to read the tokens")? => bail!(
+                "the tokens of this project are those of a cluster, and {} is missing: after a `ctl cluster init` that was interrupted, run it again; otherwise move the data folder away and run `ctl cluster join`, or run `ctl cluster leave` to continue without the cluster",
+                Member::file(&options.data_dir).display()
+            ),
             None => (Arc::new(tokens), None),
             Some(link) => {
                 let (store, events) = (Arc::clone(&store), Arc::clone(&events));

@@ -403,7 +403,7 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
     let bar = output.progress(Unit::Bytes);
     bar.set_message("restoring");
     bar.set_length(length);
-    let summary = restore_from(program, bar.wrap_read(input), &bar, &mut |_| Ok(()))?;
+    let summary = restore_from(program, bar.wrap_read(input), &bar, &mut stop_sharing)?;
     if output.is_json() {
         output.document(&json!({
             "dataDir": data.to_string_lossy(), "files": summary.files, "bytes": summary.bytes,
@@ -416,6 +416,15 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
             data.display()
         ))?;
         output.note("start the service; it rebuilds the index");
+    }
+    Ok(())
+}
+
+/// Makes the tokens in a backup of a member of a cluster those of a store of its own.
+fn stop_sharing(data: &Path) -> Result<()> {
+    let tokens = TokenStore::open(&data.join("tokens.json"))?;
+    if tokens.is_shared()? {
+        drop(tokens.without_shared()?);
     }
     Ok(())
 }

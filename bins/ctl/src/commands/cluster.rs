@@ -105,8 +105,17 @@ fn report(program: &Program, member: &Member) -> MachineReport {
 }
 
 fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Result<()> {
-    let member = member(program)?;
     let data = program.settings()?.data_dir.clone();
+    let tokens = TokenStore::open(&data.join("tokens.json"))?;
+    let is_member = Member::read(&data).map_err(|it| cluster_failed(&it))?.is_some();
+    if !is_member && tokens.is_shared()? {
+        // An interrupted `init` has come this far.
+        let _locks = backup::lock(&data)?;
+        drop(tokens.without_shared()?);
+        output.line("the tokens of this project are those of this machine alone again")?;
+        return Ok(());
+    }
+    let member = member(program)?;
     let _locks = backup::lock(&data)?;
     let question = "leave the cluster? This machine's changes reach no other machine from then on";
     if !args.yes && !flows::confirm(question, output)? {
@@ -115,7 +124,7 @@ fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Res
     // The copy is complete without the database.
     let forgotten = journal_of(program, &member)
         .and_then(|it| it.forget(member.machine, &short()).map_err(|it| failed(&it)));
-    drop(TokenStore::open(&data.join("tokens.json"))?.without_shared()?);
+    drop(tokens.without_shared()?);
     Member::remove(&data).map_err(|it| cluster_failed(&it))?;
     if output.is_json() {
         output.document(

@@ -518,6 +518,33 @@ fn a_cluster_that_could_not_be_created_leaves_the_store_as_it_was() {
 }
 
 #[test]
+fn a_member_without_its_file_does_not_go_on_alone_and_its_backup_does() {
+    let Some(server) = Server::start() else { return };
+    let mut a = first(&server);
+    a.add("in the backup");
+    a.ctl(&["backup", "whole.backup"]).done();
+    a.stop();
+    fs::remove_file(a.path().join(".waypost/data/cluster-member")).expect("a file");
+    let options = Options::for_project(a.path()).expect("options");
+    let refused = waypost_service::start(&options).expect_err("it is not started");
+    assert!(refused.to_string().contains("ctl cluster leave"), "{refused:#}");
+    a.at_rest(&["cluster", "leave", "--yes"]).done();
+    a.start();
+    a.ctl(&["token", "create", "--scope", "memory:read"]).done();
+
+    let mut restored = Machine::new();
+    let backup = a.path().join("whole.backup");
+    restored.at_rest(&["restore", backup.to_str().expect("a path")]).done();
+    restored.start();
+    assert_eq!(restored.add("after the backup"), 3);
+    restored.ctl(&["token", "create", "--scope", "memory:read"]).done();
+    restored.stop();
+    restored.at_rest(&["cluster", "init", &server.url()]).done();
+    restored.start();
+    assert_eq!(restored.add("in a cluster again"), 4);
+}
+
+#[test]
 fn wrong_uses_are_refused_and_change_nothing() {
     let Some(server) = Server::start() else { return };
     let mut a = Machine::new();
