@@ -10,6 +10,7 @@ pub(crate) mod vectors;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -28,6 +29,7 @@ use self::notices::{Notice, Notices};
 use self::vectors::SharedVectors;
 use crate::clock::now;
 use crate::error::chain;
+use crate::wake::Wake;
 
 /// Without contact for this long, the machine cannot know which tokens were revoked.
 const CONTACT_LOST: Duration = Duration::from_secs(300);
@@ -38,6 +40,10 @@ const BASE_EVERY: Duration = Duration::from_secs(60);
 
 /// How long an exchange with the database may take that nobody waits for.
 const EXCHANGE: Duration = Duration::from_secs(2);
+/// How long the last records may take when the service stops.
+const LAST_RECORDS: Duration = Duration::from_secs(2);
+/// A database that has not answered for this long is not waited for when the service stops.
+const SILENT: Duration = Duration::from_secs(1);
 /// The feature level since which digests are written.
 const DIGESTS: u32 = 2;
 
@@ -128,6 +134,31 @@ impl Cluster {
     /// The vectors that the machines share.
     pub(crate) fn vectors(&self) -> SharedVectors {
         SharedVectors::new(&self.hub)
+    }
+
+    /// Ends operations on the journal when the service stops and they take too long: it also stops
+    /// without the database, and during the upload of a snapshot.
+    pub(crate) fn end_in_time(&self, wake: Arc<Wake>) {
+        let hub = Arc::downgrade(&self.hub);
+        let begun = Instant::now();
+        let watch = move || {
+            let mut threads_end: Option<Instant> = None;
+            while let Some(hub) = hub.upgrade() {
+                if wake.is_stopping() {
+                    threads_end.get_or_insert_with(Instant::now);
+                }
+                let is_late = threads_end.is_some_and(|it| it.elapsed() >= LAST_RECORDS);
+                let is_silent = begun.elapsed() >= LAST_RECORDS && hub.contact().age >= SILENT;
+                if is_late || is_silent {
+                    return hub.stop();
+                }
+                drop(hub);
+                thread::sleep(Duration::from_millis(100));
+            }
+        };
+        if thread::Builder::new().name("last records".to_owned()).spawn(watch).is_err() {
+            self.hub.stop();
+        }
     }
 
     /// Adds the journal of flows.

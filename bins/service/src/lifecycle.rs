@@ -82,6 +82,9 @@ impl Running {
             return Ok(());
         };
         app.stopping.begin();
+        if let Some(cluster) = &app.cluster {
+            cluster.end_in_time(Arc::clone(&app.wake));
+        }
         app.broadcast.stop();
         app.context.wake();
         app.mesh.leave();

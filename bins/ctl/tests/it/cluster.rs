@@ -452,7 +452,7 @@ fn without_the_database_reads_continue_and_writes_are_refused() {
     let refused = a.ctl(&["add", "not now"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(refused.err.contains("takes no writes"), "{refused:?}");
-    // It also starts without it; until it knows which tokens were revoked, only its own works.
+    // It also stops and starts without it; until it knows which tokens were revoked, only its own works.
     a.stop();
     a.start();
     assert_eq!(a.ctl(&["--json", "search", "lighthouse"]).json()[0]["id"], 1);

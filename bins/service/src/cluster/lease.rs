@@ -134,7 +134,8 @@ impl Leasing {
     }
 
     fn release(&self, lease: &Lease) {
-        let until = self.cluster.hub.within(EVERY);
+        // Also when the other operations have been ended.
+        let until = Until::within(EVERY);
         let released = self
             .cluster
             .hub

@@ -37,8 +37,18 @@ pub(crate) struct Loader {
 }
 
 impl Loader {
-    /// Retries until the model is in use or the service stops.
-    pub(crate) fn run(&self) {
+    /// Retries until the model is in use or the service stops. In a cluster, it then embeds the queries
+    /// of machines without a model.
+    pub(crate) fn run(self) {
+        let loaded = self.load_at_last();
+        // Without the stores, which are closed when nobody uses them any more.
+        let Self { shared, wake, .. } = self;
+        if let (Some((info, embed_queries)), Some(shared)) = (loaded, shared) {
+            shared.answer(&info.name, &info.fingerprint, &embed_queries, &wake);
+        }
+    }
+
+    fn load_at_last(&self) -> Option<(ModelInfo, EmbedFn)> {
         let mut tried: Option<Instant> = None;
         loop {
             let tries_all = tried.is_none_or(|it| it.elapsed() >= TRY_EVERY);
@@ -46,7 +56,7 @@ impl Loader {
                 tried = Some(Instant::now());
             }
             match self.load(tries_all) {
-                Ok(()) => return,
+                Ok(loaded) => return loaded,
                 Err(error) => {
                     if tries_all {
                         let error = chain(&error);
@@ -57,16 +67,17 @@ impl Loader {
                 }
             }
             if !self.wake.rest(CHECK_EVERY) {
-                return;
+                return None;
             }
         }
     }
 
-    fn load(&self, tries_all: bool) -> Result<(), Error> {
+    /// Loads the model, and returns what embeds queries by it; `None` if it cannot be used.
+    fn load(&self, tries_all: bool) -> Result<Option<(ModelInfo, EmbedFn)>, Error> {
         let options = &self.options;
         let folder = match &options.model {
             Choice::Folder(path) => path.clone(),
-            Choice::Off => return Ok(()),
+            Choice::Off => return Ok(None),
             Choice::Named(name) => {
                 let mut sources = options.sources.clone();
                 sources.offline |= !tries_all;
@@ -111,7 +122,7 @@ impl Loader {
         if let Err(error) = self.store.set_embedder(Some(embedder)) {
             tracing::error!(error = chain(&error), "the store rejected the embedding model");
             self.model.missing("the store rejected the embedding model; see the service's log");
-            return Ok(());
+            return Ok(None);
         }
         self.model.ready(dimensions);
         tracing::info!(
@@ -120,10 +131,7 @@ impl Loader {
             "loaded the embedding model: search is hybrid"
         );
         self.wake.embedding();
-        if let Some(shared) = &self.shared {
-            shared.answer(&info.name, &info.fingerprint, &queries, &self.wake);
-        }
-        Ok(())
+        Ok(Some((info, queries)))
     }
 }
 
