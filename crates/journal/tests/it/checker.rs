@@ -1,9 +1,14 @@
-//! What writers were told, compared with what the journal has.
+//! What writers, followers and holders of the lease were told, compared with what the journal has.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use waypost_journal::{Position, Row};
+use waypost_journal::{FetchOptions, Journal, Position, Row};
+
+use crate::long;
+
+/// The part whose records only the holder of the lease appends.
+pub(crate) const FENCED: u8 = 3;
 
 /// One append, as its writer saw it. Its texts are in no other append.
 #[derive(Debug, Clone)]
@@ -23,17 +28,96 @@ pub(crate) enum Told {
     Nothing,
 }
 
-/// Every way in which the journal differs from what the writers were told.
+/// The lease was taken, and the journal ended here at a look afterwards.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taken {
+    pub(crate) epoch: u64,
+    pub(crate) seen: Position,
+}
+
+/// What the clients of a run have seen.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) history: Vec<Attempt>,
+    /// What each follower has applied, from the first record on.
+    pub(crate) followers: Vec<Vec<Row>>,
+    pub(crate) leases: Vec<Taken>,
+}
+
+/// What a machine that joins now gets.
+#[derive(Debug)]
+pub(crate) struct Found {
+    base: Position,
+    /// The newest snapshot from which the journal can be followed: its position, and the texts of
+    /// all records up to there, one on each line.
+    snapshot: Option<(Position, Vec<String>)>,
+    /// What follows the snapshot; without one, what follows the base.
+    rows: Vec<Row>,
+}
+
+impl Found {
+    pub(crate) fn read(journal: &Journal) -> Self {
+        let head = journal.head(&long()).unwrap();
+        let mut found = Self { base: head.base, snapshot: None, rows: Vec::new() };
+        for it in journal.snapshots(&long()).unwrap() {
+            let is_reached = it.position.seq >= head.base.seq
+                && it.incarnation == head.incarnation
+                && journal.fetch(it.position, &FetchOptions::default(), &long()).is_ok();
+            let mut content = Vec::new();
+            if is_reached && journal.get_snapshot(&it, &mut content, &long(), &mut |_| ()).is_ok() {
+                let texts =
+                    String::from_utf8(content).unwrap().lines().map(str::to_owned).collect();
+                found.snapshot = Some((it.position, texts));
+                break;
+            }
+        }
+        let mut after = found.snapshot.as_ref().map_or(head.base, |it| it.0);
+        loop {
+            let more = journal.fetch(after, &FetchOptions::default(), &long()).unwrap().rows;
+            let Some(last) = more.last() else { return found };
+            after = last.position();
+            found.rows.extend(more);
+        }
+    }
+
+    /// The text at each number, of what a machine that joins has.
+    fn texts(&self) -> Vec<(u64, String)> {
+        let before = self.snapshot.iter().flat_map(|(_, texts)| (1..).zip(texts.iter().cloned()));
+        before.chain(self.rows.iter().map(|it| (it.seq, text(it)))).collect()
+    }
+}
+
+/// Every promise that was not kept.
+pub(crate) fn judge(seen: &Seen, found: &Found) -> Vec<String> {
+    let mut problems = writers(&seen.history, &found.texts(), &found.rows);
+    for (number, applied) in seen.followers.iter().enumerate() {
+        problems.extend(follower(number, applied, found));
+    }
+    problems.extend(fences(&seen.leases, &found.rows));
+    problems.extend(base(found));
+    problems
+}
+
+/// Every way in which a journal that was never trimmed differs from what the writers were told.
 pub(crate) fn problems(history: &[Attempt], rows: &[Row]) -> Vec<String> {
+    let texts: Vec<_> = rows.iter().map(|it| (it.seq, text(it))).collect();
+    writers(history, &texts, rows)
+}
+
+fn text(row: &Row) -> String {
+    String::from_utf8_lossy(&row.record.payload).into_owned()
+}
+
+fn writers(history: &[Attempt], texts: &[(u64, String)], rows: &[Row]) -> Vec<String> {
     let mut found = Vec::new();
     let mut at: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-    for (row, seq) in rows.iter().zip(1..) {
-        if row.seq != seq {
-            found.push(format!("record {seq} is missing, {} follows", row.seq));
+    let mut next = 1;
+    for (seq, text) in texts {
+        if *seq != next {
+            found.push(format!("record {next} is missing, {seq} follows"));
         }
-        at.entry(String::from_utf8_lossy(&row.record.payload).into_owned())
-            .or_default()
-            .push(row.seq);
+        next = seq + 1;
+        at.entry(text.clone()).or_default().push(*seq);
     }
     let mut acknowledged: Vec<(&Attempt, u64)> = Vec::new();
     for attempt in history {
@@ -53,7 +137,9 @@ pub(crate) fn problems(history: &[Attempt], rows: &[Row]) -> Vec<String> {
                 if !is_whole || seqs.last() != Some(&end.seq) {
                     found.push(format!("{name}: acknowledged at {end}, but at {seqs:?}"));
                 }
-                if rows.get(end.seq as usize - 1).map(Row::position) != Some(end) {
+                // A snapshot has no hashes.
+                let row = rows.iter().find(|it| it.seq == end.seq);
+                if row.is_some_and(|it| it.position() != end) {
                     found.push(format!("{name}: another hash than {end}"));
                 }
                 acknowledged.push((attempt, end.seq));
@@ -70,8 +156,14 @@ pub(crate) fn problems(history: &[Attempt], rows: &[Row]) -> Vec<String> {
     for (text, seqs) in at {
         found.push(format!("nobody wrote {text:?}, at {seqs:?}"));
     }
-    // Who began after an acknowledgement comes behind it.
+    found.extend(order(acknowledged));
+    found
+}
+
+/// Who began after an acknowledgement comes behind it.
+fn order(mut acknowledged: Vec<(&Attempt, u64)>) -> Vec<String> {
     acknowledged.sort_by_key(|(_, seq)| *seq);
+    let mut found = Vec::new();
     let mut latest_began: Option<Instant> = None;
     for (attempt, seq) in acknowledged {
         if latest_began.is_some_and(|it| it > attempt.ended) {
@@ -80,4 +172,53 @@ pub(crate) fn problems(history: &[Attempt], rows: &[Row]) -> Vec<String> {
         latest_began = latest_began.max(Some(attempt.began));
     }
     found
+}
+
+/// What a follower has applied is the beginning of the journal, with nothing left out.
+fn follower(number: usize, applied: &[Row], journal: &Found) -> Vec<String> {
+    let mut found = Vec::new();
+    let texts: BTreeMap<u64, String> = journal.texts().into_iter().collect();
+    let mut next = 1;
+    for row in applied {
+        let seq = row.seq;
+        if seq != next {
+            found.push(format!("follower {number} applied record {seq} where {next} follows"));
+        }
+        next = seq + 1;
+        if journal.snapshot.is_none() && seq <= journal.base.seq {
+            // It cannot be compared.
+            continue;
+        }
+        let stored = journal.rows.iter().find(|it| it.seq == seq);
+        if stored.is_some_and(|it| it != row) || texts.get(&seq) != Some(&text(row)) {
+            found.push(format!("follower {number} has another record {seq} than the journal"));
+        }
+    }
+    found
+}
+
+/// A record of the fenced part has the epoch that the lease had when it was appended.
+fn fences(leases: &[Taken], rows: &[Row]) -> Vec<String> {
+    let mut found = Vec::new();
+    for row in rows.iter().filter(|it| it.record.part == FENCED || it.epoch > 0) {
+        let (seq, epoch) = (row.seq, row.epoch);
+        if !leases.iter().any(|it| it.epoch == epoch) {
+            found
+                .push(format!("record {seq} has the epoch {epoch}, in which nobody had the lease"));
+        } else if let Some(later) = leases.iter().find(|it| it.epoch > epoch && it.seen.seq < seq) {
+            found.push(format!(
+                "record {seq} has the epoch {epoch}, and epoch {} had begun at {}",
+                later.epoch, later.seen
+            ));
+        }
+    }
+    found
+}
+
+/// The journal can be followed from its first record, or from a complete snapshot.
+fn base(found: &Found) -> Option<String> {
+    let base = found.base;
+    (base.seq > 0 && found.snapshot.is_none()).then(|| {
+        format!("the journal begins after {base}, and no complete snapshot leads to there")
+    })
 }

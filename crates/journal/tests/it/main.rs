@@ -7,6 +7,7 @@ mod checker;
 #[path = "../../../../tests/child.rs"]
 mod child;
 mod damage;
+mod injected;
 mod lease;
 mod machines;
 mod pooler;

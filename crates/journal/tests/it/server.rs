@@ -241,6 +241,13 @@ impl Server {
         end_of(&mut process);
     }
 
+    /// Shuts it down in order, which ends its connections.
+    pub(crate) fn stop(&mut self) {
+        let mut process = self.process.take().unwrap();
+        kill_process(pid_of(process.id()), Signal::INT).unwrap();
+        assert!(end_of(&mut process).success());
+    }
+
     /// Stops or continues all its processes.
     pub(crate) fn signal(&self, signal: Signal) {
         let first = self.process.as_ref().unwrap().id();
@@ -248,6 +255,19 @@ impl Server {
             kill_process(pid, signal).ok();
         }
         kill_process(pid_of(first), signal).unwrap();
+    }
+
+    /// A copy of its data, while it does not run.
+    pub(crate) fn backup(&self) -> PathBuf {
+        let backup = self.folder.path().join("backup");
+        copy(&self.data(), &backup);
+        backup
+    }
+
+    /// Replaces its data by a backup, which is used up, while it does not run.
+    pub(crate) fn restore(&self, backup: &Path) {
+        fs::remove_dir_all(self.data()).unwrap();
+        fs::rename(backup, self.data()).unwrap();
     }
 
     /// Makes a standby a primary.
@@ -262,14 +282,19 @@ impl Server {
     }
 
     pub(crate) fn psql(&self, user: &str, sql: &str) -> Command {
+        let mut psql = self.shell(user);
+        psql.arg("--command").arg(sql);
+        psql
+    }
+
+    /// psql, which reads statements from its input.
+    pub(crate) fn shell(&self, user: &str) -> Command {
         let mut psql = Command::new(self.bin.join("psql"));
         psql.args(["--no-psqlrc", "--tuples-only", "--no-align", "--quiet"])
             .args(["--set", "ON_ERROR_STOP=1", "--username", user, "--dbname", "waypost"])
             .arg("--host")
             .arg(self.folder.path())
-            .arg(format!("--port={}", self.port))
-            .arg("--command")
-            .arg(sql);
+            .arg(format!("--port={}", self.port));
         psql
     }
 

@@ -48,7 +48,7 @@ pub(crate) fn both(first: &Server, second: &Server) -> Settings {
     settings(&format!("postgresql://waypost@{},{}/waypost", host(first), host(second)))
 }
 
-fn soon() -> Until {
+pub(crate) fn soon() -> Until {
     Until::within(Duration::from_millis(700))
 }
 

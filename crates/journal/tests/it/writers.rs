@@ -232,60 +232,6 @@ fn attempt(text: &str, told: Told) -> Attempt {
 }
 
 #[test]
-fn the_checker_finds_an_acknowledgement_before_the_commit() {
-    let server = server!();
-    let journal = server.journal();
-    let start = Position::start(journal.store());
-    let mut guard = journal.lock(&long()).unwrap();
-    let end = appended(guard.append(start, &records(start, &["a"]), None, &long()));
-    let history = [attempt("a", Told::Appended(end))];
-    drop(guard);
-    let found = problems(&history, &all(&journal).unwrap());
-    assert!(found[0].contains("lost"), "{found:?}");
-}
-
-/// A client that believes a success with a warning, and one that looks a batch up on a primary
-/// that nobody follows any more.
-#[test]
-fn the_checker_finds_a_trusted_warning_and_a_lookup_on_the_old_primary() {
-    let Some((mut primary, mut standby)) = standby::pair() else { return };
-    let journal = primary.journal();
-    let store = journal.store();
-    let mut end = Position::start(store);
-    let mut history = Vec::new();
-    standby.kill(true);
-    for (text, cancel) in [("warning", "pg_cancel_backend"), ("lookup", "pg_terminate_backend")] {
-        let record = record(end.seq + 1, text);
-        end = end.then(0, BatchId([7; 16]), &record);
-        let append = format!(
-            "WITH moved AS (UPDATE waypost.head SET seq = {seq}, hash = '\\x{hash}') \
-             INSERT INTO waypost.journal VALUES ('{store}', {seq}, 0, 0, {seq}, 1, 1, \
-             '{batch}', '{text}', '\\x{hash}')",
-            seq = end.seq,
-            hash = end.hash,
-            batch = BatchId([7; 16]),
-        );
-        let mut psql = primary.psql("waypost", &append);
-        let client = thread::spawn(move || psql.output().unwrap().status.success());
-        let pid = standby::waiting(&primary);
-        primary.sql(&format!("SELECT {cancel}({pid})"));
-        let is_success = client.join().unwrap();
-        let lookup = format!("SELECT count(*) FROM waypost.journal WHERE seq = {}", end.seq);
-        until(|| (primary.sql(&lookup) == "1").then_some(()).ok_or("it is not visible"));
-        // psql reports success in the first case, and a lost connection in the second one.
-        assert_eq!(is_success, text == "warning");
-        history.push(attempt(text, Told::Appended(end)));
-    }
-    primary.kill(true);
-    standby.run();
-    standby.promote();
-    let journal = Journal::open(standby.settings(), store, &long()).unwrap();
-    let found = problems(&history, &all(&journal).unwrap());
-    assert_eq!(found.len(), 2, "{found:?}");
-    assert!(found.iter().all(|it| it.contains("lost")), "{found:?}");
-}
-
-#[test]
 fn the_checker_finds_duplicates_and_what_was_not_to_be_written() {
     let start = Position { seq: 0, hash: Hash([0; 32]) };
     let mut rows: Vec<Row> = Vec::new();
