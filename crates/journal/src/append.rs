@@ -51,7 +51,7 @@ const PROBES_MAX: u32 = 100;
 
 /// The pauses between two attempts to resolve double from the first to the last.
 const PAUSE_FIRST: Duration = Duration::from_millis(10);
-const PAUSE_LAST: Duration = Duration::from_secs(1);
+const PAUSE_LAST: Duration = Duration::from_millis(500);
 /// The limits of one attempt double from the first to the last.
 const ATTEMPT_FIRST: Duration = Duration::from_secs(2);
 const ATTEMPT_LAST: Duration = Duration::from_secs(30);
@@ -81,7 +81,7 @@ impl Journal {
         for _ in 0..PROBES_MAX {
             let mut link = self.link(until)?;
             link.take_warnings();
-            let answer = self.append_on(&mut link, &batch, fence, until);
+            let answer = self.append_on(&mut link, &batch, fence, &batch.answered(until));
             match warned(&mut link, answer) {
                 Ok(true) => {
                     let end = batch.pending.end;

@@ -1,11 +1,14 @@
 //! The records of one append, checked and numbered.
 
+use std::time::Duration;
+
 use crate::error::{Error, Result};
-use crate::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX};
+use crate::limits::{ANSWER_MAX, BATCH_BYTES_MAX, BATCH_RECORDS_MAX};
 use crate::pending::Pending;
 use crate::position::{BatchId, Position};
 use crate::record::Record;
 use crate::sql::bigint;
+use crate::until::Until;
 
 /// The columns of the rows of one append.
 pub(crate) struct Batch<'a> {
@@ -47,7 +50,18 @@ impl<'a> Batch<'a> {
         }
         Ok(batch)
     }
+
+    /// When the answer to an append of these records counts as lost: the more there is to send, the
+    /// later.
+    pub(crate) fn answered(&self, until: &Until) -> Until {
+        let bytes: usize = self.payloads.iter().map(|it| it.len()).sum();
+        let sending = Duration::from_millis(bytes as u64 / BYTES_PER_MILLI);
+        until.at_most(ANSWER_MAX + sending)
+    }
 }
+
+/// What a network for a cluster transfers at least.
+const BYTES_PER_MILLI: u64 = 1024;
 
 /// Records within the limits, and the places of each part without gaps.
 fn check(records: &[Record]) -> Result<()> {

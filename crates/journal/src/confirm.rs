@@ -35,7 +35,8 @@ impl Journal {
     /// The head row, read by a statement that commits as one that writes does.
     pub(crate) fn committed_head(&self, until: &Until) -> Result<Head> {
         let sql = self.sql(&format!("SELECT {HEAD}, {MARK} FROM {{schema}}.head WHERE store = $1"));
-        let rows = self.read(until, |link| {
+        let rows = self.read(until, |link, _| {
+            // It may wait for the standbys as long as the caller does.
             link.take_warnings();
             let rows = link.query(&sql, &[(&Uuid(self.store.0), Type::UUID)], until);
             warned(link, rows)

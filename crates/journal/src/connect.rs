@@ -1,5 +1,6 @@
 //! Finds the primary among the servers of the URL and refuses servers that cannot keep a journal.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use tokio_postgres::Config;
@@ -18,19 +19,31 @@ use crate::until::Until;
 const CHECK: &str = "SELECT pg_is_in_recovery(), current_setting('server_version_num')::int4, \
      current_setting('fsync'), set_config('synchronous_commit', 'on', true)";
 
-/// After this time without an answer of the network, a connection is over.
-const SILENCE: Duration = Duration::from_secs(15);
+/// After this time without an answer of the network, a connection is over. A server that is slow, or
+/// suspended, answers there all the same. Without the limit, a connection continues as long after an
+/// interruption of the network as the interruption took, because each repetition of a packet waits
+/// twice as long as the last one.
+const SILENCE: Duration = Duration::from_secs(3);
+/// How often the other end of a connection is asked whether it is there.
+const ASK: Duration = Duration::from_secs(1);
+/// How long one attempt to reach a server takes: a packet at the beginning, and one after a second.
+/// A longer attempt would wait two seconds for the next one, and then four.
+const DIAL: Duration = Duration::from_secs(2);
+/// How long a server may take to answer, if others can be asked after it.
+const SHARE_MIN: Duration = Duration::from_secs(1);
 
-/// Connects to the primary. Asks the servers in turn, beginning with number `first`.
-pub(crate) fn connect(settings: &Settings, first: usize, until: &Until) -> Result<Link> {
+/// Connects to the primary. Asks the servers in turn, beginning with number `first`; returns the
+/// number of the one that is it.
+pub(crate) fn connect(settings: &Settings, first: usize, until: &Until) -> Result<(Link, usize)> {
     let mut failed = Vec::new();
-    let (before, from) = settings.servers.split_at(first % settings.servers.len());
-    for server in from.iter().chain(before) {
+    let count = settings.servers.len();
+    for (left, number) in (1..=count).rev().zip(first % count..) {
         if until.is_over() {
             return Err(Error::Stopped);
         }
-        match connect_to(server, settings, until) {
-            Ok(link) => return Ok(link),
+        let Some(server) = settings.servers.get(number % count) else { break };
+        match connect_to(server, settings, &until.share(left, SHARE_MIN)) {
+            Ok(link) => return Ok((link, number % count)),
             Err(error) => failed.push(error),
         }
     }
@@ -61,9 +74,9 @@ fn connect_to(server: &Server, settings: &Settings, until: &Until) -> Result<Lin
         .dbname(&settings.database)
         .port(server.port)
         .application_name(&settings.application)
-        .connect_timeout(settings.connect)
-        .keepalives_idle(SILENCE / 3)
-        .keepalives_interval(SILENCE / 3)
+        .connect_timeout(settings.connect.min(DIAL))
+        .keepalives_idle(ASK)
+        .keepalives_interval(ASK)
         .keepalives_retries(3)
         .tcp_user_timeout(SILENCE)
         .ssl_mode(if server.tls.is_some() { SslMode::Require } else { SslMode::Disable });
@@ -81,15 +94,16 @@ fn connect_to(server: &Server, settings: &Settings, until: &Until) -> Result<Lin
         .build()
         .map_err(|it| Error::Unreachable(format!("{host}: {it}")))?;
     let limit = until.at_most(2 * settings.connect);
+    let dialling = until.at_most(settings.connect);
     let connected = runtime.block_on(async {
-        let mut connecting = std::pin::pin!(config.connect(tls));
         loop {
-            match tokio::time::timeout_at(limit.look().into(), connecting.as_mut()).await {
-                Ok(connected) => return connected.map_err(|it| refused(&host, &it)),
-                Err(_) if limit.is_over() => {
+            let connected = before(&limit, config.connect(tls.clone())).await;
+            match connected {
+                Some(Err(error)) if is_silent(&error) && !dialling.is_over() => {}
+                Some(connected) => return connected.map_err(|it| refused(&host, &it)),
+                None => {
                     return Err(Error::Unreachable(format!("{host}: it did not answer in time")));
                 }
-                Err(_) => {}
             }
         }
     });
@@ -100,6 +114,24 @@ fn connect_to(server: &Server, settings: &Settings, until: &Until) -> Result<Lin
             Err(error)
         }
     }
+}
+
+/// The result of the work, if it ends before the limit.
+async fn before<T>(limit: &Until, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    loop {
+        match tokio::time::timeout_at(limit.look().into(), work.as_mut()).await {
+            Ok(done) => return Some(done),
+            Err(_) if limit.is_over() => return None,
+            Err(_) => {}
+        }
+    }
+}
+
+/// Whether nobody has answered an attempt to reach the server.
+fn is_silent(error: &tokio_postgres::Error) -> bool {
+    let cause = error.source().and_then(|it| it.downcast_ref::<std::io::Error>());
+    cause.is_some_and(|it| it.kind() == std::io::ErrorKind::TimedOut)
 }
 
 /// Why there is no connection. The server's messages name users and databases, never passwords.

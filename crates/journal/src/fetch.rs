@@ -62,6 +62,9 @@ const FETCH: &str = "SELECT seq, epoch, part, place, kind, version, batch, paylo
          ) AS next\
      ) AS sized WHERE bytes <= $5 OR seq = $2 + 1 ORDER BY seq";
 
+/// The most records of a page whose answer can count as lost.
+const SHORT: i64 = 64;
+
 /// The same in one transaction that waits for the standbys; the mark is evaluated once.
 const CONFIRMED: &str = "WITH mark AS MATERIALIZED (SELECT {values}) SELECT found.*, mark.* FROM ({fetch}) AS found, mark";
 
@@ -119,7 +122,9 @@ impl Journal {
         let sql = self.sql(&sql);
         let (first, last) = (bigint(after)?, bigint(last)?);
         let bytes = i64::try_from(options.bytes_max).unwrap_or(i64::MAX);
-        self.read(until, |link| {
+        self.read(until, |link, attempt| {
+            // A wait for the standbys, or a long page, may take as long as the caller waits.
+            let until = if marked || last - first > SHORT { until } else { attempt };
             link.take_warnings();
             let rows = link.query(
                 &sql,
@@ -160,7 +165,7 @@ impl Journal {
     pub(crate) fn hash_at(&self, seq: u64, until: &Until) -> Result<Option<Hash>> {
         let sql = self.sql("SELECT hash FROM {schema}.journal WHERE store = $1 AND seq = $2");
         let seq = bigint(seq)?;
-        let rows = self.read(until, |link| {
+        let rows = self.read(until, |link, until| {
             link.query(&sql, &[(&Uuid(self.store.0), Type::UUID), (&seq, Type::INT8)], until)
         })?;
         rows.first().map(|row| hash(row, 0)).transpose()

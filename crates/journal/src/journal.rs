@@ -10,6 +10,7 @@ use tokio_postgres::types::Type;
 use crate::connect::{connect, unsent};
 use crate::error::{Error, Result};
 use crate::id::MachineId;
+use crate::limits::ANSWER_MAX;
 use crate::link::{Failure, Link};
 use crate::position::{Position, StoreId};
 use crate::schema;
@@ -101,7 +102,7 @@ impl Journal {
     /// version of PostgreSQL or of the tables that is not supported, `fsync = off`, another store,
     /// missing privileges.
     pub fn open(settings: Settings, store: StoreId, until: &Until) -> Result<Self> {
-        let mut link = connect(&settings, 0, until)?;
+        let (mut link, first) = connect(&settings, 0, until)?;
         schema::check(&mut link, &settings, store, until)?;
         let mut journal = Self {
             settings,
@@ -109,7 +110,7 @@ impl Journal {
             incarnation: 0,
             idle: Mutex::new(vec![link]),
             known: Mutex::default(),
-            first: AtomicUsize::new(0),
+            first: AtomicUsize::new(first),
             follower: Mutex::default(),
         };
         journal.incarnation = journal.raw_head(until)?.incarnation;
@@ -137,7 +138,7 @@ impl Journal {
     }
 
     fn raw_head(&self, until: &Until) -> Result<Head> {
-        let rows = self.read(until, |link| self.head_rows(link, until))?;
+        let rows = self.read(until, |link, until| self.head_rows(link, until))?;
         let head = Head::from_rows(&rows, self.store)?;
         self.know(&head);
         Ok(head)
@@ -198,20 +199,25 @@ impl Journal {
         template.replace("{schema}", &self.settings.schema)
     }
 
-    /// Runs what changes nothing, again on another connection if an idle one has ended.
+    /// Runs what changes nothing, again on another connection if an idle one has ended, or none of
+    /// its answers arrives. The work gets the deadline of one attempt; each has twice as long as the
+    /// last one, because much may have to be transferred.
     pub(crate) fn read<T>(
         &self,
         until: &Until,
-        mut work: impl FnMut(&mut Link) -> Result<T, Failure>,
+        mut work: impl FnMut(&mut Link, &Until) -> Result<T, Failure>,
     ) -> Result<T> {
+        let mut time = ANSWER_MAX;
         loop {
             let mut link = self.link(until)?;
-            match work(&mut link) {
+            let attempt = until.at_most(time);
+            match work(&mut link, &attempt) {
                 Ok(value) => {
                     self.put_back(link);
                     return Ok(value);
                 }
                 Err(Failure::Ended(_)) if !until.is_over() => {}
+                Err(Failure::Unknown(_)) if attempt.is_over() && !until.is_over() => time *= 2,
                 Err(failure) => return Err(unsent(failure)),
             }
         }
@@ -225,7 +231,9 @@ impl Journal {
 
     /// A new connection.
     pub(crate) fn connect(&self, until: &Until) -> Result<Link> {
-        connect(&self.settings, self.first.load(Ordering::Relaxed), until)
+        let (link, at) = connect(&self.settings, self.first.load(Ordering::Relaxed), until)?;
+        self.first.store(at, Ordering::Relaxed);
+        Ok(link)
     }
 
     /// Keeps a connection on which nothing is outstanding.

@@ -35,6 +35,10 @@ pub const MODEL_BYTES_MAX: usize = 128;
 /// The most bytes of a query whose vector another machine computes.
 pub const QUESTION_BYTES_MAX: usize = 64 * 1024;
 
+/// How long an answer may take before it counts as lost, and another connection finds out. If the
+/// network was interrupted, the answer itself may come much later than the network is back.
+pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(4);
+
 /// The oldest major version of PostgreSQL that is supported.
 pub const POSTGRES_MIN: u32 = 15;
 

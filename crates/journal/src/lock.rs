@@ -9,7 +9,7 @@ use crate::connect::unsent;
 use crate::error::{Error, Result};
 use crate::fetch::{FetchOptions, Fetched};
 use crate::journal::{Head, Journal};
-use crate::limits::{LOCKED_BYTES_MAX, LOCKED_RECORDS_MAX};
+use crate::limits::{ANSWER_MAX, LOCKED_BYTES_MAX, LOCKED_RECORDS_MAX};
 use crate::link::{Failure, Link};
 use crate::pending::Pending;
 use crate::position::Position;
@@ -35,7 +35,7 @@ impl Journal {
     /// Locks the head row, so that only the caller can append.
     ///
     /// # Errors
-    /// [`Error::Connection`] if the deadline passes before others have let go of it.
+    /// [`Error::Connection`] if others have not let go of it within 4 s, or before the deadline.
     pub fn lock(&self, until: &Until) -> Result<Guard<&Self>> {
         lock(self, until)
     }
@@ -51,7 +51,7 @@ impl Journal {
 
 fn lock<J: Deref<Target = Journal>>(journal: J, until: &Until) -> Result<Guard<J>> {
     let mut link = journal.link(until)?;
-    let head = begin(&journal, &mut link, until)?;
+    let head = begin(&journal, &mut link, &until.at_most(ANSWER_MAX))?;
     journal.same_incarnation(&head)?;
     let start = head.position;
     Ok(Guard { journal, link, head, start, records: 0, bytes: 0, last: None })
@@ -103,7 +103,7 @@ impl<J: Deref<Target = Journal>> Guard<J> {
                  are appended, not {count} and {bytes}"
             )));
         }
-        match self.journal.append_on(&mut self.link, &batch, fence, until) {
+        match self.journal.append_on(&mut self.link, &batch, fence, &batch.answered(until)) {
             Ok(true) => {}
             Ok(false) => return Err(Error::LockLost),
             Err(failure) => return Err(lost(failure)),
@@ -124,7 +124,7 @@ impl<J: Deref<Target = Journal>> Guard<J> {
     pub fn commit(self, until: &Until) -> Result<Outcome> {
         let Self { journal, mut link, start, last, .. } = self;
         let Some(last) = last else { return Ok(Outcome::Appended(start)) };
-        match commit(&mut link, until) {
+        match commit(&mut link, &until.at_most(ANSWER_MAX)) {
             Ok(()) => {
                 journal.announce(&mut link, last.end.seq);
                 journal.put_back(link);

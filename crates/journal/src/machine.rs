@@ -143,7 +143,8 @@ impl Journal {
     /// If the database cannot be reached.
     pub fn machines(&self, until: &Until) -> Result<Vec<Machine>> {
         let (sql, store) = (self.sql(LIST), Uuid(self.store.0));
-        let rows = self.read(until, |link| link.query(&sql, &[(&store, Type::UUID)], until))?;
+        let rows =
+            self.read(until, |link, until| link.query(&sql, &[(&store, Type::UUID)], until))?;
         rows.iter().map(Machine::from_row).collect()
     }
 

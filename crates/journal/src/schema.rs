@@ -19,7 +19,7 @@ const INSERT: &str = "INSERT INTO {schema}.head \
 
 /// Creates the tables if necessary, and an empty journal of a store.
 pub(crate) fn create(settings: &Settings, store: StoreId, until: &Until) -> Result<()> {
-    let mut link = connect(settings, 0, until)?;
+    let (mut link, _) = connect(settings, 0, until)?;
     let sql = |text: &str| text.replace("{schema}", &settings.schema);
     // A user who may not create schemas can use tables that exist.
     if !exists(&mut link, settings, until)? {
@@ -102,7 +102,7 @@ impl crate::Journal {
     /// # Errors
     /// If no server answers; [`Error::Missing`] if the database has no tables.
     pub fn stores(settings: &Settings, until: &Until) -> Result<Vec<StoreId>> {
-        let mut link = connect(settings, 0, until)?;
+        let (mut link, _) = connect(settings, 0, until)?;
         if !exists(&mut link, settings, until)? {
             return Err(Error::Missing(settings.schema.clone()));
         }

@@ -66,8 +66,9 @@ impl Journal {
              ORDER BY incarnation DESC, seq DESC, finished DESC",
         );
         let sql = sql.replace("{columns}", COLUMNS);
-        let rows =
-            self.read(until, |link| link.query(&sql, &[(&Uuid(self.store.0), Type::UUID)], until))?;
+        let rows = self.read(until, |link, until| {
+            link.query(&sql, &[(&Uuid(self.store.0), Type::UUID)], until)
+        })?;
         rows.iter().map(Snapshot::from_row).collect()
     }
 
@@ -82,7 +83,7 @@ impl Journal {
         );
         let sql = sql.replace("{columns}", COLUMNS);
         let (store, uuid) = (Uuid(self.store.0), Uuid(id.0));
-        let rows = self.read(until, |link| {
+        let rows = self.read(until, |link, until| {
             link.query(&sql, &[(&store, Type::UUID), (&uuid, Type::UUID)], until)
         })?;
         rows.first().map_or(Err(Error::NoSnapshot(id)), Snapshot::from_row)

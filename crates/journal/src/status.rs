@@ -50,8 +50,8 @@ impl Journal {
     /// If the database cannot be reached.
     pub fn status(&self, until: &Until) -> Result<Status> {
         let head = self.head(until)?;
-        let (rows, server) =
-            self.read(until, |link| Ok((link.query(STATUS, &[], until)?, link.host.clone())))?;
+        let (rows, server) = self
+            .read(until, |link, until| Ok((link.query(STATUS, &[], until)?, link.host.clone())))?;
         let row = rows.first().ok_or_else(|| Error::Answer("no row of status".to_owned()))?;
         let count = |at| column::<i64>(row, at).map(|it| u32::try_from(it).unwrap_or(u32::MAX));
         let (connected, visible) = (count(2)?, count(5)?);

@@ -104,7 +104,8 @@ impl Journal {
     fn delete_to(&self, base: Position, until: &Until) -> Result<u64> {
         let (store, incarnation) = (Uuid(self.store.0), bigint(self.incarnation)?);
         let sql = self.sql(FIRST);
-        let rows = self.read(until, |link| link.query(&sql, &[(&store, Type::UUID)], until))?;
+        let rows =
+            self.read(until, |link, until| link.query(&sql, &[(&store, Type::UUID)], until))?;
         let first = rows.first().map_or(Ok(None), |row| column::<Option<i64>>(row, 0))?;
         let Some(mut first) = first else { return Ok(0) };
         let (sql, end) = (self.sql(DELETE), bigint(base.seq)?);

@@ -52,6 +52,19 @@ impl Until {
         Self { deadline: self.deadline.min(now() + time), stop: self.stop.clone() }
     }
 
+    /// Returns the same with a deadline that leaves as much for each of the others of `count`, but
+    /// that is at least `least` away, if this one is.
+    pub(crate) fn share(&self, count: usize, least: Duration) -> Self {
+        let left = self.left();
+        let part = u32::try_from(count).ok().and_then(|it| left.checked_div(it)).unwrap_or(left);
+        self.at_most(part.max(least))
+    }
+
+    /// The time until the deadline.
+    pub(crate) fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(now())
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         self.stop.is_stopped() || now() >= self.deadline
     }

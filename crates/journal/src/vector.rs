@@ -190,7 +190,7 @@ impl Journal {
         check(model, texts.len())?;
         let texts: Vec<&[u8]> = texts.iter().map(<[u8; 32]>::as_slice).collect();
         let (store, sql) = (Uuid(self.store.0), self.sql(GET));
-        let rows = self.read(until, |link| {
+        let rows = self.read(until, |link, until| {
             link.query(
                 &sql,
                 &[(&store, Type::UUID), (&model, Type::BYTEA), (&texts, Type::BYTEA_ARRAY)],

@@ -13,6 +13,7 @@ mod restart;
 #[path = "../../../journal/tests/it/server.rs"]
 #[expect(dead_code, reason = "the tests of the journal need more of it")]
 mod server;
+mod suspended;
 #[path = "../../../../tests/wait.rs"]
 mod wait;
 

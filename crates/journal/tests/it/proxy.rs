@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -20,6 +21,10 @@ pub(crate) enum Fault {
     CutAfter,
     /// The connection ends for the client; the statement reaches the server later.
     Hold,
+    /// It does not reach the server, and nobody learns of it: the connection does not end.
+    LoseStatement,
+    /// It reaches the server, but the answer does not reach the client: the connection does not end.
+    LoseAnswer,
 }
 
 type Armed = Arc<Mutex<Option<(&'static str, Fault)>>>;
@@ -49,8 +54,10 @@ impl Proxy {
                     let Ok(server) = UnixStream::connect(&socket) else { return };
                     let (from, to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
                     let (late, rest) = channel();
-                    thread::spawn(move || down(from, to, &late));
-                    up(client, server, rest, &armed, &held);
+                    let is_mute = Arc::new(AtomicBool::new(false));
+                    let mute = Arc::clone(&is_mute);
+                    thread::spawn(move || down(from, to, &late, &mute));
+                    up(client, server, rest, (&armed, &held, &is_mute));
                 });
             }
         });
@@ -87,8 +94,7 @@ fn up(
     mut client: TcpStream,
     mut server: UnixStream,
     rest: Receiver<Vec<u8>>,
-    armed: &Armed,
-    held: &Held,
+    (armed, held, is_mute): (&Armed, &Held, &AtomicBool),
 ) {
     let mut buffer = vec![0; 1 << 20];
     while let Ok(len @ 1..) = client.read(&mut buffer) {
@@ -105,6 +111,15 @@ fn up(
                 }
             }
             Some(Fault::CutBefore) => break,
+            Some(fault @ (Fault::LoseStatement | Fault::LoseAnswer)) => {
+                is_mute.store(true, Ordering::Release);
+                if fault == Fault::LoseAnswer {
+                    server.write_all(bytes).ok();
+                }
+                // Nothing else gets through, until the client ends the connection.
+                while let Ok(1..) = client.read(&mut buffer) {}
+                break;
+            }
             Some(Fault::CutAfter) => {
                 client.shutdown(Shutdown::Both).ok();
                 server.write_all(bytes).ok();
@@ -123,9 +138,17 @@ fn up(
     server.shutdown(Shutdown::Both).ok();
 }
 
-fn down(mut server: UnixStream, mut client: TcpStream, late: &Sender<Vec<u8>>) {
+fn down(
+    mut server: UnixStream,
+    mut client: TcpStream,
+    late: &Sender<Vec<u8>>,
+    is_mute: &AtomicBool,
+) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(len @ 1..) = server.read(&mut buffer) {
+        if is_mute.load(Ordering::Acquire) {
+            continue;
+        }
         if client.write_all(&buffer[..len]).is_err() {
             late.send(buffer[..len].to_vec()).ok();
         }

@@ -250,11 +250,20 @@ impl Server {
 
     /// Stops or continues all its processes.
     pub(crate) fn signal(&self, signal: Signal) {
-        let first = self.process.as_ref().unwrap().id();
-        for pid in children(first) {
+        self.signal_others(signal);
+        self.signal_first(signal);
+    }
+
+    /// The same for the first process alone, which accepts connections.
+    pub(crate) fn signal_first(&self, signal: Signal) {
+        kill_process(pid_of(self.process.as_ref().unwrap().id()), signal).unwrap();
+    }
+
+    /// The same for all others: those of connections, and those that write in the background.
+    pub(crate) fn signal_others(&self, signal: Signal) {
+        for pid in children(self.process.as_ref().unwrap().id()) {
             kill_process(pid, signal).ok();
         }
-        kill_process(pid_of(first), signal).unwrap();
     }
 
     /// A copy of its data, while it does not run.

@@ -27,6 +27,39 @@ fn an_append_is_there_once_whenever_the_connection_ends() {
     assert_eq!(direct.head(&long()).unwrap().position, end);
 }
 
+/// The network was interrupted, and neither side has noticed.
+#[test]
+fn an_append_without_an_answer_is_resolved_by_another_connection() {
+    let server = server!();
+    std::thread::scope(|scope| {
+        for (statement, fault) in [
+            (APPEND, Fault::LoseStatement),
+            (APPEND, Fault::LoseAnswer),
+            ("COMMIT", Fault::LoseAnswer),
+            ("SELECT incarnation", Fault::LoseStatement),
+        ] {
+            let direct = server.journal();
+            let proxy = Proxy::new(&server);
+            scope.spawn(move || {
+                let journal = through(&proxy, &direct);
+                let start = Position::start(journal.store());
+                if statement == "COMMIT" {
+                    let mut guard = journal.lock(&long()).unwrap();
+                    appended(guard.append(start, &records(start, &["a"]), None, &long()));
+                    proxy.arm(statement, fault);
+                    appended(guard.commit(&long()));
+                } else {
+                    proxy.arm(statement, fault);
+                    assert_eq!(journal.head(&long()).unwrap().position, start);
+                    add(&journal, start, &["a"]);
+                }
+                assert!(proxy.has_failed());
+                assert_eq!(texts(&all(&direct).unwrap()), ["a"]);
+            });
+        }
+    });
+}
+
 #[test]
 fn a_statement_that_arrives_late_writes_nothing() {
     let server = server!();
