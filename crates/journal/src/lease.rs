@@ -11,6 +11,7 @@ use crate::id::MachineId;
 use crate::journal::{Head, Journal};
 use crate::link::warned;
 use crate::sql::{Uuid, bigint, column};
+use crate::transaction::lock_time;
 use crate::until::{Until, now};
 
 /// Tries to get the lease. It names one process: every process makes its own.
@@ -41,7 +42,8 @@ pub struct Lease {
 
 /// All writes of the lease are of this form; they commit as appends do.
 const WRITE: &str = "WITH setting AS MATERIALIZED (\
-         SELECT set_config('synchronous_commit', 'on', true) AS value\
+         SELECT set_config('synchronous_commit', 'on', true) AS value, \
+             set_config('lock_timeout', '{wait}', true)\
      ) UPDATE {schema}.head AS head SET {set} FROM setting \
      WHERE head.store = $1 AND head.incarnation = $2 AND setting.value = 'on' AND {if} \
      RETURNING head.lease_epoch";
@@ -174,8 +176,8 @@ impl Journal {
         let mut parameters: Vec<crate::link::Parameter<'_>> =
             vec![(&store, Type::UUID), (&incarnation, Type::INT8), (&id, Type::UUID)];
         parameters.extend(numbers.iter().map(|it| (it as _, Type::INT8)));
-        let sql = self.sql(sql);
         let mut link = self.link(until)?;
+        let sql = self.sql(sql).replace("{wait}", &lock_time(until).to_string());
         link.take_warnings();
         let rows = link.query(&sql, &parameters, until);
         let rows = warned(&mut link, rows).map_err(unsent)?;

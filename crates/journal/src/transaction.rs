@@ -1,5 +1,6 @@
 //! Transactions with the head row locked, and what may be said of a commit.
 
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 use crate::connect::unsent;
@@ -20,8 +21,10 @@ pub(crate) fn begin(journal: &Journal, link: &mut Link, until: &Until) -> Result
     let mut sql = format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
          SET LOCAL synchronous_commit = on; \
-         SET LOCAL idle_in_transaction_session_timeout = {}",
-        LOCK_IDLE_MAX.as_millis()
+         SET LOCAL idle_in_transaction_session_timeout = {}; \
+         SET LOCAL lock_timeout = {}",
+        LOCK_IDLE_MAX.as_millis(),
+        lock_time(until)
     );
     if link.version >= TRANSACTION_TIMEOUT_FROM {
         sql = format!("{sql}; SET LOCAL transaction_timeout = '{TRANSACTION_SECONDS_MAX}s'");
@@ -30,12 +33,25 @@ pub(crate) fn begin(journal: &Journal, link: &mut Link, until: &Until) -> Result
     let sql = journal.sql("SELECT {head} FROM {schema}.head WHERE store = $1 FOR UPDATE");
     let sql = sql.replace("{head}", HEAD);
     let rows = link.query(&sql, &[(&Uuid(journal.store.0), Type::UUID)], until);
-    let head = Head::from_rows(&rows.map_err(unsent)?, journal.store)?;
+    let rows = rows.map_err(|failure| match failure {
+        Failure::Refused { code: SqlState::LOCK_NOT_AVAILABLE, .. } => {
+            Error::Connection("others did not let go of the head row in time".to_owned())
+        }
+        failure => unsent(failure),
+    })?;
+    let head = Head::from_rows(&rows, journal.store)?;
     if !head.is_strict {
         return Err(Error::Answer("synchronous_commit could not be set".to_owned()));
     }
     journal.know(&head);
     Ok(head)
+}
+
+/// How long a statement may wait for a lock, in milliseconds: no longer than its client waits. The
+/// server does not notice that a client has gone while it waits, and would keep one connection for
+/// each that has given up.
+pub(crate) fn lock_time(until: &Until) -> u128 {
+    until.left().as_millis().max(1)
 }
 
 /// Commits. Any doubt is [`Failure::Unknown`].

@@ -1,5 +1,6 @@
 //! Appending, reading, waiting, the lock.
 
+use std::io::Write as _;
 use std::thread;
 
 use waypost_journal::{BATCH_BYTES_MAX, LOCK_IDLE_MAX, LOCKED_RECORDS_MAX};
@@ -148,6 +149,38 @@ fn under_the_lock_nobody_else_appends() {
     assert!(matches!(error, Error::Invalid(_)), "{error}");
     let end = appended(guard.append(end, &records(end, &many[1..]), None, &long()));
     assert_eq!(appended(guard.commit(&long())), end);
+}
+
+/// Otherwise, machines that try again and again would use up the connections of the server.
+#[test]
+fn who_gives_up_waiting_for_the_lock_leaves_no_session_behind() {
+    let server = server!();
+    let journal = server.journal();
+    let mut contender = waypost_journal::Contender::new(Duration::from_secs(60)).unwrap();
+    let mut lease = journal.contend(&mut contender, &long()).unwrap().unwrap();
+    let mut holder = server.shell("postgres").stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let lock = b"BEGIN; SELECT 1 FROM waypost.head FOR UPDATE \\g /dev/null\n";
+    holder.stdin.as_mut().unwrap().write_all(lock).unwrap();
+    let sessions = |condition: &str| {
+        let from = "FROM pg_stat_activity WHERE usename <> '' AND pid <> pg_backend_pid()";
+        server.sql(&format!("SELECT count(*) {from} AND {condition}"))
+    };
+    until(|| {
+        let held = sessions("state = 'idle in transaction'");
+        (held == "1").then_some(()).ok_or("nobody has the lock")
+    });
+    let soon = || Until::within(Duration::from_millis(300));
+    let refused = journal.lock(&soon()).map(|it| it.position());
+    assert!(matches!(refused, Err(Error::Connection(_))), "{refused:?}");
+    journal.renew(&mut lease, &soon()).unwrap_err();
+    until(|| {
+        let waiting = sessions("wait_event_type = 'Lock'");
+        (waiting == "0").then_some(()).ok_or(waiting)
+    });
+    assert_eq!(sessions("state = 'idle in transaction'"), "1", "the lock is still held");
+    drop(holder.stdin.take());
+    assert!(child::end_of(&mut holder).success());
+    assert!(journal.renew(&mut lease, &long()).unwrap());
 }
 
 #[test]
