@@ -48,6 +48,18 @@ class State(NamedTuple):
     export: bytes = b""
 
 
+class Run(NamedTuple):
+    """What became of an event that a flow wants."""
+
+    event: int
+    key: str
+    # How often the program has run, on whatever machine.
+    ran: int
+    # How many attempts the service reports, and the state of the run; None if it reports no run.
+    tries: int
+    state: Optional[str]
+
+
 class Fault(NamedTuple):
     """A promise that was not kept."""
 
@@ -55,8 +67,8 @@ class Fault(NamedTuple):
     text: str
 
 
-def judge(calls, states):
-    """All faults of a history; `states` has the machines by name."""
+def judge(calls, states, runs=()):
+    """All faults of a history; `states` has the machines by name, `runs` what became of events that a flow wants."""
     faults = list(differences(states))
     state = next(iter(states.values()))
     tries = by_key(calls)
@@ -70,6 +82,7 @@ def judge(calls, states):
     faults += positions(calls)
     faults += reads(calls)
     faults += revisions(tries, state.memories)
+    faults += flows(runs)
     return faults
 
 
@@ -182,3 +195,17 @@ def revisions(tries, memories):
         allowed = {acknowledged} | {it.revision for it in calls if it.outcome == UNKNOWN and it.revision > acknowledged}
         if (has[key] or 0) not in allowed:
             yield Fault("revision", f"{key} has revision {has[key]}, and {sorted(allowed)} were written")
+
+
+def flows(runs):
+    """A program runs once for each event, or again and is reported as such."""
+    for it in runs:
+        what = f"event {it.event} ({it.key})"
+        if it.state is None:
+            yield Fault("no run", f"no flow ran for {what}")
+        elif it.state not in ("succeeded", "failed", "dead"):
+            yield Fault("unfinished", f"the run for {what} is {it.state}")
+        elif it.ran == 0 and it.state == "succeeded":
+            yield Fault("not run", f"the run for {what} is reported as succeeded, and its program did not run")
+        elif it.ran > it.tries:
+            yield Fault("run again", f"the program for {what} ran {it.ran} times, and {it.tries} attempts are reported")

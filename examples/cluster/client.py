@@ -19,6 +19,9 @@ TIMEOUT = 60.0
 # How long a client repeats a publish with the same key.
 REPEAT = 90.0
 SEARCH = "search"
+# The type of the events that start a flow, and how many of all events have it.
+REVIEWED = "work:reviewed"
+REVIEWED_SHARE = 0.1
 
 SUBJECTS = ("release", "parser", "cache", "index", "login", "invoice", "search page", "backup", "importer", "queue")
 FINDINGS = ("fails with empty input", "needs two approvals", "is slower since Tuesday", "was moved to the second region",
@@ -208,7 +211,8 @@ class Client:
     def publish(self):
         """Publishes an event, always with a key."""
         key = self.next_key()
-        body = {"type": "work:done", "data": {"key": key}}
+        type = REVIEWED if self.chance.random() < REVIEWED_SHARE else "work:done"
+        body = {"type": type, "data": {"key": key}}
         fields = lambda call, it: {"id": it["id"], "repeated": it["duplicate"]} if call.outcome == OK else {}
         return self.sure(EVENT, key, ("POST", "/api/events", body), fields, always=True)[0]
 

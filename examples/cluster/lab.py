@@ -9,9 +9,11 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 
 import install
-from checker import Call
+from checker import Call, Run
+from client import REVIEWED
 from database import Cluster, Single
 from machines import Machine
 from network import network
@@ -120,6 +122,24 @@ class Lab:
         for path in self.histories:
             with open(path, encoding="utf-8") as file:
                 found += [Call(*json.loads(line)) for line in file if line.endswith("\n")]
+        return found
+
+    def runs(self, seconds=600):
+        """What became of the events that the flow wants, when all runs have ended."""
+        machine = self.machines[0]
+
+        def ended():
+            states = ("queued", "running", "retrying")
+            return not any(machine.ask("GET", f"/api/flows/runs?state={it}&limit=1")[1] for it in states)
+
+        until(ended, "all runs of the flow end", seconds=seconds, pause=0.5)
+        ran = Counter(key for it in self.machines for key in it.ran())
+        found = []
+        for event in machine.events():
+            if event["type"] == REVIEWED:
+                run, key = machine.run_of(event["id"]), event["data"]["key"]
+                tries = len(run["tries"]) if run else 0
+                found.append(Run(event["id"], key, ran[key], tries, run["state"] if run else None))
         return found
 
     # What can happen.

@@ -7,8 +7,18 @@ import time
 
 from checker import State
 from client import Machine as Connection
-from client import sequence
+from client import REVIEWED, sequence
 from processes import Failed, descendants, run, send, spawn, until
+
+
+# The program writes down that it ran; keys are letters and digits.
+FLOW = f"""flows:
+  - name: reviews
+    trigger: {{ pattern: "{REVIEWED}" }}
+    actions:
+      - type: command
+        command: "echo {{{{data.key}}}} >> ran.txt"
+"""
 
 
 class Machine:
@@ -19,7 +29,10 @@ class Machine:
         self.project = os.path.join(folder, name)
         self.log = os.path.join(folder, f"{name}.log")
         self.process = None
-        os.makedirs(os.path.join(self.project, ".waypost"))
+        flows = os.path.join(self.project, ".waypost", "flows")
+        os.makedirs(flows)
+        with open(os.path.join(flows, "reviews.yaml"), "w", encoding="utf-8") as file:
+            file.write(FLOW)
         network.add(name)
         self.url, places = database.url(name)
         passwords = os.path.join(folder, f"{name}.pgpass")
@@ -109,6 +122,19 @@ class Machine:
                 return found
             found += page
             after = page[-1]["id"]
+
+    def ran(self):
+        """The keys for which a program of the flow has run here."""
+        try:
+            with open(os.path.join(self.project, "ran.txt"), encoding="utf-8") as file:
+                return file.read().split()
+        except FileNotFoundError:
+            return []
+
+    def run_of(self, event):
+        """The run of the flow for an event; None if there is none."""
+        _, flows = self.ask("GET", f"/api/flows/why?event={event}")
+        return next((it["run"] for it in flows if it["flow"] == "reviews" and it.get("run")), None)
 
     def state(self):
         """What it has: the export, and all events."""

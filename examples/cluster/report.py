@@ -1,5 +1,7 @@
 """What a run has measured."""
 
+from bisect import bisect_left, bisect_right
+
 from checker import OK, READ, REFUSED, UNKNOWN
 from client import SEARCH
 
@@ -25,27 +27,26 @@ def reasons(calls, most=8):
     return [("outcome", "number", "reason")] + [(outcome, number, reason) for (outcome, reason), number in found]
 
 
-def stopped(calls, fault, until):
-    """How long no write was acknowledged around a fault: from the last response before it, to the first after."""
-    ends = sorted(it.end for it in calls if it.kind != READ and it.outcome == OK)
-    after = [it for it in ends if it > fault["at"]]
-    inside = [it for it in after if it <= until] or after[:1]
-    before = max((it for it in ends if it <= fault["at"]), default=fault["at"])
-    gaps = [(later - earlier, later) for earlier, later in zip([before, *inside], inside)]
+def stopped(ends, fault, until):
+    """How long no write was acknowledged after a fault, of the times of all acknowledgements, and when it ended."""
+    at = fault["at"]
+    after = ends[bisect_right(ends, at):]
+    inside = after[:bisect_right(after, until)] or after[:1]
+    gaps = [(later - earlier, later) for earlier, later in zip([at, *inside], inside)]
     return max(gaps, default=(0.0, 0.0))
 
 
 def faults(calls, found, end):
     """A row for each fault: how long writes stopped, and how long after the database was there again."""
     rows = [("fault", "no write acknowledged for", "first after the database accepts writes")]
+    ends = sorted(it.end for it in calls if it.kind != READ and it.outcome == OK)
     for number, fault in enumerate(found):
         until = found[number + 1]["at"] if number + 1 < len(found) else end
-        gap, resumed = stopped(calls, fault, until)
+        gap, resumed = stopped(ends, fault, until)
         after = ""
         if "database" in fault:
             # A write that began before may end there, too.
-            ends = [it.end for it in calls if it.kind != READ and it.outcome == OK and it.end > fault["at"] + 0.5]
-            first = min((it for it in ends if it >= resumed), default=None)
+            first = next((it for it in ends[bisect_left(ends, max(resumed, fault["at"] + 0.5)):]), None)
             after = f"{max(0.0, first - fault['database']):.2f} s" if first else "never"
         rows.append((fault["name"], f"{gap:.2f} s", after))
     return rows
@@ -60,6 +61,14 @@ def searches(calls, paused=()):
     failed = sum(it.outcome != OK for it in found)
     share = lambda it: times[min(len(times) - 1, int(len(times) * it))] * 1000
     return f"{len(times)} searches: p50 {share(0.5):.1f} ms, p99 {share(0.99):.1f} ms, longest {times[-1]:.2f} s; {failed} failed"
+
+
+def repeated(runs):
+    """How often the program of the flow ran for an event."""
+    often = [it for it in runs if it.ran > 1]
+    never = [it for it in runs if it.ran == 0]
+    tries = sum(it.tries > 1 for it in runs)
+    return f"{len(runs)} runs of the flow: {len(often)} programs ran again, {tries} runs have several attempts, {len(never)} never ran"
 
 
 def table(rows):

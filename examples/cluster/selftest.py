@@ -2,7 +2,7 @@
 
 import random
 
-from checker import EVENT, LINK, MEMORY, OK, READ, REFUSED, UNKNOWN, UPDATE, Call, State, judge
+from checker import EVENT, LINK, MEMORY, OK, READ, REFUSED, UNKNOWN, UPDATE, Call, Run, State, judge
 
 MACHINES = ("north", "east", "south")
 
@@ -187,6 +187,34 @@ def gap(calls, states):
     return calls, everywhere(states, events=rows)
 
 
+def runs(calls, states):
+    """The runs of a correct cluster: some were interrupted and ran again."""
+    chance = random.Random(len(calls))
+    found = []
+    for id, key in states["north"].events:
+        tries = chance.choice((1, 1, 1, 2, 3))
+        found.append(Run(id, key, ran=chance.randint(1, tries), tries=tries, state="succeeded"))
+    return found
+
+
+def lost_run(found):
+    """An event started no run."""
+    return [found[0]._replace(state=None, tries=0, ran=0), *found[1:]]
+
+
+def secret_repetition(found):
+    """A program ran again, on another machine, and nobody knows."""
+    return [found[0]._replace(ran=found[0].tries + 1), *found[1:]]
+
+
+def only_recorded(found):
+    """A run is recorded as done that was not."""
+    return [found[0]._replace(ran=0), *found[1:]]
+
+
+# The same for the runs of a flow.
+RUN_MUTATIONS = [(lost_run, {"no run"}), (secret_repetition, {"run again"}), (only_recorded, {"not run"})]
+
 # The mutation, and the kinds of fault of which at least one must be found.
 MUTATIONS = [
     (acknowledged_before_commit, {"lost"}),
@@ -211,14 +239,16 @@ def self_test(say, rounds=8):
     """Whether all valid histories are accepted, and all faults found."""
     failures = 0
     for seed in range(rounds):
-        faults = judge(*history(seed))
+        valid = history(seed)
+        faults = judge(*valid, runs(*valid))
         if faults:
             failures += 1
             say(f"history {seed} is valid, and the checker says: {faults[0].text}")
     say(f"{rounds} valid histories: {'accepted' if failures == 0 else f'{failures} not accepted'}")
-    for mutate, kinds in MUTATIONS:
-        missed = [seed for seed in range(rounds)
-                  if not kinds & {it.kind for it in judge(*mutate(*history(seed)))}]
+    mutated = [(mutate, kinds, lambda valid, mutate=mutate: judge(*mutate(*valid))) for mutate, kinds in MUTATIONS]
+    mutated += [(mutate, kinds, lambda valid, mutate=mutate: judge(*valid, mutate(runs(*valid)))) for mutate, kinds in RUN_MUTATIONS]
+    for mutate, kinds, judged in mutated:
+        missed = [seed for seed in range(rounds) if not kinds & {it.kind for it in judged(history(seed))}]
         failures += len(missed)
         verdict = f"found in {rounds} of {rounds}" if not missed else f"NOT FOUND in histories {missed}"
         say(f"{mutate.__name__.replace('_', ' '):32} {verdict}")
