@@ -70,6 +70,11 @@ pictures:
     cargo build --release --locked --package waypost-service --package waypost-benches --bin service --bin dashboard
     target/release/dashboard pictures docs/dashboard
 
+# Services that share one store, beside PostgreSQL alone: adds, changes of others, searches, joining. Needs PostgreSQL.
+speed-cluster *arguments:
+    cargo build --release --locked --package waypost-service --package waypost-ctl --package waypost-benches-cluster --bin service --bin ctl --bin cluster
+    ${CARGO_TARGET_DIR:-target}/release/cluster {{arguments}}
+
 # 10,000 stores on 40 machines, simulated: placement, loading on demand, lost and added machines, journals.
 scale-simulation seed="1":
     cargo run --release --locked --package waypost-benches-placement -- {{seed}}

@@ -1,0 +1,69 @@
+//! Texts that memories could have.
+
+/// Bytes of a text, about.
+const BYTES: usize = 200;
+const WORDS: [&str; 48] = [
+    "service", "port", "release", "branch", "database", "backup", "token", "login", "cache",
+    "index", "memory", "deploy", "review", "worker", "queue", "schema", "staging", "metric",
+    "alert", "budget", "invoice", "search", "vector", "thread", "socket", "window", "driver",
+    "kernel", "mirror", "packet", "parser", "policy", "region", "report", "router", "script",
+    "server", "signal", "stream", "syntax", "system", "target", "ticket", "update", "upload",
+    "volume", "widget", "writer",
+];
+
+/// A generator by Marsaglia (Xorshift RNGs, 2003).
+#[derive(Debug, Clone)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() >> 11) as usize % limit
+    }
+
+    /// Adds a word; most words of a text are rare, and some are frequent.
+    fn word(&mut self, text: &mut String) {
+        let rank = self.below(WORDS.len()).min(self.below(WORDS.len()));
+        text.push_str(WORDS[rank]);
+        if self.below(3) > 0 {
+            text.push_str(&self.below(2_000).to_string());
+        }
+    }
+
+    /// A text of about 200 bytes that is unlike all others.
+    pub(crate) fn text(&mut self, text: &mut String) {
+        let from = text.len();
+        text.push_str(&format!("Note {:x}.", self.next()));
+        while text.len() < from + BYTES {
+            text.push(' ');
+            self.word(text);
+        }
+    }
+
+    /// Three words to search for.
+    pub(crate) fn query(&mut self) -> String {
+        let mut query = String::new();
+        for at in 0..3 {
+            if at > 0 {
+                query.push(' ');
+            }
+            self.word(&mut query);
+        }
+        query
+    }
+
+    /// The body of a request that adds a memory.
+    pub(crate) fn memory(&mut self) -> String {
+        let mut body = String::with_capacity(BYTES + 64);
+        body.push_str("{\"content\":\"");
+        self.text(&mut body);
+        body.push_str("\"}");
+        body
+    }
+}
