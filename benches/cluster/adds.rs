@@ -1,26 +1,32 @@
 //! Durable adds beside bare INSERTs, by one machine and by three.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Result, bail};
 
 use crate::http::request;
 use crate::load::{Load, Outcome};
 use crate::machine::Machine;
 use crate::postgres::Server;
 use crate::process::progress;
-use crate::report::{line, row};
+use crate::report::Report;
 use crate::samples::Samples;
 use crate::text::Random;
 use crate::wire::{Insert, insert};
 use crate::{CLIENTS, DATABASE, Options};
 
-/// What the journal got during a round: from its rows of memories.
+/// By then, the events of adds are published, and the server's statistics are there.
+const SETTLED: Duration = Duration::from_millis(1_500);
+
+/// What the journal got for adds.
 #[derive(Debug, Clone, Copy)]
-struct Appends {
-    /// Records of memories in an append, on average.
-    rows: f64,
-    /// Bytes of their payload, on average.
+struct Journaled {
+    /// Adds in an append, on average.
+    adds: f64,
+    /// Records of an add: the memory, the note for its event, and the event.
+    records: f64,
+    /// Bytes of their payloads.
     bytes: usize,
 }
 
@@ -83,14 +89,17 @@ fn commits(server: &Server) -> Result<f64> {
     Ok(server.sql("postgres", &sql)?.parse()?)
 }
 
-fn appends_since(server: &Server, seq: u64) -> Result<Appends> {
+/// What was journaled since a position, with so many adds.
+fn journaled(server: &Server, seq: u64, adds: u64) -> Result<Journaled> {
     let sql = format!(
-        "SELECT count(*)::float8 / count(DISTINCT batch), round(avg(octet_length(payload))) \
-         FROM waypost.journal WHERE part = 1 AND seq > {seq}"
+        "SELECT count(DISTINCT batch) FILTER (WHERE part = 1), count(*), sum(octet_length(payload)) \
+         FROM waypost.journal WHERE seq > {seq}"
     );
     let found = server.sql(DATABASE, &sql)?;
-    let (rows, bytes) = found.split_once('|').context("a row")?;
-    Ok(Appends { rows: rows.parse()?, bytes: bytes.parse()? })
+    let numbers = found.split('|').map(str::parse).collect::<Result<Vec<f64>, _>>()?;
+    let [appends, records, bytes] = numbers[..] else { bail!("no numbers: {found}") };
+    let adds = adds as f64;
+    Ok(Journaled { adds: adds / appends, records: records / adds, bytes: (bytes / adds) as usize })
 }
 
 /// One client: the time of an add beside that of a bare INSERT.
@@ -99,11 +108,14 @@ pub(crate) fn latency(
     machine: &Machine,
     options: &Options,
     random: &mut Random,
+    report: &mut Report,
 ) -> Result<()> {
     progress("one client");
     let mut bare = Bare { server, next: 0 };
-    adds(&[machine], 1, Duration::from_secs(1), random)?;
-    let bytes = appends_since(server, 0)?.bytes;
+    let from = end(server)?;
+    let added = adds(&[machine], 1, Duration::from_secs(1), random)?;
+    thread::sleep(SETTLED);
+    let bytes = journaled(server, from, added.answers)?.bytes;
     let (mut ours, mut theirs) = (Samples::default(), Samples::default());
     let (mut tails, mut other_tails) = (Samples::default(), Samples::default());
     for _ in 0..options.rounds {
@@ -115,7 +127,7 @@ pub(crate) fn latency(
         other_tails.add(inserted.quantile(0.99) * 1e3);
     }
     let ratios = ours.per(&theirs);
-    row(
+    report.row(
         "durable add, 1 client, p50",
         "≤ 1.5",
         [
@@ -133,51 +145,57 @@ pub(crate) fn throughput(
     machine: &Machine,
     options: &Options,
     random: &mut Random,
+    report: &mut Report,
 ) -> Result<()> {
     progress("64 clients of one machine, and INSERTs");
     let mut bare = Bare { server, next: 1 << 40 };
     let mut ours = Samples::default();
     let (mut single, mut batched, mut sole) =
         (Samples::default(), Samples::default(), Samples::default());
-    let (mut sizes, mut per_add, mut busy) =
+    let (mut sizes, mut records, mut bytes) =
         (Samples::default(), Samples::default(), Samples::default());
+    let (mut per_add, mut busy) = (Samples::default(), Samples::default());
     for _ in 0..options.rounds {
         let (from, committed) = (end(server)?, commits(server)?);
         let used = machine.service()?.seconds()?;
         let added = adds(&[machine], CLIENTS, options.time, random)?;
         ours.add(added.rate());
         busy.add((machine.service()?.seconds()? - used) / added.answers as f64 * 1e6);
-        // The statistics of a session are a second old.
-        std::thread::sleep(Duration::from_millis(1_500));
+        thread::sleep(SETTLED);
         per_add.add((commits(server)? - committed) / added.answers as f64);
-        let found = appends_since(server, from)?;
-        sizes.add(found.rows);
-        let rows = Insert::Rows((found.rows.round() as usize).max(1));
+        let found = journaled(server, from, added.answers)?;
+        sizes.add(found.adds);
+        records.add(found.records);
+        bytes.add(found.bytes as f64);
+        let rows = Insert::Rows((found.adds.round() as usize).max(1));
         single.add(bare.run(CLIENTS, Insert::One, found.bytes, options.time)?.rate());
         batched.add(bare.run(CLIENTS, rows, found.bytes, options.time)?.rate());
         sole.add(bare.run(1, rows, found.bytes, options.time)?.rate());
         server.sql("bare", "TRUNCATE bare")?;
     }
-    let shown = format!(
-        "{}/s; {} records an append, {} commits an add, {} µs of the service's processor time",
-        ours.rounds(0),
-        sizes.rounds(1),
-        per_add.rounds(2),
-        busy.rounds(0)
-    );
+    let shown = format!("{}/s", ours.rounds(0));
     for (what, other, target) in [
         ("64 sessions, one row each", &single, Some(0.6)),
-        ("64 sessions, as many rows as an append", &batched, Some(0.6)),
-        ("1 session, as many rows as an append", &sole, None),
+        ("64 sessions, as many rows as an append has adds", &batched, Some(0.6)),
+        ("1 session, as many rows as an append has adds", &sole, None),
     ] {
         let ratios = ours.per(other);
-        row(
+        report.row(
             "durable add, 64 clients, one machine",
             target.map_or("", |_| "≥ 0.6"),
             [&shown, &format!("{what}: {} rows/s", other.rounds(0)), &ratios.rounds(2)],
             target.map(|it| ratios.median() >= it),
         )?;
     }
+    report.note(format!(
+        "An add has {} records with {} bytes of payload; an append has {} adds. Commits of the \
+         database for each add: {}. Processor time of the service for each add: {} µs.",
+        records.rounds(2),
+        bytes.rounds(0),
+        sizes.rounds(1),
+        per_add.rounds(3),
+        busy.rounds(0)
+    ));
     Ok(())
 }
 
@@ -186,6 +204,7 @@ pub(crate) fn together(
     machines: &[&Machine],
     options: &Options,
     random: &mut Random,
+    report: &mut Report,
 ) -> Result<()> {
     progress("64 clients of three machines");
     let (mut spread, mut one) = (Samples::default(), Samples::default());
@@ -202,7 +221,7 @@ pub(crate) fn together(
         behind.add(catch_up(machines)?);
     }
     let ratios = spread.per(&one);
-    row(
+    report.row(
         "durable add, 64 clients, three machines ÷ one of three",
         "≥ 0.7",
         [
@@ -212,16 +231,17 @@ pub(crate) fn together(
         ],
         Some(ratios.median() >= 0.7),
     )?;
-    line(&format!(
-        "\nAfter the adds, all machines had everything within {} s (three) and {} s (one).\n",
+    report.note(format!(
+        "After the adds, all machines had everything within {} s (three) and {} s (one).",
         behind.rounds(2),
         one_behind.rounds(2)
-    ))
+    ));
+    Ok(())
 }
 
 /// Waits until all machines have applied what any has; how long that took, in seconds.
 pub(crate) fn catch_up(machines: &[&Machine]) -> Result<f64> {
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     let positions = machines.iter().map(|it| it.position()).collect::<Result<Vec<_>>>()?;
     for machine in machines {
         for position in &positions {

@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::adds::adds;
 use crate::machine::Machine;
 use crate::process::progress;
-use crate::report::row;
+use crate::report::Report;
 use crate::samples::Samples;
 use crate::text::Random;
 use crate::{CLIENTS, Options};
@@ -44,7 +44,12 @@ impl Build {
     }
 }
 
-pub(crate) fn measure(folder: &Path, programs: &Path, options: &Options) -> Result<()> {
+pub(crate) fn measure(
+    folder: &Path,
+    programs: &Path,
+    options: &Options,
+    report: &mut Report,
+) -> Result<()> {
     let mut random = Random(7);
     let (mut now, mut before) = (Build::default(), Build::default());
     for round in 0..options.rounds {
@@ -72,7 +77,7 @@ pub(crate) fn measure(folder: &Path, programs: &Path, options: &Options) -> Resu
             other = format!("before: {}", theirs.rounds(digits));
             ratio = ours.per(theirs).rounds(2);
         }
-        row(
+        report.row(
             &format!("without a cluster: {what}"),
             "unchanged",
             [&ours.rounds(digits), &other, &ratio],

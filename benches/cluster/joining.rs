@@ -9,7 +9,7 @@ use crate::Options;
 use crate::machine::Machine;
 use crate::postgres::Server;
 use crate::process::progress;
-use crate::report::{line, row};
+use crate::report::Report;
 use crate::text::Random;
 
 const DATABASE: &str = "joining";
@@ -21,6 +21,7 @@ pub(crate) fn measure(
     folder: &Path,
     programs: &Path,
     options: &Options,
+    report: &mut Report,
 ) -> Result<()> {
     let mut random = Random(42);
     server.create(DATABASE)?;
@@ -40,7 +41,8 @@ pub(crate) fn measure(
     let begun = Instant::now();
     first.fill(AFTERWARDS.min(options.memories), &mut random)?;
     let appended = begun.elapsed().as_secs_f64();
-    let sql = "SELECT sum(bytes) >> 20 FROM waypost.snapshot WHERE finished IS NOT NULL";
+    let sql =
+        "SELECT (sum(bytes) / 1048576)::int8 FROM waypost.snapshot WHERE finished IS NOT NULL";
     let megabytes = server.sql(DATABASE, sql)?;
     let records = server.sql(DATABASE, "SELECT seq FROM waypost.head")?;
 
@@ -52,7 +54,7 @@ pub(crate) fn measure(
     let started = joining.start()?.as_secs_f64();
     joining.wait_for(&first.position()?)?;
     let whole = begun.elapsed().as_secs_f64();
-    row(
+    report.row(
         &format!("joining with {} memories", options.memories),
         "≤ 150 s",
         [
@@ -66,10 +68,11 @@ pub(crate) fn measure(
         ],
         Some(whole <= 150.0),
     )?;
-    line(&format!(
-        "\nFilling took {filled:.1} s, `ctl cluster init` {created:.1} s, the batch of the journal's \
-         records {appended:.1} s; the machine that joined uses {} MiB of memory, the first one {} MiB.\n",
+    report.note(format!(
+        "Filling took {filled:.1} s, `ctl cluster init` {created:.1} s, the batch of the journal's \
+         records {appended:.1} s; the machine that joined uses {} MiB of memory, the first one {} MiB.",
         joining.service()?.memory()? >> 20,
         first.service()?.memory()? >> 20
-    ))
+    ));
+    Ok(())
 }

@@ -32,6 +32,7 @@ use anyhow::{Context as _, Result, bail};
 use self::machine::Machine;
 use self::postgres::Server;
 use self::process::progress;
+use self::report::Report;
 use self::text::Random;
 
 const USAGE: &str = "usage: cluster [--rounds COUNT] [--seconds COUNT] [--memories COUNT] \
@@ -66,26 +67,32 @@ fn main() -> Result<()> {
     let programs = process::programs()?;
     let folder = postgres::folder()?;
     let server = Server::start(folder.path().join("postgres"))?;
-    report::line(&format!("PostgreSQL {}, fsync on, no standby\n", server.version()?))?;
     server.create("bare")?;
     server.sql("bare", wire::TABLE)?;
-    report::head()?;
+    let title = format!("PostgreSQL {}, fsync on, no standby", server.version()?);
+    let mut report = Report::begin(&title)?;
     let parts = ["latency", "throughput", "together", "visible", "searches"];
     if options.wants(&parts) {
-        one_store(&server, folder.path(), &programs, &options)?;
+        one_store(&server, folder.path(), &programs, &options, &mut report)?;
     }
     if options.wants(&["joining"]) {
-        joining::measure(&server, folder.path(), &programs, &options)?;
+        joining::measure(&server, folder.path(), &programs, &options, &mut report)?;
     }
     drop(server);
     if options.wants(&["alone"]) {
-        alone::measure(folder.path(), &programs, &options)?;
+        alone::measure(folder.path(), &programs, &options, &mut report)?;
     }
-    Ok(())
+    report.finish()
 }
 
 /// What is measured with one store, of which first one machine runs and then three.
-fn one_store(server: &Server, folder: &Path, programs: &Path, options: &Options) -> Result<()> {
+fn one_store(
+    server: &Server,
+    folder: &Path,
+    programs: &Path,
+    options: &Options,
+    report: &mut Report,
+) -> Result<()> {
     let mut random = Random(88_172_645_463_325_252);
     server.create(DATABASE)?;
     let url = server.url(DATABASE);
@@ -98,10 +105,10 @@ fn one_store(server: &Server, folder: &Path, programs: &Path, options: &Options)
     first.ctl(&["cluster", "init", &url])?;
     first.start()?;
     if options.wants(&["latency"]) {
-        adds::latency(server, &first, options, &mut random)?;
+        adds::latency(server, &first, options, &mut random, report)?;
     }
     if options.wants(&["throughput"]) {
-        adds::throughput(server, &first, options, &mut random)?;
+        adds::throughput(server, &first, options, &mut random, report)?;
     }
     if !options.wants(&["together", "visible", "searches"]) {
         return Ok(());
@@ -115,14 +122,14 @@ fn one_store(server: &Server, folder: &Path, programs: &Path, options: &Options)
     let all = [&first, second, third];
     adds::catch_up(&all)?;
     if options.wants(&["together"]) {
-        adds::together(&all, options, &mut random)?;
+        adds::together(&all, options, &mut random, report)?;
     }
     if options.wants(&["visible"]) {
-        visible::measure(&all, options, &mut random)?;
+        visible::measure(&all, options, &mut random, report)?;
     }
     if options.wants(&["searches"]) {
         others[1].stop();
-        searches::measure(&others[0], &first, options, &mut random)?;
+        searches::measure(&others[0], &first, options, &mut random, report)?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::http::request;
 use crate::load::Load;
 use crate::machine::Machine;
 use crate::process::progress;
-use crate::report::row;
+use crate::report::Report;
 use crate::samples::Samples;
 use crate::text::Random;
 use crate::{Options, adds};
@@ -26,6 +26,7 @@ pub(crate) fn measure(
     writer: &Machine,
     options: &Options,
     random: &mut Random,
+    report: &mut Report,
 ) -> Result<()> {
     progress("searches beside changes of another machine");
     search(reader, Duration::from_secs(1), random)?;
@@ -37,9 +38,9 @@ pub(crate) fn measure(
         quiet_tails.add(times.quantile(0.99) * 1e3);
         quiet.append(times);
         let (done, added) = (AtomicBool::new(false), AtomicU64::new(0));
-        let seed = random.next();
+        let fork = random.fork();
         let times = thread::scope(|scope| {
-            let writing = scope.spawn(|| write(writer, &done, &added, Random(seed)));
+            let writing = scope.spawn(|| write(writer, &done, &added, fork));
             thread::sleep(Duration::from_millis(300));
             let (from, begun) = (added.load(Ordering::Relaxed), Instant::now());
             let times = search(reader, options.time, random);
@@ -54,7 +55,7 @@ pub(crate) fn measure(
         adds::catch_up(&[writer, reader])?;
     }
     let ratios = busy_tails.per(&quiet_tails);
-    row(
+    report.row(
         &format!("search during {:.0} changes/s of another machine, p99", rates.median()),
         "≤ 2 × the quiet p99",
         [

@@ -23,6 +23,11 @@ impl Random {
         self.0
     }
 
+    /// A generator of other numbers.
+    pub(crate) fn fork(&mut self) -> Self {
+        Self(self.next().wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
     fn below(&mut self, limit: usize) -> usize {
         (self.next() >> 11) as usize % limit
     }

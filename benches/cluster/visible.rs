@@ -12,7 +12,7 @@ use crate::Options;
 use crate::http::Http;
 use crate::machine::Machine;
 use crate::process::progress;
-use crate::report::row;
+use crate::report::Report;
 use crate::samples::Samples;
 use crate::text::Random;
 
@@ -44,17 +44,22 @@ impl Times {
 }
 
 /// Adds on all machines, and reads each memory on both others with the position of its response.
-pub(crate) fn measure(machines: &[&Machine], options: &Options, random: &mut Random) -> Result<()> {
+pub(crate) fn measure(
+    machines: &[&Machine],
+    options: &Options,
+    random: &mut Random,
+    report: &mut Report,
+) -> Result<()> {
     progress("200 changes a second that other machines read");
     let mut times = Times::default();
     let mut tails = Samples::default();
     for _ in 0..options.rounds {
-        let seeds: Vec<u64> = (0..WRITERS).map(|_| random.next()).collect();
+        let randoms: Vec<Random> = (0..WRITERS).map(|_| random.fork()).collect();
         let round = thread::scope(|scope| {
             let writers: Vec<_> = (0..WRITERS)
-                .zip(seeds)
-                .map(|(number, seed)| {
-                    scope.spawn(move || write(machines, number, options.time, Random(seed)))
+                .zip(randoms)
+                .map(|(number, random)| {
+                    scope.spawn(move || write(machines, number, options.time, random))
                 })
                 .collect();
             let mut round = Times::default();
@@ -68,7 +73,7 @@ pub(crate) fn measure(machines: &[&Machine], options: &Options, random: &mut Ran
     }
     let rate = times.added.len() as f64 / (options.time.as_secs_f64() * options.rounds as f64);
     let (p50, p99) = (times.found.median() * 1e3, times.found.quantile(0.99) * 1e3);
-    row(
+    report.row(
         &format!(
             "a change is found on another machine, at {rate:.0} changes/s, after its acknowledgement"
         ),
@@ -80,7 +85,7 @@ pub(crate) fn measure(machines: &[&Machine], options: &Options, random: &mut Ran
         ],
         Some(p50 <= 5.0 && p99 <= 50.0),
     )?;
-    row(
+    report.row(
         "the same, after the request that adds it",
         "",
         [&times.whole.to_string(), &format!("its acknowledgement: {}", times.added), ""],
