@@ -202,6 +202,7 @@ impl Hub {
         loop {
             let tail = self.tail();
             let head = journal.wait(tail.seq, until)?;
+            self.queues.lock().set_looked(head.position.seq);
             if head.position.seq == tail.seq {
                 return Ok(false);
             }

@@ -24,6 +24,8 @@ pub(crate) struct Queues {
     furthest: Position,
     /// Where the journal ended when it was last read.
     end: u64,
+    /// Where it ended when its follower last looked.
+    looked: Option<u64>,
     of_parts: [Queue; PARTS],
 }
 
@@ -70,7 +72,7 @@ impl Queues {
             queue.place = place;
         }
         let tail = base.position;
-        Self { base, tail, furthest: tail, end: tail.seq, of_parts }
+        Self { base, tail, furthest: tail, end: tail.seq, looked: None, of_parts }
     }
 
     /// Begins at the base again.
@@ -100,6 +102,17 @@ impl Queues {
     /// Where the journal ended when it was last read.
     pub(crate) fn end(&self) -> u64 {
         self.end.max(self.tail.seq)
+    }
+
+    /// Notes where the journal ended at a look.
+    pub(crate) fn set_looked(&mut self, end: u64) {
+        self.looked = Some(end);
+    }
+
+    /// Whether the last look has found nothing behind the tail: reading again finds that out at the
+    /// next look.
+    pub(crate) fn is_read(&self) -> bool {
+        self.looked == Some(self.tail.seq) && self.end() == self.tail.seq
     }
 
     /// The tail with the last record of each part.

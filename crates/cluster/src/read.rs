@@ -11,7 +11,7 @@ use crate::queues::Page;
 impl Hub {
     /// Some records of a part after the number `after`, which the part has applied.
     pub(crate) fn read(&self, part: Part, after: u64) -> Result<Vec<Entry>, SharedError> {
-        if let Some(page) = self.queued(part, after) {
+        if let Some(page) = self.queued(part, after)? {
             return Ok(page);
         }
         let until = self.within(self.options.read_time);
@@ -28,14 +28,20 @@ impl Hub {
         }
     }
 
-    /// What is in the part's queue, without the database.
-    fn queued(&self, part: Part, after: u64) -> Option<Vec<Entry>> {
+    /// What is in the part's queue, without the database: nothing, too, if this machine has read up to
+    /// the end that its follower has seen last.
+    fn queued(&self, part: Part, after: u64) -> Result<Option<Vec<Entry>>, SharedError> {
         if self.unsettled.lock().is_some() {
-            return None;
+            return Ok(None);
         }
-        match self.queues.lock().page(part, after) {
-            Page::Rows(page) => Some(page),
-            Page::Unread | Page::Dropped => None,
+        let mut queues = self.queues.lock();
+        match queues.page(part, after) {
+            Page::Rows(page) => Ok(Some(page)),
+            Page::Unread if queues.is_read() => {
+                check_reached(part, after, queues.place(part))?;
+                Ok(Some(Vec::new()))
+            }
+            Page::Unread | Page::Dropped => Ok(None),
         }
     }
 
