@@ -2,13 +2,12 @@
 
 /// Bytes of a text, about.
 const BYTES: usize = 200;
-const WORDS: [&str; 48] = [
-    "service", "port", "release", "branch", "database", "backup", "token", "login", "cache",
-    "index", "memory", "deploy", "review", "worker", "queue", "schema", "staging", "metric",
-    "alert", "budget", "invoice", "search", "vector", "thread", "socket", "window", "driver",
-    "kernel", "mirror", "packet", "parser", "policy", "region", "report", "router", "script",
-    "server", "signal", "stream", "syntax", "system", "target", "ticket", "update", "upload",
-    "volume", "widget", "writer",
+/// Words of the language.
+const WORDS: usize = 20_000;
+const SYLLABLES: [&str; 32] = [
+    "an", "be", "cor", "de", "el", "fi", "gra", "ho", "in", "ja", "ka", "lo", "mi", "ner", "or",
+    "pa", "qui", "ra", "se", "ti", "un", "va", "we", "ex", "yo", "zen", "sta", "tor", "ing", "men",
+    "ble", "tion",
 ];
 
 /// A generator by Marsaglia (Xorshift RNGs, 2003).
@@ -32,12 +31,16 @@ impl Random {
         (self.next() >> 11) as usize % limit
     }
 
-    /// Adds a word; most words of a text are rare, and some are frequent.
+    /// Adds a word; a few words of the language are frequent, and most are rare.
     fn word(&mut self, text: &mut String) {
-        let rank = self.below(WORDS.len()).min(self.below(WORDS.len()));
-        text.push_str(WORDS[rank]);
-        if self.below(3) > 0 {
-            text.push_str(&self.below(2_000).to_string());
+        let place = self.below(WORDS) as f64 / WORDS as f64;
+        let mut rest = (place * place * place * WORDS as f64) as usize;
+        loop {
+            text.push_str(SYLLABLES[rest % SYLLABLES.len()]);
+            rest /= SYLLABLES.len();
+            if rest == 0 {
+                return;
+            }
         }
     }
 
