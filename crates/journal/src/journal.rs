@@ -55,6 +55,8 @@ struct Known {
     /// Records up to here survive the loss of the primary.
     confirmed: u64,
     announced: Option<Instant>,
+    /// The end of the last append of this process, and when it was acknowledged.
+    appended: Option<(u64, Instant)>,
 }
 
 /// The head row: where the journal ends, and who has the lease.
@@ -281,6 +283,16 @@ impl Journal {
             known.announced = Some(now);
         }
         may
+    }
+
+    pub(crate) fn note_appended(&self, seq: u64) {
+        let mut known = self.known.lock();
+        known.confirmed = known.confirmed.max(seq);
+        known.appended = Some((seq, now()));
+    }
+
+    pub(crate) fn appended(&self) -> Option<(u64, Instant)> {
+        self.known.lock().appended
     }
 
     pub(crate) fn confirmed(&self) -> u64 {
