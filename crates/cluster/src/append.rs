@@ -1,11 +1,13 @@
 //! Appends the records of a part, whatever other parts and machines append in between.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use waypost_journal::{Error, Fence, Journal, Outcome, Position, Until};
 use waypost_journal::{LOCKED_BYTES_MAX, LOCKED_RECORDS_MAX};
 use waypost_log::{AppendMax, Record, SharedError};
 
+use crate::contact::now;
 use crate::hub::Hub;
 use crate::part::Part;
 use crate::read::check_reached;
@@ -22,9 +24,18 @@ const LOCKED_MAX: AppendMax = AppendMax { records: LOCKED_RECORDS_MAX, bytes: LO
 /// How much a group of commands should have: a group of one command may have more.
 const GROUP_MAX: AppendMax = AppendMax { records: 8192, bytes: 16 << 20 };
 
+/// For this long after another machine was first, an append takes the lock before it is sent. Without
+/// it, it would wait for the lock of another one, lose, and wait for the lock again.
+const CONTENDED: Duration = Duration::from_millis(100);
+
 impl Hub {
     pub(crate) fn append_max(&self, part: Part) -> AppendMax {
-        if self.turn.has_lock(part) { LOCKED_MAX } else { GROUP_MAX }
+        if self.turn.has_lock(part) || self.is_contended() { LOCKED_MAX } else { GROUP_MAX }
+    }
+
+    /// Whether another machine was first just now.
+    fn is_contended(&self) -> bool {
+        self.lost_at.lock().is_some_and(|it| now() - it < CONTENDED)
     }
 
     /// Appends the records of a part behind its record `after`. After `Moved`, the part has the turn
@@ -82,6 +93,11 @@ impl Hub {
         new: &New,
         until: &Until,
     ) -> Result<bool, Stopped> {
+        if self.is_contended() && !new.records.is_empty() && !self.turn.has_lock(new.part) {
+            let before = self.tail().seq;
+            self.lock_end(journal, new, before, until)?;
+            *self.lost_at.lock() = (self.tail().seq > before).then(now);
+        }
         let tail = self.tail_with(journal, new.part, new.after, until)?;
         let outcome = if new.records.is_empty() {
             let head = journal.confirm(tail, until).map_err(|it| self.stopped(&it))?;
@@ -97,7 +113,10 @@ impl Hub {
                 Ok(true)
             }
             Outcome::Fenced(_) => Err(self.not_leading().into()),
-            Outcome::Moved(end) => self.lost(journal, new, end, until).map(|()| false),
+            Outcome::Moved(end) => {
+                *self.lost_at.lock() = Some(now());
+                self.lock_end(journal, new, end.seq, until).map(|()| false)
+            }
         }
     }
 
@@ -151,14 +170,13 @@ impl Hub {
     }
 
     /// Reads what other machines have appended up to `end`, and keeps them from appending more.
-    fn lost(
+    fn lock_end(
         &self,
         journal: &Arc<Journal>,
         new: &New,
-        end: Position,
+        mut end: u64,
         until: &Until,
     ) -> Result<(), Stopped> {
-        let mut end = end.seq;
         if fits_lock(&new.records) && !self.turn.has_lock(new.part) {
             let lock = journal.lock_owned(until).map_err(|it| self.stopped(&it))?;
             end = end.max(lock.position().seq);
@@ -169,6 +187,12 @@ impl Hub {
             }
         }
         while self.tail().seq < end && self.fetch(journal, until)?.is_none() {}
+        if self.turn.has_lock(new.part) {
+            // Nothing can follow.
+            let mut queues = self.queues.lock();
+            let end = queues.tail().seq;
+            queues.set_looked(end);
+        }
         Ok(())
     }
 

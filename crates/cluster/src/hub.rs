@@ -73,6 +73,8 @@ pub struct Hub {
     journal: Mutex<Connection>,
     /// The epoch of the lease that this machine has; 0 for none.
     fence: AtomicU64,
+    /// When another machine was last first with an append.
+    pub(crate) lost_at: Mutex<Option<Instant>>,
     /// The name of the machine that has the lease, for messages.
     leader: Mutex<Option<String>>,
     /// Why this machine takes no part any more.
@@ -101,6 +103,7 @@ impl Hub {
             member: Mutex::new(member),
             journal: Mutex::default(),
             fence: AtomicU64::new(0),
+            lost_at: Mutex::default(),
             leader: Mutex::default(),
             fault: OnceLock::new(),
             stop: Stop::default(),
