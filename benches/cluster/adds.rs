@@ -47,7 +47,9 @@ impl Bare<'_> {
         let mut load = Load::postgres(&self.server.socket(), connections)?;
         let mut payload = vec![0; bytes];
         let mut random = Random(11);
-        payload.iter_mut().for_each(|it| *it = random.next() as u8);
+        for byte in &mut payload {
+            *byte = random.next() as u8;
+        }
         let rows = match kind {
             Insert::One => 1,
             Insert::Rows(rows) => rows as u64,

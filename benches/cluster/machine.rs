@@ -53,7 +53,8 @@ impl Machine {
             Ok(asked.ok().filter(|it| it.status == 200))
         })?;
         let took = begun.elapsed();
-        self.token = fs::read_to_string(self.project.join(".waypost/token"))?.trim().to_owned();
+        let token = fs::read_to_string(self.project.join(".waypost/token"))?;
+        token.trim().clone_into(&mut self.token);
         self.service = Some(service);
         Ok(took)
     }

@@ -26,7 +26,7 @@ const SETTINGS: [&str; 5] = [
 pub(crate) struct Server {
     folder: PathBuf,
     bin: PathBuf,
-    _process: Process,
+    process: Process,
 }
 
 impl Server {
@@ -52,9 +52,9 @@ impl Server {
         let log = folder.join("log");
         // Fast shutdown.
         let process = Process::start(&mut command, &log, Signal::INT)?;
-        let mut server = Self { folder, bin, _process: process };
+        let mut server = Self { folder, bin, process };
         until("PostgreSQL starts", Duration::from_millis(50), || {
-            server._process.check()?;
+            server.process.check()?;
             Ok(server.sql("postgres", "SELECT 1").ok())
         })?;
         Ok(server)

@@ -1,21 +1,25 @@
 //! The table that is printed, and notes below it.
 
-use std::io::Write as _;
+use std::io::{Stdout, Write as _};
 
 use anyhow::Result;
 
 /// What is printed: rows at once, notes at the end.
 #[derive(Debug)]
-pub(crate) struct Report(Vec<String>);
+pub(crate) struct Report {
+    out: Stdout,
+    notes: Vec<String>,
+}
 
 impl Report {
     /// Prints the head of the table.
     pub(crate) fn begin(title: &str) -> Result<Self> {
-        print(title)?;
-        print(
+        let mut report = Self { out: std::io::stdout(), notes: Vec::new() };
+        report.print(title)?;
+        report.print(
             "\n| measurement | target | Waypost | compared with | ratio | |\n|---|---|---|---|---|---|",
         )?;
-        Ok(Self(Vec::new()))
+        Ok(report)
     }
 
     /// Prints a row. Without a verdict, it has no target.
@@ -31,23 +35,23 @@ impl Report {
             Some(true) => "met",
             Some(false) => "**missed**",
         };
-        print(&format!("| {what} | {target} | {ours} | {other} | {ratio} | {verdict} |"))
+        self.print(&format!("| {what} | {target} | {ours} | {other} | {ratio} | {verdict} |"))
     }
 
     /// Keeps a note for the end.
     pub(crate) fn note(&mut self, note: String) {
-        self.0.push(note);
+        self.notes.push(note);
     }
 
     /// Prints the notes.
-    pub(crate) fn finish(self) -> Result<()> {
-        print("")?;
-        self.0.iter().try_for_each(|it| print(it))
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let notes = std::mem::take(&mut self.notes);
+        self.print("")?;
+        notes.iter().try_for_each(|it| self.print(it))
     }
-}
 
-fn print(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{text}")?;
-    Ok(out.flush()?)
+    fn print(&mut self, text: &str) -> Result<()> {
+        writeln!(self.out, "{text}")?;
+        Ok(self.out.flush()?)
+    }
 }

@@ -47,7 +47,8 @@ impl Random {
     /// A text of about 200 bytes that is unlike all others.
     pub(crate) fn text(&mut self, text: &mut String) {
         let from = text.len();
-        text.push_str(&format!("Note {:x}.", self.next()));
+        let unique = self.next();
+        text.extend(["Note ", &unique.to_string(), "."]);
         while text.len() < from + BYTES {
             text.push(' ');
             self.word(text);
