@@ -13,7 +13,7 @@ from processes import Failed, as_postgres, descendants, give_to_postgres, run, s
 # The least that Patroni allows. A primary that is lost with its machine is replaced after this.
 TTL = 20
 SETTINGS = {
-    "fsync": "on", "shared_buffers": "32MB", "max_connections": "60", "wal_keep_size": "256MB",
+    "fsync": "on", "shared_buffers": "32MB", "max_connections": "60", "wal_keep_size": "2GB",
     "wal_log_hints": "on", "hot_standby": "on", "max_wal_senders": "8", "password_encryption": "scram-sha-256",
 }
 

@@ -11,6 +11,8 @@ use parking_lot::{Condvar, Mutex};
 /// How long work that no request waits for is gathered: a sync for each piece would cost as much as the
 /// requests that it comes from.
 const GATHER: Duration = Duration::from_millis(5);
+/// The same for a member of a cluster, whose appends wait for each other.
+const GATHER_IN_CLUSTER: Duration = Duration::from_millis(25);
 
 /// Wakes the workers, and tells them to stop.
 #[derive(Debug, Default)]
@@ -25,12 +27,25 @@ pub(crate) struct Wake {
 
 /// Wakes one thread. The flag is separate from the thread's park token, which other code that parks on
 /// that thread, such as waiting for a log, may consume.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Bell {
+    /// How long what was mentioned may wait.
+    gather: Duration,
     thread: OnceLock<Thread>,
     rung: AtomicBool,
     /// Whether there is work that no request waits for.
     mentioned: AtomicBool,
+}
+
+impl Default for Bell {
+    fn default() -> Self {
+        Self {
+            gather: GATHER,
+            thread: OnceLock::new(),
+            rung: AtomicBool::new(false),
+            mentioned: AtomicBool::new(false),
+        }
+    }
 }
 
 impl Bell {
@@ -44,7 +59,7 @@ impl Bell {
         self.unpark();
     }
 
-    /// Wakes the thread after [`GATHER`], unless the bell rings earlier.
+    /// Wakes the thread after the time to gather, unless the bell rings earlier.
     fn mention(&self) {
         if !self.mentioned.swap(true, Ordering::SeqCst) {
             self.unpark();
@@ -71,7 +86,8 @@ impl Bell {
             }
             if !gathers && self.mentioned.load(Ordering::SeqCst) {
                 gathers = true;
-                until = Some(until.map_or(now + GATHER, |it| it.min(now + GATHER)));
+                let end = now + self.gather;
+                until = Some(until.map_or(end, |it| it.min(end)));
             }
             match until {
                 Some(until) => std::thread::park_timeout(until.saturating_duration_since(now)),
@@ -93,6 +109,12 @@ struct Signals {
 }
 
 impl Wake {
+    /// That of a member of a cluster.
+    pub(crate) fn in_cluster() -> Self {
+        let publisher = Bell { gather: GATHER_IN_CLUSTER, ..Bell::default() };
+        Self { publisher, ..Self::default() }
+    }
+
     /// There may be something to embed.
     pub(crate) fn embedding(&self) {
         if !std::mem::replace(&mut self.state.lock().embedding, true) {

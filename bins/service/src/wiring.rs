@@ -115,7 +115,8 @@ pub(crate) fn app(
     let limits = options.limits.clone();
     let url = listen::url(address, options.tls.is_some());
     let state = if options.model.is_off() { ModelState::Off } else { ModelState::Loading };
-    let wake = Arc::new(Wake::default());
+    let wake = cluster.as_ref().map_or_else(Wake::default, |_| Wake::in_cluster());
+    let wake = Arc::new(wake);
     let model = Arc::new(EmbeddingModel::new(&options.model.name(), state, Arc::clone(&wake)));
     let leadership = Leadership::new(cluster.is_none());
     let on = options.events.memory;

@@ -152,6 +152,7 @@ impl Publisher {
             let _erasing_waits = self.publishing.lock();
             let notices = self.store.notices(NOTES_AT_ONCE);
             let Some(last) = notices.last().map(|it| it.sequence) else { return true };
+            let is_all = notices.len() < NOTES_AT_ONCE;
             let drafts: Vec<Draft> = notices.into_iter().filter_map(event_of).collect();
             match self.events.publish_batch(drafts, now()) {
                 Ok(answers) => {
@@ -166,6 +167,10 @@ impl Publisher {
                         }
                     }
                     self.store.mark_published(last);
+                    if is_all {
+                        // What came meanwhile was mentioned, and is gathered.
+                        return true;
+                    }
                 }
                 Err(error) => {
                     // Logged once, until publishing works again.
