@@ -191,7 +191,7 @@ impl Hub {
             // Nothing can follow.
             let mut queues = self.queues.lock();
             let end = queues.tail().seq;
-            queues.set_looked(end);
+            queues.set_looked_for(new.part, end);
         }
         Ok(())
     }

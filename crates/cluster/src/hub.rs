@@ -205,7 +205,6 @@ impl Hub {
         loop {
             let tail = self.tail();
             let head = journal.wait(tail.seq, until)?;
-            self.queues.lock().set_looked(head.position.seq);
             if head.position.seq == tail.seq {
                 return Ok(false);
             }
@@ -215,6 +214,7 @@ impl Hub {
             }
             let was_free = self.turn.is_free_within(OWN_APPEND);
             if !was_free || head.position.seq != self.tail().seq {
+                self.queues.lock().set_looked(head.position.seq);
                 return Ok(true);
             }
         }

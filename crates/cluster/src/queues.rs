@@ -24,8 +24,8 @@ pub(crate) struct Queues {
     furthest: Position,
     /// Where the journal ended when it was last read.
     end: u64,
-    /// Where it ended when its follower last looked.
-    looked: Option<u64>,
+    /// Where it ended at the last look, for the parts that have not used this yet.
+    looked: [Option<u64>; PARTS],
     of_parts: [Queue; PARTS],
 }
 
@@ -72,7 +72,7 @@ impl Queues {
             queue.place = place;
         }
         let tail = base.position;
-        Self { base, tail, furthest: tail, end: tail.seq, looked: None, of_parts }
+        Self { base, tail, furthest: tail, end: tail.seq, looked: [None; PARTS], of_parts }
     }
 
     /// Begins at the base again.
@@ -104,15 +104,21 @@ impl Queues {
         self.end.max(self.tail.seq)
     }
 
-    /// Notes where the journal ended at a look.
+    /// Notes where the journal ended at a look, after which all parts follow.
     pub(crate) fn set_looked(&mut self, end: u64) {
-        self.looked = Some(end);
+        self.looked = [Some(end); PARTS];
     }
 
-    /// Whether the last look has found nothing behind the tail: reading again finds that out at the
-    /// next look.
-    pub(crate) fn is_read(&self) -> bool {
-        self.looked == Some(self.tail.seq) && self.end() == self.tail.seq
+    /// The same for one part.
+    pub(crate) fn set_looked_for(&mut self, part: Part, end: u64) {
+        self.looked[part.index()] = Some(end);
+    }
+
+    /// Whether the last look has found nothing behind the tail. A look counts once for each part: who
+    /// reads without one asks the database.
+    pub(crate) fn is_read(&mut self, part: Part) -> bool {
+        let looked = self.looked[part.index()].take();
+        looked == Some(self.tail.seq) && self.end() == self.tail.seq
     }
 
     /// The tail with the last record of each part.

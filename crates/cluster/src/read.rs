@@ -37,7 +37,7 @@ impl Hub {
         let mut queues = self.queues.lock();
         match queues.page(part, after) {
             Page::Rows(page) => Ok(Some(page)),
-            Page::Unread if queues.is_read() => {
+            Page::Unread if queues.is_read(part) => {
                 check_reached(part, after, queues.place(part))?;
                 Ok(Some(Vec::new()))
             }
