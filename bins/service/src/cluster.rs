@@ -40,6 +40,8 @@ const BASE_EVERY: Duration = Duration::from_secs(60);
 
 /// How long an exchange with the database may take that nobody waits for.
 const EXCHANGE: Duration = Duration::from_secs(2);
+/// A machine that has not followed the journal for this long does not lead.
+const FOLLOWS_MAX: Duration = Duration::from_secs(10);
 /// How long the last records may take when the service stops.
 const LAST_RECORDS: Duration = Duration::from_secs(2);
 /// A database that has not answered for this long is not waited for when the service stops.
@@ -71,6 +73,8 @@ pub(crate) struct Cluster {
     applied: Notify,
     /// The last failure that was logged, so that it is logged once.
     logged: Mutex<Option<String>>,
+    /// When this machine last had applied what the journal had.
+    followed: Mutex<Option<Instant>>,
 }
 
 impl Link {
@@ -127,6 +131,7 @@ impl Cluster {
                 base_saved: Mutex::new(Instant::now()),
                 applied: Notify::new(),
                 logged: Mutex::default(),
+                followed: Mutex::default(),
             }
         })
     }
@@ -193,11 +198,17 @@ impl Cluster {
         self.applied.notify_waiters();
     }
 
+    /// Whether this machine follows the journal: one that cannot must not lead the others.
+    pub(crate) fn follows(&self) -> bool {
+        self.followed.lock().is_some_and(|it| it.elapsed() < FOLLOWS_MAX)
+    }
+
     /// Logs a failure that differs from the last one, and the end of failures.
     fn note(&self, outcome: Result<(), String>) {
         let mut logged = self.logged.lock();
         match outcome {
             Ok(()) => {
+                *self.followed.lock() = Some(Instant::now());
                 if logged.take().is_some() {
                     tracing::info!("this machine has contact with its cluster again");
                 }
@@ -209,6 +220,19 @@ impl Cluster {
                 }
             }
         }
+    }
+
+    /// Lets the next start continue where this machine is now: it stops.
+    pub(crate) fn save_last_base(&self) {
+        if let Err(error) = self.sync_to(&self.hub.mark()) {
+            tracing::warn!(error, "failed to record how far this machine has followed the journal");
+        }
+    }
+
+    /// Takes no further part: this machine is no member any more.
+    pub(crate) fn leave_out(&self, why: &str) {
+        tracing::error!("{why}");
+        self.hub.exclude(why);
     }
 
     /// Lets the next start continue where this machine is now, if that is far enough or was long ago,
@@ -244,14 +268,15 @@ impl Cluster {
         Ok(())
     }
 
+    /// Whether the files of this machine have texts that another one has purged.
+    pub(crate) fn has_purged(&self) -> bool {
+        self.purged() < self.removed()
+    }
+
     /// Removes texts from the files of this machine that another one has purged.
     pub(crate) fn destroy_purged(&self) {
-        let is_behind = || Ok(self.store.destroyed_through()? < self.store.removed_through()?);
-        match is_behind().and_then(|it| {
-            if it { self.store.compact(Compaction::default()).map(|_| true) } else { Ok(false) }
-        }) {
-            Ok(true) => tracing::info!("removed purged texts from this machine's files"),
-            Ok(false) => {}
+        match self.store.compact(Compaction::default()) {
+            Ok(_) => tracing::info!("removed purged texts from this machine's files"),
             Err(error) => {
                 tracing::warn!(error = chain(&error), "failed to remove purged texts; retrying");
             }
@@ -296,8 +321,8 @@ impl Cluster {
     }
 
     /// Why this machine has stopped to take part, if it has.
-    pub(crate) fn fault(&self) -> Option<&str> {
-        self.digests.fault()
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.hub.fault()
     }
 
     /// Appends a change of tokens, which the token store makes afterwards.

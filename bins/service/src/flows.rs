@@ -204,7 +204,10 @@ impl Flows {
         self.running.end_all();
         drop(self.inbox.take());
         if leads {
-            self.engine.lock().lead(now())?;
+            let mut engine = self.engine.lock();
+            engine.set_head(self.events.last());
+            engine.lead(now())?;
+            drop(engine);
             tracing::info!("flows run on this machine");
         } else {
             self.engine.lock().step_down();

@@ -79,12 +79,28 @@ impl Upkeep {
             {
                 tracing::debug!(error, "failed to tell the cluster the digest of the memories");
             }
-            cluster.destroy_purged();
+            self.destroy_purged(cluster);
             cluster.save_base();
         }
         self.recall.maintain();
         if let Err(error) = self.tokens.flush() {
             tracing::warn!(error = chain(&error), "failed to save when tokens were last used");
+        }
+    }
+
+    /// Removes what another machine has purged from the files of this one: from events, too.
+    fn destroy_purged(&self, cluster: &Cluster) {
+        if !cluster.has_purged() {
+            return;
+        }
+        match self.publisher.erase_forgotten() {
+            Ok(Ok(_)) => cluster.destroy_purged(),
+            Ok(Err(error)) => {
+                tracing::warn!(error = chain(&error), "failed to erase titles from events");
+            }
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "failed to find purged memories");
+            }
         }
     }
 

@@ -18,7 +18,7 @@ pub enum Error {
     File(#[from] waypost_log::Error),
     /// The member file is damaged.
     #[error(
-        "{} is damaged: {reason}; move it away and join the cluster again with `ctl cluster join`",
+        "{} is damaged: {reason}; move the whole data folder away and join the cluster again with `ctl cluster join`",
         path.display()
     )]
     Damaged {

@@ -183,6 +183,11 @@ impl Hub {
         drop(self.fault.set(why.to_owned()));
     }
 
+    /// Why this machine takes no part any more, if it was [excluded](Self::exclude).
+    pub fn fault(&self) -> Option<String> {
+        self.fault.get().cloned()
+    }
+
     /// Waits at most this long until the journal has records that this machine has not read, and
     /// returns whether it has. One thread can wait at a time. Let all parts follow afterwards. It
     /// takes longer if it has to connect, or the database is slow to answer.

@@ -20,6 +20,7 @@ pub struct Contender {
     id: [u8; 16],
     ttl: Duration,
     seen: Option<Seen>,
+    has_looked: bool,
 }
 
 /// What the contender has seen of the holder, without interruption.
@@ -55,13 +56,13 @@ impl Contender {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if the system has no random numbers.
     pub fn new(ttl: Duration) -> Result<Self> {
-        Ok(Self { id: random()?, ttl, seen: None })
+        Ok(Self { id: random()?, ttl, seen: None, has_looked: false })
     }
 
-    /// The same for a machine of which at most one process runs: it can take the lease of an earlier
-    /// process of it at once.
+    /// The same for a machine of which at most one process runs: with its first look, it can take the
+    /// lease of an earlier process of it at once.
     pub fn of(machine: MachineId, ttl: Duration) -> Self {
-        Self { id: machine.0, ttl, seen: None }
+        Self { id: machine.0, ttl, seen: None, has_looked: false }
     }
 
     /// Notes what the head row says; whether the lease can be taken.
@@ -77,7 +78,10 @@ impl Contender {
             _ => Seen { epoch: current.0, counter: current.1, since: now, last: now },
         };
         self.seen = Some(seen);
-        head.lease_holder.is_none_or(|it| it == self.id) || now - seen.since >= self.ttl
+        // Only once: a copy of this machine, which must not exist, may hold it.
+        let is_first = !std::mem::replace(&mut self.has_looked, true);
+        let is_own = |it: [u8; 16]| is_first && it == self.id;
+        head.lease_holder.is_none_or(is_own) || now - seen.since >= self.ttl
     }
 }
 

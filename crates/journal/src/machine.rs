@@ -65,7 +65,7 @@ const JOIN: &str = "INSERT INTO {schema}.machine AS it (store, id, name, release
 
 /// What a crash of the server takes from it comes with the next report.
 const REPORT: &str = "UPDATE {schema}.machine SET name = $3, release = $4, feature = $5, \
-     incarnation = $6, seq = $7, purged = greatest(purged, $8), base = greatest(base, $9), \
+     incarnation = $6, seq = greatest(seq, $7), purged = greatest(purged, $8), base = greatest(base, $9), \
      removed = $10, counter = counter + 1, seen = clock_timestamp() WHERE store = $1 AND id = $2 AND forgotten IS NULL \
      AND set_config('synchronous_commit', 'off', true) = 'off'";
 

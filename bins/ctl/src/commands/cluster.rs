@@ -55,7 +55,13 @@ fn failed(error: &Error) -> Failure {
             "`ctl cluster accept-loss --help` says how to continue"
         }
         Error::OtherStore { .. } => {
-            "pass the id of the store with --store, or the URL of the right database"
+            "check the URL of the database: the setting `cluster.url`, or the one with which this machine joined"
+        }
+        Error::Mismatch { .. } | Error::Gap { .. } | Error::Malformed { .. } => {
+            "the database has a damaged record, which other machines may have applied: on the machine that has applied most, stop the service and run `ctl cluster accept-loss`"
+        }
+        Error::DamagedSnapshot { .. } => {
+            "the leader writes a new snapshot within 50,000 records, or after `ctl delete --purge`; remove the damaged row of the table `waypost.snapshot`"
         }
         _ => return Failure::of(error),
     };
@@ -71,6 +77,8 @@ fn cluster_failed(error: &waypost_cluster::Error) -> Failure {
 
 /// The member file of the project's data folder, which must exist.
 fn member(program: &Program) -> Result<Member> {
+    // A data folder that came with the project names the database of a stranger.
+    program.check_data()?;
     let data = &program.settings()?.data_dir;
     let member = Member::read(data).map_err(|it| cluster_failed(&it))?;
     member.ok_or_else(|| {
@@ -105,6 +113,7 @@ fn report(program: &Program, member: &Member) -> MachineReport {
 }
 
 fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Result<()> {
+    program.check_data()?;
     let data = program.settings()?.data_dir.clone();
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
     let is_member = Member::read(&data).map_err(|it| cluster_failed(&it))?.is_some();
@@ -180,7 +189,13 @@ fn accept_loss(program: &Program, args: &ClusterAcceptArgs, output: &mut Output)
             return Ok(());
         }
     }
+    let former = close(&settings, &old);
     let member = create::create(program, &data, &url, settings, output)?;
+    if let Err(failure) = former {
+        output.warn(&format!(
+            "the former store takes writes until its machines have joined again: {failure}"
+        ));
+    }
     if output.is_json() {
         output.document(
             &json!({ "store": member.store.to_string(), "formerStore": old.store.to_string() }),
@@ -192,10 +207,23 @@ fn accept_loss(program: &Program, args: &ClusterAcceptArgs, output: &mut Output)
         member.store
     ))?;
     output.note(&format!(
-        "on each other machine: stop the service, move the data folder away, and run `ctl cluster join {url} --store {}`",
+        "on each other machine: stop the service, move the data folder away, and run `ctl cluster join {} --store {}`",
+        quoted(&url),
         member.store
     ));
     Ok(())
+}
+
+/// A word for a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Lets no machine write to the former store any more: it begins an incarnation that none has.
+fn close(settings: &Settings, old: &Member) -> waypost_journal::Result<()> {
+    let journal = Journal::open(settings.clone(), old.store, &short())?;
+    let end = journal.head(&short())?.position;
+    journal.begin_incarnation(end, &short()).map(drop)
 }
 
 /// Refuses a copy that ends before what another machine has applied.

@@ -326,6 +326,10 @@ fn a_vector_is_computed_once_and_used_by_all_machines_until_its_text_is_purged()
     let asked = server.sql("SELECT count(*) FROM waypost.question");
     assert_eq!(asked.trim(), "0", "no query stays in the database");
 
+    until(|| {
+        let listed = b.ctl(&["--json", "events", "--pattern", "memory:added"]).done();
+        listed.contains("approvals").then_some(()).ok_or(listed)
+    });
     a.ctl(&["delete", "2", "--purge"]).done();
     until(|| {
         let status = status(&a);
@@ -340,6 +344,53 @@ fn a_vector_is_computed_once_and_used_by_all_machines_until_its_text_is_purged()
         assert_eq!(count.trim(), "0", "{table}");
     }
     settled(&[&a, &b, &c, &joined(&server)]);
+    for machine in [&a, &b, &c] {
+        // Also of the titles in events.
+        let listed = machine.ctl(&["--json", "events", "--pattern", "memory:added"]).done();
+        assert!(!listed.contains("approvals"), "{listed}");
+    }
+}
+
+#[test]
+fn a_machine_that_was_forgotten_takes_no_part_and_another_one_leads() {
+    let Some(server) = Server::start() else { return };
+    let (a, b) = (first(&server), joined(&server));
+    let ids: Vec<String> = status(&a)["machines"]
+        .as_array()
+        .expect("machines")
+        .iter()
+        .map(|it| it["id"].as_str().expect("an id").to_owned())
+        .collect();
+    b.at_rest(&["cluster", "forget", &ids[0]]).done();
+    until(|| {
+        let refused = a.ctl(&["add", "from a machine that was forgotten"]);
+        let is_out = refused.code == 1 && refused.err.contains("must join");
+        is_out.then_some(()).ok_or(refused.err)
+    });
+    b.ctl(&["emit", "work:done", "--data", "n=1"]).done();
+    until(|| (b.ran() == "1\n").then_some(()).ok_or_else(|| b.ran()));
+    assert_eq!(a.ran(), "");
+}
+
+#[test]
+fn a_token_that_is_revoked_while_its_request_waits_changes_nothing() {
+    let Some(server) = Server::start() else { return };
+    let (a, b) = (first(&server), joined(&server));
+    let created = a.ctl(&["--json", "token", "create", "--scope", "memory:write"]).json();
+    let token = created["token"].as_str().expect("a token").to_owned();
+    let end = b.client();
+    end.get(1).expect("it is there");
+    let mut ahead = end.position().expect("a position");
+    // The revocation, and the record after it.
+    ahead.seq += 2;
+    let waiting = Client::new(&a.url(), Some(&token)).expect("an address").after(ahead);
+    let request = AddRequest { content: "by a revoked token".into(), ..AddRequest::default() };
+    let adding = std::thread::spawn(move || waiting.add(&request).map(drop));
+    std::thread::sleep(Duration::from_millis(300));
+    b.ctl(&["token", "revoke", created["info"]["id"].as_str().expect("an id")]).done();
+    b.ctl(&["emit", "note:made"]).done();
+    adding.join().expect("it ends").expect_err("the token was revoked");
+    assert!(!settled(&[&a, &b]).contains("by a revoked token"));
 }
 
 #[test]
@@ -468,6 +519,8 @@ fn a_database_that_lost_records_stops_writes_until_the_loss_is_accepted() {
     let Some(server) = Server::start() else { return };
     let mut a = first(&server);
     a.add("kept by the database");
+    let mut away = joined(&server);
+    away.stop();
     a.add("lost by the database");
     server.sql("DELETE FROM waypost.journal WHERE seq = (SELECT seq FROM waypost.head)");
     server.sql(
@@ -480,6 +533,10 @@ fn a_database_that_lost_records_stops_writes_until_the_loss_is_accepted() {
     a.at_rest(&["cluster", "accept-loss", "--yes"]).done();
     a.start();
     assert_ne!(status(&a)["store"], old);
+    // A machine that was away cannot write to the former store.
+    away.start();
+    let refused = away.ctl(&["add", "into the former store"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
     // Memories 1 to 3, and notes about them: no id is used again.
     assert_eq!(a.add("one more"), 4);
     let listed = a.ctl(&["export"]).done();

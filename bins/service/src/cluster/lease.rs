@@ -45,6 +45,8 @@ impl Leasing {
                 break;
             }
         }
+        self.cluster.save_last_base();
+        self.report();
         if let Some(lease) = lease {
             self.step_down();
             self.flows.wait_until_ended();
@@ -68,14 +70,22 @@ impl Leasing {
             removed: self.cluster.removed(),
             base: self.cluster.hub.member().base.position.seq,
         };
-        let reported = self.cluster.hub.journal(&until).map_err(|it| chain(&it));
-        let reported = reported.and_then(|it| it.report(&report, &until).map_err(|it| chain(&it)));
-        if let Err(error) = reported {
-            tracing::debug!(error, "failed to report to the cluster");
+        let Ok(journal) = self.cluster.hub.journal(&until) else { return };
+        match journal.report(&report, &until) {
+            Ok(()) => {}
+            Err(waypost_journal::Error::Forgotten(_)) => self.cluster.leave_out(
+                "this machine was forgotten by its cluster, or has never joined it: move the data folder away and run `ctl cluster join`",
+            ),
+            Err(error) => {
+                tracing::debug!(error = chain(&error), "failed to report to the cluster");
+            }
         }
     }
 
     fn contend(&self, contender: &mut Contender) -> Option<Lease> {
+        if !self.cluster.follows() {
+            return None;
+        }
         let until = self.cluster.hub.within(EVERY);
         let journal = self.cluster.hub.journal(&until).ok()?;
         match journal.contend(contender, &until) {
@@ -101,6 +111,15 @@ impl Leasing {
     }
 
     fn renew(&self, mut lease: Lease) -> Option<Lease> {
+        if !self.cluster.follows() {
+            tracing::warn!(
+                "this machine does not follow the journal, and gives up leading the cluster"
+            );
+            self.step_down();
+            self.flows.wait_until_ended();
+            self.release(&lease);
+            return None;
+        }
         let left = lease.expires().saturating_duration_since(Instant::now() + STOP_BEFORE);
         let until = self.cluster.hub.within(left.min(EVERY));
         let journal = self.cluster.hub.journal(&until).map_err(|it| chain(&it));

@@ -12,9 +12,9 @@ use crate::http::failure::Failure;
 
 /// How long a request waits for the position that it names.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// How long to wait until the next look. The follower tells what it applies; a write of this machine
-/// applies records of others, too, and does not.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// The pauses between two looks double from the first to the last, if no records of others come.
+const LOOK_FIRST: Duration = Duration::from_millis(2);
+const LOOK_LAST: Duration = Duration::from_millis(50);
 
 /// The position of this machine, for the response.
 pub(crate) fn header(app: &App) -> Option<HeaderValue> {
@@ -51,6 +51,7 @@ pub(crate) async fn wait(app: &App, headers: &HeaderMap) -> Result<(), Failure> 
         )));
     }
     let deadline = Instant::now() + WAIT_MAX;
+    let mut pause = LOOK_FIRST;
     loop {
         let applied = cluster.applied.notified();
         if cluster.applied() >= wanted.seq {
@@ -63,7 +64,8 @@ pub(crate) async fn wait(app: &App, headers: &HeaderMap) -> Result<(), Failure> 
                 wanted.seq
             )));
         }
-        let look = deadline.min(Instant::now() + LOOK_EVERY);
+        let look = deadline.min(Instant::now() + pause);
+        pause = LOOK_LAST.min(2 * pause);
         drop(timeout_at(look, applied).await);
     }
 }

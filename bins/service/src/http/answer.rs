@@ -19,7 +19,7 @@ use http::header::{
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 use tracing::Instrument;
-use waypost_api::{POSITION_HEADER, PROBLEM_JSON, Problem};
+use waypost_api::{MIN_POSITION_HEADER, POSITION_HEADER, PROBLEM_JSON, Problem};
 
 use crate::app::App;
 use crate::cluster::position;
@@ -60,7 +60,9 @@ pub(crate) async fn answer(
     let route = response.extensions().get::<Route>().map_or("unmatched", |it| it.0);
     let position = position::header(&app);
     let mut response = as_problem(response);
-    if let Some(position) = position {
+    // A stranger learns nothing about the store.
+    if let Some(position) = position.filter(|_| response.status() != http::StatusCode::UNAUTHORIZED)
+    {
         response.headers_mut().insert(POSITION_HEADER, position);
     }
     let response = finish(response, &method, &path, &id).await;
@@ -88,9 +90,15 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
     });
     match admitted {
         Ok(caller) => {
-            let Some(caller) = caller else { return routed(router, request).await };
-            if let Err(failure) = position::wait(app, request.headers()).await {
-                return failure.into_response();
+            let Some(mut caller) = caller else { return routed(router, request).await };
+            if request.headers().contains_key(MIN_POSITION_HEADER) {
+                // The token may be revoked by what the request waits for.
+                let waited = position::wait(app, request.headers()).await;
+                let again = waited.and_then(|()| guard::authenticate(app, request.headers()));
+                match again {
+                    Ok(again) => caller = again.begin(&app.sessions),
+                    Err(failure) => return failure.into_response(),
+                }
             }
             let session = Arc::clone(caller.session());
             request.extensions_mut().insert(caller);
@@ -100,8 +108,9 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
             }
             // The call's commands are done; a token that has ended does not get the response.
             tokio::select! {
-                response = routed(router, request) => sessions::bound(response, session),
+                biased;
                 () = Arc::clone(&session).ended() => guard::bad_token().into_response(),
+                response = routed(router, request) => sessions::bound(response, session),
             }
         }
         Err(failure) => failure.into_response(),

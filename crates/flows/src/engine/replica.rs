@@ -89,6 +89,12 @@ impl Engine {
         Ok(entries.len() as u64)
     }
 
+    /// Notes the last event of the bus, before this machine [leads](Self::lead): a flow that comes into
+    /// force with `start: latest` begins after it. [`Options::with_head`] is that of the opening.
+    pub fn set_head(&mut self, head: u64) {
+        self.machine.options.head = head;
+    }
+
     /// Decides from now on: call it when this machine has the lease. Applies everything that the
     /// shared journal has, verifies by an empty append that it is everything, and continues like
     /// an engine that is opened after a crash: actions that were running are interrupted. Those of

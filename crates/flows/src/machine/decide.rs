@@ -54,7 +54,7 @@ impl Machine {
                 Some(None) => continue,
                 Some(Some(left)) => (cursor, left),
                 None => match entry.flow.start {
-                    Start::Latest => (cursor, cursor),
+                    Start::Latest => (cursor.max(self.options.head), cursor),
                     Start::Earliest => (cursor, 0),
                     Start::After(id) => (cursor.max(id), id),
                 },

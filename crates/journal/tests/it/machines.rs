@@ -26,14 +26,15 @@ fn machines_are_listed_with_what_they_reported_last() {
     let (mut first, second) = (machine(1), machine(2));
     journal.joined(&first, &long()).unwrap();
     journal.joined(&second, &long()).unwrap();
+    journal.report(&MachineReport { seq: 11, ..first.clone() }, &long()).unwrap();
     first = MachineReport { seq: 12, purged: 5, release: "1.1.0".to_owned(), ..first };
     journal.report(&first, &long()).unwrap();
-    // What was purged stays so.
-    journal.report(&MachineReport { purged: 4, ..first.clone() }, &long()).unwrap();
+    // What was purged or applied stays so.
+    journal.report(&MachineReport { purged: 4, seq: 3, ..first.clone() }, &long()).unwrap();
     let found = journal.machines(&long()).unwrap();
     let reports: Vec<_> = found.iter().map(|it| it.report.clone()).collect();
     assert_eq!(reports, [first, second.clone()]);
-    assert_eq!(found.iter().map(|it| it.counter).collect::<Vec<_>>(), [3, 1]);
+    assert_eq!(found.iter().map(|it| it.counter).collect::<Vec<_>>(), [4, 1]);
     assert!(found.iter().all(|it| it.incarnation == 1 && it.silent <= it.joined));
 
     // By the server's clock.

@@ -112,8 +112,9 @@ fn download(
     });
     match (got, restored) {
         (Ok(Ok(())), Ok(summary)) => Ok(summary.bytes),
-        (_, Err(failure)) => Err(failure),
+        // What was read until then was no whole backup.
         (Ok(Err(error)), _) => Err(failed(&error)),
+        (_, Err(failure)) => Err(failure),
         (Err(_), _) => Err(Failure::new("reading the snapshot failed")),
     }
 }

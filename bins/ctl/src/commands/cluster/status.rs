@@ -108,11 +108,19 @@ fn row(machine: &Machine, own: &Member, head: &Head) -> Vec<(Look, String)> {
     vec![
         (Look::Name, name),
         (Look::Plain, report.seq.to_string()),
-        (Look::Plain, head.position.seq.saturating_sub(report.seq).to_string()),
+        (Look::Plain, behind(report.seq, head.position.seq)),
         (Look::Plain, if leads(machine, head) { "yes" } else { "" }.to_owned()),
         (Look::Plain, seen),
         (Look::Plain, report.release.clone()),
     ]
+}
+
+/// How far a machine is behind the journal. One that is ahead has records that the database lost.
+fn behind(applied: u64, end: u64) -> String {
+    match applied.checked_sub(end) {
+        None | Some(0) => (end - applied).to_string(),
+        Some(more) => format!("{more} AHEAD"),
+    }
 }
 
 /// Whether the machine has the lease.
