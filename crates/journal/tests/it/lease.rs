@@ -1,6 +1,6 @@
 //! The lease and the fence.
 
-use waypost_journal::Contender;
+use waypost_journal::{Contender, MachineId};
 
 use super::*;
 use crate::wait::until;
@@ -48,12 +48,15 @@ fn an_earlier_epoch_appends_nothing() {
     let server = server!();
     let journal = server.journal();
     let start = Position::start(journal.store());
-    let mut contender = Contender::new(TTL).unwrap();
+    // An earlier process of the machine, and the one after it.
+    let machine = MachineId([1; 16]);
+    let mut contender = Contender::of(machine, TTL);
     let old = journal.contend(&mut contender, &long()).unwrap().unwrap();
     let append = |after, text, epoch| {
         journal.append(after, &records(after, &[text]), Some(epoch), &long()).unwrap()
     };
     let Outcome::Appended(end) = append(start, "old", old.epoch()) else { panic!("refused") };
+    let mut contender = Contender::of(machine, TTL);
     let new = journal.contend(&mut contender, &long()).unwrap().unwrap();
     assert_eq!(append(end, "stale", old.epoch()), Outcome::Fenced(2));
     let mut guard = journal.lock(&long()).unwrap();
@@ -66,6 +69,23 @@ fn an_earlier_epoch_appends_nothing() {
     let rows = all(&journal).unwrap();
     assert_eq!(texts(&rows), ["old", "free", "new"]);
     assert_eq!(rows.iter().map(|it| it.epoch).collect::<Vec<_>>(), [1, 0, 2]);
+}
+
+/// A data folder that was copied to another machine, although it must not be.
+#[test]
+fn two_processes_of_one_machine_do_not_take_the_lease_from_each_other_forever() {
+    let server = server!();
+    let journal = server.journal();
+    let machine = MachineId([1; 16]);
+    let (mut first, mut second) = (Contender::of(machine, TTL), Contender::of(machine, TTL));
+    let mut old = journal.contend(&mut first, &long()).unwrap().unwrap();
+    let mut new = journal.contend(&mut second, &long()).unwrap().unwrap();
+    assert!(!journal.renew(&mut old, &long()).unwrap());
+    for _ in 0..3 {
+        assert!(journal.contend(&mut first, &long()).unwrap().is_none());
+        assert!(journal.renew(&mut new, &long()).unwrap());
+    }
+    assert_eq!(new.epoch(), 2);
 }
 
 /// A process that could not look for a while does not know whether the holder could renew.
