@@ -19,6 +19,8 @@ use crate::program::Program;
 
 /// How long a short operation on the database may take.
 const SHORT: Duration = Duration::from_secs(30);
+/// How long `ctl doctor` waits for the database.
+const LOOK: Duration = Duration::from_secs(5);
 /// How long a snapshot may take.
 const LONG: Duration = Duration::from_secs(6 * 60 * 60);
 
@@ -46,6 +48,9 @@ fn failed(error: &Error) -> Failure {
     let hint = match error {
         Error::Unreachable(_) => {
             "check the URL, the password (`PGPASSFILE` or `PGPASSWORD`), and that the database runs"
+        }
+        Error::Forgotten(_) | Error::Incarnation { .. } | Error::Trimmed { .. } => {
+            "move the data folder away, and run `ctl cluster join`"
         }
         Error::Feature { .. } | Error::Newer { .. } => {
             "install the release that the other machines have"
@@ -110,6 +115,34 @@ fn report(program: &Program, member: &Member) -> MachineReport {
         removed: 0,
         base: member.base.position.seq,
     }
+}
+
+/// Whether the cluster's database and this machine fit together, for `ctl doctor`; `None` for a
+/// machine alone. The data folder must have been checked.
+pub(super) fn check(program: &Program) -> Option<Result<String>> {
+    let data = &program.settings().ok()?.data_dir;
+    let member = Member::read(data).ok()??;
+    Some(compare(program, &member))
+}
+
+fn compare(program: &Program, member: &Member) -> Result<String> {
+    let until = Until::within(LOOK);
+    let settings = settings(&url_of(program, member)?)?;
+    let journal = Journal::open(settings, member.store, &until).map_err(|it| failed(&it))?;
+    let (found, supported) = (journal.feature(), waypost_cluster::FEATURE);
+    if found > supported {
+        return Err(failed(&Error::Feature { found, supported }));
+    }
+    let (expected, found) = (member.incarnation, journal.incarnation());
+    if expected != found {
+        return Err(failed(&Error::Incarnation { expected, found }));
+    }
+    let head = journal.confirm(member.base.position, &until).map_err(|it| failed(&it))?;
+    let machines = journal.machines(&until).map_err(|it| failed(&it))?;
+    if !machines.iter().any(|it| it.report.id == member.machine) {
+        return Err(failed(&Error::Forgotten(member.machine)));
+    }
+    Ok(format!("the journal of the cluster ends at record {}", head.position.seq))
 }
 
 fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Result<()> {

@@ -55,6 +55,9 @@ enum Verdict {
     Fault,
 }
 
+/// What is said about the database of a member of a cluster.
+const DATABASE: &str = "database";
+
 impl Finding {
     fn ok(part: &'static str, detail: impl Into<String>) -> Self {
         Self { part, verdict: Verdict::Ok, detail: detail.into(), hint: None }
@@ -112,6 +115,10 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
             findings.extend(disk_space(&settings.data_dir));
             if is_safe {
                 findings.extend(stores::check(&settings.data_dir, repair));
+                findings.extend(super::cluster::check(program).map(|checked| match checked {
+                    Ok(detail) => Finding::ok(DATABASE, detail),
+                    Err(failure) => Finding::fault(DATABASE, &failure),
+                }));
             } else if !is_ours {
                 findings.push(stores::refused(repair));
             }

@@ -370,6 +370,15 @@ fn a_machine_that_was_forgotten_takes_no_part_and_another_one_leads() {
     b.ctl(&["emit", "work:done", "--data", "n=1"]).done();
     until(|| (b.ran() == "1\n").then_some(()).ok_or_else(|| b.ran()));
     assert_eq!(a.ran(), "");
+    let doctor = |it: &Machine| {
+        let found = it.ctl(&["--json", "doctor"]);
+        let found: Value = serde_json::from_str(&found.out).expect("findings");
+        let of_database = found.as_array().expect("a list").iter();
+        let mut of_database = of_database.filter(|it| it["part"] == "database");
+        of_database.next().expect("a finding").clone()
+    };
+    assert_eq!(doctor(&b)["verdict"], "ok");
+    assert_eq!(doctor(&a)["verdict"], "fault");
 }
 
 #[test]
