@@ -61,11 +61,11 @@ impl Hub {
             match page {
                 Page::Rows(page) => return Ok(page),
                 Page::Dropped => {
-                    self.check_base(part, after)?;
                     let lacks = self.queues.lock().lacks(part, after);
                     if has_rewound || !lacks {
                         return Ok(Vec::new());
                     }
+                    self.check_base(part, after)?;
                     has_rewound = true;
                     self.rewind();
                 }

@@ -395,7 +395,12 @@ fn a_token_that_is_revoked_while_its_request_waits_changes_nothing() {
     let waiting = Client::new(&a.url(), Some(&token)).expect("an address").after(ahead);
     let request = AddRequest { content: "by a revoked token".into(), ..AddRequest::default() };
     let adding = std::thread::spawn(move || waiting.add(&request).map(drop));
-    std::thread::sleep(Duration::from_millis(300));
+    until(|| {
+        let metrics = a.client().metrics().map_err(|it| it.to_string())?;
+        // The other one is this request.
+        let is_waiting = metrics.contains("waypost_http_requests_in_flight 2");
+        is_waiting.then_some(()).ok_or_else(|| "it does not wait".to_owned())
+    });
     b.ctl(&["token", "revoke", created["info"]["id"].as_str().expect("an id")]).done();
     b.ctl(&["emit", "note:made"]).done();
     adding.join().expect("it ends").expect_err("the token was revoked");

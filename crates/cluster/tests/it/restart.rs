@@ -71,6 +71,23 @@ fn without_the_database_a_machine_reads_and_refuses_writes_and_then_continues() 
     settle(&machines);
 }
 
+/// A thread that follows reads where its store is, and then the journal: the store may append
+/// meanwhile, and the base move.
+#[test]
+fn a_reader_that_was_overtaken_has_no_other_history() {
+    let server = server!();
+    let store = create(&server.url());
+    let machine = Machine::new(&server.url(), store);
+    machine.publish("one").unwrap();
+    let before = machine.bus().position();
+    machine.publish("two").unwrap();
+    machine.settle_base();
+    let late = machine.hub.part(Part::Events).read(before).unwrap();
+    assert_eq!(late.len(), 0, "what is there is had already");
+    machine.publish("three").unwrap();
+    settle(&[machine]);
+}
+
 #[test]
 fn a_store_that_went_back_behind_the_base_must_join_again() {
     let server = server!();
@@ -84,6 +101,8 @@ fn a_store_that_went_back_behind_the_base_must_join_again() {
     std::mem::swap(&mut machine.dir, &mut Machine::new(&server.url(), store).dir);
     member.write(machine.dir.path()).unwrap();
     machine.reopen(&server.url());
+    // The first look could be that of a reader that was overtaken.
+    assert_eq!(machine.store().follow().unwrap(), 0);
     let refused = machine.store().follow().unwrap_err().to_string();
     assert!(refused.contains("join the cluster again"), "{refused}");
     assert!(machine.add("two").is_err(), "it writes nothing");

@@ -90,7 +90,7 @@ impl Engine {
     }
 
     /// Notes the last event of the bus, before this machine [leads](Self::lead): a flow that comes into
-    /// force with `start: latest` begins after it. [`Options::with_head`] is that of the opening.
+    /// force with `start: latest` begins after it. [`with_head`](crate::Options::with_head) is that of the opening.
     pub fn set_head(&mut self, head: u64) {
         self.machine.options.head = head;
     }
