@@ -181,7 +181,8 @@ impl Client {
     }
 
     /// Continues with what earlier clients have seen, of whatever clusters: if this service belongs to one of them and is
-    /// behind, it is asked once more. For a caller that does not know which cluster a service belongs to.
+    /// behind, it is asked once more; if it does not get there in time, its first answer counts. For a caller that does
+    /// not know which cluster a service belongs to.
     #[must_use]
     pub fn remembering(mut self, earlier: impl IntoIterator<Item = JournalPosition>) -> Self {
         self.earlier = earlier.into_iter().collect();
@@ -518,7 +519,15 @@ impl Client {
         match self.earlier.iter().find(is_same) {
             Some(earlier) if earlier.seq > position.seq => {
                 self.note(earlier.clone());
-                send()
+                match send() {
+                    // A machine that does not get there, without the database for example, still answers.
+                    Err(Error::Refused(problem)) if problem.status == 503 => {
+                        *self.position.lock().unwrap_or_else(PoisonError::into_inner) =
+                            Some(position);
+                        outcome
+                    }
+                    again => again,
+                }
             }
             _ => outcome,
         }
