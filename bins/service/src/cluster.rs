@@ -192,7 +192,7 @@ impl Cluster {
         let events = self.events.follow().map(drop).map_err(|it| chain(&it));
         let notices = self.notices.follow(&|notice| self.carry_out(notice));
         if let Some(why) = self.digests.compare(&self.store) {
-            self.hub.exclude(why);
+            self.leave_out(&why);
         }
         self.note(memory.and(events).and(flows).and(notices));
         self.applied.notify_waiters();
@@ -303,9 +303,11 @@ impl Cluster {
     pub(crate) fn lead(&self) -> Result<(), String> {
         let until = self.hub.within(EXCHANGE);
         let journal = self.hub.journal(&until).map_err(|it| chain(&it))?;
-        let feature = journal.raise_feature(&until).map_err(|it| chain(&it))?;
+        if journal.feature() < waypost_cluster::FEATURE {
+            journal.raise_feature(&until).map_err(|it| chain(&it))?;
+        }
         match self.digests.next(&self.store) {
-            Some(digest) if feature >= DIGESTS => self.tell(&Notice::Digest(digest)),
+            Some(digest) if journal.feature() >= DIGESTS => self.tell(&Notice::Digest(digest)),
             _ => Ok(()),
         }
     }

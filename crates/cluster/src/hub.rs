@@ -75,8 +75,8 @@ pub struct Hub {
     fence: AtomicU64,
     /// When another machine was last first with an append.
     pub(crate) lost_at: Mutex<Option<Instant>>,
-    /// The name of the machine that has the lease, for messages.
-    leader: Mutex<Option<String>>,
+    /// The machine that has the lease, and its name, for messages.
+    leader: Mutex<Option<(MachineId, String)>>,
     /// Why this machine takes no part any more.
     fault: OnceLock<String>,
     stop: Stop,
@@ -160,10 +160,7 @@ impl Hub {
         if expected != found {
             return Err(waypost_journal::Error::Incarnation { expected, found }.into());
         }
-        let (found, supported) = (journal.feature(), crate::FEATURE);
-        if found > supported {
-            return Err(waypost_journal::Error::Feature { found, supported }.into());
-        }
+        journal.check_feature(crate::FEATURE)?;
         connection.failed = None;
         Ok(Arc::clone(connection.journal.insert(Arc::new(journal))))
     }
@@ -276,25 +273,19 @@ impl Hub {
         self.fence.store(epoch.unwrap_or(0), Ordering::Release);
     }
 
-    /// Sets the name of the machine that has the lease, for messages.
-    pub fn set_leader(&self, name: Option<String>) {
-        *self.leader.lock() = name;
+    /// Sets the machine that has the lease, and its name, for messages.
+    pub fn set_leader(&self, leader: Option<(MachineId, String)>) {
+        *self.leader.lock() = leader;
     }
 
-    /// The name of the machine that has the lease, if it was [set](Self::set_leader).
-    pub fn leader(&self) -> Option<String> {
+    /// The machine that has the lease, and its name, if it was [set](Self::set_leader).
+    pub fn leader(&self) -> Option<(MachineId, String)> {
         self.leader.lock().clone()
     }
 
     /// The epoch of the lease that this machine has.
     pub fn fence(&self) -> Option<u64> {
         Some(self.fence.load(Ordering::Acquire)).filter(|it| *it > 0)
-    }
-
-    /// The feature level of the store: records of this level may be written. 0 before the first
-    /// contact with the database.
-    pub fn feature(&self) -> u32 {
-        self.journal.lock().journal.as_ref().map_or(0, |it| it.feature())
     }
 
     /// Whether the database answers.

@@ -32,7 +32,7 @@ mod read;
 mod shared;
 
 /// The newest feature level of records that this release reads. Records of a level are written when
-/// all machines of a cluster can read them ([`Hub::feature`]).
+/// all machines of a cluster can read them ([`Journal::raise_feature`](waypost_journal::Journal::raise_feature)).
 ///
 /// | level | records |
 /// |---|---|

@@ -260,6 +260,15 @@ impl Journal {
         known.feature = known.feature.max(head.feature);
     }
 
+    /// Refuses a store whose feature level is above those that the caller supports.
+    ///
+    /// # Errors
+    /// [`Error::Feature`].
+    pub fn check_feature(&self, supported: u32) -> Result<()> {
+        let found = self.feature();
+        if found > supported { Err(Error::Feature { found, supported }) } else { Ok(()) }
+    }
+
     /// The feature level of the store, as far as this process has seen it raised.
     pub fn feature(&self) -> u32 {
         self.known.lock().feature

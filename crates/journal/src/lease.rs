@@ -21,6 +21,7 @@ pub struct Contender {
     ttl: Duration,
     seen: Option<Seen>,
     has_looked: bool,
+    holder: Option<MachineId>,
 }
 
 /// What the contender has seen of the holder, without interruption.
@@ -56,13 +57,18 @@ impl Contender {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if the system has no random numbers.
     pub fn new(ttl: Duration) -> Result<Self> {
-        Ok(Self { id: random()?, ttl, seen: None, has_looked: false })
+        Ok(Self { id: random()?, ttl, seen: None, has_looked: false, holder: None })
     }
 
     /// The same for a machine of which at most one process runs: with its first look, it can take the
     /// lease of an earlier process of it at once.
     pub fn of(machine: MachineId, ttl: Duration) -> Self {
-        Self { id: machine.0, ttl, seen: None, has_looked: false }
+        Self { id: machine.0, ttl, seen: None, has_looked: false, holder: None }
+    }
+
+    /// Returns who had the lease at the last look.
+    pub fn holder(&self) -> Option<MachineId> {
+        self.holder
     }
 
     /// Notes what the head row says; whether the lease can be taken.
@@ -78,6 +84,7 @@ impl Contender {
             _ => Seen { epoch: current.0, counter: current.1, since: now, last: now },
         };
         self.seen = Some(seen);
+        self.holder = head.lease_holder();
         // Only once: a copy of this machine, which must not exist, may hold it.
         let is_first = !std::mem::replace(&mut self.has_looked, true);
         let is_own = |it: [u8; 16]| is_first && it == self.id;

@@ -91,6 +91,12 @@ impl Journal {
 }
 
 impl Snapshot {
+    /// The last record of a part that the snapshot has, by the part's number; `None` for a part that it
+    /// does not have.
+    pub fn place(&self, part: u8) -> Option<u64> {
+        self.places.iter().find(|it| it.0 == part).map(|it| it.1)
+    }
+
     /// Reads [`COLUMNS`].
     fn from_row(row: &Row) -> Result<Self> {
         let (parts, places): (Vec<i16>, Vec<i64>) = (column(row, 4)?, column(row, 5)?);

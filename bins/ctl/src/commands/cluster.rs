@@ -4,11 +4,12 @@ mod create;
 mod join;
 mod status;
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
 use waypost_auth::TokenStore;
-use waypost_cluster::Member;
+use waypost_cluster::{Hub, HubOptions, Member};
 use waypost_journal::{Error, Journal, MachineId, MachineReport, Settings, Until};
 
 use super::{backup, flows};
@@ -122,21 +123,15 @@ fn report(program: &Program, member: &Member) -> MachineReport {
 pub(super) fn check(program: &Program) -> Option<Result<String>> {
     let data = &program.settings().ok()?.data_dir;
     let member = Member::read(data).ok()??;
-    Some(compare(program, &member))
+    Some(compare(program, data, &member))
 }
 
-fn compare(program: &Program, member: &Member) -> Result<String> {
+fn compare(program: &Program, data: &Path, member: &Member) -> Result<String> {
     let until = Until::within(LOOK);
     let settings = settings(&url_of(program, member)?)?;
-    let journal = Journal::open(settings, member.store, &until).map_err(|it| failed(&it))?;
-    let (found, supported) = (journal.feature(), waypost_cluster::FEATURE);
-    if found > supported {
-        return Err(failed(&Error::Feature { found, supported }));
-    }
-    let (expected, found) = (member.incarnation, journal.incarnation());
-    if expected != found {
-        return Err(failed(&Error::Incarnation { expected, found }));
-    }
+    // It refuses what the service refuses.
+    let hub = Hub::new(data, member.clone(), settings, HubOptions::default());
+    let journal = hub.journal(&until).map_err(|it| cluster_failed(&it))?;
     let head = journal.confirm(member.base.position, &until).map_err(|it| failed(&it))?;
     let machines = journal.machines(&until).map_err(|it| failed(&it))?;
     if !machines.iter().any(|it| it.report.id == member.machine) {

@@ -1,7 +1,5 @@
 //! Comparing the state of this machine with that of the leader.
 
-use std::sync::OnceLock;
-
 use parking_lot::Mutex;
 use waypost_log::Digest;
 use waypost_memory::Store;
@@ -10,7 +8,7 @@ use crate::error::chain;
 
 /// What the leader's digests have shown.
 #[derive(Debug, Default)]
-pub(super) struct Digests(Mutex<Seen>, OnceLock<String>);
+pub(super) struct Digests(Mutex<Seen>);
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -45,10 +43,10 @@ impl Digests {
 
     /// Compares what has been applied since. If a digest differs, rebuilds the state; returns why
     /// this machine must stop if it still differs after that.
-    pub(super) fn compare(&self, store: &Store) -> Option<&str> {
+    pub(super) fn compare(&self, store: &Store) -> Option<String> {
         let verdict = self.0.lock().judge(store.position(), &|at| store.digest_at(at));
         match verdict {
-            Verdict::Agrees => {}
+            Verdict::Agrees => None,
             Verdict::Rebuild(position) => {
                 tracing::error!(
                     position,
@@ -60,21 +58,12 @@ impl Digests {
                         tracing::error!(error = chain(&error), "failed to rebuild the state");
                     }
                 }
+                None
             }
-            Verdict::Stop(position) => {
-                let why = format!(
-                    "the memories of this machine differ from those of the cluster's leader at record {position}, also after their state was rebuilt: move the data folder away and run `ctl cluster join`"
-                );
-                tracing::error!("{why}");
-                drop(self.1.set(why));
-            }
+            Verdict::Stop(position) => Some(format!(
+                "the memories of this machine differ from those of the cluster's leader at record {position}, also after their state was rebuilt: move the data folder away and run `ctl cluster join`"
+            )),
         }
-        self.fault()
-    }
-
-    /// Why this machine has stopped, if it has.
-    pub(super) fn fault(&self) -> Option<&str> {
-        self.1.get().map(String::as_str)
     }
 }
 

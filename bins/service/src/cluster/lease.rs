@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use waypost_journal::{Contender, Journal, Lease, MachineReport, Until};
+use waypost_journal::{Contender, Journal, Lease, MachineId, MachineReport, Until};
 
 use super::Cluster;
 use crate::error::chain;
@@ -93,14 +93,15 @@ impl Leasing {
                 tracing::info!(epoch = lease.epoch(), "this machine leads the cluster");
                 self.guard_until(&lease);
                 self.cluster.hub.set_fence(Some(lease.epoch()));
-                self.cluster.hub.set_leader(Some(self.cluster.name.clone()));
+                let hub = &self.cluster.hub;
+                hub.set_leader(Some((hub.machine(), self.cluster.name.clone())));
                 self.leadership.set(true);
                 self.wake.flowing();
                 self.wake.publishing();
                 Some(lease)
             }
             Ok(None) => {
-                self.cluster.hub.set_leader(leader(&journal, &until).unwrap_or_default());
+                self.note_leader(&journal, contender.holder(), &until);
                 None
             }
             Err(error) => {
@@ -108,6 +109,17 @@ impl Leasing {
                 None
             }
         }
+    }
+
+    /// Looks up the name of the machine that has the lease, if it is another one than before.
+    fn note_leader(&self, journal: &Journal, holder: Option<MachineId>, until: &Until) {
+        let hub = &self.cluster.hub;
+        if hub.leader().map(|it| it.0) == holder {
+            return;
+        }
+        let machines = journal.machines(until).unwrap_or_default();
+        let found = machines.into_iter().find(|it| Some(it.report.id) == holder);
+        hub.set_leader(found.map(|it| (it.report.id, it.report.name)));
     }
 
     fn renew(&self, mut lease: Lease) -> Option<Lease> {
@@ -165,12 +177,4 @@ impl Leasing {
             tracing::info!(error, "failed to release the lease; another machine takes it later");
         }
     }
-}
-
-/// The name of the machine that has the lease.
-fn leader(journal: &Journal, until: &Until) -> waypost_journal::Result<Option<String>> {
-    let Some(holder) = journal.head(until)?.lease_holder() else { return Ok(None) };
-    let machines = journal.machines(until)?;
-    let found = machines.into_iter().find(|it| it.report.id == holder);
-    Ok(found.map(|it| it.report.name))
 }

@@ -114,10 +114,7 @@ impl Snapshots {
     /// Whether texts were purged since a snapshot, which therefore has them.
     fn has_purged(&self, newest: Option<&Snapshot>) -> anyhow::Result<bool> {
         let removed = self.cluster.store.removed_through()?;
-        let place = |it: &Snapshot| {
-            let found = it.places.iter().find(|it| it.0 == Part::Memory.number());
-            found.map_or(0, |it| it.1)
-        };
+        let place = |it: &Snapshot| it.place(Part::Memory.number()).unwrap_or(0);
         let is_destroyed_here = self.cluster.store.destroyed_through()? >= removed;
         Ok(is_destroyed_here && newest.is_some_and(|it| place(it) < removed))
     }

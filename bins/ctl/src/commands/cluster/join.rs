@@ -23,10 +23,7 @@ pub(super) fn join(program: &Program, args: &ClusterJoinArgs, output: &mut Outpu
     let settings = settings(&args.database)?;
     let store = store_of(&settings, args.store.as_deref())?;
     let journal = Journal::open(settings, store, &short()).map_err(|it| failed(&it))?;
-    let (found, supported) = (journal.feature(), waypost_cluster::FEATURE);
-    if found > supported {
-        return Err(failed(&waypost_journal::Error::Feature { found, supported }));
-    }
+    journal.check_feature(waypost_cluster::FEATURE).map_err(|it| failed(&it))?;
     let snapshots = journal.snapshots(&short()).map_err(|it| failed(&it))?;
     let newest = snapshots.first().ok_or_else(|| {
         Failure::not_found(format!("the database has no complete snapshot of the store {store}"))

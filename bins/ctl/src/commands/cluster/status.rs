@@ -87,10 +87,7 @@ fn purge(machines: &[Machine], snapshots: &[Snapshot], head: &Head) -> Option<St
     if !behind.is_empty() {
         return Some(format!("waits for {}", behind.join(", ")));
     }
-    let has_texts = |it: &Snapshot| {
-        let memory = it.places.iter().find(|it| it.0 == Part::Memory.number());
-        memory.is_none_or(|it| it.1 < removed)
-    };
+    let has_texts = |it: &Snapshot| it.place(Part::Memory.number()).unwrap_or(0) < removed;
     let is_trimmed = snapshots.iter().any(|it| !has_texts(it) && it.position.seq <= head.base.seq);
     match removed {
         0 => None,
