@@ -26,6 +26,8 @@ pub(crate) struct Queues {
     end: u64,
     /// Where it ended at the last look, for the parts that have not used this yet.
     looked: [Option<u64>; PARTS],
+    /// The last result of [`Queues::applied`].
+    applied: u64,
     of_parts: [Queue; PARTS],
 }
 
@@ -34,6 +36,8 @@ struct Queue {
     /// The part's last record up to the tail.
     place: u64,
     rows: VecDeque<Queued>,
+    /// The last record that was removed from the front because a reader of the part has it.
+    taken: u64,
     bytes: usize,
     /// Records were dropped because the part did not take them.
     is_dropped: bool,
@@ -72,13 +76,14 @@ impl Queues {
             queue.place = place;
         }
         let tail = base.position;
-        Self { base, tail, furthest: tail, end: tail.seq, looked: [None; PARTS], of_parts }
+        let (end, looked, applied) = (tail.seq, [None; PARTS], tail.seq);
+        Self { base, tail, furthest: tail, end, looked, applied, of_parts }
     }
 
     /// Begins at the base again.
     pub(crate) fn rewind(&mut self) {
-        let (furthest, end) = (self.furthest(), self.end);
-        *self = Self { furthest, end, ..Self::new(self.base) };
+        let (furthest, end, applied) = (self.furthest(), self.end, self.applied);
+        *self = Self { furthest, end, applied, ..Self::new(self.base) };
     }
 
     /// All parts have this on disk: reading begins there from now on.
@@ -135,16 +140,20 @@ impl Queues {
         self.of_parts[part.index()].place
     }
 
-    /// The last position up to which parts with these last records have everything.
-    pub(crate) fn applied(&self, places: &Places) -> u64 {
+    /// The last position up to which parts with these last records have everything. It never goes
+    /// back. A reader has records before its part shows them: then their positions are not known
+    /// here any more, and the last result still holds.
+    pub(crate) fn applied(&mut self, places: &Places) -> u64 {
         let of_queue = |(queue, place): (&Queue, &u64)| {
-            if queue.is_dropped && *place < queue.place {
-                return self.base.position.seq;
+            if *place < queue.taken || queue.is_dropped && *place < queue.place {
+                return 0;
             }
             let next = queue.rows.iter().find(|it| it.entry.sequence > *place);
             next.map_or(self.tail.seq, |it| it.seq - 1)
         };
-        self.of_parts.iter().zip(places).map(of_queue).min().unwrap_or(self.tail.seq)
+        let applied = self.of_parts.iter().zip(places).map(of_queue).min();
+        self.applied = self.applied.max(applied.unwrap_or(0));
+        self.applied
     }
 
     /// Takes rows that follow the tail; the journal ends at `end`.
@@ -191,6 +200,9 @@ impl Queues {
     ) {
         let queue = &mut self.of_parts[part.index()];
         let Some(first) = records.first() else { return };
+        if self.furthest.seq < end.seq {
+            self.furthest = end;
+        }
         queue.drop_through(first.place - 1);
         // Otherwise, they were read meanwhile, or reading has begun again and comes to them.
         if self.tail != from {
@@ -276,6 +288,7 @@ impl Queue {
             && first.entry.sequence <= number
         {
             self.bytes -= first.entry.payload.len();
+            self.taken = first.entry.sequence;
             self.rows.pop_front();
         }
         if self.is_dropped && number >= self.place {

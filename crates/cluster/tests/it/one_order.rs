@@ -117,6 +117,26 @@ fn waiting_returns_for_records_of_others_and_not_for_own_ones() {
 }
 
 #[test]
+fn records_count_as_applied_when_their_part_shows_them_and_not_when_it_reads_them() {
+    let server = server!();
+    let store = create(&server.url());
+    let machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
+    let [a, b] = &machines;
+    a.add("first").unwrap();
+    a.add("second").unwrap();
+    let memory = b.hub.part(Part::Memory);
+    assert_eq!(memory.read(0).unwrap().len(), 2);
+    assert_eq!(b.hub.applied(&[0; 4]), 0);
+    // The store has written the first one, or both, to its state, but not to its index.
+    for written in 1..=2 {
+        drop(memory.read(written).unwrap());
+        assert_eq!(b.hub.applied(&[0; 4]), 0, "{written} of 2");
+    }
+    assert_eq!(b.hub.applied(&[2, 0, 0, 0]), 2);
+    assert_eq!(b.hub.applied(&[0; 4]), 2, "it never goes back");
+}
+
+#[test]
 fn only_the_holder_of_the_lease_appends_to_flows() {
     let server = server!();
     let store = create(&server.url());
