@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use waypost_api as api;
-use waypost_context::{Changes, Context, Error, ScanReport, Watch};
+use waypost_context::{Changes, Context, Error, How, ScanReport, Watch};
 
 use super::{ProjectContext, ScanRequest, Unavailable};
 use crate::clock::now;
@@ -81,8 +81,10 @@ impl Follower<'_> {
     fn run(&mut self) {
         self.serve_requests_or_scan();
         let watch = self.watch();
-        // Changes from before the watch started.
-        self.scan_and_log();
+        if watch.how() != How::Off {
+            // Changes from before the watch started.
+            self.scan_and_log();
+        }
         // Memory that opening the index used.
         (self.keeper.release_memory)();
         while !self.keeper.stopping.has_begun() {
