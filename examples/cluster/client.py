@@ -107,10 +107,10 @@ def judged(status, document):
 
 
 class Client:
-    """One agent. It works on its own machine, and on another one while that does not answer."""
+    """One agent. It works on its own machine, and on another one while that does not answer, or now and then."""
 
-    def __init__(self, name, machines, log, seed, batch):
-        self.name, self.log, self.batch = name, log, batch
+    def __init__(self, name, machines, log, seed, batch, stays):
+        self.name, self.log, self.batch, self.stays = name, log, batch, stays
         self.machines = [Machine(*it) for it in machines]
         self.chance = random.Random(seed)
         self.number = 0
@@ -123,7 +123,7 @@ class Client:
         return f"{self.name}n{self.number}"
 
     def machine(self, try_number=0):
-        if try_number == 0 and self.chance.random() < 0.9:
+        if try_number == 0 and (self.stays or self.chance.random() < 0.9):
             return self.machines[0]
         return self.chance.choice(self.machines)
 
@@ -235,7 +235,7 @@ class Client:
         return self.call(LINK, f"{one[0]}-{other[0]}", self.machine(), request)[0]
 
     def read(self):
-        """Reads on any machine what was written before, by id or by its words, at the position of the write."""
+        """Reads on any machine, or its own, what was written before, by id or by its words, at the position of the write."""
         if not self.written:
             return self.add()
         id, key, position = self.chance.choice(self.written[-5:])
@@ -252,7 +252,8 @@ class Client:
             hits = document if isinstance(document, list) else [document or {}]
             return {"least": least, "found": any(it.get("metadata", {}).get("key") == key for it in hits)}
 
-        return self.call(READ, key, self.chance.choice(self.machines), request, fields)[0]
+        machine = self.machines[0] if self.stays else self.chance.choice(self.machines)
+        return self.call(READ, key, machine, request, fields)[0]
 
     def search(self):
         """Searches on its own machine, which needs no other."""
@@ -289,7 +290,7 @@ def main(path):
 
         threads = []
         for client in config["clients"]:
-            it = Client(client["name"], client["machines"], log, client["seed"], config["batch"])
+            it = Client(client["name"], client["machines"], log, client["seed"], config["batch"], client["stays"])
             threads.append(threading.Thread(target=it.run, args=(config["pause"],)))
         for thread in threads:
             thread.start()

@@ -246,9 +246,14 @@ class Cluster(Database):
         server.start(self.network)
 
     def all_answer(self):
-        """Whether a primary has two standbys, and its commits wait for one."""
+        """Whether a primary has two standbys, its commits wait for one, and Patroni may promote either."""
         primary = self.primary()
         if primary is None:
+            return False
+        _, cluster = primary.get("/cluster")
+        roles = [it["role"] for it in cluster.get("members", ())]
+        # Patroni notes this after PostgreSQL: a primary that is lost in between has no successor until it is back.
+        if roles.count("quorum_standby") != len(self.servers) - 1:
             return False
         try:
             found = self.sql(primary, "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'quorum'")

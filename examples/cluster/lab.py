@@ -84,7 +84,9 @@ class Lab:
             clients = []
             for place, name in list(enumerate(names))[number::processes]:
                 home = place % len(reach)
-                clients.append({"name": name, "seed": chance.random(), "machines": reach[home:] + reach[:home]})
+                # Half of them never leave: they show whether a machine works while another one is suspended.
+                clients.append({"name": name, "seed": chance.random(), "machines": reach[home:] + reach[:home],
+                                "stays": place // len(reach) % 2 == 1})
             history = os.path.join(self.folder, f"history-{number}.ndjson")
             config = os.path.join(self.folder, f"clients-{number}.json")
             with open(config, "w", encoding="utf-8") as file:
