@@ -205,7 +205,7 @@ impl Hub {
     }
 
     fn not_leading(&self) -> SharedError {
-        SharedError::Unavailable(match self.leader() {
+        SharedError::Elsewhere(match self.leader() {
             Some((_, name)) => format!("the machine {name} of the cluster runs the flows"),
             None => "another machine of the cluster runs the flows".to_owned(),
         })

@@ -298,7 +298,7 @@ impl From<Error> for waypost_log::SharedError {
     fn from(error: Error) -> Self {
         match error {
             Error::Journal(error) => crate::shared::shared(&error),
-            Error::Excluded(why) => Self::Diverged(why),
+            Error::Excluded(why) => Self::Excluded(why),
             error => Self::Unavailable(error.to_string()),
         }
     }

@@ -86,7 +86,7 @@ impl Hub {
         if after >= first {
             return Ok(());
         }
-        Err(SharedError::Diverged(format!(
+        Err(SharedError::Excluded(format!(
             "this machine has {part} up to record {after}, and had record {first} on disk before; \
              join the cluster again"
         )))

@@ -48,9 +48,11 @@ impl SharedJournal for PartJournal {
 /// An error of the journal as a part sees it.
 pub(crate) fn shared(error: &Error) -> SharedError {
     match error.kind() {
-        ErrorKind::Lost | ErrorKind::Behind | ErrorKind::Damaged => {
-            SharedError::Diverged(error.to_string())
+        ErrorKind::Behind => SharedError::Excluded(error.to_string()),
+        ErrorKind::Lost if matches!(error, Error::Incarnation { .. }) => {
+            SharedError::Excluded(error.to_string())
         }
+        ErrorKind::Lost | ErrorKind::Damaged => SharedError::Diverged(error.to_string()),
         ErrorKind::Unresolved => SharedError::Unknown(error.to_string()),
         ErrorKind::Retry | ErrorKind::Setup | ErrorKind::Invalid => {
             SharedError::Unavailable(error.to_string())

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use waypost_log::Marker;
+use waypost_log::{Marker, SharedError};
 
 /// The result of every operation on the bus.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -45,7 +45,7 @@ pub enum Error {
     /// or differs from this bus; then [`Bus::fault`](crate::Bus::fault) says so, too. The message says
     /// whether the events may have been published.
     #[error("the shared journal is unavailable: {0}")]
-    SharedJournal(String),
+    SharedJournal(SharedError),
     /// This bus is a replica, and the cursor is beyond the events that it has applied.
     #[error(
         "this machine has the events up to {last} and the cursor is {after}: try again when it has \

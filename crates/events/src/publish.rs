@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::MutexGuard;
 use waypost_log::group_commit::{Lead, Pending};
-use waypost_log::{AppendMax, Record, Upstream};
+use waypost_log::{AppendMax, Record, SharedError, Upstream};
 use waypost_time::Timestamp;
 
 use crate::bus::{Bus, Writer};
@@ -184,7 +184,7 @@ impl Bus {
                     match self.catch_up(upstream, writer) {
                         Ok(0) => {
                             let why = "it refused an append because of later events, and has none";
-                            Error::SharedJournal(why.to_owned())
+                            Error::SharedJournal(SharedError::Unavailable(why.to_owned()))
                         }
                         Ok(_) => continue,
                         Err(error) => error,
@@ -220,10 +220,10 @@ impl Bus {
                     Error::Full => "the disk is full".to_owned(),
                     other => other.to_string(),
                 };
-                Err(NotAppended::Failed(Error::SharedJournal(format!(
-                    "it has the events, which are published, and this machine failed to copy them \
-                     from there ({why}); it tries again"
-                ))))
+                let why = format!(
+                    "this machine failed to copy what it has appended ({why}), and tries again"
+                );
+                Err(NotAppended::Failed(Error::SharedJournal(SharedError::Unknown(why))))
             }
             Err(refused) => Err(NotAppended::Failed(self.refused(&refused))),
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use waypost_log::{Digest, Entry, Record, Refused, Upstream, free_bytes};
+use waypost_log::{Digest, Entry, Record, Refused, SharedError, Upstream, free_bytes};
 
 use crate::bus::{Bus, Writer, malformed};
 use crate::codec::{Malformed, Stored};
@@ -68,7 +68,9 @@ impl Bus {
         // Nothing unreadable gets into the log.
         let events = page.iter().map(read_whole).collect::<Result<Vec<_>>>();
         let events = events.map_err(|it| {
-            self.refused(&upstream.stop(format!("it has an event that cannot be applied: {it}")))
+            self.refused(&upstream.stop(SharedError::Diverged(format!(
+                "it has an event that cannot be applied: {it}"
+            ))))
         })?;
         self.check_space()?;
         let records: Vec<Record<'_>> = page
@@ -89,7 +91,7 @@ impl Bus {
 
     pub(crate) fn refused(&self, refused: &Refused) -> Error {
         match refused {
-            Refused::Moved => Error::SharedJournal("other replicas have appended".to_owned()),
+            Refused::Moved => Error::SharedJournal(SharedError::Moved),
             Refused::Shared(why) => Error::SharedJournal(why.clone()),
             Refused::Failed(error) | Refused::Behind(error) => self.log_error(error),
         }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use waypost_log::SharedError;
 use waypost_time::Timestamp;
 
 use crate::bus::Bus;
@@ -99,10 +100,10 @@ impl Bus {
         }
         let last = self.last();
         if last < point.last {
-            return Err(Error::SharedJournal(format!(
+            return Err(Error::SharedJournal(SharedError::Unavailable(format!(
                 "events up to {} are to be retained or dropped, and it has given those up to {last}",
                 point.last
-            )));
+            ))));
         }
         let _one_at_a_time = self.upkeep.lock();
         let floor = self.floor();

@@ -97,6 +97,9 @@ pub enum SharedError {
     /// takes no writes at the moment.
     #[error("{0}")]
     Unavailable(String),
+    /// Only another replica may append at the moment, which the message names; nothing was written.
+    #[error("{0}")]
+    Elsewhere(String),
     /// The records may have been written or not. The commands fail, and what became of them shows
     /// when the store reads on: an implementation returns this only if a later
     /// [`append`](SharedJournal::append) or [`read`](SharedJournal::read) cannot succeed before that
@@ -107,4 +110,8 @@ pub enum SharedError {
     /// records. The store writes and reads nothing more there until it is opened again.
     #[error("{0}")]
     Diverged(String),
+    /// This replica cannot follow the shared journal any more, or was excluded: it must be copied
+    /// again from another one. Until then, it is the same as after [`SharedError::Diverged`].
+    #[error("{0}")]
+    Excluded(String),
 }

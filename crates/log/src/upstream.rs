@@ -19,7 +19,7 @@ pub struct Upstream {
     /// Whether the shared journal has the last record that the log had when it was opened.
     is_compared: AtomicBool,
     /// Why it is no longer used, if so.
-    fault: Mutex<Option<String>>,
+    fault: Mutex<Option<SharedError>>,
 }
 
 /// Why records were not appended or copied.
@@ -28,8 +28,8 @@ pub enum Refused {
     /// Others have appended since. The commands must be decided again on top of that.
     Moved,
     /// The shared journal did not take the records, or it is unknown whether it did; the log has
-    /// none of them.
-    Shared(String),
+    /// none of them. It is not [`SharedError::Moved`].
+    Shared(SharedError),
     /// Nothing was written, or it is unknown.
     Failed(Error),
     /// The shared journal has the records, and the log does not, or it is unknown.
@@ -55,7 +55,7 @@ impl Upstream {
 
     /// Why the shared journal is not used until the store is opened again, if so.
     pub fn fault(&self) -> Option<String> {
-        self.fault.lock().clone()
+        self.fault.lock().as_ref().map(ToString::to_string)
     }
 
     /// Appends records to the shared journal and then to the log, behind the sequence `after`, which
@@ -68,7 +68,7 @@ impl Upstream {
         check_end(log, after)?;
         self.check()?;
         self.compare_last(log)?;
-        self.journal.append(after, records).map_err(|it| self.refused(&it))?;
+        self.journal.append(after, records).map_err(|it| self.refused(it))?;
         copy_all(log, records)
     }
 
@@ -89,7 +89,7 @@ impl Upstream {
     pub fn page(&self, log: &Log, after: u64) -> Result<Vec<Entry>, Refused> {
         self.check()?;
         self.compare_last(log)?;
-        let page = self.journal.read(after).map_err(|it| self.refused(&it))?;
+        let page = self.journal.read(after).map_err(|it| self.refused(it))?;
         let gap = (after + 1..).zip(&page).find(|it| it.0 != it.1.sequence);
         if let Some((number, found)) = gap {
             return Err(self.diverged(&format!(
@@ -107,16 +107,16 @@ impl Upstream {
     }
 
     /// Uses the shared journal no more until the store is opened again, because of `fault`.
-    pub fn stop(&self, fault: String) -> Refused {
+    pub fn stop(&self, fault: SharedError) -> Refused {
         Refused::Shared(self.fault.lock().insert(fault).clone())
     }
 
     fn diverged(&self, why: &str) -> Refused {
-        self.stop(format!("it differs from this replica: {why}"))
+        self.stop(SharedError::Diverged(format!("it differs from this replica: {why}")))
     }
 
     fn check(&self) -> Result<(), Refused> {
-        self.fault().map_or(Ok(()), |it| Err(Refused::Shared(it)))
+        self.fault.lock().clone().map_or(Ok(()), |it| Err(Refused::Shared(it)))
     }
 
     /// Compares the last record of the log with the shared journal, once: a log that was repaired, or
@@ -129,7 +129,7 @@ impl Upstream {
         if let Some(own) = log.read(last).map_err(Refused::Failed)? {
             let found = match self.journal.read(last - 1) {
                 Ok(page) => page.into_iter().next(),
-                Err(error @ SharedError::Unavailable(_)) => return Err(self.refused(&error)),
+                Err(error @ SharedError::Unavailable(_)) => return Err(self.refused(error)),
                 // What follows reports a shorter one. It may begin behind this record.
                 Err(_) => None,
             };
@@ -141,13 +141,12 @@ impl Upstream {
         Ok(())
     }
 
-    fn refused(&self, error: &SharedError) -> Refused {
+    fn refused(&self, error: SharedError) -> Refused {
         match error {
             SharedError::Moved => Refused::Moved,
-            SharedError::Unavailable(_) | SharedError::Unknown(_) => {
-                Refused::Shared(error.to_string())
-            }
-            SharedError::Diverged(why) => self.diverged(why),
+            SharedError::Diverged(why) => self.diverged(&why),
+            error @ SharedError::Excluded(_) => self.stop(error),
+            error => Refused::Shared(error),
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use waypost_log::SharedError;
+
 use crate::MemoryId;
 
 /// The result of a store operation.
@@ -85,7 +87,7 @@ pub enum Error {
     /// The [shared journal](waypost_log::SharedJournal) does not take or give records at the moment;
     /// reads continue to work. The message says whether the change may have been written.
     #[error("the shared journal is unavailable: {0}")]
-    SharedJournal(String),
+    SharedJournal(SharedError),
     /// Another process has the store open.
     #[error("the store {path} is in use by process {pid}")]
     Locked {

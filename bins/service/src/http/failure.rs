@@ -4,6 +4,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{StatusCode, header};
 use waypost_api::{PROBLEM_JSON, Problem, ProblemKind};
+use waypost_log::SharedError;
 use waypost_memory::ErrorKind;
 
 use crate::context::Unavailable;
@@ -57,21 +58,25 @@ impl Failure {
 
     /// 503 for a write that the journal of the cluster did not take. The log has the reason: it may
     /// name servers.
-    fn no_cluster(why: &str) -> Self {
-        tracing::warn!(error = why, "the journal of the cluster did not take a write");
-        let detail = if let Some(leader) = of_leader(why) {
-            return Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                format!("{leader}; send the request there"),
-            );
-        } else if why.contains("differs from this replica") && why.contains("join") {
-            "this machine cannot follow the journal of its cluster any more, and takes no writes: it must join the cluster again; the service's log has the reason. Reads and searches continue"
-        } else if why.contains("differs from this replica") {
-            "this machine's copy of the store differs from the journal of its cluster, and takes no writes until a person decides: `ctl cluster status` and the service's log say how it differs. Reads and searches continue"
-        } else if why.contains("may have been written") {
-            "the connection with the cluster's database ended during the write, and the change may have been written or not; repeat the request with the same Idempotency-Key, or read what it would have changed"
-        } else {
-            "the cluster's database takes no writes at the moment; nothing was written. Reads and searches continue"
+    fn no_cluster(why: &SharedError) -> Self {
+        tracing::warn!(error = %why, "the journal of the cluster did not take a write");
+        let detail = match why {
+            SharedError::Elsewhere(leader) => {
+                let detail = format!("{leader}; send the request there");
+                return Self::new(StatusCode::SERVICE_UNAVAILABLE, detail);
+            }
+            SharedError::Excluded(_) => {
+                "this machine cannot follow the journal of its cluster any more, and takes no writes: it must join the cluster again; the service's log has the reason. Reads and searches continue"
+            }
+            SharedError::Diverged(_) => {
+                "this machine's copy of the store differs from the journal of its cluster, and takes no writes until a person decides: `ctl cluster status` and the service's log say how it differs. Reads and searches continue"
+            }
+            SharedError::Unknown(_) => {
+                "the connection with the cluster's database ended during the write, and the change may have been written or not; repeat the request with the same Idempotency-Key, or read what it would have changed"
+            }
+            _ => {
+                "the cluster's database takes no writes at the moment; nothing was written. Reads and searches continue"
+            }
         };
         Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
             .with(RETRY_AFTER, HeaderValue::from_static("2"))
@@ -402,12 +407,4 @@ pub(crate) fn as_problem(response: Response) -> Response {
         failure = failure.with(ALLOW, allow);
     }
     failure.into_response()
-}
-
-/// Which machine runs the flows, of an error that says so.
-fn of_leader(why: &str) -> Option<&str> {
-    let end = " of the cluster runs the flows";
-    let text = why.get(..why.find(end)? + end.len())?;
-    let start = text.rfind("the machine ").or_else(|| text.rfind("another machine"))?;
-    text.get(start..)
 }

@@ -143,7 +143,7 @@ fn only_the_holder_of_the_lease_appends_to_flows() {
     let machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
     let [a, b] = &machines;
     let of = |machine: &Machine| machine.hub.part(Part::Flows);
-    let refused = |it: Result<(), SharedError>| matches!(it, Err(SharedError::Unavailable(_)));
+    let refused = |it: Result<(), SharedError>| matches!(it, Err(SharedError::Elsewhere(_)));
     assert!(refused(of(a).append(0, &[RECORD])));
     a.hub.set_fence(Some(take(a)));
     of(a).append(0, &[RECORD]).unwrap();

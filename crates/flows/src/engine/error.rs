@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use waypost_log::SharedError;
+
 use crate::record::{Record, Unreadable};
 use crate::{FlowName, RunId};
 
@@ -61,7 +63,7 @@ pub enum Error {
     /// The shared journal did not take or return records. The message says whether they may have
     /// been written.
     #[error("the shared journal of flows: {0}")]
-    SharedJournal(String),
+    SharedJournal(SharedError),
     /// The run does not exist (any more).
     #[error("no run {0}")]
     UnknownRun(RunId),

@@ -1,6 +1,6 @@
 //! The engine as a replica: following, deciding and no longer deciding.
 
-use waypost_log::{Digest, Record as Stored, Refused};
+use waypost_log::{Digest, Record as Stored, Refused, SharedError};
 use waypost_time::{SkipDetector, Timestamp};
 
 use super::clock::Clock;
@@ -72,7 +72,9 @@ impl Engine {
         // Nothing unreadable gets into the log.
         let records = entries.iter().map(decoded).collect::<Result<Vec<_>, _>>();
         let records = records.map_err(|it| {
-            self.files.refused(upstream.stop(format!("a record cannot be applied: {it}")))
+            self.files.refused(
+                upstream.stop(SharedError::Diverged(format!("a record cannot be applied: {it}"))),
+            )
         })?;
         self.files.check_space()?;
         let stored: Vec<Stored<'_>> = entries
@@ -143,7 +145,7 @@ impl Engine {
                     held.get_or_insert_with(|| upstream.hold());
                     if self.follow()? == 0 {
                         let why = "it refused an append because of later records, and has none";
-                        return Err(Error::SharedJournal(why.to_owned()));
+                        return Err(Error::SharedJournal(SharedError::Unavailable(why.to_owned())));
                     }
                 }
                 Err(refused) => return Err(files.refused(refused)),

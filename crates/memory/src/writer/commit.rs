@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use waypost_log::{AppendMax, Refused};
+use waypost_log::{AppendMax, Refused, SharedError};
 
 use crate::index::graph::Graph;
 use crate::journal::{CHANGE_RECORDS, Journal};
@@ -50,7 +50,8 @@ impl Writer {
             written = match self.catch_up(writer) {
                 Ok(0) => {
                     let why = "it refused an append because of later records, and has none";
-                    Err(Failed::Refused(Refused::Shared(why.to_owned())))
+                    let why = SharedError::Unavailable(why.to_owned());
+                    Err(Failed::Refused(Refused::Shared(why)))
                 }
                 Ok(_) => self.decide_and_commit(commands, &mut outcomes, writer),
                 Err(failed) => Err(failed),

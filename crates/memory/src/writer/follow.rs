@@ -1,6 +1,6 @@
 //! Following: applying what other replicas have appended to the shared journal.
 
-use waypost_log::{Entry, Refused};
+use waypost_log::{Entry, Refused, SharedError};
 
 use crate::Result;
 use crate::writer::batch::Batch;
@@ -58,7 +58,9 @@ impl Writer {
                 break;
             }
             let taken = batch.take_in(entry);
-            taken.map_err(|it| Failed::Refused(Refused::Shared(it.to_string())))?;
+            taken.map_err(|it| {
+                Failed::Refused(Refused::Shared(SharedError::Diverged(it.to_string())))
+            })?;
         }
         if batch.records.is_empty() {
             return Ok(0);

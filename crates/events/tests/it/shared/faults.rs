@@ -184,7 +184,7 @@ fn what_the_own_log_fails_to_take_comes_from_the_shared_journal() {
     replica.member.set_fault(Some(Fault::LostFolder));
     let failed = replica.bus().publish(long(), NOW).unwrap_err();
     assert_eq!(failed.kind(), ErrorKind::Unavailable);
-    assert!(failed.to_string().contains("it has the events, which are published"), "{failed}");
+    assert!(failed.to_string().contains("failed to copy what it has appended"), "{failed}");
     let last = cluster.hub.last();
     let again = cluster.bus(0).publish(draft("a:c"), NOW).unwrap_err();
     assert_eq!(again.kind(), ErrorKind::Unavailable, "{again}");
