@@ -209,7 +209,10 @@ class Cluster(Database):
             "etcd3": {"host": self.etcd_at},
             "bootstrap": {
                 "dcs": {
-                    "ttl": TTL, "loop_wait": 2, "retry_timeout": 5, "maximum_lag_on_failover": 0,
+                    "ttl": TTL, "loop_wait": 2, "retry_timeout": 5,
+                    # The vote of the quorum, not this, decides who has every acknowledged commit. A primary that was
+                    # cut off may have reported WAL that no standby has: with less, none could follow it.
+                    "maximum_lag_on_failover": 1 << 30,
                     "synchronous_mode": "quorum", "synchronous_mode_strict": True, "synchronous_node_count": 1,
                     # A primary that ended is replaced at once, instead of being started again first.
                     "primary_start_timeout": 0,
