@@ -88,6 +88,11 @@ impl Flows {
         &self.files
     }
 
+    /// The digest of the flows in force.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        self.engine.lock().flows().digest()
+    }
+
     /// The last record of the journal that is on disk.
     pub(crate) fn reached(&self) -> u64 {
         self.engine.lock().reached()

@@ -97,7 +97,8 @@ pub(crate) fn privileges(
 }
 
 impl crate::Journal {
-    /// Lists the stores that have a journal in the database.
+    /// Lists the stores in the database that a machine has joined: the others are left from a
+    /// creation that was interrupted.
     ///
     /// # Errors
     /// If no server answers; [`Error::Missing`] if the database has no tables.
@@ -106,7 +107,9 @@ impl crate::Journal {
         if !exists(&mut link, settings, until)? {
             return Err(Error::Missing(settings.schema.clone()));
         }
-        let sql = format!("SELECT store FROM {}.head ORDER BY store", settings.schema);
+        let sql = "SELECT store FROM {schema}.head AS head WHERE EXISTS \
+             (SELECT FROM {schema}.machine AS it WHERE it.store = head.store) ORDER BY store"
+            .replace("{schema}", &settings.schema);
         let rows = link.query(&sql, &[], until).map_err(unsent)?;
         rows.iter().map(|row| column::<Uuid>(row, 0).map(|it| StoreId(it.0))).collect()
     }
@@ -130,10 +133,9 @@ fn stores(link: &mut Link, settings: &Settings, until: &Until) -> Result<String>
 /// Whether the tables have all columns of this release.
 fn is_complete(link: &mut Link, settings: &Settings, until: &Until) -> Result<bool> {
     let sql = format!(
-        "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = '{}.head'::regclass \
-         AND attname = 'feature' AND NOT attisdropped) \
-         AND to_regclass('{}.question') IS NOT NULL",
-        settings.schema, settings.schema
+        "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = '{}.machine'::regclass \
+         AND attname = 'flows' AND NOT attisdropped)",
+        settings.schema
     );
     let rows = link.query(&sql, &[], until).map_err(unsent)?;
     rows.first().map_or(Ok(false), |row| column(row, 0))

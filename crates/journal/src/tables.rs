@@ -71,6 +71,7 @@ CREATE TABLE IF NOT EXISTS {schema}.machine (
     purged int8 NOT NULL,
     base int8 NOT NULL,
     removed int8 NOT NULL DEFAULT 0,
+    flows bytea CHECK (octet_length(flows) = 32),
     counter int8 NOT NULL,
     seen timestamptz NOT NULL,
     joined timestamptz NOT NULL,
@@ -102,6 +103,7 @@ CREATE TABLE IF NOT EXISTS {schema}.question (
 /// Adds what the first databases lack.
 pub(crate) const COMPLETE: &str =
     "ALTER TABLE {schema}.machine ADD COLUMN IF NOT EXISTS removed int8 NOT NULL DEFAULT 0;
+ALTER TABLE {schema}.machine ADD COLUMN IF NOT EXISTS flows bytea CHECK (octet_length(flows) = 32);
 ALTER TABLE {schema}.head ADD COLUMN IF NOT EXISTS feature int4 NOT NULL DEFAULT 1;
 CREATE TABLE IF NOT EXISTS {schema}.question (
     store uuid NOT NULL,

@@ -66,12 +66,18 @@ pub(crate) struct ClusterForgetArgs {
 /// without all records was promoted, or an older backup was restored. This machine's copy becomes the store of a new
 /// incarnation, with a new id. All other machines must join again; their data folders keep what they had. Run it on the
 /// machine that has applied most: `ctl cluster status` lists the positions. Stop the service first.
+///
+/// It reads the whole journal first, and refuses if that is complete: it has what all machines have applied, and no
+/// record is damaged.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl cluster accept-loss --yes")]
 pub(crate) struct ClusterAcceptArgs {
     /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Continue although no loss was found
+    #[arg(long)]
+    pub(crate) although_complete: bool,
     /// Continue although another machine has reported a later position
     #[arg(long)]
     pub(crate) although_behind: bool,

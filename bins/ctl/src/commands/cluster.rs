@@ -2,6 +2,7 @@
 
 mod create;
 mod join;
+mod loss;
 mod status;
 
 use std::path::Path;
@@ -115,6 +116,7 @@ fn report(program: &Program, member: &Member) -> MachineReport {
         purged: 0,
         removed: 0,
         base: member.base.position.seq,
+        flows: None,
     }
 }
 
@@ -212,6 +214,9 @@ fn accept_loss(program: &Program, args: &ClusterAcceptArgs, output: &mut Output)
     {
         let _locks = backup::lock(&data)?;
         refuse_behind(program, &old, args)?;
+        if !args.although_complete {
+            loss::refuse_complete(&data, &old, settings.clone())?;
+        }
         let question = "continue with this machine's copy? All other machines must join again";
         if !args.yes && !flows::confirm(question, output)? {
             return Ok(());

@@ -190,6 +190,22 @@ fn one_machine_runs_the_flows_and_another_one_takes_over() {
     let elsewhere = b.ctl(&["flows", "pause", "notes"]);
     assert_eq!(elsewhere.code, 1, "{elsewhere:?}");
     assert!(elsewhere.err.contains("of the cluster runs the flows"), "{elsewhere:?}");
+    let differing = |wanted: bool| {
+        until(|| {
+            let shown = a.at_rest(&["cluster", "status"]).done();
+            (shown.contains("differ on") == wanted).then_some(shown.clone()).ok_or(shown)
+        })
+    };
+    differing(false);
+    assert_eq!(status(&a)["machines"][1]["hasFlowsOfLeader"], true);
+    let file = b.path().join(".waypost/flows/self-driving.yaml");
+    let other = FLOWS.replace("name: notes", "name: other-notes");
+    assert_ne!(other, FLOWS);
+    fs::write(&file, other).expect("a file");
+    assert!(differing(true).contains("which would run other ones"));
+    assert_eq!(status(&a)["machines"][1]["hasFlowsOfLeader"], false);
+    fs::write(&file, FLOWS).expect("a file");
+    differing(false);
     a.stop();
     b.ctl(&["emit", "work:done", "--data", "n=3"]).done();
     until(|| (b.ran() == "3\n").then_some(()).ok_or_else(|| b.ran()));
@@ -458,6 +474,7 @@ fn digests_are_compared_when_all_machines_have_the_release_for_it() {
         purged: 0,
         removed: 0,
         base: 0,
+        flows: None,
     };
     journal.joined(&old, &long()).expect("it joins");
     a.add_many("memory", 10_000);
@@ -537,6 +554,11 @@ fn a_database_that_lost_records_stops_writes_until_the_loss_is_accepted() {
     let mut away = joined(&server);
     away.stop();
     a.add("lost by the database");
+    a.stop();
+    let refused = a.at_rest(&["cluster", "accept-loss", "--yes"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.err.contains("nothing is lost"), "{refused:?}");
+    a.start();
     server.sql("DELETE FROM waypost.journal WHERE seq = (SELECT seq FROM waypost.head)");
     server.sql(
         "UPDATE waypost.head SET seq = seq - 1, hash = (SELECT j.hash FROM waypost.journal j WHERE j.seq = head.seq - 1)",
@@ -587,6 +609,11 @@ fn a_cluster_that_could_not_be_created_leaves_the_store_as_it_was() {
     machine.at_rest(&["token", "create", "--scope", "memory:read"]).done();
     machine.start();
     assert_eq!(machine.add("Deployments need two approvals."), 2);
+    // What the first attempt left in the database is not taken for a second cluster.
+    machine.stop();
+    machine.at_rest(&["cluster", "init", &server.url()]).done();
+    machine.start();
+    settled(&[&machine, &joined(&server)]);
 }
 
 #[test]

@@ -69,6 +69,7 @@ impl Leasing {
             purged: self.cluster.purged(),
             removed: self.cluster.removed(),
             base: self.cluster.hub.member().base.position.seq,
+            flows: Some(self.flows.digest()),
         };
         let Ok(journal) = self.cluster.hub.journal(&until) else { return };
         match journal.report(&report, &until) {

@@ -15,6 +15,7 @@ pub(crate) fn machine(id: u8) -> MachineReport {
         purged: 0,
         removed: 0,
         base: 0,
+        flows: None,
     }
 }
 
@@ -27,7 +28,13 @@ fn machines_are_listed_with_what_they_reported_last() {
     journal.joined(&first, &long()).unwrap();
     journal.joined(&second, &long()).unwrap();
     journal.report(&MachineReport { seq: 11, ..first.clone() }, &long()).unwrap();
-    first = MachineReport { seq: 12, purged: 5, release: "1.1.0".to_owned(), ..first };
+    first = MachineReport {
+        seq: 12,
+        purged: 5,
+        release: "1.1.0".to_owned(),
+        flows: Some([7; 32]),
+        ..first
+    };
     journal.report(&first, &long()).unwrap();
     // What was purged or applied stays so.
     journal.report(&MachineReport { purged: 4, seq: 3, ..first.clone() }, &long()).unwrap();
@@ -79,6 +86,7 @@ fn tables_of_the_first_databases_get_what_they_lack() {
     let store = server.journal().store();
     server.sql("ALTER TABLE waypost.head DROP COLUMN feature");
     server.sql("ALTER TABLE waypost.machine DROP COLUMN removed");
+    server.sql("ALTER TABLE waypost.machine DROP COLUMN flows");
     server.sql("DROP TABLE waypost.question");
     let journal = Journal::open(server.settings(), store, &long()).unwrap();
     assert_eq!(journal.feature(), 1);

@@ -65,7 +65,7 @@ pub(super) fn create(
 }
 
 /// The last record of each part of a store at rest.
-fn places(data: &Path) -> Result<Places> {
+pub(super) fn places(data: &Path) -> Result<Places> {
     let last = |folder: &str| {
         let report = Log::verify(&data.join(folder), &Options::default());
         report.map(|it| it.last_sequence).map_err(|it| Failure::of(&it))

@@ -33,6 +33,7 @@ pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
     output.line(&format!("snapshot   {}", snapshot(&snapshots, end.seq)))?;
     let purge = purge(&machines, &snapshots, &status.head);
     output.line(&format!("purge      {}", purge.as_deref().unwrap_or("complete")))?;
+    output.line(&format!("flows      {}", flows(&machines, &status.head)))?;
     output.line(&format!("feature    level {} of {FEATURE}", status.head.feature))?;
     let rows: Vec<_> = machines.iter().map(|it| row(it, &member, &status.head)).collect();
     output.table(&["MACHINE", "APPLIED", "BEHIND", "LEADS", "SEEN", "RELEASE"], &rows)?;
@@ -97,6 +98,32 @@ fn purge(machines: &[Machine], snapshots: &[Snapshot], head: &Head) -> Option<St
     }
 }
 
+/// Which machines would run other flows than the leader.
+fn flows(machines: &[Machine], head: &Head) -> String {
+    let Some(leader) = machines.iter().find(|it| leads(it, head)) else {
+        return "none run: no machine leads".to_owned();
+    };
+    let others: Vec<&str> = machines
+        .iter()
+        .filter(|it| has_flows_of(it, leader) == Some(false))
+        .map(|it| it.report.name.as_str())
+        .collect();
+    match others.as_slice() {
+        [] => format!("run on {}", leader.report.name),
+        others => format!(
+            "run on {}; differ on {}, which would run other ones: compare the flow files and what is approved (`ctl flows list`)",
+            leader.report.name,
+            others.join(", ")
+        ),
+    }
+}
+
+/// Whether the same flows are in force on a machine as on the leader; `None` if its release does not
+/// tell.
+fn has_flows_of(machine: &Machine, leader: &Machine) -> Option<bool> {
+    Some(machine.report.flows? == leader.report.flows?)
+}
+
 fn row(machine: &Machine, own: &Member, head: &Head) -> Vec<(Look, String)> {
     let Machine { report, silent, .. } = machine;
     let name =
@@ -142,6 +169,7 @@ fn as_json(
     machines: &[Machine],
     snapshots: &[Snapshot],
 ) -> Value {
+    let leader = machines.iter().find(|it| leads(it, &status.head));
     let machine = |it: &Machine| {
         json!({
             "id": it.report.id.to_string(),
@@ -150,6 +178,7 @@ fn as_json(
             "applied": it.report.seq,
             "behind": status.head.position.seq.saturating_sub(it.report.seq),
             "leads": leads(it, &status.head),
+            "hasFlowsOfLeader": leader.and_then(|leader| has_flows_of(it, leader)),
             "silentMs": it.silent.as_millis() as u64,
             "release": it.report.release,
             "feature": it.report.feature,
