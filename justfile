@@ -91,6 +91,10 @@ kills rounds="50":
 chaos *arguments="short":
     ./examples/cluster/chaos {{arguments}}
 
+# A rolling upgrade of three services from the programs in one folder to those in another, while agents work.
+upgrade old new:
+    ./examples/cluster/upgrade {{old}} {{new}}
+
 # The randomised tests in their long form: histories with crashes, flipped bytes, random commands, kills, power cuts. Takes hours.
 long histories="20000" flips="2000" cases="20000" kills="1000" cuts="100":
     WAYPOST_TEST_HISTORIES={{histories}} WAYPOST_TEST_FLIPS={{flips}} WAYPOST_TEST_CASES={{cases}} WAYPOST_TEST_KILLS={{kills}} WAYPOST_TEST_MIXED_KILLS={{kills}} WAYPOST_TEST_OUTBOX_ROUNDS={{kills}} WAYPOST_TEST_CUTS={{cuts}} cargo test --release --locked --workspace --lib --tests

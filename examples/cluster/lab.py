@@ -138,7 +138,7 @@ class Lab:
         ran = Counter(key for it in self.machines for key in it.ran())
         found = []
         for event in machine.events():
-            if event["type"] == REVIEWED:
+            if event["type"].startswith(REVIEWED):
                 run, key = machine.run_of(event["id"]), event["data"]["key"]
                 tries = len(run["tries"]) if run else 0
                 found.append(Run(event["id"], key, ran[key], tries, run["state"] if run else None))

@@ -7,18 +7,18 @@ import time
 
 from checker import State
 from client import Machine as Connection
-from client import REVIEWED, sequence
+from client import REVIEWED, REVIEWERS, sequence
 from processes import Failed, descendants, run, send, spawn, until
 
 
 # The program writes down that it ran; keys are letters and digits.
-FLOW = f"""flows:
-  - name: reviews
-    trigger: {{ pattern: "{REVIEWED}" }}
+FLOWS = "flows:\n" + "".join(f"""
+  - name: reviews-{number}
+    trigger: {{ pattern: "{REVIEWED}-{number}" }}
     actions:
       - type: command
         command: "echo {{{{data.key}}}} >> ran.txt"
-"""
+""" for number in range(REVIEWERS))
 
 
 class Machine:
@@ -32,7 +32,7 @@ class Machine:
         flows = os.path.join(self.project, ".waypost", "flows")
         os.makedirs(flows)
         with open(os.path.join(flows, "reviews.yaml"), "w", encoding="utf-8") as file:
-            file.write(FLOW)
+            file.write(FLOWS)
         network.add(name)
         self.url, places = database.url(name)
         passwords = os.path.join(folder, f"{name}.pgpass")
@@ -134,7 +134,7 @@ class Machine:
     def run_of(self, event):
         """The run of the flow for an event; None if there is none."""
         _, flows = self.ask("GET", f"/api/flows/why?event={event}")
-        return next((it["run"] for it in flows if it["flow"] == "reviews" and it.get("run")), None)
+        return next((it["run"] for it in flows if it["flow"].startswith("reviews") and it.get("run")), None)
 
     def state(self):
         """What it has: the export, and all events."""
