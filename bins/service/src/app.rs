@@ -91,7 +91,7 @@ impl App {
     /// full disk is no reason: all goes on when there is room.
     pub(crate) fn fault(&self) -> Option<String> {
         if let Some(fault) = self.cluster.as_ref().and_then(|it| it.fault()) {
-            return Some(fault);
+            return Some(fault.to_string());
         }
         let what = if self.store.write_fault().is_some() {
             "the store is read-only"

@@ -9,18 +9,19 @@ pub(crate) mod snapshots;
 pub(crate) mod vectors;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use waypost_auth::{AppendError, Contact, TokenChange, TokenStore};
 use waypost_cluster::{Base, Hub, HubOptions, Member, Part, Places};
 use waypost_events::{Bus, RetentionPoint};
 use waypost_flows::Files;
-use waypost_log::SharedJournal;
+use waypost_log::{SharedError, SharedJournal};
 use waypost_memory::{Compaction, Store};
 use waypost_project::ClusterSettings;
 
@@ -75,20 +76,17 @@ pub(crate) struct Cluster {
     logged: Mutex<Option<String>>,
     /// When this machine last had applied what the journal had.
     followed: Mutex<Option<Instant>>,
+    /// All parts have followed since the start: their last records are those of the journal.
+    is_compared: AtomicBool,
+    /// A change of tokens is in no base: only the base shows that the journal has lost it.
+    has_token_change: AtomicBool,
 }
 
 impl Link {
     /// Prepares the connection if the data folder is that of a member of a cluster. It connects
     /// later: a machine starts without the database, too.
     pub(crate) fn open(data: &Path, settings: &ClusterSettings) -> anyhow::Result<Option<Self>> {
-        let Some(member) = Member::read(data)? else {
-            if settings.url.is_some() {
-                bail!(
-                    "cluster.url is set, but this project is no member of a cluster; run `ctl cluster init` on the first machine or `ctl cluster join` on another one, or remove the setting"
-                );
-            }
-            return Ok(None);
-        };
+        let Some(member) = Member::read(data)? else { return Ok(None) };
         let url = settings.url.as_deref().unwrap_or(&member.url);
         let database = waypost_journal::Settings::parse(url, &|name| std::env::var_os(name))
             .context("failed to read the URL of the cluster's database")?;
@@ -132,6 +130,8 @@ impl Cluster {
                 applied: Notify::new(),
                 logged: Mutex::default(),
                 followed: Mutex::default(),
+                is_compared: AtomicBool::new(false),
+                has_token_change: AtomicBool::new(false),
             }
         })
     }
@@ -183,24 +183,50 @@ impl Cluster {
 
     /// Up to where this machine has applied the journal.
     pub(crate) fn applied(&self) -> u64 {
-        self.hub.applied(&self.places())
+        self.compared().map_or_else(|base| base, |()| self.hub.applied(&self.places()))
     }
 
-    /// Applies what other machines have appended. Logs what fails, once.
-    fn follow(&self, flows: Result<(), String>) {
-        let memory = self.store.follow().map(drop).map_err(|it| chain(&it));
-        let events = self.events.follow().map(drop).map_err(|it| chain(&it));
+    /// The position for clients: everything that this machine shows is below it.
+    pub(crate) fn furthest(&self) -> u64 {
+        self.compared().map_or_else(|base| base, |()| self.hub.furthest().seq)
+    }
+
+    /// Before the parts have been compared with the journal, they may have other records behind the
+    /// base, whose number is the error.
+    fn compared(&self) -> Result<(), u64> {
+        let is_compared = self.is_compared.load(Ordering::Acquire);
+        is_compared.then_some(()).ok_or_else(|| self.hub.member().base.position.seq)
+    }
+
+    /// Applies what other machines have appended, and returns whether all parts have. Logs what fails,
+    /// once. If a part can never follow again, the machine takes no part any more.
+    fn follow(&self, flows: Result<(), Unfollowed>) -> bool {
+        let memory = self.store.follow().map(drop).map_err(Unfollowed::from);
+        let events = self.events.follow().map(drop).map_err(Unfollowed::from);
         let notices = self.notices.follow(&|notice| self.carry_out(notice));
         if let Some(why) = self.digests.compare(&self.store) {
-            self.leave_out(&why);
+            self.leave_out(SharedError::Excluded(why));
         }
-        self.note(memory.and(events).and(flows).and(notices));
+        let mut outcome = Ok(());
+        for followed in [memory, events, flows, notices] {
+            let Err(unfollowed) = followed else { continue };
+            if let Some(why) = unfollowed.forever {
+                self.leave_out(why);
+            }
+            outcome = outcome.and(Err(unfollowed.why));
+        }
+        let is_whole = outcome.is_ok();
+        if is_whole {
+            self.is_compared.store(true, Ordering::Release);
+        }
+        self.note(outcome);
         self.applied.notify_waiters();
+        is_whole
     }
 
     /// Whether this machine follows the journal: one that cannot must not lead the others.
     pub(crate) fn follows(&self) -> bool {
-        self.followed.lock().is_some_and(|it| it.elapsed() < FOLLOWS_MAX)
+        self.fault().is_none() && self.followed.lock().is_some_and(|it| it.elapsed() < FOLLOWS_MAX)
     }
 
     /// Logs a failure that differs from the last one, and the end of failures.
@@ -229,30 +255,45 @@ impl Cluster {
         }
     }
 
-    /// Takes no further part: this machine is no member any more.
-    pub(crate) fn leave_out(&self, why: &str) {
-        tracing::error!("{why}");
+    /// Takes no further part: this machine is no member any more, or differs from the journal.
+    pub(crate) fn leave_out(&self, why: SharedError) {
+        if self.fault().is_none() {
+            tracing::error!("{why}; this machine takes no part in its cluster any more");
+        }
         self.hub.exclude(why);
     }
 
+    /// Whether tokens have changed behind the base.
+    fn has_token_change(&self) -> bool {
+        self.has_token_change.load(Ordering::Acquire)
+    }
+
     /// Lets the next start continue where this machine is now, if that is far enough or was long ago,
-    /// or if the journal has texts that were purged.
+    /// or if the journal has texts that were purged, or tokens have changed.
     pub(crate) fn save_base(&self) {
         let mark = self.hub.mark();
         let records = mark.position.seq - self.hub.member().base.position.seq;
         let mut saved = self.base_saved.lock();
         let has_purged = self.removed() > self.hub.member().base.places[Part::Memory.index()];
-        let may_wait = records < BASE_RECORDS && saved.elapsed() < BASE_EVERY && !has_purged;
-        if records == 0 || may_wait {
+        let is_due = records >= BASE_RECORDS || saved.elapsed() >= BASE_EVERY;
+        if records == 0 || !(is_due || has_purged || self.has_token_change()) {
             return;
         }
         *saved = Instant::now();
-        if let Err(error) = self.sync_to(&mark) {
+        // A change that comes meanwhile sets it again.
+        let had_token_change = self.has_token_change.swap(false, Ordering::AcqRel);
+        let synced = self.sync_to(&mark);
+        if had_token_change && !matches!(synced, Ok(true)) {
+            self.has_token_change.store(true, Ordering::Release);
+        }
+        if let Err(error) = synced {
             tracing::warn!(error, "failed to record how far this machine has followed the journal");
         }
     }
 
-    fn sync_to(&self, mark: &Base) -> Result<(), String> {
+    /// Syncs the files, and lets the next start continue at a mark if all parts have reached it, which
+    /// it returns.
+    fn sync_to(&self, mark: &Base) -> Result<bool, String> {
         let reached = |part: Part, place| place >= mark.places[part.index()];
         self.store.maintain().map_err(|it| chain(&it))?;
         let memory = self.store.reached().map_err(|it| chain(&it))?.sequence;
@@ -265,7 +306,7 @@ impl Cluster {
         if is_whole {
             self.hub.set_base(*mark).map_err(|it| chain(&it))?;
         }
-        Ok(())
+        Ok(is_whole)
     }
 
     /// Whether the files of this machine have texts that another one has purged.
@@ -323,7 +364,7 @@ impl Cluster {
     }
 
     /// Why this machine has stopped to take part, if it has.
-    pub(crate) fn fault(&self) -> Option<String> {
+    pub(crate) fn fault(&self) -> Option<SharedError> {
         self.hub.fault()
     }
 
@@ -336,7 +377,10 @@ impl Cluster {
     fn carry_out(&self, notice: &Notice) -> Result<(), String> {
         match notice {
             Notice::Retention(point) => self.events.apply_retention(point).map_err(|it| chain(&it)),
-            Notice::Tokens(change) => self.tokens.apply(change, now()).map_err(|it| chain(&it)),
+            Notice::Tokens(change) => {
+                self.has_token_change.store(true, Ordering::Release);
+                self.tokens.apply(change, now()).map_err(|it| chain(&it))
+            }
             Notice::Digest(digest) => {
                 self.digests.note(*digest);
                 Ok(())
@@ -361,5 +405,63 @@ impl Cluster {
             );
             self.tokens.set_contact(Contact::Lost);
         }
+    }
+}
+
+/// Why a part has not followed the journal.
+#[derive(Debug)]
+pub(crate) struct Unfollowed {
+    why: String,
+    /// It can never follow again: the journal has another history.
+    forever: Option<SharedError>,
+}
+
+impl Unfollowed {
+    fn new(error: &(dyn std::error::Error + 'static), shared: Option<&SharedError>) -> Self {
+        let is_forever =
+            |it: &&SharedError| matches!(it, SharedError::Diverged(_) | SharedError::Excluded(_));
+        Self { why: chain(error), forever: shared.filter(is_forever).cloned() }
+    }
+}
+
+impl From<String> for Unfollowed {
+    fn from(why: String) -> Self {
+        Self { why, forever: None }
+    }
+}
+
+impl From<SharedError> for Unfollowed {
+    fn from(error: SharedError) -> Self {
+        Self::new(&error, Some(&error))
+    }
+}
+
+impl From<waypost_memory::Error> for Unfollowed {
+    fn from(error: waypost_memory::Error) -> Self {
+        let shared = match &error {
+            waypost_memory::Error::SharedJournal(shared) => Some(shared),
+            _ => None,
+        };
+        Self::new(&error, shared)
+    }
+}
+
+impl From<waypost_events::Error> for Unfollowed {
+    fn from(error: waypost_events::Error) -> Self {
+        let shared = match &error {
+            waypost_events::Error::SharedJournal(shared) => Some(shared),
+            _ => None,
+        };
+        Self::new(&error, shared)
+    }
+}
+
+impl From<waypost_flows::Error> for Unfollowed {
+    fn from(error: waypost_flows::Error) -> Self {
+        let shared = match &error {
+            waypost_flows::Error::SharedJournal(shared) => Some(shared),
+            _ => None,
+        };
+        Self::new(&error, shared)
     }
 }

@@ -87,8 +87,11 @@ impl Stores {
         let tokens = TokenStore::open(&tokens_file).context("failed to read the tokens")?;
         let (tokens, cluster) = match link {
             None if tokens.is_shared().context("failed to read the tokens")? => bail!(
-                "the tokens of this project are those of a cluster, and {} is missing: after a `ctl cluster init` that was interrupted, run it again; otherwise move the data folder away and run `ctl cluster join`, or run `ctl cluster leave` to continue without the cluster",
+                "the tokens of this project are those of a cluster, and {} is missing: move the data folder away and run `ctl cluster join`; or, to continue without the cluster, also after a `ctl cluster init` that was interrupted, run `ctl cluster leave`",
                 Member::file(&options.data_dir).display()
+            ),
+            None if options.cluster.url.is_some() => bail!(
+                "cluster.url is set, but this project is no member of a cluster; run `ctl cluster init` on the first machine or `ctl cluster join` on another one, or remove the setting"
             ),
             None => (Arc::new(tokens), None),
             Some(link) => {

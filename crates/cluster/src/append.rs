@@ -51,6 +51,10 @@ impl Hub {
             return Err(SharedError::Unavailable(why.to_owned()));
         }
         let appended = self.append_in_turn(part, after, records);
+        if let Err(why @ (SharedError::Diverged(_) | SharedError::Excluded(_))) = &appended {
+            // The other parts share the journal.
+            self.exclude(why.clone());
+        }
         if matches!(appended, Err(SharedError::Moved)) {
             self.queues.lock().refused(part, after);
         } else {
@@ -204,7 +208,8 @@ impl Hub {
         }
     }
 
-    fn not_leading(&self) -> SharedError {
+    /// The error of what only the machine with the lease may do, with that machine's name.
+    pub fn not_leading(&self) -> SharedError {
         SharedError::Elsewhere(match self.leader() {
             Some((_, name)) => format!("the machine {name} of the cluster runs the flows"),
             None => "another machine of the cluster runs the flows".to_owned(),

@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use waypost_log::SharedError;
+
 /// The result of the operations of a [`Hub`](crate::Hub).
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -9,7 +11,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// This machine takes no part any more: see [`Hub::exclude`](crate::Hub::exclude).
     #[error("{0}")]
-    Excluded(String),
+    Excluded(SharedError),
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] waypost_journal::Error),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use waypost_journal::{Journal, MachineId, Pending, Position, Settings, Stop, Until};
-use waypost_log::SharedJournal;
+use waypost_log::{SharedError, SharedJournal};
 
 use crate::append::CUTS_MAX;
 use crate::contact::{Contact, LastContact, now};
@@ -78,7 +78,7 @@ pub struct Hub {
     /// The machine that has the lease, and its name, for messages.
     leader: Mutex<Option<(MachineId, String)>>,
     /// Why this machine takes no part any more.
-    fault: OnceLock<String>,
+    fault: OnceLock<SharedError>,
     stop: Stop,
 }
 
@@ -131,9 +131,17 @@ impl Hub {
     /// # Errors
     /// If no server answers, or the database has another history: see [`Journal::open`].
     pub fn journal(&self, until: &Until) -> Result<Arc<Journal>> {
-        if let Some(fault) = self.fault.get() {
-            return Err(Error::Excluded(fault.clone()));
+        match self.fault.get() {
+            Some(fault) => Err(Error::Excluded(fault.clone())),
+            None => self.journal_for_report(until),
         }
+    }
+
+    /// The same for a machine that takes no part any more, which reports why.
+    ///
+    /// # Errors
+    /// As for [`journal`](Self::journal).
+    pub fn journal_for_report(&self, until: &Until) -> Result<Arc<Journal>> {
         let mut connection = self.journal.lock();
         if let Some(journal) = &connection.journal {
             return Ok(Arc::clone(journal));
@@ -175,13 +183,14 @@ impl Hub {
         self.stop.stop();
     }
 
-    /// Lets this machine take no part any more: all further operations fail with this reason.
-    pub fn exclude(&self, why: &str) {
-        drop(self.fault.set(why.to_owned()));
+    /// Lets this machine take no part any more: all further operations fail with this reason. Only the
+    /// first one counts.
+    pub fn exclude(&self, why: SharedError) {
+        drop(self.fault.set(why));
     }
 
     /// Why this machine takes no part any more, if it was [excluded](Self::exclude).
-    pub fn fault(&self) -> Option<String> {
+    pub fn fault(&self) -> Option<SharedError> {
         self.fault.get().cloned()
     }
 
@@ -294,11 +303,11 @@ impl Hub {
     }
 }
 
-impl From<Error> for waypost_log::SharedError {
+impl From<Error> for SharedError {
     fn from(error: Error) -> Self {
         match error {
             Error::Journal(error) => crate::shared::shared(&error),
-            Error::Excluded(why) => Self::Excluded(why),
+            Error::Excluded(why) => why,
             error => Self::Unavailable(error.to_string()),
         }
     }

@@ -38,6 +38,8 @@ pub struct MachineReport {
     pub removed: u64,
     /// The digest of the flows in force on it, to compare it with the other machines' digests.
     pub flows: Option<[u8; 32]>,
+    /// Why it takes no part any more, if so. A report keeps the first 1,024 bytes.
+    pub fault: Option<String>,
 }
 
 /// A machine of the cluster.
@@ -56,24 +58,26 @@ pub struct Machine {
     pub joined: Duration,
 }
 
+const FAULT_BYTES_MAX: usize = 1024;
+
 const JOIN: &str = "INSERT INTO {schema}.machine AS it (store, id, name, release, feature, \
-     incarnation, seq, purged, base, removed, flows, counter, seen, joined, forgotten) \
-     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1, clock_timestamp(), clock_timestamp(), NULL \
+     incarnation, seq, purged, base, removed, flows, fault, counter, seen, joined, forgotten) \
+     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 1, clock_timestamp(), clock_timestamp(), NULL \
      FROM (SELECT feature FROM {schema}.head WHERE store = $1 FOR UPDATE) AS head \
      WHERE head.feature <= $5 AND set_config('synchronous_commit', 'on', true) = 'on' \
      ON CONFLICT (store, id) DO UPDATE SET name = $3, release = $4, feature = $5, \
-     incarnation = $6, seq = $7, purged = $8, base = $9, removed = $10, flows = $11, counter = it.counter + 1, \
+     incarnation = $6, seq = $7, purged = $8, base = $9, removed = $10, flows = $11, fault = $12, counter = it.counter + 1, \
      seen = clock_timestamp(), joined = clock_timestamp(), forgotten = NULL";
 
 /// What a crash of the server takes from it comes with the next report.
 const REPORT: &str = "UPDATE {schema}.machine SET name = $3, release = $4, feature = $5, \
      incarnation = $6, seq = greatest(seq, $7), purged = greatest(purged, $8), base = greatest(base, $9), \
-     removed = $10, flows = $11, counter = counter + 1, seen = clock_timestamp() WHERE store = $1 AND id = $2 AND forgotten IS NULL \
+     removed = $10, flows = $11, fault = $12, counter = counter + 1, seen = clock_timestamp() WHERE store = $1 AND id = $2 AND forgotten IS NULL \
      AND set_config('synchronous_commit', 'off', true) = 'off'";
 
 const LIST: &str = "SELECT id, name, release, feature, seq, purged, incarnation, counter, base, \
      removed, (extract(epoch FROM clock_timestamp() - seen) * 1000)::int8, \
-     (extract(epoch FROM clock_timestamp() - joined) * 1000)::int8, flows \
+     (extract(epoch FROM clock_timestamp() - joined) * 1000)::int8, flows, fault \
      FROM {schema}.machine WHERE store = $1 AND forgotten IS NULL ORDER BY joined, id";
 
 /// The head row is locked, as by [`JOIN`]: no machine joins meanwhile.
@@ -178,6 +182,7 @@ impl Journal {
         let incarnation = bigint(self.incarnation)?;
         let (seq, purged) = (bigint(report.seq)?, bigint(report.purged)?);
         let (base, removed) = (bigint(report.base)?, bigint(report.removed)?);
+        let fault = report.fault.as_deref().map(shortened);
         let flows = report.flows.as_ref().map(<[u8; 32]>::as_slice);
         let (sql, store) = (self.sql(sql), Uuid(self.store.0));
         self.repeat(until, |link| {
@@ -195,6 +200,7 @@ impl Journal {
                     (&base, Type::INT8),
                     (&removed, Type::INT8),
                     (&flows, Type::BYTEA),
+                    (&fault, Type::TEXT),
                 ],
                 until,
             )
@@ -217,6 +223,7 @@ impl Machine {
                 base: number(row, 8)?,
                 removed: number(row, 9)?,
                 flows: flows.and_then(|it| it.try_into().ok()),
+                fault: column(row, 13)?,
             },
             incarnation: number(row, 6)?,
             counter: number(row, 7)?,
@@ -224,4 +231,13 @@ impl Machine {
             joined: millis(row, 11)?,
         })
     }
+}
+
+/// As much of a fault as a row has, without what a text of PostgreSQL cannot have.
+fn shortened(fault: &str) -> String {
+    let mut end = fault.len().min(FAULT_BYTES_MAX);
+    while !fault.is_char_boundary(end) {
+        end -= 1;
+    }
+    fault[..end].replace('\0', "")
 }

@@ -134,7 +134,7 @@ fn stores(link: &mut Link, settings: &Settings, until: &Until) -> Result<String>
 fn is_complete(link: &mut Link, settings: &Settings, until: &Until) -> Result<bool> {
     let sql = format!(
         "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = '{}.machine'::regclass \
-         AND attname = 'flows' AND NOT attisdropped)",
+         AND attname = 'fault' AND NOT attisdropped)",
         settings.schema
     );
     let rows = link.query(&sql, &[], until).map_err(unsent)?;

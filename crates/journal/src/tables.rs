@@ -72,6 +72,7 @@ CREATE TABLE IF NOT EXISTS {schema}.machine (
     base int8 NOT NULL,
     removed int8 NOT NULL DEFAULT 0,
     flows bytea CHECK (octet_length(flows) = 32),
+    fault text CHECK (octet_length(fault) <= 1024),
     counter int8 NOT NULL,
     seen timestamptz NOT NULL,
     joined timestamptz NOT NULL,
@@ -104,6 +105,7 @@ CREATE TABLE IF NOT EXISTS {schema}.question (
 pub(crate) const COMPLETE: &str =
     "ALTER TABLE {schema}.machine ADD COLUMN IF NOT EXISTS removed int8 NOT NULL DEFAULT 0;
 ALTER TABLE {schema}.machine ADD COLUMN IF NOT EXISTS flows bytea CHECK (octet_length(flows) = 32);
+ALTER TABLE {schema}.machine ADD COLUMN IF NOT EXISTS fault text CHECK (octet_length(fault) <= 1024);
 ALTER TABLE {schema}.head ADD COLUMN IF NOT EXISTS feature int4 NOT NULL DEFAULT 1;
 CREATE TABLE IF NOT EXISTS {schema}.question (
     store uuid NOT NULL,

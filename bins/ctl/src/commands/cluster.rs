@@ -18,6 +18,7 @@ use crate::cli::{ClusterAcceptArgs, ClusterCommand, ClusterForgetArgs, ClusterLe
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::program::Program;
+use crate::visible::{Lines, visible};
 
 /// How long a short operation on the database may take.
 const SHORT: Duration = Duration::from_secs(30);
@@ -117,6 +118,7 @@ fn report(program: &Program, member: &Member) -> MachineReport {
         removed: 0,
         base: member.base.position.seq,
         flows: None,
+        fault: None,
     }
 }
 
@@ -136,10 +138,20 @@ fn compare(program: &Program, data: &Path, member: &Member) -> Result<String> {
     let journal = hub.journal(&until).map_err(|it| cluster_failed(&it))?;
     let head = journal.confirm(member.base.position, &until).map_err(|it| failed(&it))?;
     let machines = journal.machines(&until).map_err(|it| failed(&it))?;
-    if !machines.iter().any(|it| it.report.id == member.machine) {
+    let Some(own) = machines.iter().find(|it| it.report.id == member.machine) else {
         return Err(failed(&Error::Forgotten(member.machine)));
+    };
+    if let Some(fault) = &own.report.fault {
+        return Err(Failure::new(format!("this machine takes no part in its cluster: {fault}"))
+            .with_hint("docs/cluster.md, “After a loss”, says how to continue"));
     }
-    Ok(format!("the journal of the cluster ends at record {}", head.position.seq))
+    let mut found = format!("the journal of the cluster ends at record {}", head.position.seq);
+    for other in &machines {
+        if let Some(fault) = &other.report.fault {
+            found = format!("{found}; {} takes no part: {fault}", other.report.name);
+        }
+    }
+    Ok(found)
 }
 
 fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Result<()> {
@@ -263,13 +275,15 @@ fn close(settings: &Settings, old: &Member) -> waypost_journal::Result<()> {
 fn refuse_behind(program: &Program, own: &Member, args: &ClusterAcceptArgs) -> Result<()> {
     let journal = journal_of(program, own)?;
     let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
-    let ours = machines.iter().find(|it| it.report.id == own.machine).map_or(0, |it| it.report.seq);
+    let listed = machines.iter().find(|it| it.report.id == own.machine);
+    let ours = listed.map_or(own.base.position.seq, |it| it.report.seq);
     let latest = machines.iter().max_by_key(|it| it.report.seq);
     match latest {
         Some(other) if other.report.seq > ours && !args.although_behind => Err(Failure::new(
             format!(
                 "{} has applied record {}, and this machine only {ours}",
-                other.report.name, other.report.seq
+                visible(&other.report.name, Lines::Fold),
+                other.report.seq
             ),
         )
         .with_hint(

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use waypost_api::AddRequest;
 use waypost_api::client::Client;
+use waypost_cluster::Member;
 use waypost_journal::{Journal, MachineId, MachineReport, Outcome, Record, Until};
 use waypost_project::Model;
 use waypost_service::{Options, Running};
@@ -475,6 +476,7 @@ fn digests_are_compared_when_all_machines_have_the_release_for_it() {
         removed: 0,
         base: 0,
         flows: None,
+        fault: None,
     };
     journal.joined(&old, &long()).expect("it joins");
     a.add_many("memory", 10_000);
@@ -585,6 +587,91 @@ fn a_database_that_lost_records_stops_writes_until_the_loss_is_accepted() {
     b.at_rest(&["cluster", "join", &server.url(), "--store", &store]).done();
     b.start();
     settled(&[&a, &b]);
+}
+
+/// Lets the database lose everything after this record.
+fn lose_after(server: &Server, seq: u64) {
+    server.sql(&format!("DELETE FROM waypost.journal WHERE seq > {seq}"));
+    server.sql(&format!(
+        "UPDATE waypost.head SET seq = {seq}, hash = (SELECT hash FROM waypost.journal WHERE seq = {seq})"
+    ));
+}
+
+fn takes_no_part(machine: &Machine) {
+    until(|| {
+        let refused = machine.ctl(&["add", "to a lost journal"]);
+        let is_named = refused.code == 1 && refused.err.contains("ctl cluster status");
+        is_named.then_some(()).ok_or(format!("{refused:?}"))
+    });
+    for command in [&["emit", "work:done"][..], &["token", "create", "--scope", "events:read"]] {
+        let refused = machine.ctl(command);
+        assert_eq!(refused.code, 1, "{refused:?}");
+    }
+    until(|| {
+        let shown = machine.at_rest(&["cluster", "status"]).done();
+        shown.contains("fault      ").then_some(()).ok_or(shown)
+    });
+}
+
+#[test]
+fn a_machine_that_crashed_with_records_that_the_database_lost_takes_no_part() {
+    for has_others in [false, true] {
+        let Some(server) = Server::start() else { return };
+        let (mut a, mut b) = (first(&server), joined(&server));
+        a.add("kept by the database");
+        settled(&[&a, &b]);
+        b.stop();
+        let member = a.path().join(".waypost/data/cluster-member");
+        let before = fs::read(&member).expect("a file");
+        let kept = status(&a)["records"].as_u64().expect("a number");
+        a.add("lost by the database");
+        a.stop();
+        // As after a crash: where it was is not in the file.
+        fs::write(&member, before).expect("a file");
+        lose_after(&server, kept);
+        if has_others {
+            b.start();
+            b.add_many("after the loss", 10);
+        }
+        a.start();
+        takes_no_part(&a);
+        if !has_others {
+            b.start();
+        }
+        b.add("the others go on");
+        b.ctl(&["emit", "work:done", "--data", "n=1"]).done();
+        until(|| (b.ran() == "1\n").then_some(()).ok_or_else(|| b.ran()));
+        let ahead = b.client();
+        ahead.get(1).expect("it is there");
+        let ahead = ahead.position().expect("a position");
+        let behind = a.client().after(ahead);
+        behind.get(1).expect_err("it has another history");
+        a.stop();
+        // It is for a person to decide which history continues.
+        a.at_rest(&["cluster", "accept-loss", "--yes", "--although-behind"]).done();
+    }
+}
+
+#[test]
+fn a_database_that_lost_the_revocation_of_a_token_is_noticed_after_a_crash() {
+    let Some(server) = Server::start() else { return };
+    let mut a = first(&server);
+    a.add("kept by the database");
+    let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
+    let kept = status(&a)["records"].as_u64().expect("a number");
+    let member = a.path().join(".waypost/data/cluster-member");
+    a.ctl(&["token", "revoke", created["info"]["id"].as_str().expect("an id")]).done();
+    let noted = until(|| {
+        let noted = fs::read(&member).expect("a file");
+        let base =
+            Member::read(&a.path().join(".waypost/data")).expect("a file").expect("a member");
+        (base.base.position.seq > kept).then_some(noted).ok_or("the base is older")
+    });
+    a.stop();
+    fs::write(&member, noted).expect("a file");
+    lose_after(&server, kept);
+    a.start();
+    takes_no_part(&a);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Cluster;
+use super::{Cluster, Unfollowed};
 use crate::error::chain;
 use crate::flows::Flows;
 use crate::wake::Wake;
@@ -24,16 +24,21 @@ pub(crate) struct Follower {
 impl Follower {
     /// Applies what other machines have appended, until the service stops.
     pub(crate) fn run(&self) {
+        // Until it has, the parts may differ from the journal.
+        let mut has_followed = false;
         while !self.wake.is_stopping() {
             match self.cluster.hub.wait(WAIT) {
                 Ok(has_more) => {
-                    if has_more || !self.is_current() {
-                        let flows = self.flows.follow().map_err(|it| chain(&it));
-                        self.cluster.follow(flows);
+                    if has_more || !has_followed || !self.is_current() {
+                        let flows = self.flows.follow().map_err(Unfollowed::from);
+                        has_followed = self.cluster.follow(flows);
                     } else {
                         self.cluster.note(Ok(()));
                     }
                     self.cluster.judge_contact(self.is_current());
+                    if self.cluster.has_token_change() {
+                        self.cluster.save_base();
+                    }
                 }
                 Err(error) => {
                     self.cluster.note(Err(chain(&error)));

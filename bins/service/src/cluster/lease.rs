@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use waypost_journal::{Contender, Journal, Lease, MachineId, MachineReport, Until};
+use waypost_log::SharedError;
 
 use super::Cluster;
 use crate::error::chain;
@@ -70,13 +71,14 @@ impl Leasing {
             removed: self.cluster.removed(),
             base: self.cluster.hub.member().base.position.seq,
             flows: Some(self.flows.digest()),
+            fault: self.cluster.fault().map(|it| it.to_string()),
         };
-        let Ok(journal) = self.cluster.hub.journal(&until) else { return };
+        let Ok(journal) = self.cluster.hub.journal_for_report(&until) else { return };
         match journal.report(&report, &until) {
             Ok(()) => {}
-            Err(waypost_journal::Error::Forgotten(_)) => self.cluster.leave_out(
-                "this machine was forgotten by its cluster, or has never joined it: move the data folder away and run `ctl cluster join`",
-            ),
+            Err(waypost_journal::Error::Forgotten(_)) => {
+                self.cluster.leave_out(SharedError::Excluded("this machine was forgotten by its cluster, or has never joined it: move the data folder away and run `ctl cluster join`".to_owned()));
+            }
             Err(error) => {
                 tracing::debug!(error = chain(&error), "failed to report to the cluster");
             }

@@ -11,6 +11,8 @@ use waypost_cluster::{Hub, Part};
 use waypost_events::RetentionPoint;
 use waypost_log::{Digest, Entry, Record, SharedError, SharedJournal};
 
+use super::Unfollowed;
+
 const RETENTION: u8 = 1;
 const TOKENS: u8 = 2;
 /// Since feature level 2.
@@ -97,14 +99,14 @@ impl Notices {
     }
 
     /// Applies what other machines have appended.
-    pub(super) fn follow(&self, carry_out: &CarryOut<'_>) -> Result<(), String> {
+    pub(super) fn follow(&self, carry_out: &CarryOut<'_>) -> Result<(), Unfollowed> {
         let _one_at_a_time = self.one_at_a_time.lock();
         self.catch_up(carry_out)
     }
 
-    fn catch_up(&self, carry_out: &CarryOut<'_>) -> Result<(), String> {
+    fn catch_up(&self, carry_out: &CarryOut<'_>) -> Result<(), Unfollowed> {
         loop {
-            let page = self.journal.read(self.applied()).map_err(|it| it.to_string())?;
+            let page = self.journal.read(self.applied())?;
             if page.is_empty() {
                 return Ok(());
             }
@@ -135,7 +137,7 @@ impl Notices {
             Err(SharedError::Moved) => {
                 let caught_up = self.catch_up(carry_out);
                 self.journal.release();
-                caught_up.map_err(AppendError::Unavailable)?;
+                caught_up.map_err(|it| AppendError::Unavailable(it.why))?;
                 Err(AppendError::Moved)
             }
             Err(SharedError::Unknown(why)) => Err(AppendError::Unknown(why)),

@@ -25,7 +25,7 @@ pub(crate) fn header(app: &App) -> Option<HeaderValue> {
 fn position(app: &App) -> Option<JournalPosition> {
     let cluster = app.cluster.as_ref()?;
     let member = cluster.hub.member();
-    let (store, seq) = (member.store.to_string(), cluster.hub.furthest().seq);
+    let (store, seq) = (member.store.to_string(), cluster.furthest());
     Some(JournalPosition { store, incarnation: member.incarnation, seq })
 }
 
@@ -54,6 +54,9 @@ pub(crate) async fn wait(app: &App, headers: &HeaderMap) -> Result<(), Failure> 
     let mut pause = LOOK_FIRST;
     loop {
         let applied = cluster.applied.notified();
+        if let Some(why) = cluster.fault() {
+            return Err(Failure::no_cluster(&why));
+        }
         if cluster.applied() >= wanted.seq {
             return Ok(());
         }

@@ -58,18 +58,19 @@ impl Failure {
 
     /// 503 for a write that the journal of the cluster did not take. The log has the reason: it may
     /// name servers.
-    fn no_cluster(why: &SharedError) -> Self {
+    pub(crate) fn no_cluster(why: &SharedError) -> Self {
         tracing::warn!(error = %why, "the journal of the cluster did not take a write");
         let detail = match why {
             SharedError::Elsewhere(leader) => {
-                let detail = format!("{leader}; send the request there");
+                let detail =
+                    format!("{leader}, as `ctl cluster status` shows; send the request there");
                 return Self::new(StatusCode::SERVICE_UNAVAILABLE, detail);
             }
             SharedError::Excluded(_) => {
                 "this machine cannot follow the journal of its cluster any more, and takes no writes: it must join the cluster again; the service's log has the reason. Reads and searches continue"
             }
             SharedError::Diverged(_) => {
-                "this machine's copy of the store differs from the journal of its cluster, and takes no writes until a person decides: `ctl cluster status` and the service's log say how it differs. Reads and searches continue"
+                "this machine's copy of the store and the journal of its cluster differ, or the journal is damaged: the machine takes no writes until a person decides; `ctl cluster status` says why. Reads and searches continue"
             }
             SharedError::Unknown(_) => {
                 "the connection with the cluster's database ended during the write, and the change may have been written or not; repeat the request with the same Idempotency-Key, or read what it would have changed"
@@ -296,10 +297,8 @@ impl From<waypost_flows::Error> for Failure {
             }
             it if it.is_full() => return full(),
             Error::NotLeading => {
-                return Self::new(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "another machine of the cluster runs the flows; `ctl cluster status` says which: send the request there",
-                );
+                let why = "another machine of the cluster runs the flows".to_owned();
+                return Self::no_cluster(&SharedError::Elsewhere(why));
             }
             Error::SharedJournal(why) => return Self::no_cluster(why),
             Error::Damaged { .. } => {
@@ -343,8 +342,15 @@ impl From<waypost_auth::Error> for Failure {
             (ErrorKind::NotFound, _) => Self::not_found(error.to_string()),
             (ErrorKind::Full, _) => full(),
             (ErrorKind::Unavailable | ErrorKind::Unknown, _) => {
+                // It may name servers.
                 tracing::warn!(error = chain(&error), "failed to tell other machines of a token");
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+                let detail = if error.kind() == ErrorKind::Unavailable {
+                    "this machine cannot tell the other machines of its cluster at the moment, and nothing was changed; `ctl cluster status` and the service's log say why"
+                } else {
+                    "the connection with the cluster's database ended, and the tokens may have been changed or not; list them before you try again"
+                };
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+                    .with(RETRY_AFTER, HeaderValue::from_static("2"))
             }
             _ => {
                 tracing::error!(error = chain(&error), "token access failed");

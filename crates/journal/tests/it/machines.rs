@@ -16,6 +16,7 @@ pub(crate) fn machine(id: u8) -> MachineReport {
         removed: 0,
         base: 0,
         flows: None,
+        fault: None,
     }
 }
 
@@ -33,6 +34,7 @@ fn machines_are_listed_with_what_they_reported_last() {
         purged: 5,
         release: "1.1.0".to_owned(),
         flows: Some([7; 32]),
+        fault: Some("it differs".to_owned()),
         ..first
     };
     journal.report(&first, &long()).unwrap();
@@ -87,6 +89,7 @@ fn tables_of_the_first_databases_get_what_they_lack() {
     server.sql("ALTER TABLE waypost.head DROP COLUMN feature");
     server.sql("ALTER TABLE waypost.machine DROP COLUMN removed");
     server.sql("ALTER TABLE waypost.machine DROP COLUMN flows");
+    server.sql("ALTER TABLE waypost.machine DROP COLUMN fault");
     server.sql("DROP TABLE waypost.question");
     let journal = Journal::open(server.settings(), store, &long()).unwrap();
     assert_eq!(journal.feature(), 1);

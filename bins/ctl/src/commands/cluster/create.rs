@@ -25,6 +25,12 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
         ))
         .with_hint("`ctl cluster leave` leaves it"));
     }
+    if TokenStore::open(&data.join("tokens.json"))?.is_shared()? {
+        return Err(Failure::new(
+            "this project belongs to a cluster and lacks the file `cluster-member`, or an `init` was interrupted",
+        )
+        .with_hint("`ctl cluster leave` makes its store one of this machine alone; then run `ctl cluster init`"));
+    }
     let member = create(program, &data, url, settings, output)?;
     if output.is_json() {
         output.document(

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use waypost_cluster::{Hub, HubOptions, Member, Part};
-use waypost_journal::{Error, ErrorKind, FetchOptions, Journal, Settings, Until};
+use waypost_journal::{Error, ErrorKind, FetchOptions, Journal, Machine, Settings, Until};
 
 use super::{LONG, cluster_failed, create, failed, short};
 use crate::failure::{Failure, Result};
@@ -14,6 +14,11 @@ pub(super) fn refuse_complete(data: &Path, own: &Member, settings: Settings) -> 
     let hub = Hub::new(data, own.clone(), settings, HubOptions::default());
     let journal = match hub.journal(&short()) {
         Ok(journal) => journal,
+        Err(waypost_cluster::Error::Journal(error @ Error::Incarnation { .. })) => {
+            return Err(Failure::of(&error).with_hint(
+                "`ctl cluster accept-loss` ran before: if it was on another machine, join the store that it printed; if it was interrupted on this machine, pass --although-complete",
+            ));
+        }
         Err(waypost_cluster::Error::Journal(error)) if is_loss(&error) => return Ok(()),
         Err(error) => return Err(cluster_failed(&error)),
     };
@@ -38,7 +43,8 @@ fn is_complete(
 ) -> std::result::Result<Option<u64>, Error> {
     let head = journal.confirm(own.base.position, &short())?;
     let machines = journal.machines(&short())?;
-    if machines.iter().any(|it| it.report.seq > head.position.seq) {
+    let lacks = |it: &Machine| it.report.seq > head.position.seq || it.report.fault.is_some();
+    if machines.iter().any(lacks) {
         return Ok(None);
     }
     let until = Until::within(LONG);
@@ -48,6 +54,9 @@ fn is_complete(
         let Some(row) = rows.last() else { break };
         tail = row.position();
         for row in &rows {
+            if row.seq == own.base.position.seq && row.position() != own.base.position {
+                return Ok(None);
+            }
             if let Some(part) = Part::of_number(row.record.part) {
                 let last = &mut last[part.index()];
                 *last = row.record.place.max(*last);

@@ -35,6 +35,11 @@ pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
     output.line(&format!("purge      {}", purge.as_deref().unwrap_or("complete")))?;
     output.line(&format!("flows      {}", flows(&machines, &status.head)))?;
     output.line(&format!("feature    level {} of {FEATURE}", status.head.feature))?;
+    for machine in &machines {
+        if let Some(fault) = &machine.report.fault {
+            output.line(&format!("fault      {}: {fault}", machine.report.name))?;
+        }
+    }
     let rows: Vec<_> = machines.iter().map(|it| row(it, &member, &status.head)).collect();
     output.table(&["MACHINE", "APPLIED", "BEHIND", "LEADS", "SEEN", "RELEASE"], &rows)?;
     Ok(())
@@ -182,6 +187,7 @@ fn as_json(
             "silentMs": it.silent.as_millis() as u64,
             "release": it.report.release,
             "feature": it.report.feature,
+            "fault": it.report.fault,
         })
     };
     json!({

@@ -138,10 +138,11 @@ async fn change_run(
     let shared = Arc::clone(&app);
     app.writes
         .run(move || {
-            let (done, run) = shared.flows.change(|engine, now| {
+            let changed = shared.flows.change(|engine, now| {
                 let done = change(engine, &id, now)?;
                 Ok((done, wire::flows::run(engine.run(&id)?)))
-            })?;
+            });
+            let (done, run) = changed.map_err(|it| unchanged(&shared, it))?;
             if !done {
                 let detail = format!("run {id} has already ended");
                 return Err(
@@ -231,7 +232,8 @@ pub(super) async fn replay(
             let mut replay = None;
             if !asked.dry_run && after < until {
                 let order = |engine: &mut Engine, _| engine.replay(&name, after, until);
-                replay = Some(u64::from(shared.flows.change(order)?));
+                let ordered = shared.flows.change(order);
+                replay = Some(u64::from(ordered.map_err(|it| unchanged(&shared, it))?));
             }
             let range = api::EventRange { after, until };
             let flow = name.to_string();
@@ -300,12 +302,13 @@ async fn change_flow(
     let shared = Arc::clone(&app);
     app.writes
         .run(move || {
-            let info = shared.flows.change(|engine, now| {
+            let changed = shared.flows.change(|engine, now| {
                 change(engine, &name, now)?;
                 let entry = engine.flow(&name)?;
                 let status = engine.status().into_iter().find(|it| it.name == name);
                 Ok(wire::flows::flow(entry, &status.ok_or(Error::UnknownFlow(name))?))
-            })?;
+            });
+            let info = changed.map_err(|it| unchanged(&shared, it))?;
             Ok(json(StatusCode::OK, &info))
         })
         .await?
@@ -353,4 +356,12 @@ fn flow_name(text: &str) -> Result<FlowName, Failure> {
 
 fn run_id(text: &str) -> Result<RunId, Failure> {
     text.parse().map_err(|it: String| Failure::not_found(it))
+}
+
+/// The failure of a change, with the name of the machine that can make it.
+fn unchanged(app: &App, error: Error) -> Failure {
+    match (&error, &app.cluster) {
+        (Error::NotLeading, Some(cluster)) => Failure::no_cluster(&cluster.hub.not_leading()),
+        _ => error.into(),
+    }
 }
