@@ -54,8 +54,7 @@ pub(crate) fn shared(error: &Error) -> SharedError {
         }
         ErrorKind::Lost | ErrorKind::Damaged => SharedError::Diverged(error.to_string()),
         ErrorKind::Unresolved => SharedError::Unknown(error.to_string()),
-        ErrorKind::Retry | ErrorKind::Setup | ErrorKind::Invalid => {
-            SharedError::Unavailable(error.to_string())
-        }
+        ErrorKind::Setup => SharedError::Refused(error.to_string()),
+        ErrorKind::Retry | ErrorKind::Invalid => SharedError::Unavailable(error.to_string()),
     }
 }

@@ -97,6 +97,10 @@ pub enum SharedError {
     /// takes no writes at the moment.
     #[error("{0}")]
     Unavailable(String),
+    /// Nothing was written or read, and a person has to change something first: a setting, a
+    /// privilege, or the release of this replica.
+    #[error("{0}")]
+    Refused(String),
     /// Only another replica may append at the moment, which the message names; nothing was written.
     #[error("{0}")]
     Elsewhere(String),

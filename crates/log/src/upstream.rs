@@ -129,9 +129,9 @@ impl Upstream {
         if let Some(own) = log.read(last).map_err(Refused::Failed)? {
             let found = match self.journal.read(last - 1) {
                 Ok(page) => page.into_iter().next(),
-                Err(error @ SharedError::Unavailable(_)) => return Err(self.refused(error)),
                 // What follows reports a shorter one. It may begin behind this record.
-                Err(_) => None,
+                Err(SharedError::Diverged(_) | SharedError::Excluded(_)) => None,
+                Err(error) => return Err(self.refused(error)),
             };
             if found.is_some_and(|it| !(self.is_same)(&it, &own)) {
                 return Err(self.diverged(&format!("it has another record {last}")));

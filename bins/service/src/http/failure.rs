@@ -72,6 +72,9 @@ impl Failure {
             SharedError::Diverged(_) => {
                 "this machine's copy of the store and the journal of its cluster differ, or the journal is damaged: the machine takes no writes until a person decides; `ctl cluster status` says why. Reads and searches continue"
             }
+            SharedError::Refused(_) => {
+                "this machine cannot use the database of its cluster, and nothing was written; `ctl doctor` says what to change. Reads and searches continue"
+            }
             SharedError::Unknown(_) => {
                 "the connection with the cluster's database ended during the write, and the change may have been written or not; repeat the request with the same Idempotency-Key, or read what it would have changed"
             }
