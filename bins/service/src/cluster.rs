@@ -183,19 +183,19 @@ impl Cluster {
 
     /// Up to where this machine has applied the journal.
     pub(crate) fn applied(&self) -> u64 {
-        self.compared().map_or_else(|base| base, |()| self.hub.applied(&self.places()))
+        self.uncompared().unwrap_or_else(|| self.hub.applied(&self.places()))
     }
 
     /// The position for clients: everything that this machine shows is below it.
     pub(crate) fn furthest(&self) -> u64 {
-        self.compared().map_or_else(|base| base, |()| self.hub.furthest().seq)
+        self.uncompared().unwrap_or_else(|| self.hub.furthest().seq)
     }
 
-    /// Before the parts have been compared with the journal, they may have other records behind the
-    /// base, whose number is the error.
-    fn compared(&self) -> Result<(), u64> {
+    /// The base, until the parts have been compared with the journal: behind it, they may have other
+    /// records.
+    fn uncompared(&self) -> Option<u64> {
         let is_compared = self.is_compared.load(Ordering::Acquire);
-        is_compared.then_some(()).ok_or_else(|| self.hub.member().base.position.seq)
+        (!is_compared).then(|| self.hub.member().base.position.seq)
     }
 
     /// Applies what other machines have appended, and returns whether all parts have. Logs what fails,
@@ -418,9 +418,7 @@ pub(crate) struct Unfollowed {
 
 impl Unfollowed {
     fn new(error: &(dyn std::error::Error + 'static), shared: Option<&SharedError>) -> Self {
-        let is_forever =
-            |it: &&SharedError| matches!(it, SharedError::Diverged(_) | SharedError::Excluded(_));
-        Self { why: chain(error), forever: shared.filter(is_forever).cloned() }
+        Self { why: chain(error), forever: shared.filter(|it| it.is_final()).cloned() }
     }
 }
 

@@ -51,7 +51,9 @@ impl Hub {
             return Err(SharedError::Unavailable(why.to_owned()));
         }
         let appended = self.append_in_turn(part, after, records);
-        if let Err(why @ (SharedError::Diverged(_) | SharedError::Excluded(_))) = &appended {
+        if let Err(why) = &appended
+            && why.is_final()
+        {
             // The other parts share the journal.
             self.exclude(why.clone());
         }

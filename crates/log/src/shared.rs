@@ -119,3 +119,11 @@ pub enum SharedError {
     #[error("{0}")]
     Excluded(String),
 }
+
+impl SharedError {
+    /// Whether the replica cannot use the shared journal until it is opened again: after
+    /// [`SharedError::Diverged`] and [`SharedError::Excluded`].
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Diverged(_) | Self::Excluded(_))
+    }
+}

@@ -130,7 +130,7 @@ impl Upstream {
             let found = match self.journal.read(last - 1) {
                 Ok(page) => page.into_iter().next(),
                 // What follows reports a shorter one. It may begin behind this record.
-                Err(SharedError::Diverged(_) | SharedError::Excluded(_)) => None,
+                Err(error) if error.is_final() => None,
                 Err(error) => return Err(self.refused(error)),
             };
             if found.is_some_and(|it| !(self.is_same)(&it, &own)) {
