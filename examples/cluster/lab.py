@@ -62,8 +62,7 @@ class Lab:
         first, *others = self.machines
         first.start()
         first.connect().ask("POST", "/api/memory/add", {"content": "The team keeps its memories on three machines."})
-        first.process.terminate()
-        first.process.wait()
+        first.stop()
         self.say(f"{first.name}: ctl cluster init {first.url}")
         first.ctl("cluster", "init", first.url)
         first.name_itself()

@@ -61,6 +61,11 @@ class Machine:
         except Failed as error:
             raise Failed(f"{error}\n{self.last_lines()}") from None
 
+    def stop(self):
+        """Stops the service as an operator does."""
+        self.process.terminate()
+        self.process.wait()
+
     def last_lines(self, count=5):
         with open(self.log, encoding="utf-8", errors="replace") as file:
             return "".join(file.readlines()[-count:]).rstrip()
