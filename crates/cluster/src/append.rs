@@ -39,7 +39,7 @@ impl Hub {
     }
 
     /// Appends the records of a part behind its record `after`. After `Moved`, the part has the turn
-    /// until it appends again or [leaves](crate::turn::Turn::leave).
+    /// until it appends again or [ends it](Self::end_turn).
     pub(crate) fn append(
         &self,
         part: Part,
@@ -60,9 +60,15 @@ impl Hub {
         if matches!(appended, Err(SharedError::Moved)) {
             self.queues.lock().refused(part, after);
         } else {
-            self.turn.leave(part);
+            self.end_turn(part);
         }
         appended
+    }
+
+    /// Lets other parts append, and other machines.
+    pub(crate) fn end_turn(&self, part: Part) {
+        self.queues.lock().end_turn(part);
+        self.turn.leave(part);
     }
 
     fn append_in_turn(
@@ -195,9 +201,7 @@ impl Hub {
         while self.tail().seq < end && self.fetch(journal, until)?.is_none() {}
         if self.turn.has_lock(new.part) {
             // Nothing can follow.
-            let mut queues = self.queues.lock();
-            let end = queues.tail().seq;
-            queues.set_looked_for(new.part, end);
+            self.queues.lock().set_locked(new.part);
         }
         Ok(())
     }

@@ -26,6 +26,8 @@ pub(crate) struct Queues {
     end: u64,
     /// Where it ended at the last look, for the parts that have not used this yet.
     looked: [Option<u64>; PARTS],
+    /// Where it ended when a part got the lock of the head row, while the part has its turn.
+    locked: Option<(Part, u64)>,
     /// The last result of [`Queues::applied`].
     applied: u64,
     of_parts: [Queue; PARTS],
@@ -76,8 +78,9 @@ impl Queues {
             queue.place = place;
         }
         let tail = base.position;
-        let (end, looked, applied) = (tail.seq, [None; PARTS], tail.seq);
-        Self { base, tail, furthest: tail, end, looked, applied, of_parts }
+        let (end, applied) = (tail.seq, tail.seq);
+        let (looked, locked) = ([None; PARTS], None);
+        Self { base, tail, furthest: tail, end, looked, locked, applied, of_parts }
     }
 
     /// Begins at the base again.
@@ -114,16 +117,22 @@ impl Queues {
         self.looked = [Some(end); PARTS];
     }
 
-    /// The same for one part.
-    pub(crate) fn set_looked_for(&mut self, part: Part, end: u64) {
-        self.looked[part.index()] = Some(end);
+    /// Notes that nothing follows the tail until the turn of this part ends.
+    pub(crate) fn set_locked(&mut self, part: Part) {
+        self.locked = Some((part, self.tail.seq));
     }
 
-    /// Whether the last look has found nothing behind the tail. A look counts once for each part: who
-    /// reads without one asks the database.
+    /// The part's turn has ended: other machines can append.
+    pub(crate) fn end_turn(&mut self, part: Part) {
+        self.locked = self.locked.filter(|it| it.0 != part);
+    }
+
+    /// Whether nothing follows the tail: by the lock, or by the last look. A look counts once for each
+    /// part: who reads without one asks the database.
     pub(crate) fn is_read(&mut self, part: Part) -> bool {
+        let (tail, is_end) = (self.tail.seq, self.end() == self.tail.seq);
         let looked = self.looked[part.index()].take();
-        looked == Some(self.tail.seq) && self.end() == self.tail.seq
+        is_end && (looked == Some(tail) || self.locked == Some((part, tail)))
     }
 
     /// The tail with the last record of each part.

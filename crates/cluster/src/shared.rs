@@ -37,7 +37,7 @@ impl SharedJournal for PartJournal {
     }
 
     fn release(&self) {
-        self.hub.turn.leave(self.part);
+        self.hub.end_turn(self.part);
     }
 
     fn read(&self, after: u64) -> Result<Vec<Entry>, SharedError> {

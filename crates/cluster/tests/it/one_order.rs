@@ -7,7 +7,7 @@ use std::time::Duration;
 use waypost_cluster::Part;
 use waypost_log::{Record, SharedError};
 
-use crate::machine::{Machine, create, settle};
+use crate::machine::{Machine, at, create, settle};
 use crate::wait::until;
 use crate::{long, server};
 
@@ -134,6 +134,20 @@ fn records_count_as_applied_when_their_part_shows_them_and_not_when_it_reads_the
     }
     assert_eq!(b.hub.applied(&[2, 0, 0, 0]), 2);
     assert_eq!(b.hub.applied(&[0; 4]), 2, "it never goes back");
+}
+
+/// A command that writes nothing has the lock of the journal, too, if another machine was first.
+#[test]
+fn what_follows_a_command_without_records_is_read() {
+    let server = server!();
+    let store = create(&server.url());
+    let machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
+    let [a, b] = &machines;
+    a.publish("first-on-a").unwrap();
+    let unknown = waypost_memory::MemoryId::new(7).unwrap();
+    b.store().delete(unknown, at(1)).unwrap_err();
+    a.add("second on a").unwrap();
+    settle(&machines);
 }
 
 #[test]
