@@ -299,6 +299,15 @@ fn no_tokenizer_takes_more_memory_than_there_is() {
     });
 }
 
+#[test]
+fn a_tokenizer_that_tells_no_texts_apart_is_at_fault_and_not_the_weights() {
+    let folder = whole();
+    // Without words, each text is one unknown word.
+    change(folder.path(), "tokenizer.json", |it| it["pre_tokenizer"] = Value::Null);
+    let part = "tokenizer.json is damaged: it gives two different texts the same tokens";
+    check(folder.path(), ErrorKind::Damaged, part);
+}
+
 /// Just what is allowed, and a text that makes the most of it.
 #[test]
 fn the_longest_text_at_the_limit_of_growth_fits_into_memory() {
