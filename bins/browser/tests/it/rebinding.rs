@@ -1,6 +1,7 @@
 //! Names that resolve to another address the second time (DNS rebinding). The browser, the servers
 //! and the resolver are in a separate network, where a public address belongs to this machine.
 
+use std::collections::HashMap;
 use std::fs;
 use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
@@ -208,9 +209,13 @@ impl Names {
         let log = Arc::clone(&asked);
         thread::spawn(move || {
             let mut packet = [0; 512];
+            let mut answers = HashMap::new();
             while let Ok((length, client)) = socket.recv_from(&mut packet) {
-                let answer = answer(&packet[..length], &mut log.lock().expect("nobody panicked"));
-                socket.send_to(&answer, client).expect("it is sent");
+                // A question that is sent again has the same id, and gets the same answer.
+                let answer = answers
+                    .entry(packet[..length].to_vec())
+                    .or_insert_with_key(|it| answer(it, &mut log.lock().expect("nobody panicked")));
+                socket.send_to(answer, client).expect("it is sent");
             }
         });
         Self { asked }
