@@ -280,16 +280,12 @@ impl From<Stopped> for SharedError {
 }
 
 fn append_locked(
-    mut lock: HeadLock,
+    lock: HeadLock,
     tail: Position,
     new: &New,
     until: &Until,
 ) -> Result<Outcome, Error> {
-    let committed = match lock.append(tail, &new.records, new.fence, until) {
-        Ok(Outcome::Appended(_)) => lock.commit(until),
-        other => other,
-    };
-    match committed {
+    match lock.append_and_commit(tail, &new.records, new.fence, until) {
         // Nothing was written, and others may have appended.
         Err(Error::LockLost) => Ok(Outcome::Moved(tail)),
         other => other,

@@ -8,7 +8,7 @@ use crate::batch::Batch;
 use crate::connect::unsent;
 use crate::error::{Error, ErrorKind, Result};
 use crate::journal::{Head, Journal};
-use crate::link::{Failure, Link, warned};
+use crate::link::{Failure, Link, Parameter, warned};
 use crate::pending::Pending;
 use crate::position::Position;
 use crate::record::Record;
@@ -46,6 +46,9 @@ const APPEND: &str = "WITH moved AS (\
      unnest($12::int8[]), unnest($13::int2[]), unnest($14::int2[]), unnest($15::bytea[]), \
      unnest($16::bytea[]) FROM moved";
 
+/// [`Link::execute`] or [`Link::execute_and_commit`].
+type Execute = fn(&mut Link, &str, &[Parameter<'_>], &Until) -> Result<u64, Failure>;
+
 /// How many times the probe may change under an append before it gives up.
 const PROBES_MAX: u32 = 100;
 
@@ -81,7 +84,7 @@ impl Journal {
         for _ in 0..PROBES_MAX {
             let mut link = self.link(until)?;
             link.take_warnings();
-            let answer = self.append_on(&mut link, &batch, fence, &batch.answered(until));
+            let answer = self.append_on(&mut link, &batch, fence, Link::execute, until);
             match warned(&mut link, answer) {
                 Ok(true) => {
                     let end = batch.pending.end;
@@ -195,18 +198,20 @@ impl Journal {
         Ok((end, head))
     }
 
-    /// Runs the statement; whether it wrote.
+    /// Runs the statement by `execute`; whether it wrote.
     pub(crate) fn append_on(
         &self,
         link: &mut Link,
         batch: &Batch<'_>,
         fence: Fence,
+        execute: Execute,
         until: &Until,
     ) -> Result<bool, Failure> {
         let fence = fence.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
         let (after, end) = (batch.pending.after, batch.pending.end);
         let number = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
-        let added = link.execute(
+        let added = execute(
+            link,
             &self.sql(APPEND),
             &[
                 (&Uuid(self.store.0), Type::UUID),
@@ -226,7 +231,7 @@ impl Journal {
                 (&batch.payloads, Type::BYTEA_ARRAY),
                 (&batch.hashes, Type::BYTEA_ARRAY),
             ],
-            until,
+            &batch.answered(until),
         )?;
         match added {
             0 => Ok(false),

@@ -4,7 +4,7 @@ use tokio_postgres::Row as SqlRow;
 use tokio_postgres::types::Type;
 
 use crate::batch::Places;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::journal::{Head, Journal, MARK};
 use crate::link::warned;
 use crate::position::{BatchId, Hash, Position};
@@ -29,7 +29,7 @@ pub struct FetchOptions {
 pub struct Fetched {
     /// The records, in order.
     pub rows: Vec<Row>,
-    /// The head row before they were read.
+    /// The head row at some time before they were read.
     pub head: Head,
 }
 
@@ -84,7 +84,24 @@ impl Journal {
     /// - [`Error::Gap`], [`Error::Mismatch`] and [`Error::Malformed`] if stored records are
     ///   damaged. Records before the damage can be read with a smaller limit.
     pub fn fetch(&self, after: Position, options: &FetchOptions, until: &Until) -> Result<Fetched> {
+        // What was read before, when the lock was taken or a wait ended, tells enough of the end.
+        if let Some(head) = self.head_known_beyond(after.seq) {
+            match self.fetch_to(after, head, options, until) {
+                Err(error) if error.kind() != ErrorKind::Retry => self.forget_head(),
+                fetched => return fetched,
+            }
+        }
         let head = self.head_beyond(after, until)?;
+        self.fetch_to(after, head, options, until)
+    }
+
+    fn fetch_to(
+        &self,
+        after: Position,
+        head: Head,
+        options: &FetchOptions,
+        until: &Until,
+    ) -> Result<Fetched> {
         Self::not_trimmed(after, &head)?;
         if head.position.seq == after.seq {
             return Ok(Fetched { rows: Vec::new(), head });

@@ -52,6 +52,8 @@ pub struct Journal {
 struct Known {
     probe: i64,
     feature: u32,
+    /// As it was read last, of those in the incarnation of this process.
+    head: Option<Head>,
     /// Records up to here survive the loss of the primary.
     confirmed: u64,
     announced: Option<Instant>,
@@ -258,6 +260,19 @@ impl Journal {
         let mut known = self.known.lock();
         known.probe = known.probe.max(head.probe);
         known.feature = known.feature.max(head.feature);
+        let furthest = known.head.map_or(0, |it| it.position.seq);
+        if head.incarnation == self.incarnation && head.position.seq >= furthest {
+            known.head = Some(*head);
+        }
+    }
+
+    /// The head row as it was read last, if it is beyond this position.
+    pub(crate) fn head_known_beyond(&self, seq: u64) -> Option<Head> {
+        self.known.lock().head.filter(|it| it.position.seq > seq)
+    }
+
+    pub(crate) fn forget_head(&self) {
+        self.known.lock().head = None;
     }
 
     /// Refuses a store whose feature level is above those that the caller supports.

@@ -111,6 +111,56 @@ impl Link {
         })
     }
 
+    /// Runs statements without parameters and then a query, in one round trip.
+    pub(crate) fn query_after(
+        &mut self,
+        before: &str,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+        until: &Until,
+    ) -> Result<Vec<Row>, Failure> {
+        let (client, line) = (&self.client, &mut self.line);
+        block_on(self.runtime.as_ref(), async {
+            let both = async {
+                tokio::join!(
+                    biased;
+                    client.batch_execute(before),
+                    client.query_typed(sql, parameters)
+                )
+            };
+            let mut work = pin!(both);
+            line.run(until, |cx, _| work.as_mut().poll(cx).map(|(before, rows)| before.and(rows)))
+                .await
+        })
+    }
+
+    /// Runs a statement without rows and then COMMIT, in one round trip; returns how many rows it has
+    /// written. If it fails, the server ends the transaction without a commit.
+    pub(crate) fn execute_and_commit(
+        &mut self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+        until: &Until,
+    ) -> Result<u64, Failure> {
+        let (client, line) = (&self.client, &mut self.line);
+        block_on(self.runtime.as_ref(), async {
+            let both = async {
+                tokio::join!(
+                    biased;
+                    client.execute_typed(sql, parameters),
+                    client.batch_execute("COMMIT")
+                )
+            };
+            let mut work = pin!(both);
+            line.run(until, |cx, _| {
+                work.as_mut()
+                    .poll(cx)
+                    .map(|(count, commit)| count.and_then(|it| commit.map(|()| it)))
+            })
+            .await
+        })
+    }
+
     /// Runs statements without parameters in one round trip.
     pub(crate) fn simple(&mut self, sql: &str, until: &Until) -> Result<(), Failure> {
         let (client, line) = (&self.client, &mut self.line);

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::fetch::{FetchOptions, Fetched};
 use crate::journal::{Head, Journal};
 use crate::limits::{ANSWER_MAX, LOCKED_BYTES_MAX, LOCKED_RECORDS_MAX};
-use crate::link::{Failure, Link};
+use crate::link::{Failure, Link, warned};
 use crate::pending::Pending;
 use crate::position::Position;
 use crate::record::Record;
@@ -86,16 +86,63 @@ impl<J: Deref<Target = Journal>> Guard<J> {
         fence: Fence,
         until: &Until,
     ) -> Result<Outcome> {
+        let batch = match self.batch(after, records, fence)? {
+            Ok(batch) => batch,
+            Err(outcome) => return Ok(outcome),
+        };
+        match self.journal.append_on(&mut self.link, &batch, fence, Link::execute, until) {
+            Ok(true) => {}
+            Ok(false) => return Err(Error::LockLost),
+            Err(failure) => return Err(lost(failure)),
+        }
+        let pending = batch.pending;
+        self.records += records.len();
+        self.bytes += bytes(records);
+        self.head.position = pending.end;
+        self.last = Some(pending);
+        Ok(Outcome::Appended(pending.end))
+    }
+
+    /// The same, followed by [`commit`](Self::commit), in one round trip.
+    ///
+    /// # Errors
+    /// Those of both.
+    pub fn append_and_commit(
+        mut self,
+        after: Position,
+        records: &[Record],
+        fence: Fence,
+        until: &Until,
+    ) -> Result<Outcome> {
+        let batch = match self.batch(after, records, fence)? {
+            Ok(batch) => batch,
+            Err(outcome) => return Ok(outcome),
+        };
+        self.link.take_warnings();
+        let execute = Link::execute_and_commit;
+        let answer = self.journal.append_on(&mut self.link, &batch, fence, execute, until);
+        let answer = warned(&mut self.link, answer);
+        let pending = batch.pending;
+        self.end(pending, answer, until)
+    }
+
+    /// The records of an append, or why it would write nothing.
+    fn batch<'a>(
+        &self,
+        after: Position,
+        records: &'a [Record],
+        fence: Fence,
+    ) -> Result<std::result::Result<Batch<'a>, Outcome>> {
         // Nobody else appends while the lock lasts: it has ended, and the caller has read on. Or the
         // server is not the primary, or has lost records, which an append without the lock finds out.
         if Journal::not_behind(after, &self.head).is_err() {
             return Err(Error::LockLost);
         }
         if let Some(outcome) = not_written(&self.head, after, fence) {
-            return Ok(outcome);
+            return Ok(Err(outcome));
         }
         let batch = Batch::new(after, records, fence.unwrap_or(0))?;
-        let bytes = self.bytes + records.iter().map(|it| it.payload.len()).sum::<usize>();
+        let bytes = self.bytes + bytes(records);
         let count = self.records + records.len();
         if count > LOCKED_RECORDS_MAX || bytes > LOCKED_BYTES_MAX {
             return Err(Error::Invalid(format!(
@@ -103,16 +150,7 @@ impl<J: Deref<Target = Journal>> Guard<J> {
                  are appended, not {count} and {bytes}"
             )));
         }
-        match self.journal.append_on(&mut self.link, &batch, fence, &batch.answered(until)) {
-            Ok(true) => {}
-            Ok(false) => return Err(Error::LockLost),
-            Err(failure) => return Err(lost(failure)),
-        }
-        let pending = batch.pending;
-        (self.records, self.bytes) = (count, bytes);
-        self.head.position = pending.end;
-        self.last = Some(pending);
-        Ok(Outcome::Appended(pending.end))
+        Ok(Ok(batch))
     }
 
     /// Commits what was appended and lets go of the lock. A lost answer is resolved before it
@@ -121,11 +159,18 @@ impl<J: Deref<Target = Journal>> Guard<J> {
     /// # Errors
     /// [`Error::LockLost`] if the server had ended the transaction: nothing was written. Otherwise
     /// those of [`Journal::append`].
-    pub fn commit(self, until: &Until) -> Result<Outcome> {
-        let Self { journal, mut link, start, last, .. } = self;
-        let Some(last) = last else { return Ok(Outcome::Appended(start)) };
-        match commit(&mut link, &until.at_most(ANSWER_MAX)) {
-            Ok(()) => {
+    pub fn commit(mut self, until: &Until) -> Result<Outcome> {
+        let Some(last) = self.last else { return Ok(Outcome::Appended(self.start)) };
+        let answer = commit(&mut self.link, &until.at_most(ANSWER_MAX));
+        self.end(last, answer.map(|()| true), until)
+    }
+
+    /// What became of the transaction, after the answer to its COMMIT.
+    fn end(self, last: Pending, answer: Result<bool, Failure>, until: &Until) -> Result<Outcome> {
+        let Self { journal, mut link, start, .. } = self;
+        match answer {
+            Ok(false) => Err(Error::LockLost),
+            Ok(true) => {
                 journal.announce(&mut link, last.end.seq);
                 journal.put_back(link);
                 Ok(Outcome::Appended(last.end))
@@ -139,6 +184,10 @@ impl<J: Deref<Target = Journal>> Guard<J> {
             Err(failure) => Err(lost(failure)),
         }
     }
+}
+
+fn bytes(records: &[Record]) -> usize {
+    records.iter().map(|it| it.payload.len()).sum()
 }
 
 /// Before the commit is sent, every end of the connection is an end of the transaction.

@@ -29,10 +29,9 @@ pub(crate) fn begin(journal: &Journal, link: &mut Link, until: &Until) -> Result
     if link.version >= TRANSACTION_TIMEOUT_FROM {
         sql = format!("{sql}; SET LOCAL transaction_timeout = '{TRANSACTION_SECONDS_MAX}s'");
     }
-    link.simple(&sql, until).map_err(unsent)?;
-    let sql = journal.sql("SELECT {head} FROM {schema}.head WHERE store = $1 FOR UPDATE");
-    let sql = sql.replace("{head}", HEAD);
-    let rows = link.query(&sql, &[(&Uuid(journal.store.0), Type::UUID)], until);
+    let head = journal.sql("SELECT {head} FROM {schema}.head WHERE store = $1 FOR UPDATE");
+    let head = head.replace("{head}", HEAD);
+    let rows = link.query_after(&sql, &head, &[(&Uuid(journal.store.0), Type::UUID)], until);
     let rows = rows.map_err(|failure| match failure {
         Failure::Refused { code: SqlState::LOCK_NOT_AVAILABLE, .. } => {
             Error::Connection("others did not let go of the head row in time".to_owned())

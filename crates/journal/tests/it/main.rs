@@ -72,10 +72,14 @@ fn add(journal: &Journal, after: Position, texts: &[&str]) -> Position {
 
 /// All records, read in small steps.
 fn all(journal: &Journal) -> Result<Vec<Row>> {
+    all_after(journal, Position::start(journal.store()))
+}
+
+fn all_after(journal: &Journal, start: Position) -> Result<Vec<Row>> {
     let mut rows: Vec<Row> = Vec::new();
     let options = FetchOptions::default().with_records_max(7);
     loop {
-        let after = rows.last().map_or(Position::start(journal.store()), Row::position);
+        let after = rows.last().map_or(start, Row::position);
         let more = journal.fetch(after, &options, &long())?;
         if more.rows.is_empty() {
             return Ok(rows);

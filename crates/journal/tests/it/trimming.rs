@@ -10,7 +10,7 @@ use crate::snapshots::{get, put};
 use crate::wait::until;
 
 fn fetch(journal: &Journal, after: Position) -> Result<Vec<String>> {
-    Ok(texts(&journal.fetch(after, &FetchOptions::default(), &long())?.rows))
+    Ok(texts(&all_after(journal, after)?))
 }
 
 #[test]
