@@ -195,8 +195,9 @@ fn only_the_primary_confirms_a_position() {
     thread::scope(|scope| {
         let confirm = scope.spawn(|| old.confirm(end, &long()));
         until(|| {
-            let pid = waiting(&primary);
-            primary.sql(&format!("SELECT pg_cancel_backend({pid})"));
+            primary.sql(
+                "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
+            );
             confirm.is_finished().then_some(()).ok_or("it waits")
         });
         assert!(matches!(confirm.join().unwrap(), Err(Error::Connection(_))));
