@@ -400,6 +400,35 @@ fn a_machine_that_was_forgotten_takes_no_part_and_another_one_leads() {
 }
 
 #[test]
+fn the_copy_of_a_machine_takes_no_part_while_the_machine_does() {
+    let Some(server) = Server::start() else { return };
+    let mut a = first(&server);
+    a.stop();
+    let mut copy = Machine::new();
+    let copied = ["-r", ".waypost/."].map(String::from);
+    let to = copy.path().join(".waypost").display().to_string();
+    let copied =
+        std::process::Command::new("cp").current_dir(a.path()).args(copied).arg(to).status();
+    assert!(copied.expect("cp starts").success());
+    a.start();
+    until(|| {
+        let shown = status(&a);
+        let has_reported = shown["machines"][0]["hasFlowsOfLeader"] == true;
+        has_reported.then_some(()).ok_or(shown)
+    });
+    copy.start();
+    until(|| {
+        let refused = copy.ctl(&["add", "from a copy"]);
+        let is_out = refused.code == 1 && refused.err.contains("takes no writes");
+        is_out.then_some(()).ok_or(refused.err)
+    });
+    let found = copy.ctl(&["doctor"]);
+    assert!(found.out.contains("is a copy of the other"), "{found:?}");
+    a.ctl(&["add", "from the machine itself"]).done();
+    assert!(!a.ctl(&["cluster", "status"]).done().contains("fault"));
+}
+
+#[test]
 fn a_token_that_is_revoked_while_its_request_waits_changes_nothing() {
     let Some(server) = Server::start() else { return };
     let (a, b) = (first(&server), joined(&server));

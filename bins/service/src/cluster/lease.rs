@@ -19,6 +19,10 @@ const TTL: Duration = Duration::from_secs(6);
 const EVERY: Duration = Duration::from_secs(1);
 /// How long before its end the holder stops what it does under the lease.
 const STOP_BEFORE: Duration = Duration::from_millis(1500);
+/// Another process that takes part as this machine has reported within this time.
+const SILENT: Duration = Duration::from_secs(3);
+/// How many reports of a process that was killed may still arrive, as from a server that was paused.
+const LATE_MAX: u32 = 2;
 
 /// What the thread needs.
 #[derive(Debug)]
@@ -31,23 +35,51 @@ pub(crate) struct Leasing {
     pub(crate) wake: Arc<Wake>,
 }
 
+/// Who takes part as this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Identity {
+    /// Not known yet: an earlier process of this machine reported not long ago, or another one does.
+    Unknown(Option<Reports>),
+    /// Only this process.
+    Own,
+    /// Another process, too, as with a copy of the data folder. This one does not report: that would
+    /// show its fault as that of the other one.
+    Copied,
+}
+
+/// What was seen of the machine's reports before the first one of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Reports {
+    counter: u64,
+    /// At how many looks there were new ones.
+    changes: u32,
+}
+
 impl Leasing {
     /// Gets and renews the lease until the service stops, and then releases it.
     pub(crate) fn run(&self) {
         let mut contender = Contender::of(self.cluster.hub.machine(), TTL);
         let mut lease = None;
+        let mut identity = Identity::Unknown(None);
         loop {
-            lease = match lease.take() {
-                None => self.contend(&mut contender),
-                Some(lease) => self.renew(lease),
-            };
-            self.report();
+            if let Identity::Unknown(seen) = identity {
+                identity = self.identity(seen);
+            }
+            if identity == Identity::Own {
+                lease = match lease.take() {
+                    None => self.contend(&mut contender),
+                    Some(lease) => self.renew(lease),
+                };
+                self.report();
+            }
             if !self.wake.rest(EVERY) {
                 break;
             }
         }
         self.cluster.save_last_base();
-        self.report();
+        if identity == Identity::Own {
+            self.report();
+        }
         if let Some(lease) = lease {
             self.step_down();
             self.flows.wait_until_ended();
@@ -56,6 +88,35 @@ impl Leasing {
         if let Some(guard) = &self.guard {
             guard.end();
         }
+    }
+
+    /// Whether this process is the only one that takes part as this machine. Before it has reported,
+    /// the reports of another one show.
+    fn identity(&self, seen: Option<Reports>) -> Identity {
+        let hub = &self.cluster.hub;
+        let until = hub.within(EVERY);
+        let journal = hub.journal_for_report(&until).map_err(|it| chain(&it));
+        let machines = journal.and_then(|it| it.machines(&until).map_err(|it| chain(&it)));
+        let Ok(machines) = machines else { return Identity::Unknown(seen) };
+        let Some(this) = machines.into_iter().find(|it| it.report.id == hub.machine()) else {
+            return Identity::Own;
+        };
+        let mut reports = seen.unwrap_or(Reports { counter: this.counter, changes: 0 });
+        if reports.counter != this.counter {
+            reports = Reports { counter: this.counter, changes: reports.changes + 1 };
+        }
+        if reports.changes > LATE_MAX {
+            self.cluster.leave_out(SharedError::Excluded(format!(
+                "another service takes part in the cluster as this machine, {}: one data folder is a \
+                 copy of the other. Stop one of the services, move its data folder away, and run \
+                 `ctl cluster join` there",
+                hub.machine()
+            )));
+            return Identity::Copied;
+        }
+        // Before the first report, only `ctl cluster init` or `join` has entered the machine.
+        let is_silent = this.counter <= 1 || this.silent >= SILENT;
+        if is_silent { Identity::Own } else { Identity::Unknown(Some(reports)) }
     }
 
     /// Tells the others how far this machine is.

@@ -93,7 +93,7 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
             let Some(mut caller) = caller else { return routed(router, request).await };
             if request.headers().contains_key(MIN_POSITION_HEADER) {
                 // The token may be revoked by what the request waits for.
-                let waited = position::wait(app, request.headers()).await;
+                let waited = position::wait(app, request.uri().path(), request.headers()).await;
                 let again = waited.and_then(|()| guard::authenticate(app, request.headers()));
                 match again {
                     Ok(again) => caller = again.begin(&app.sessions),

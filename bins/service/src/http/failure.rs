@@ -67,7 +67,7 @@ impl Failure {
                 return Self::new(StatusCode::SERVICE_UNAVAILABLE, detail);
             }
             SharedError::Excluded(_) => {
-                "this machine cannot follow the journal of its cluster any more, and takes no writes: it must join the cluster again; the service's log has the reason. Reads and searches continue"
+                "this machine cannot follow the journal of its cluster any more, and takes no writes: it must join the cluster again; `ctl doctor` says why. Reads and searches continue"
             }
             SharedError::Diverged(_) => {
                 "this machine's copy of the store and the journal of its cluster differ, or the journal is damaged: the machine takes no writes until a person decides; `ctl cluster status` says why. Reads and searches continue"
