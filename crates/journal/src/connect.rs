@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::error::SqlState;
 
 use crate::error::{Error, Result};
@@ -78,16 +78,20 @@ fn connect_to(server: &Server, settings: &Settings, until: &Until) -> Result<Lin
         .keepalives_idle(ASK)
         .keepalives_interval(ASK)
         .keepalives_retries(3)
-        .tcp_user_timeout(SILENCE)
-        .ssl_mode(if server.tls.is_some() { SslMode::Require } else { SslMode::Disable });
-    match &server.host {
-        Host::Tcp(host) => config.host(host),
-        Host::Unix(folder) => config.host_path(folder),
+        .tcp_user_timeout(SILENCE);
+    match (&server.host, &server.tls) {
+        (Host::Tcp(host), Tls::VerifyFull(_)) => config.host(host).ssl_mode(SslMode::Require),
+        // Without a handshake, the connection begins in [`Tls::Plain`].
+        (Host::Tcp(host), Tls::Plain) => {
+            let config = config.host(host).ssl_mode(SslMode::Require);
+            config.ssl_negotiation(SslNegotiation::Direct)
+        }
+        (Host::Unix(folder), _) => config.host_path(folder).ssl_mode(SslMode::Disable),
     };
     if let Some(password) = settings.passwords.find(&wanted)? {
         config.password(password);
     }
-    let tls = server.tls.clone().map_or_else(Tls::none, Ok)?;
+    let tls = server.tls.clone();
     let host = server.to_string();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -38,6 +38,7 @@ mod link;
 mod sql;
 
 mod batch;
+mod cleartext;
 mod connect;
 mod tables;
 

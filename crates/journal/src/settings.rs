@@ -36,7 +36,7 @@ pub struct Settings {
 pub(crate) struct Server {
     pub(crate) host: Host,
     pub(crate) port: u16,
-    pub(crate) tls: Option<Tls>,
+    pub(crate) tls: Tls,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -233,8 +233,8 @@ fn server(text: &str, parameters: &Parameters) -> Result<Server> {
         Host::Tcp(_) | Host::Unix(_) => Mode::Disable,
     });
     let tls = match (mode, &host) {
-        (Mode::Disable, _) | (_, Host::Unix(_)) => None,
-        (Mode::VerifyFull, Host::Tcp(_)) => Some(Tls::verify_full(roots(parameters)?)?),
+        (Mode::Disable, _) | (_, Host::Unix(_)) => Tls::Plain,
+        (Mode::VerifyFull, Host::Tcp(_)) => Tls::verify_full(roots(parameters)?)?,
     };
     Ok(Server { host, port, tls })
 }

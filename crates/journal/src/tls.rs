@@ -1,4 +1,4 @@
-//! TLS to the database, by rustls.
+//! TLS to the database, by rustls, and connections without it.
 
 use std::fmt;
 use std::io;
@@ -14,13 +14,20 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::Socket;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
+use crate::cleartext::Guarded;
 use crate::error::Result;
 use crate::settings::wrong;
 
-/// Which certificates a server must have.
+/// How a connection is protected.
 #[derive(Clone)]
-pub(crate) struct Tls(Arc<ClientConfig>);
+pub(crate) enum Tls {
+    /// By TLS, with which certificates a server must have.
+    VerifyFull(Arc<ClientConfig>),
+    /// Only the password is.
+    Plain,
+}
 
 impl Tls {
     /// Trusts servers with the right name whose certificate one of those in a file has signed.
@@ -38,26 +45,20 @@ impl Tls {
         if roots.is_empty() {
             return Err(failed("it has no certificate in PEM".to_owned()));
         }
-        Self::with_roots(roots)
-    }
-
-    /// For connections without TLS.
-    pub(crate) fn none() -> Result<Self> {
-        Self::with_roots(RootCertStore::empty())
-    }
-
-    fn with_roots(roots: RootCertStore) -> Result<Self> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|it| wrong(format!("TLS cannot be used: {it}")))?;
-        Ok(Self(Arc::new(config.with_root_certificates(roots).with_no_client_auth())))
+        Ok(Self::VerifyFull(Arc::new(config.with_root_certificates(roots).with_no_client_auth())))
     }
 }
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("verify-full")
+        f.write_str(match self {
+            Self::VerifyFull(_) => "verify-full",
+            Self::Plain => "disable",
+        })
     }
 }
 
@@ -67,12 +68,12 @@ impl MakeTlsConnect<Socket> for Tls {
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, domain: &str) -> io::Result<Connect> {
-        Ok(Connect { config: Arc::clone(&self.0), domain: domain.to_owned() })
+        Ok(Connect { tls: self.clone(), domain: domain.to_owned() })
     }
 }
 
 pub(crate) struct Connect {
-    config: Arc<ClientConfig>,
+    tls: Tls,
     domain: String,
 }
 
@@ -83,15 +84,21 @@ impl TlsConnect<Socket> for Connect {
 
     fn connect(self, socket: Socket) -> Self::Future {
         Box::pin(async move {
+            let Tls::VerifyFull(config) = self.tls else {
+                return Ok(Stream::Plain(Guarded::new(socket)));
+            };
             let name = ServerName::try_from(self.domain).map_err(io::Error::other)?;
-            let connector = TlsConnector::from(self.config);
-            Ok(Stream(Box::new(connector.connect(name, socket).await?)))
+            let connector = TlsConnector::from(config);
+            Ok(Stream::Tls(Box::new(connector.connect(name, socket).await?)))
         })
     }
 }
 
-/// A connection in TLS.
-pub(crate) struct Stream(Box<tokio_rustls::client::TlsStream<Socket>>);
+/// A connection after its handshake.
+pub(crate) enum Stream {
+    Tls(Box<TlsStream<Socket>>),
+    Plain(Guarded<Socket>),
+}
 
 impl tokio_postgres::tls::TlsStream for Stream {
     /// None: the name and the certificate of the server are verified.
@@ -102,28 +109,40 @@ impl tokio_postgres::tls::TlsStream for Stream {
 
 impl AsyncRead for Stream {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buf)
+        match self.get_mut() {
+            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
     }
 }
 
 impl AsyncWrite for Stream {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, buf)
+        match self.get_mut() {
+            Self::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
+            Self::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
+        }
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
+        }
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
     }
 }

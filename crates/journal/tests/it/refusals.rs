@@ -1,7 +1,10 @@
 //! Databases that cannot keep a journal, and settings that are wrong.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
+use std::thread;
 
 use super::*;
 use crate::machines::machine;
@@ -227,4 +230,27 @@ proptest::proptest! {
             }
         }
     }
+}
+
+/// Any program of this machine can listen on the port of a database that is stopped.
+#[test]
+fn no_server_without_tls_gets_the_password_in_cleartext() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let fake = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut startup = [0; 1024];
+        let length = stream.read(&mut startup).unwrap();
+        assert!(length > 8 && startup[4..8] == [0, 3, 0, 0], "the first message");
+        stream.write_all(&[b'R', 0, 0, 0, 8, 0, 0, 0, 3]).unwrap();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+        rest
+    });
+    let url = format!("postgresql://waypost@127.0.0.1:{port}/waypost");
+    let error = Journal::open(settings(&url), new_store(), &long()).unwrap_err();
+    assert!(error.to_string().contains("it was not sent"), "{error}");
+    let rest = fake.join().unwrap();
+    assert_eq!(rest, b"", "it got something after it had asked");
 }
