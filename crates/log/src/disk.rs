@@ -9,6 +9,8 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
+
 use crate::observe::observed;
 use crate::{Error, Result};
 
@@ -297,10 +299,16 @@ const SMALL_FILE_BYTES_MAX: u64 = 1 << 20;
 /// without taking space on it.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If it cannot be read, or is no regular file.
 pub fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+    // A FIFO would block until somebody writes to it.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
     let mut bytes = Vec::new();
-    File::open(path)?.take(SMALL_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    file.take(SMALL_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
