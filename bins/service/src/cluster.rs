@@ -76,6 +76,7 @@ pub(crate) struct Cluster {
     logged: Mutex<Option<String>>,
     /// When this machine last had applied what the journal had.
     followed: Mutex<Option<Instant>>,
+    started: Instant,
     /// All parts have followed since the start: their last records are those of the journal.
     is_compared: AtomicBool,
     /// A change of tokens is in no base: only the base shows that the journal has lost it.
@@ -130,6 +131,7 @@ impl Cluster {
                 applied: Notify::new(),
                 logged: Mutex::default(),
                 followed: Mutex::default(),
+                started: Instant::now(),
                 is_compared: AtomicBool::new(false),
                 has_token_change: AtomicBool::new(false),
             }
@@ -191,11 +193,33 @@ impl Cluster {
         self.uncompared().unwrap_or_else(|| self.hub.furthest().seq)
     }
 
-    /// The base, until the parts have been compared with the journal: behind it, they may have other
-    /// records.
+    /// The base, until the parts have been compared with the journal, and if they differ: behind it,
+    /// they may have other records.
     fn uncompared(&self) -> Option<u64> {
-        let is_compared = self.is_compared.load(Ordering::Acquire);
-        (!is_compared).then(|| self.hub.member().base.position.seq)
+        let is_same = self.is_compared() && self.fault().is_none();
+        (!is_same).then(|| self.hub.member().base.position.seq)
+    }
+
+    /// Whether all parts were compared with the journal since the start.
+    fn is_compared(&self) -> bool {
+        self.is_compared.load(Ordering::Acquire)
+    }
+
+    /// Whether this machine failed to follow the journal last time.
+    fn has_failed(&self) -> bool {
+        self.logged.lock().is_some()
+    }
+
+    /// How far this machine has come, for the others: also with records that the journal does not
+    /// have. Each record of the journal is one of one part.
+    pub(crate) fn reached(&self) -> u64 {
+        if self.uncompared().is_none() {
+            return self.applied();
+        }
+        let base = self.hub.member().base;
+        let places = self.places().into_iter().zip(base.places);
+        let more = places.map(|(has, had)| has.saturating_sub(had));
+        base.position.seq + more.sum::<u64>()
     }
 
     /// Applies what other machines have appended, and returns whether all parts have. Logs what fails,
@@ -388,10 +412,11 @@ impl Cluster {
         }
     }
 
-    /// Whether this machine has had no contact for so long that it cannot know which tokens were
-    /// revoked.
+    /// Whether this machine has not followed the journal for so long that it cannot know which tokens
+    /// were revoked.
     pub(crate) fn has_lost_contact(&self) -> bool {
-        self.hub.contact().age >= CONTACT_LOST
+        let followed = self.followed.lock().unwrap_or(self.started);
+        followed.elapsed() >= CONTACT_LOST
     }
 
     /// Accepts shared tokens if this machine knows which were revoked, and refuses them if it has
@@ -401,7 +426,7 @@ impl Cluster {
             self.tokens.set_contact(Contact::Kept);
         } else if self.has_lost_contact() && self.tokens.contact() == Contact::Kept {
             tracing::warn!(
-                "no contact with the cluster for 5 minutes: only this machine's own admin token is accepted"
+                "this machine has not followed the journal of its cluster for 5 minutes: only its own admin token is accepted"
             );
             self.tokens.set_contact(Contact::Lost);
         }

@@ -85,8 +85,13 @@ impl Stores {
             );
         }
         let tokens = TokenStore::open(&tokens_file).context("failed to read the tokens")?;
+        let is_shared = tokens.is_shared().context("failed to read the tokens")?;
         let (tokens, cluster) = match link {
-            None if tokens.is_shared().context("failed to read the tokens")? => bail!(
+            Some(_) if !is_shared => bail!(
+                "this project is a member of a cluster, and {} does not have the cluster's tokens: put it back from a backup, or move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`",
+                tokens_file.display()
+            ),
+            None if is_shared => bail!(
                 "the tokens of this project are those of a cluster, and {} is missing: move the data folder away and run `ctl cluster join`; or, to continue without the cluster, also after a `ctl cluster init` that was interrupted, run `ctl cluster leave`",
                 Member::file(&options.data_dir).display()
             ),

@@ -238,6 +238,8 @@ impl Client {
             .reader()
             .read_to_end(&mut text)
             .map_err(Error::broken_off)?;
+        // Its header was sent before the writes: another response has their position.
+        drop(self.status());
         text.split(|&byte| byte == b'\n')
             .filter(|line| !line.is_empty())
             .map(|line| serde_json::from_slice(line).map_err(|error| self.not_understood(&error)))

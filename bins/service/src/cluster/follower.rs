@@ -35,7 +35,7 @@ impl Follower {
                     } else {
                         self.cluster.note(Ok(()));
                     }
-                    self.cluster.judge_contact(self.is_current());
+                    self.cluster.judge_contact(has_followed && self.is_current());
                     if self.cluster.has_token_change() {
                         self.cluster.save_base();
                     }

@@ -127,7 +127,7 @@ impl Leasing {
             name: self.cluster.name.clone(),
             release: env!("CARGO_PKG_VERSION").to_owned(),
             feature: waypost_cluster::FEATURE,
-            seq: self.cluster.applied(),
+            seq: self.cluster.reached(),
             purged: self.cluster.purged(),
             removed: self.cluster.removed(),
             base: self.cluster.hub.member().base.position.seq,

@@ -33,7 +33,12 @@ fn position(app: &App) -> Option<JournalPosition> {
 
 /// Waits until this machine has the position that a request names.
 pub(crate) async fn wait(app: &App, path: &str, headers: &HeaderMap) -> Result<(), Failure> {
-    let Some(wanted) = headers.get(MIN_POSITION_HEADER) else { return Ok(()) };
+    let mut named = headers.get_all(MIN_POSITION_HEADER).iter();
+    let Some(wanted) = named.next() else { return Ok(()) };
+    if named.next().is_some() {
+        let detail = format!("the request has the header {MIN_POSITION_HEADER} twice");
+        return Err(Failure::from(Problem::new(400, detail)));
+    }
     let wanted = wanted.to_str().ok().and_then(|it| it.parse::<JournalPosition>().ok());
     let wanted = wanted.ok_or_else(|| {
         let detail = format!(
@@ -56,15 +61,13 @@ pub(crate) async fn wait(app: &App, path: &str, headers: &HeaderMap) -> Result<(
     let mut pause = LOOK_FIRST;
     loop {
         let applied = cluster.applied.notified();
-        if let Some(why) = cluster.fault() {
-            // The status says why.
-            if path == STATUS {
-                return Ok(());
-            }
-            return Err(Failure::no_cluster(&why));
-        }
         if cluster.applied() >= wanted.seq {
             return Ok(());
+        }
+        if let Some(why) = cluster.fault() {
+            // The status says why.
+            let is_status = path == STATUS;
+            return if is_status { Ok(()) } else { Err(Failure::no_cluster(&why)) };
         }
         if Instant::now() >= deadline {
             return Err(Failure::busy(&format!(
@@ -76,5 +79,19 @@ pub(crate) async fn wait(app: &App, path: &str, headers: &HeaderMap) -> Result<(
         let look = deadline.min(Instant::now() + pause);
         pause = LOOK_LAST.min(2 * pause);
         drop(timeout_at(look, applied).await);
+    }
+}
+
+/// Waits until this machine has compared itself with the journal after its start: what it writes then
+/// has a position. Not if that fails; then the write fails, too.
+pub(crate) async fn wait_until_compared(app: &App) {
+    let Some(cluster) = &app.cluster else { return };
+    let deadline = Instant::now() + WAIT_MAX;
+    while Instant::now() < deadline {
+        let applied = cluster.applied.notified();
+        if cluster.is_compared() || cluster.fault().is_some() || cluster.has_failed() {
+            return;
+        }
+        drop(timeout_at(deadline.min(Instant::now() + LOOK_LAST), applied).await);
     }
 }

@@ -70,10 +70,16 @@ impl Snapshots {
         self.trim_vectors(&journal, vectors, &until)?;
         let mut snapshots = journal.snapshots(&until)?;
         snapshots.retain(|it| it.incarnation == journal.incarnation());
-        let newest = snapshots.first().map_or(0, |it| it.position.seq);
         let mark = self.cluster.hub.mark();
-        let is_old = mark.position.seq - newest.min(mark.position.seq) >= self.records_max;
-        if !is_old && !self.has_purged(snapshots.first())? {
+        // Without a snapshot, no machine can join.
+        let is_needed = match snapshots.first() {
+            Some(newest) => {
+                let records = mark.position.seq.saturating_sub(newest.position.seq);
+                records >= self.records_max || self.has_purged(newest)?
+            }
+            None => true,
+        };
+        if !is_needed {
             return trim(&journal, &snapshots, &until);
         }
         // A user of the database that may not delete cannot trim, and snapshots are only added.
@@ -112,11 +118,11 @@ impl Snapshots {
     }
 
     /// Whether texts were purged since a snapshot, which therefore has them.
-    fn has_purged(&self, newest: Option<&Snapshot>) -> anyhow::Result<bool> {
+    fn has_purged(&self, newest: &Snapshot) -> anyhow::Result<bool> {
         let removed = self.cluster.store.removed_through()?;
-        let place = |it: &Snapshot| it.place(Part::Memory.number()).unwrap_or(0);
         let is_destroyed_here = self.cluster.store.destroyed_through()? >= removed;
-        Ok(is_destroyed_here && newest.is_some_and(|it| place(it) < removed))
+        let place = newest.place(Part::Memory.number()).unwrap_or(0);
+        Ok(is_destroyed_here && place < removed)
     }
 
     /// Writes a snapshot that has at least the records up to `mark`.

@@ -29,9 +29,14 @@ use crate::http::guard;
 use crate::http::request_id::{REQUEST_ID, request_id};
 use crate::http::route::Route;
 use crate::http::sessions;
+use crate::http::stream::StillWriting;
 
 /// Below it are the tokens that can be revoked.
 const TOKENS: &str = "/api/tokens/";
+
+/// Marks the response to a caller who may know the position of the store.
+#[derive(Debug, Clone, Copy)]
+struct Admitted;
 
 /// Responds to one request, whatever happens.
 pub(crate) async fn answer(
@@ -58,11 +63,11 @@ pub(crate) async fn answer(
         Failure::internal().into_response()
     });
     let route = response.extensions().get::<Route>().map_or("unmatched", |it| it.0);
-    let position = position::header(&app);
+    let has_position = response.extensions().get::<Admitted>().is_some()
+        && response.extensions().get::<StillWriting>().is_none();
+    let position = if has_position { position::header(&app) } else { None };
     let mut response = as_problem(response);
-    // A stranger learns nothing about the store.
-    if let Some(position) = position.filter(|_| response.status() != http::StatusCode::UNAUTHORIZED)
-    {
+    if let Some(position) = position {
         response.headers_mut().insert(POSITION_HEADER, position);
     }
     let response = finish(response, &method, &path, &id).await;
@@ -97,21 +102,30 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
                 let again = waited.and_then(|()| guard::authenticate(app, request.headers()));
                 match again {
                     Ok(again) => caller = again.begin(&app.sessions),
-                    Err(failure) => return failure.into_response(),
+                    Err(failure) => {
+                        let mut response = failure.into_response();
+                        if response.status() != http::StatusCode::UNAUTHORIZED {
+                            response.extensions_mut().insert(Admitted);
+                        }
+                        return response;
+                    }
                 }
             }
             let session = Arc::clone(caller.session());
             request.extensions_mut().insert(caller);
             // It may revoke its own token, and then still says what it revoked.
-            if request.method() == Method::DELETE && request.uri().path().starts_with(TOKENS) {
-                return routed(router, request).await;
-            }
+            let revokes =
+                request.method() == Method::DELETE && request.uri().path().starts_with(TOKENS);
             // The call's commands are done; a token that has ended does not get the response.
-            tokio::select! {
+            let mut response = tokio::select! {
                 biased;
-                () = Arc::clone(&session).ended() => guard::bad_token().into_response(),
-                response = routed(router, request) => sessions::bound(response, session),
-            }
+                () = Arc::clone(&session).ended(), if !revokes => {
+                    return guard::bad_token().into_response();
+                }
+                response = routed(router, request) => response,
+            };
+            response.extensions_mut().insert(Admitted);
+            if revokes { response } else { sessions::bound(response, session) }
         }
         Err(failure) => failure.into_response(),
     }

@@ -28,6 +28,7 @@ use http::Method;
 use waypost_api::routes::{Access, ROUTES, Repeat, Route};
 
 use crate::app::App;
+use crate::cluster::position;
 use crate::http::failure::Failure;
 use crate::http::guard::{Caller, no_token};
 use crate::http::keys;
@@ -62,15 +63,17 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     router.merge(above.route_layer(from_fn(note_route))).merge(pages).with_state(app)
 }
 
-/// Reads the keys of requests to a route that changes something.
+/// Reads the keys of requests to a route that changes something, and lets a member of a cluster carry
+/// them out when it has compared itself with the journal.
 fn keyed(
     app: &Arc<App>,
     repeat: Repeat,
     answers: MethodRouter<Arc<App>>,
 ) -> MethodRouter<Arc<App>> {
-    match repeat {
+    let answers = match repeat {
+        Repeat::Reads => return answers,
         // The handler does.
-        Repeat::Reads | Repeat::Once => answers,
+        Repeat::Once => answers,
         Repeat::AtMostOnce => {
             let app = Arc::clone(app);
             answers.route_layer(from_fn(move |request: Request, next: Next| {
@@ -83,7 +86,15 @@ fn keyed(
                 Ok::<_, Failure>(next.run(request).await)
             }))
         }
-    }
+    };
+    let app = Arc::clone(app);
+    answers.route_layer(from_fn(move |request: Request, next: Next| {
+        let app = Arc::clone(&app);
+        async move {
+            position::wait_until_compared(&app).await;
+            next.run(request).await
+        }
+    }))
 }
 
 fn guarded(access: Access, answers: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {

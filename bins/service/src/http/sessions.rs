@@ -167,7 +167,7 @@ impl http_body::Body for Bound {
         if this.ended.as_mut().poll(context).is_ready() {
             // The producer of the body notices that its receiver is gone, and ends.
             this.body = None;
-            let detail = "the token was revoked or has expired";
+            let detail = "the token was revoked or has expired, or this machine has not followed its cluster for 5 minutes";
             return Poll::Ready(Some(if this.of_events {
                 let data = serde_json::json!({ "detail": detail });
                 Ok(Frame::data(format!("event: end\ndata: {data}\n\n").into()))

@@ -19,6 +19,10 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// Maximum number of pieces that wait for the client.
 const PIECES_MAX: usize = 8;
 
+/// Marks a response whose writes go on while it is sent: its header cannot have their position.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StillWriting;
+
 /// A response that a blocking thread writes as fast as its client reads.
 ///
 /// The service closes the connection of a client that leaves it unread for too long.

@@ -22,7 +22,7 @@ use crate::http::keys::KeyHead;
 use crate::http::reply::encode;
 use crate::http::request::parse;
 use crate::http::scoped::Scoped;
-use crate::http::stream::{Ahead, NotSent};
+use crate::http::stream::{Ahead, NotSent, StillWriting};
 use crate::http::wire;
 
 /// Maximum number of lines stored together.
@@ -56,6 +56,7 @@ pub(super) async fn batch(
     });
     let mut response = answer.into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(api::NDJSON));
+    response.extensions_mut().insert(StillWriting);
     Ok(response)
 }
 
