@@ -58,6 +58,9 @@ pub(crate) struct ClusterLeaveArgs {
 pub(crate) struct ClusterForgetArgs {
     /// The name or id of the machine
     pub(crate) machine: String,
+    /// Forget it also if its service runs
+    #[arg(long)]
+    pub(crate) although_running: bool,
 }
 
 /// Continue with this machine's copy after the database has lost records

@@ -126,7 +126,18 @@ fn report(program: &Program, member: &Member) -> MachineReport {
 /// machine alone. The data folder must have been checked.
 pub(super) fn check(program: &Program) -> Option<Result<String>> {
     let data = &program.settings().ok()?.data_dir;
-    let member = Member::read(data).ok()??;
+    let Some(member) = Member::read(data).ok()? else {
+        let tokens = TokenStore::open(&data.join("tokens.json")).ok()?;
+        return tokens.is_shared().ok()?.then(|| {
+            Err(Failure::not_found(format!(
+                "the tokens of this project are those of a cluster, and {} is missing",
+                Member::file(data).display()
+            ))
+            .with_hint(
+                "move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`",
+            ))
+        });
+    };
     Some(compare(program, data, &member))
 }
 
@@ -212,6 +223,16 @@ fn forget(program: &Program, args: &ClusterForgetArgs, output: &mut Output) -> R
         });
     };
     let id: MachineId = machine.report.id;
+    if machine.silent < status::SILENT && !args.although_running {
+        return Err(Failure::new(format!(
+            "the service of {} runs: it reported {} s ago",
+            visible(&machine.report.name, Lines::Fold),
+            machine.silent.as_secs()
+        ))
+        .with_hint(
+            "stop it and run `ctl cluster leave` there; or pass --although-running, and it takes no part any more",
+        ));
+    }
     journal.forget(id, &short()).map_err(|it| failed(&it))?;
     output
         .line(&format!("forgot {}; it must join again before it returns", machine.report.name))?;

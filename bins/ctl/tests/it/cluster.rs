@@ -238,6 +238,7 @@ fn a_client_reads_its_own_writes_on_any_machine() {
         stream.read_to_string(&mut answer).expect("an answer");
         answer
     };
+    assert!(!call(&a, "GET", "/healthz", "", "").to_lowercase().contains("waypost-position"));
     let position = |answer: &str| {
         let line = answer.lines().find_map(|it| it.strip_prefix("waypost-position: "));
         line.expect("a position").to_owned()
@@ -283,6 +284,22 @@ fn a_client_reads_its_own_writes_on_any_machine() {
     alone.start();
     let answer = call(&alone, "GET", "/api/memory/status", "", &far);
     assert!(answer.starts_with("HTTP/1.1 409") && !answer.contains("waypost-position"), "{answer}");
+}
+
+/// The response to a batch begins before its writes.
+#[test]
+fn a_client_reads_its_batch_on_another_machine() {
+    let Some(server) = Server::start() else { return };
+    let (a, b) = (first(&server), joined(&server));
+    let client = a.client();
+    let lines: Vec<String> = (0..300)
+        .map(|it| serde_json::json!({ "content": format!("line {it}") }).to_string())
+        .collect();
+    let stored = client.batch(lines.join("\n").as_bytes()).expect("they are added");
+    let last = stored.last().and_then(|it| it.id).expect("an id");
+    let position = client.position().expect("a position");
+    let reader = b.client().remembering([position]);
+    assert_eq!(reader.get(last).expect("it is there").id, last);
 }
 
 #[test]
@@ -379,7 +396,7 @@ fn a_machine_that_was_forgotten_takes_no_part_and_another_one_leads() {
         .iter()
         .map(|it| it["id"].as_str().expect("an id").to_owned())
         .collect();
-    b.at_rest(&["cluster", "forget", &ids[0]]).done();
+    b.at_rest(&["cluster", "forget", &ids[0], "--although-running"]).done();
     until(|| {
         let refused = a.ctl(&["add", "from a machine that was forgotten"]);
         let is_out = refused.code == 1 && refused.err.contains("must join");
@@ -475,7 +492,7 @@ fn the_journal_is_trimmed_below_a_snapshot_and_a_machine_that_was_forgotten_join
     });
     let rows = server.sql("SELECT min(seq) FROM waypost.journal");
     assert_eq!(rows.trim(), "1", "a machine that is away still needs the journal");
-    a.at_rest(&["cluster", "forget", &name]).done();
+    a.at_rest(&["cluster", "forget", &name, "--although-running"]).done();
     until(|| {
         let first = server.sql("SELECT coalesce(min(seq), 9999) FROM waypost.journal");
         (first.trim() != "1").then_some(()).ok_or(first)
@@ -702,6 +719,61 @@ fn a_database_that_lost_the_revocation_of_a_token_is_noticed_after_a_crash() {
     lose_after(&server, kept);
     a.start();
     takes_no_part(&a);
+}
+
+/// Without the end of the journal, it cannot know what was revoked.
+#[test]
+fn a_machine_that_cannot_read_the_journal_accepts_no_shared_token_after_a_restart() {
+    let Some(server) = Server::start() else { return };
+    let a = first(&server);
+    let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).done();
+    let created: Value = serde_json::from_str(&created).expect("JSON");
+    let id = created["info"]["id"].as_str().expect("an id");
+    let secret = created["token"].as_str().expect("a secret");
+    let mut b = joined(&server);
+    let accepts = |machine: &Machine| {
+        let client = Client::new(&machine.url(), Some(secret)).expect("an address");
+        client.status().map(drop)
+    };
+    until(|| accepts(&b));
+    settled(&[&a, &b]);
+    b.stop();
+    a.add("a record that is damaged");
+    let damaged = server.sql("SELECT max(seq) FROM waypost.journal");
+    a.ctl(&["token", "revoke", id]).done();
+    let damaged = damaged.trim();
+    server
+        .sql(&format!("UPDATE waypost.journal SET payload = payload || 'x' WHERE seq = {damaged}"));
+    b.start();
+    takes_no_part(&b);
+    let refused = accepts(&b).expect_err("it was revoked");
+    assert!(refused.to_string().contains("which tokens were revoked"), "{refused}");
+}
+
+#[test]
+fn a_member_without_the_tokens_of_its_cluster_does_not_start() {
+    let Some(server) = Server::start() else { return };
+    let mut a = first(&server);
+    a.stop();
+    fs::remove_file(a.path().join(".waypost/data/tokens.json")).expect("a file");
+    let options = Options::for_project(a.path()).expect("options");
+    let error = waypost_service::start(&options).map(drop).expect_err("tokens are missing");
+    assert!(format!("{error:#}").contains("does not have the cluster's tokens"), "{error:#}");
+    a.at_rest(&["cluster", "leave", "--yes"]).done();
+    a.start();
+}
+
+#[test]
+fn a_snapshot_that_was_removed_is_written_again() {
+    let Some(server) = Server::start() else { return };
+    let a = first(&server);
+    server.sql("DELETE FROM waypost.snapshot");
+    until(|| {
+        let status = status(&a);
+        (!status["snapshots"][0].is_null()).then_some(()).ok_or(status)
+    });
+    let b = joined(&server);
+    settled(&[&a, &b]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(super) fn join(program: &Program, args: &ClusterJoinArgs, output: &mut Outpu
     let snapshots = journal.snapshots(&short()).map_err(|it| failed(&it))?;
     let newest = snapshots.first().ok_or_else(|| {
         Failure::not_found(format!("the database has no complete snapshot of the store {store}"))
-            .with_hint("run `ctl cluster init` again on the first machine")
+            .with_hint("start a service of the cluster: the one that leads writes a snapshot")
     })?;
     let position = newest.position;
     let base = Base { position, places: places_of(newest)? };

@@ -12,7 +12,7 @@ use crate::output::{Look, Output};
 use crate::program::Program;
 
 /// A machine that is silent for longer is shown as such.
-const SILENT: Duration = Duration::from_secs(10);
+pub(super) const SILENT: Duration = Duration::from_secs(10);
 
 pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
     let member = member(program)?;
@@ -32,7 +32,8 @@ pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
     output.line(&format!("loss       {}", loss(&status)))?;
     output.line(&format!("snapshot   {}", snapshot(&snapshots, end.seq)))?;
     let purge = purge(&machines, &snapshots, &status.head);
-    output.line(&format!("purge      {}", purge.as_deref().unwrap_or("complete")))?;
+    let complete = || format!("complete up to record {}", purged_up_to(&machines, end.seq));
+    output.line(&format!("purge      {}", purge.unwrap_or_else(complete)))?;
     output.line(&format!("flows      {}", flows(&machines, &status.head)))?;
     output.line(&format!("feature    level {} of {FEATURE}", status.head.feature))?;
     for machine in &machines {
@@ -103,6 +104,12 @@ fn purge(machines: &[Machine], snapshots: &[Snapshot], head: &Head) -> Option<St
     }
 }
 
+/// The last record that all machines have reported to have applied: of later ones, this command does
+/// not know whether they purge texts.
+fn purged_up_to(machines: &[Machine], end: u64) -> u64 {
+    machines.iter().map(|it| it.report.seq).min().unwrap_or(end).min(end)
+}
+
 /// Which machines would run other flows than the leader.
 fn flows(machines: &[Machine], head: &Head) -> String {
     let Some(leader) = machines.iter().find(|it| leads(it, head)) else {
@@ -152,9 +159,9 @@ fn behind(applied: u64, end: u64) -> String {
     }
 }
 
-/// Whether the machine has the lease.
+/// Whether the machine has the lease, and takes part.
 fn leads(machine: &Machine, head: &Head) -> bool {
-    head.lease_holder() == Some(machine.report.id)
+    head.lease_holder() == Some(machine.report.id) && machine.report.fault.is_none()
 }
 
 fn span(time: Duration) -> String {
@@ -198,6 +205,7 @@ fn as_json(
         "leaseEpoch": status.head.lease_epoch,
         "feature": status.head.feature,
         "purge": purge(machines, snapshots, &status.head),
+        "purgeUpTo": purged_up_to(machines, status.head.position.seq),
         "database": {
             "server": status.server,
             "version": status.version,
