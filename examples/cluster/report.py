@@ -36,12 +36,19 @@ def stopped(ends, fault, until):
     return max(gaps, default=(0.0, 0.0))
 
 
+# How long after the database accepts writes, in seconds, a pause of writes belongs to the fault.
+AFTER = 5
+
+
 def faults(calls, found, end):
     """A row for each fault: how long writes stopped, and how long after the database was there again."""
     rows = [("fault", "no write acknowledged for", "first after the database accepts writes")]
     ends = sorted(it.end for it in calls if it.kind != READ and it.outcome == OK)
     for number, fault in enumerate(found):
         until = found[number + 1]["at"] if number + 1 < len(found) else end
+        if "database" in fault:
+            # The killed server comes back as a standby later, which is another interruption.
+            until = min(until, fault["database"] + AFTER)
         gap, resumed = stopped(ends, fault, until)
         after = ""
         if "database" in fault:
