@@ -510,8 +510,10 @@ impl Client {
         })
     }
 
-    /// Sends a request again if its response lacks what an earlier client has seen.
+    /// Sends a request again if its response may lack what an earlier client has seen: the position of a
+    /// response covers what it shows, and more.
     fn up_to_date(&self, send: &dyn Fn() -> Result<Response<Body>>) -> Result<Response<Body>> {
+        let named = self.position();
         let outcome = send();
         // Also that of a refusal: what is not found may only not be here yet.
         let Some(position) = self.position() else { return outcome };
@@ -519,7 +521,7 @@ impl Client {
             (&it.store, it.incarnation) == (&position.store, position.incarnation)
         };
         match self.earlier.iter().find(is_same) {
-            Some(earlier) if earlier.seq > position.seq => {
+            Some(earlier) if !named.iter().any(|it| is_same(&it) && it.seq >= earlier.seq) => {
                 self.note(earlier.clone());
                 match send() {
                     // A machine that does not get there, without the database for example, still answers.
