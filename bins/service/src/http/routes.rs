@@ -87,6 +87,9 @@ fn keyed(
             }))
         }
     };
+    if app.cluster.is_none() {
+        return answers;
+    }
     let app = Arc::clone(app);
     answers.route_layer(from_fn(move |request: Request, next: Next| {
         let app = Arc::clone(&app);
