@@ -28,14 +28,18 @@ const GROUP_MAX: AppendMax = AppendMax { records: 8192, bytes: 16 << 20 };
 /// it, it would wait for the lock of another one, lose, and wait for the lock again.
 const CONTENDED: Duration = Duration::from_millis(100);
 
+/// A part that lacks more records, or a machine that has more to read, catches up before it takes the
+/// lock: other machines wait while it has it.
+const LACKS_MAX: u64 = 1024;
+
 impl Hub {
     pub(crate) fn append_max(&self, part: Part) -> AppendMax {
-        if self.turn.has_lock(part) || self.is_contended() { LOCKED_MAX } else { GROUP_MAX }
+        if self.turn.has_lock(part) || self.is_contended(part) { LOCKED_MAX } else { GROUP_MAX }
     }
 
-    /// Whether another machine was first just now.
-    fn is_contended(&self) -> bool {
-        self.lost_at.lock().is_some_and(|it| now() - it < CONTENDED)
+    /// Whether another machine was first just now, or in this turn.
+    fn is_contended(&self, part: Part) -> bool {
+        self.turn.catches_up(part) || self.lost_at.lock().is_some_and(|it| now() - it < CONTENDED)
     }
 
     /// Appends the records of a part behind its record `after`. After `Moved`, the part has the turn
@@ -105,7 +109,7 @@ impl Hub {
         new: &New,
         until: &Until,
     ) -> Result<bool, Stopped> {
-        if self.is_contended() && !new.records.is_empty() && !self.turn.has_lock(new.part) {
+        if self.is_contended(new.part) && !new.records.is_empty() && !self.turn.has_lock(new.part) {
             let before = self.tail().seq;
             self.lock_end(journal, new, before, until)?;
             *self.lost_at.lock() = (self.tail().seq > before).then(now);
@@ -146,6 +150,7 @@ impl Hub {
                 (queues.tail(), queues.place(part))
             };
             if place > after {
+                self.turn.catch_up(part);
                 return Err(SharedError::Moved.into());
             }
             if place == after {
@@ -181,7 +186,8 @@ impl Hub {
         })
     }
 
-    /// Reads what other machines have appended up to `end`, and keeps them from appending more.
+    /// Reads what other machines have appended up to `end`, and keeps them from appending more, unless
+    /// the part must catch up before.
     fn lock_end(
         &self,
         journal: &Arc<Journal>,
@@ -190,6 +196,15 @@ impl Hub {
         until: &Until,
     ) -> Result<(), Stopped> {
         if fits_lock(&new.records) && !self.turn.has_lock(new.part) {
+            let known = self.end().max(end);
+            if known > self.tail().seq + LACKS_MAX {
+                self.read_to(known, journal, until)?;
+            }
+            let lacks = self.queues.lock().place(new.part).saturating_sub(new.after);
+            if lacks > LACKS_MAX && self.turn.may_catch_up(new.part) {
+                // `tail_with` refuses the append.
+                return Ok(());
+            }
             let lock = journal.lock_owned(until).map_err(|it| self.stopped(&it))?;
             end = end.max(lock.position().seq);
             // If this machine has read more, the lock has ended while its answer was on its way, or
@@ -198,11 +213,16 @@ impl Hub {
                 self.turn.put_lock(new.part, lock);
             }
         }
-        while self.tail().seq < end && self.fetch(journal, until)?.is_none() {}
+        self.read_to(end, journal, until)?;
         if self.turn.has_lock(new.part) {
             // Nothing can follow.
             self.queues.lock().set_locked(new.part);
         }
+        Ok(())
+    }
+
+    fn read_to(&self, end: u64, journal: &Journal, until: &Until) -> Result<(), Stopped> {
+        while self.tail().seq < end && self.fetch(journal, until)?.is_none() {}
         Ok(())
     }
 

@@ -11,6 +11,10 @@ pub(crate) type HeadLock = Guard<Arc<Journal>>;
 
 use crate::part::Part;
 
+/// How often a part catches up without the lock in one turn. If others append faster than it does, it
+/// takes the lock after that, and they wait.
+const CATCH_UPS_MAX: u32 = 10;
+
 /// Who appends.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
@@ -23,6 +27,8 @@ struct Holder {
     part: Option<Part>,
     /// Kept between an append that was refused and the next one.
     lock: Option<HeadLock>,
+    /// How often an append of the part was refused because it lacks records.
+    catch_ups: u32,
 }
 
 impl Turn {
@@ -58,6 +64,29 @@ impl Turn {
     pub(crate) fn has_lock(&self, part: Part) -> bool {
         let holder = self.holder.lock();
         holder.part == Some(part) && holder.lock.is_some()
+    }
+
+    /// Notes that an append of a part was refused because it lacks records.
+    pub(crate) fn catch_up(&self, part: Part) {
+        let mut holder = self.holder.lock();
+        if holder.part == Some(part) {
+            holder.catch_ups += 1;
+        }
+    }
+
+    /// Whether a part has to [catch up](Self::catch_up) in its turn.
+    pub(crate) fn catches_up(&self, part: Part) -> bool {
+        self.catch_ups(part) > 0
+    }
+
+    /// Whether a part may catch up once more before it takes the lock.
+    pub(crate) fn may_catch_up(&self, part: Part) -> bool {
+        self.catch_ups(part) < CATCH_UPS_MAX
+    }
+
+    fn catch_ups(&self, part: Part) -> u32 {
+        let holder = self.holder.lock();
+        if holder.part == Some(part) { holder.catch_ups } else { 0 }
     }
 
     /// Takes the lock of the head row out of the turn of a part.

@@ -197,3 +197,35 @@ fn a_command_of_more_records_than_the_lock_takes_is_one_append() {
     let read = a.hub.part(Part::Events).read(1).unwrap();
     assert_eq!(read.len(), 1000, "an append is one page");
 }
+
+/// While a machine has the lock, others wait: it does not apply a long way under it.
+#[test]
+fn a_machine_that_is_far_behind_catches_up_before_it_takes_the_lock() {
+    let server = server!();
+    let store = create(&server.url());
+    let machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
+    let [a, b] = &machines;
+    let has_lock = || {
+        server
+            .sql("SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'")
+            .trim()
+            == "1"
+    };
+    let (of_a, of_b) = (a.hub.part(Part::Events), b.hub.part(Part::Events));
+    of_a.append(0, &vec![RECORD; 2000]).unwrap();
+    assert_eq!(of_b.append(0, &[RECORD]), Err(SharedError::Moved));
+    assert!(!has_lock(), "it lacks 2,000 records");
+    assert_eq!(of_b.append(1999, &[RECORD]), Err(SharedError::Moved));
+    assert!(has_lock(), "it lacks one record");
+    of_b.append(2000, &[RECORD]).unwrap();
+
+    // One that never gets there takes it in the end.
+    let mut tries = 0;
+    while !has_lock() {
+        tries += 1;
+        assert_eq!(of_b.append(0, &[RECORD]), Err(SharedError::Moved));
+    }
+    assert!(tries > 1);
+    of_b.release();
+    assert!(!has_lock());
+}
