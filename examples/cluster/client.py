@@ -198,7 +198,8 @@ class Client:
             log(call)
             if call.outcome == OK:
                 self.written.append((call.id, key, None))
-        if whole.outcome == OK:
+        # Each line may have been refused.
+        if whole.outcome == OK and self.written:
             self.place(machine)
         return whole
 

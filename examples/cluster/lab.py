@@ -189,9 +189,11 @@ class Lab:
         self.say(f"kill -9 of the service on {machine.name}")
         fault = self._fault(f"service on {machine.name} killed")
         machine.kill()
+        # Its connections end with it, and a system call in progress, such as fsync, ends before it.
+        ended = time.monotonic() - fault["at"]
         machine.start()
         fault["up"] = time.monotonic()
-        self.say(f"the service on {machine.name} runs again after {fault['up'] - fault['at']:.1f} s")
+        self.say(f"the service on {machine.name} ended after {ended:.1f} s and runs again after {fault['up'] - fault['at']:.1f} s")
 
     def cut(self, name, seconds, wait):
         self.say(f"the network of {name} is cut for {seconds:.0f} s")

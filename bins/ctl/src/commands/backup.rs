@@ -482,7 +482,7 @@ pub(super) fn refuse_existing(data: &Path) -> Result<()> {
             _ => "a special file",
         };
         let message = format!("{} is {what}, and the data folder belongs there", data.display());
-        return Err(Failure::new(message).with_hint("move it away, then run `ctl restore` again"));
+        return Err(Failure::new(message).with_hint("move it away, and repeat the command"));
     }
     let entries = match fs::read_dir(data) {
         Ok(entries) => entries,
@@ -500,7 +500,7 @@ pub(super) fn refuse_existing(data: &Path) -> Result<()> {
     }
     let message = format!("{} is not empty: it contains {}", data.display(), names.join(", "));
     Err(Failure::new(message).with_hint(
-        "a backup can be restored only into an empty folder: stop the service and move this folder away, or pass another project with --project",
+        "the data folder must be empty: stop the service, move the folder away, and repeat the command; or pass another project with --project",
     ))
 }
 

@@ -219,7 +219,7 @@ fn forget(program: &Program, args: &ClusterForgetArgs, output: &mut Output) -> R
                 .with_hint("`ctl cluster status` lists them")
         } else {
             Failure::usage(format!("several machines are named {asked}"))
-                .with_hint("pass the id of one: `ctl --json cluster status` has them")
+                .with_hint("pass the id of one, which `ctl cluster status` shows")
         });
     };
     let id: MachineId = machine.report.id;

@@ -35,7 +35,12 @@ fn either<T>(
     ask: impl FnOnce(&client::Client) -> client::Result<T>,
     alone: impl FnOnce(&TokenStore) -> Result<T>,
 ) -> Result<T> {
-    match ask(&program.client()?.with_answer_time_max(ANSWER_TIME_MAX)) {
+    let is_shared = has_shared_tokens(program);
+    let client = program.client()?;
+    // For a change of shared tokens, a service waits for the cluster's database.
+    let client = if is_shared { client } else { client.with_answer_time_max(ANSWER_TIME_MAX) };
+    match ask(&client) {
+        Err(error @ client::Error::NoAnswer { .. }) if is_shared => Err(Failure::from(error)),
         Err(error @ (client::Error::NotReachable { .. } | client::Error::NoAnswer { .. })) => {
             let file = program.tokens_file()?;
             if !file.exists() {
@@ -47,6 +52,12 @@ fn either<T>(
         }
         answered => Ok(answered?),
     }
+}
+
+/// Whether this project's tokens are those of a cluster, which only a service can change.
+fn has_shared_tokens(program: &Program) -> bool {
+    let file = program.tokens_file().ok().filter(|it| it.exists());
+    file.and_then(|it| TokenStore::open(&it).ok()).is_some_and(|it| it.is_shared().unwrap_or(false))
 }
 
 fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Result<()> {

@@ -396,6 +396,9 @@ fn a_machine_that_was_forgotten_takes_no_part_and_another_one_leads() {
         .iter()
         .map(|it| it["id"].as_str().expect("an id").to_owned())
         .collect();
+    // Both have the name of this host, so the table has their ids.
+    let table = b.at_rest(&["cluster", "status"]).done();
+    assert!(ids.iter().all(|it| table.contains(&format!("({it})"))), "{table}");
     b.at_rest(&["cluster", "forget", &ids[0], "--although-running"]).done();
     until(|| {
         let refused = a.ctl(&["add", "from a machine that was forgotten"]);

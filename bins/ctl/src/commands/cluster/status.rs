@@ -24,6 +24,7 @@ pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
         output.document(&as_json(&member, &journal, &status, &machines, &snapshots))?;
         return Ok(());
     }
+    let machines = with_ids(machines);
     let end = status.head.position;
     output.line(&format!("store      {}, incarnation {}", member.store, journal.incarnation()))?;
     output.line(&format!("journal    {} records", end.seq))?;
@@ -44,6 +45,18 @@ pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
     let rows: Vec<_> = machines.iter().map(|it| row(it, &member, &status.head)).collect();
     output.table(&["MACHINE", "APPLIED", "BEHIND", "LEADS", "SEEN", "RELEASE"], &rows)?;
     Ok(())
+}
+
+/// The machines, with the id in the name of those that share one: other commands take both.
+fn with_ids(mut machines: Vec<Machine>) -> Vec<Machine> {
+    let names: Vec<String> = machines.iter().map(|it| it.report.name.clone()).collect();
+    for machine in &mut machines {
+        let name = &machine.report.name;
+        if names.iter().filter(|it| *it == name).count() > 1 {
+            machine.report.name = format!("{name} ({})", machine.report.id);
+        }
+    }
+    machines
 }
 
 fn standbys(status: &Status) -> String {
