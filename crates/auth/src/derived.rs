@@ -71,8 +71,8 @@ pub(crate) fn close(records: &mut Records) -> bool {
 /// makes a token valid again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
-    revoked: Option<Timestamp>,
-    expires: Option<Timestamp>,
+    pub(crate) revoked: Option<Timestamp>,
+    pub(crate) expires: Option<Timestamp>,
 }
 
 impl End {

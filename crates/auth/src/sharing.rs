@@ -6,9 +6,11 @@ use std::sync::atomic::Ordering;
 use waypost_time::Timestamp;
 
 use crate::change::TokenChange;
-use crate::derived;
+use crate::derived::{self, End};
 use crate::error::{AppendError, Error, Result};
+use crate::record::Record;
 use crate::store::TokenStore;
+use crate::token::TokenId;
 
 /// Appends a change to the journal that several machines share, and returns when it is acknowledged
 /// there. Every machine, this one included, later [applies](TokenStore::apply) it in the order of
@@ -95,7 +97,8 @@ impl TokenStore {
     }
 
     /// Makes a change that is in the shared journal, by this machine or another one; durable when
-    /// this returns. A change that was applied before does nothing.
+    /// this returns. A change that was applied before does nothing. If the file cannot be written, what
+    /// the change ends is rejected by this store from now on: apply it again.
     ///
     /// `now` is the time of this machine: it forgets ended tokens when both this time and that of
     /// the change are 30 days after their end.
@@ -108,9 +111,18 @@ impl TokenStore {
         if !table.shared {
             return Err(Error::NotAdopted { path: self.path().to_owned() });
         }
-        if change.merge(&mut table.records, now) {
-            self.write(&lock, &table)?;
+        let before = table.records.clone();
+        if !change.merge(&mut table.records, now) {
+            return Ok(());
         }
+        let ends = |(id, it): (&TokenId, &Record)| {
+            let end = End::of(it);
+            before.get(id).is_some_and(|it| End::of(it) != end).then_some((*id, end))
+        };
+        let ended: Vec<_> = table.records.iter().filter_map(ends).collect();
+        self.unstored.write().extend(ended.iter().copied());
+        self.write(&lock, &table)?;
+        self.unstored.write().retain(|id, _| !ended.iter().any(|it| it.0 == *id));
         Ok(())
     }
 

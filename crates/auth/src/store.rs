@@ -13,7 +13,7 @@ use waypost_time::Timestamp;
 
 use crate::change::TokenChange;
 use crate::decide;
-use crate::derived;
+use crate::derived::{self, End};
 use crate::error::{AppendError, Error, Result};
 use crate::files::{self, Lock, Stamp};
 use crate::info::{NewToken, Revocation, TokenInfo};
@@ -53,6 +53,8 @@ pub struct TokenStore {
     pub(crate) append: Option<Arc<Append>>,
     /// Whether contact with the other machines is lost.
     pub(crate) is_alone: AtomicBool,
+    /// Ends of tokens that the shared journal has and the file does not have yet.
+    pub(crate) unstored: RwLock<HashMap<TokenId, End>>,
 }
 
 impl TokenStore {
@@ -72,6 +74,7 @@ impl TokenStore {
             reloading: Mutex::new(()),
             append: None,
             is_alone: AtomicBool::new(false),
+            unstored: RwLock::default(),
         })
     }
 
@@ -109,10 +112,11 @@ impl TokenStore {
                 Contact::Lost => Rejected::OutOfContact,
             });
         };
-        if let Some(at) = entry.record.revoked {
+        let end = self.end_of(token.id(), &entry.record);
+        if let Some(at) = end.revoked {
             return Err(Rejected::Revoked { at });
         }
-        if let Some(at) = entry.record.expires.filter(|expires| now >= *expires) {
+        if let Some(at) = end.expires.filter(|expires| now >= *expires) {
             return Err(Rejected::Expired { at });
         }
         if contact == Contact::Lost && !entry.local {
@@ -124,8 +128,12 @@ impl TokenStore {
             id: token.id(),
             scopes: entry.record.scopes,
             space: entry.space.clone(),
-            expires: entry.record.expires,
+            expires: end.expires,
         })
+    }
+
+    fn end_of(&self, id: TokenId, record: &Record) -> End {
+        self.unstored.read().get(&id).copied().unwrap_or_else(|| End::of(record))
     }
 
     /// Whether a token that was [verified](Self::verify) before is still valid, for long calls.
@@ -134,8 +142,9 @@ impl TokenStore {
         let snapshot = self.current();
         let Ok(entries) = &snapshot.entries else { return false };
         entries.get(&id).is_some_and(|it| {
-            it.record.revoked.is_none()
-                && it.record.expires.is_none_or(|expires| now < expires)
+            let end = self.end_of(id, &it.record);
+            end.revoked.is_none()
+                && end.expires.is_none_or(|expires| now < expires)
                 && (it.local || self.contact() == Contact::Kept)
         })
     }

@@ -59,7 +59,7 @@ pub enum Rejected {
     /// it accepts only its own: 503. Tokens that it does not know are rejected alike, because
     /// another machine may have created them.
     #[error(
-        "this machine has had no contact with its cluster for 5 minutes, and cannot know whether the token was revoked; use the machine's own admin token, or restore the connection"
+        "this machine has not followed the journal of its cluster for 5 minutes, and cannot know whether the token was revoked; use the machine's own admin token, or another machine. `ctl doctor` on this machine says why"
     )]
     OutOfContact,
     /// The token store cannot be read, so no token is accepted: 503, and the reason for the log (it

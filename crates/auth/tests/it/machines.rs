@@ -132,6 +132,26 @@ fn a_token_and_its_revocation_apply_to_every_machine() {
     }
 }
 
+/// As on a full disk.
+#[test]
+fn a_revoked_token_is_rejected_also_if_the_file_cannot_be_written() {
+    let (journal, a, mut b) = two();
+    let (secret, made) = a.store.create(reader(), NOW).unwrap();
+    b.follow(usize::MAX, NOW);
+    a.store.revoke(made.id, after(1)).unwrap();
+    let obstacle = b.place.file().with_extension("json.tmp");
+    fs::create_dir(&obstacle).unwrap();
+    let change = journal.read(b.applied).remove(0);
+    b.store.apply(&change, after(1)).unwrap_err();
+    let revoked = Err(Rejected::Revoked { at: after(1) });
+    assert_eq!(b.store.verify(secret.expose(), after(1)), revoked);
+    assert!(!b.store.works(made.id, after(1)));
+    fs::remove_dir(&obstacle).unwrap();
+    b.follow(usize::MAX, after(1));
+    assert_eq!(b.store.verify(secret.expose(), after(1)), revoked);
+    assert_eq!(b.place.open().verify(secret.expose(), after(1)), revoked);
+}
+
 #[test]
 fn tokens_from_before_are_published_and_replace_those_of_a_machine_that_joins() {
     let journal = Journal::default();
@@ -217,7 +237,10 @@ fn a_machine_without_contact_accepts_only_its_own_tokens() {
         a.set_contact(Contact::Lost);
     }
     let message = Rejected::OutOfContact.to_string();
-    assert!(message.contains("no contact with its cluster for 5 minutes"), "{message}");
+    assert!(
+        message.contains("has not followed the journal of its cluster for 5 minutes"),
+        "{message}"
+    );
     assert!(message.contains("use the machine's own admin token"), "{message}");
 }
 
