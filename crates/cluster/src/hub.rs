@@ -217,7 +217,8 @@ impl Hub {
             let tail = self.tail();
             let head = journal.wait(tail.seq, until)?;
             if head.position.seq == tail.seq {
-                return Ok(false);
+                // With another hash, it is another history, as the parts find out.
+                return Ok(head.position != tail);
             }
             // Usually an append of this machine, whose end is not known here yet.
             if head.position.seq <= self.tail().seq && head.position.seq > tail.seq {

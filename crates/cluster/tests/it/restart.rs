@@ -132,3 +132,23 @@ fn a_machine_with_records_that_the_journal_lacks_writes_nothing() {
     assert!(machine.store().follow().is_err());
     assert_eq!(machine.hub.mark().places[Part::Memory.index()], 2);
 }
+
+/// A database that lost its last record and took another one in its place is as long as before.
+#[test]
+fn another_history_of_the_same_length_is_found_without_another_write() {
+    let server = server!();
+    let store = create(&server.url());
+    let machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
+    let [a, b] = &machines;
+    let hash = server.sql("SELECT encode(hash, 'hex') FROM waypost.head");
+    a.add("the release is on Friday").unwrap();
+    assert!(!a.hub.wait(Duration::from_millis(10)).unwrap());
+    server.sql("DELETE FROM waypost.journal");
+    let hash = hash.trim();
+    server.sql(&format!("UPDATE waypost.head SET seq = 0, hash = decode('{hash}', 'hex')"));
+    b.add("the release is on Monday").unwrap();
+    assert_eq!(a.hub.tail().seq, b.hub.tail().seq);
+    assert!(a.hub.wait(Duration::from_millis(10)).unwrap());
+    let error = a.store().follow().unwrap_err().to_string();
+    assert!(error.contains("another record 1"), "{error}");
+}
