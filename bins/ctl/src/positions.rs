@@ -45,10 +45,11 @@ impl Positions {
         self.known.borrow().iter().map(|it| it.1.clone()).collect()
     }
 
-    /// Writes the file with a position that a response had. If that fails, a later command may read less.
+    /// Writes the file with a position that a response had, unless an earlier one was further. If that fails, a later
+    /// command may read less.
     pub(crate) fn note(&self, position: JournalPosition) {
         let mut known = self.known.borrow_mut();
-        if known.iter().any(|it| it.1 == position) {
+        if known.iter().any(|it| it.1.store == position.store && !position.replaces(&it.1)) {
             return;
         }
         known.retain(|it| it.1.store != position.store);

@@ -2,6 +2,7 @@
 
 mod digests;
 pub(crate) mod follower;
+pub(crate) mod kept_tokens;
 pub(crate) mod lease;
 mod notices;
 pub(crate) mod position;
@@ -26,6 +27,7 @@ use waypost_memory::{Compaction, Store};
 use waypost_project::ClusterSettings;
 
 use self::digests::Digests;
+use self::kept_tokens::KeptTokens;
 use self::notices::{Notice, Notices};
 use self::vectors::SharedVectors;
 use crate::clock::now;
@@ -81,6 +83,7 @@ pub(crate) struct Cluster {
     is_compared: AtomicBool,
     /// A change of tokens is in no base: only the base shows that the journal has lost it.
     has_token_change: AtomicBool,
+    kept_tokens: KeptTokens,
 }
 
 impl Link {
@@ -97,6 +100,11 @@ impl Link {
         Ok(Some(Self { hub, name }))
     }
 
+    /// The copy of the tokens that the machines share.
+    pub(crate) fn kept_tokens(&self, data: &Path) -> KeptTokens {
+        KeptTokens::of(&self.hub.member(), data)
+    }
+
     /// The shared journal of a part.
     pub(crate) fn part(&self, part: Part) -> Arc<dyn SharedJournal> {
         self.hub.part(part)
@@ -110,6 +118,7 @@ impl Cluster {
         store: Arc<Store>,
         events: Arc<Bus>,
         tokens: TokenStore,
+        kept_tokens: KeptTokens,
     ) -> Arc<Self> {
         let Link { hub, name } = link;
         Arc::new_cyclic(|cluster: &Weak<Self>| {
@@ -134,6 +143,7 @@ impl Cluster {
                 started: Instant::now(),
                 is_compared: AtomicBool::new(false),
                 has_token_change: AtomicBool::new(false),
+                kept_tokens,
             }
         })
     }
@@ -206,7 +216,7 @@ impl Cluster {
     }
 
     /// Whether this machine failed to follow the journal last time.
-    fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.logged.lock().is_some()
     }
 
@@ -328,6 +338,7 @@ impl Cluster {
             && reached(Part::Flows, flows)
             && reached(Part::Notices, self.notices.applied());
         if is_whole {
+            self.kept_tokens.keep(&self.tokens).map_err(|it| chain(&it))?;
             self.hub.set_base(*mark).map_err(|it| chain(&it))?;
         }
         Ok(is_whole)

@@ -78,15 +78,19 @@ impl Stores {
         let events = events::open(options, witness.events(), part(Part::Events))?;
         let events = Arc::new(events);
         let tokens_file = options.data_dir.join("tokens.json");
+        let tokens = TokenStore::open(&tokens_file).context("failed to read the tokens")?;
+        let kept = link.as_ref().map(|it| it.kept_tokens(&options.data_dir));
+        if let Some(kept) = &kept {
+            kept.restore(&tokens).context("failed to restore the cluster's tokens")?;
+        }
         if has_run && !tokens_file.exists() {
             tracing::warn!(
                 file = %tokens_file.display(),
                 "the tokens are missing: no token that was created is valid any more; create them again with `ctl token create`, or stop the service and put the file back from a backup"
             );
         }
-        let tokens = TokenStore::open(&tokens_file).context("failed to read the tokens")?;
         let is_shared = tokens.is_shared().context("failed to read the tokens")?;
-        let (tokens, cluster) = match link {
+        let (tokens, cluster) = match link.zip(kept) {
             Some(_) if !is_shared => bail!(
                 "this project is a member of a cluster, and {} does not have the cluster's tokens: put it back from a backup, or move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`",
                 tokens_file.display()
@@ -99,9 +103,9 @@ impl Stores {
                 "cluster.url is set, but this project is no member of a cluster; run `ctl cluster init` on the first machine or `ctl cluster join` on another one, or remove the setting"
             ),
             None => (Arc::new(tokens), None),
-            Some(link) => {
+            Some((link, kept)) => {
                 let (store, events) = (Arc::clone(&store), Arc::clone(&events));
-                let cluster = Cluster::new(link, store, events, tokens);
+                let cluster = Cluster::new(link, store, events, tokens, kept);
                 (Arc::clone(&cluster.tokens), Some(cluster))
             }
         };

@@ -74,6 +74,12 @@ impl Member {
         data.join(Self::FILE)
     }
 
+    /// The file with a copy of the tokens that the machines shared at the base or later: a `tokens.json`
+    /// that is older than the base lacks what no notice after the base repeats.
+    pub fn tokens_copy(&self, data: &Path) -> PathBuf {
+        data.join(format!("cluster-tokens-{}.json", self.machine))
+    }
+
     /// Reads the file; `None` if the data folder belongs to no cluster.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ pub use limits::{
     SNAPSHOT_CHUNK_BYTES, VECTOR_BYTES_MAX, VECTORS_MAX,
 };
 pub use lock::Guard;
-pub use machine::{Machine, MachineReport};
+pub use machine::{Machine, MachineReport, Reported};
 pub use pending::Pending;
 pub use position::{BatchId, Hash, Position, StoreId};
 pub use question::{Answer, Answerer, Answering, EmbeddingModel};

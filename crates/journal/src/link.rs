@@ -319,7 +319,7 @@ fn failure(error: Option<&tokio_postgres::Error>) -> Failure {
     let Some(error) = error else { return Failure::Unknown(ENDED.to_owned()) };
     match error.as_db_error() {
         Some(it) if it.parsed_severity() == Some(Severity::Error) && is_refusal(it.code()) => {
-            Failure::Refused { code: it.code().clone(), message: it.message().to_owned() }
+            Failure::Refused { code: it.code().clone(), message: one_line(it.message()) }
         }
         _ => Failure::Unknown(chain(error)),
     }
@@ -344,10 +344,15 @@ pub(crate) fn warned<T>(link: &mut Link, answer: Result<T, Failure>) -> Result<T
     }
 }
 
+/// A text of the server, which may not begin a line of its own in a message.
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
 /// An error and its causes, with the code of the server.
 pub(crate) fn chain(error: &tokio_postgres::Error) -> String {
     if let Some(it) = error.as_db_error() {
-        return format!("{} (SQLSTATE {})", it.message(), it.code().code());
+        return format!("{} (SQLSTATE {})", one_line(it.message()), it.code().code());
     }
     let mut text = error.to_string();
     let mut source = error.source();

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::id::MachineId;
 use crate::journal::Journal;
 use crate::limits::MACHINE_TEXT_BYTES_MAX;
+use crate::link::Parameter;
 use crate::snapshot::millis;
 use crate::sql::{Uuid, bigint, column, feature, number};
 use crate::transaction::{begin, commit};
@@ -58,6 +59,16 @@ pub struct Machine {
     pub joined: Duration,
 }
 
+/// What became of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reported {
+    /// The machine has reported this often now.
+    Counted(u64),
+    /// Nothing was written, because the machine has reported this often: another process takes part as
+    /// this machine, or the answer to an earlier report was lost.
+    Overtaken(u64),
+}
+
 const FAULT_BYTES_MAX: usize = 1024;
 
 const JOIN: &str = "INSERT INTO {schema}.machine AS it (store, id, name, release, feature, \
@@ -67,13 +78,13 @@ const JOIN: &str = "INSERT INTO {schema}.machine AS it (store, id, name, release
      WHERE head.feature <= $5 AND set_config('synchronous_commit', 'on', true) = 'on' \
      ON CONFLICT (store, id) DO UPDATE SET name = $3, release = $4, feature = $5, \
      incarnation = $6, seq = $7, purged = $8, base = $9, removed = $10, flows = $11, fault = $12, counter = it.counter + 1, \
-     seen = clock_timestamp(), joined = clock_timestamp(), forgotten = NULL";
+     seen = clock_timestamp(), joined = clock_timestamp(), forgotten = NULL RETURNING counter";
 
 /// What a crash of the server takes from it comes with the next report.
 const REPORT: &str = "UPDATE {schema}.machine SET name = $3, release = $4, feature = $5, \
      incarnation = $6, seq = greatest(seq, $7), purged = greatest(purged, $8), base = greatest(base, $9), \
      removed = $10, flows = $11, fault = $12, counter = counter + 1, seen = clock_timestamp() WHERE store = $1 AND id = $2 AND forgotten IS NULL \
-     AND set_config('synchronous_commit', 'off', true) = 'off'";
+     AND counter = coalesce($13, counter) AND set_config('synchronous_commit', 'off', true) = 'off' RETURNING counter";
 
 const LIST: &str = "SELECT id, name, release, feature, seq, purged, incarnation, counter, base, \
      removed, (extract(epoch FROM clock_timestamp() - seen) * 1000)::int8, \
@@ -98,12 +109,12 @@ impl Journal {
     /// - [`Error::Feature`] if the store has records that the machine's release cannot read.
     /// - [`Error::Invalid`] if a text is too long.
     pub fn joined(&self, report: &MachineReport, until: &Until) -> Result<()> {
-        match self.write_report(JOIN, report, until)? {
-            0 => {
+        match self.write_report(JOIN, report, &[], until)? {
+            None => {
                 let (found, supported) = (self.head(until)?.feature, report.feature);
                 Err(Error::Feature { found, supported })
             }
-            _ => Ok(()),
+            Some(_) => Ok(()),
         }
     }
 
@@ -137,10 +148,26 @@ impl Journal {
     /// - [`Error::Forgotten`] if the machine is not in the list: it must stop, and join again.
     /// - [`Error::Invalid`] if a text is too long.
     pub fn report(&self, report: &MachineReport, until: &Until) -> Result<()> {
-        match self.write_report(REPORT, report, until)? {
-            0 => Err(Error::Forgotten(report.id)),
-            _ => Ok(()),
+        self.report_after(None, report, until).map(drop)
+    }
+
+    /// The same if the machine has reported this often until now.
+    ///
+    /// # Errors
+    /// Those of [`report`](Self::report).
+    pub fn report_after(
+        &self,
+        counter: Option<u64>,
+        report: &MachineReport,
+        until: &Until,
+    ) -> Result<Reported> {
+        let counter = counter.map(bigint).transpose()?;
+        let last: [Parameter<'_>; 1] = [(&counter, Type::INT8)];
+        if let Some(counter) = self.write_report(REPORT, report, &last, until)? {
+            return Ok(Reported::Counted(counter));
         }
+        let listed = self.machines(until)?.into_iter().find(|it| it.report.id == report.id);
+        listed.map(|it| Reported::Overtaken(it.counter)).ok_or(Error::Forgotten(report.id))
     }
 
     /// Lists the machines of the cluster, in the order in which they joined.
@@ -166,7 +193,15 @@ impl Journal {
         Ok(())
     }
 
-    fn write_report(&self, sql: &str, report: &MachineReport, until: &Until) -> Result<u64> {
+    /// How often the machine has reported then; `None` if nothing was written. The statement has these
+    /// last parameters.
+    fn write_report(
+        &self,
+        sql: &str,
+        report: &MachineReport,
+        last: &[Parameter<'_>],
+        until: &Until,
+    ) -> Result<Option<u64>> {
         for (what, text) in [("name", &report.name), ("release", &report.release)] {
             if text.len() > MACHINE_TEXT_BYTES_MAX || text.contains('\0') {
                 return Err(Error::Invalid(format!(
@@ -185,26 +220,24 @@ impl Journal {
         let fault = report.fault.as_deref().map(shortened);
         let flows = report.flows.as_ref().map(<[u8; 32]>::as_slice);
         let (sql, store) = (self.sql(sql), Uuid(self.store.0));
-        self.repeat(until, |link| {
-            link.execute(
-                &sql,
-                &[
-                    (&store, Type::UUID),
-                    (&Uuid(report.id.0), Type::UUID),
-                    (&report.name, Type::TEXT),
-                    (&report.release, Type::TEXT),
-                    (&feature, Type::INT4),
-                    (&incarnation, Type::INT8),
-                    (&seq, Type::INT8),
-                    (&purged, Type::INT8),
-                    (&base, Type::INT8),
-                    (&removed, Type::INT8),
-                    (&flows, Type::BYTEA),
-                    (&fault, Type::TEXT),
-                ],
-                until,
-            )
-        })
+        let id = Uuid(report.id.0);
+        let mut values: Vec<Parameter<'_>> = vec![
+            (&store, Type::UUID),
+            (&id, Type::UUID),
+            (&report.name, Type::TEXT),
+            (&report.release, Type::TEXT),
+            (&feature, Type::INT4),
+            (&incarnation, Type::INT8),
+            (&seq, Type::INT8),
+            (&purged, Type::INT8),
+            (&base, Type::INT8),
+            (&removed, Type::INT8),
+            (&flows, Type::BYTEA),
+            (&fault, Type::TEXT),
+        ];
+        values.extend_from_slice(last);
+        let rows = self.repeat(until, |link| link.query(&sql, &values, until))?;
+        rows.first().map(|row| number(row, 0)).transpose()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::limits::SCHEMA_VERSION;
 use crate::link::Link;
 use crate::position::{Position, StoreId};
 use crate::settings::Settings;
-use crate::sql::{Uuid, column};
+use crate::sql::{Uuid, column, number};
 use crate::tables::{COMPLETE, CREATE, NEEDED};
 use crate::until::Until;
 
@@ -97,21 +97,21 @@ pub(crate) fn privileges(
 }
 
 impl crate::Journal {
-    /// Lists the stores in the database that a machine has joined: the others are left from a
-    /// creation that was interrupted.
+    /// Lists the stores in the database that a machine has joined, each with its incarnation: the
+    /// others are left from a creation that was interrupted.
     ///
     /// # Errors
     /// If no server answers; [`Error::Missing`] if the database has no tables.
-    pub fn stores(settings: &Settings, until: &Until) -> Result<Vec<StoreId>> {
+    pub fn stores(settings: &Settings, until: &Until) -> Result<Vec<(StoreId, u64)>> {
         let (mut link, _) = connect(settings, 0, until)?;
         if !exists(&mut link, settings, until)? {
             return Err(Error::Missing(settings.schema.clone()));
         }
-        let sql = "SELECT store FROM {schema}.head AS head WHERE EXISTS \
+        let sql = "SELECT store, incarnation FROM {schema}.head AS head WHERE EXISTS \
              (SELECT FROM {schema}.machine AS it WHERE it.store = head.store) ORDER BY store"
             .replace("{schema}", &settings.schema);
         let rows = link.query(&sql, &[], until).map_err(unsent)?;
-        rows.iter().map(|row| column::<Uuid>(row, 0).map(|it| StoreId(it.0))).collect()
+        rows.iter().map(|row| Ok((StoreId(column::<Uuid>(row, 0)?.0), number(row, 1)?))).collect()
     }
 }
 

@@ -7,11 +7,13 @@ mod status;
 
 use std::path::Path;
 use std::time::Duration;
+use std::{fs, thread};
 
 use serde_json::json;
 use waypost_auth::TokenStore;
 use waypost_cluster::{Hub, HubOptions, Member};
 use waypost_journal::{Error, Journal, MachineId, MachineReport, Settings, Until};
+use waypost_log::FolderLock;
 
 use super::{backup, flows};
 use crate::cli::{ClusterAcceptArgs, ClusterCommand, ClusterForgetArgs, ClusterLeaveArgs};
@@ -22,8 +24,14 @@ use crate::visible::{Lines, visible};
 
 /// How long a short operation on the database may take.
 const SHORT: Duration = Duration::from_secs(30);
+/// A service that has not reported for this long does not run: it reports every second.
+const REPORTS_ENDED: Duration = Duration::from_secs(3);
+/// The pause between two looks at a machine's reports.
+const REPORT_LOOK: Duration = Duration::from_millis(250);
 /// How long `ctl doctor` waits for the database.
 const LOOK: Duration = Duration::from_secs(5);
+/// How to continue after `accept-loss`.
+const ACCEPTED: &str = "`ctl cluster accept-loss` ran: if it was on another machine, move the data folder away and join the store that it printed; if it was interrupted on this machine, run it again with --although-complete";
 /// How long a snapshot may take.
 const LONG: Duration = Duration::from_secs(6 * 60 * 60);
 
@@ -36,6 +44,12 @@ pub(super) fn run(program: &Program, command: ClusterCommand, output: &mut Outpu
         ClusterCommand::Forget(args) => forget(program, &args, output),
         ClusterCommand::AcceptLoss(args) => accept_loss(program, &args, output),
     }
+}
+
+/// Locks the data folder of a service that must not run.
+fn locked(data: &Path) -> Result<Vec<FolderLock>> {
+    backup::lock(data)
+        .map_err(|it| it.with_hint("stop the service of this project, and repeat the command"))
 }
 
 fn short() -> Until {
@@ -52,9 +66,10 @@ fn failed(error: &Error) -> Failure {
         Error::Unreachable(_) => {
             "check the URL, the password (`PGPASSFILE` or `PGPASSWORD`), and that the database runs"
         }
-        Error::Forgotten(_) | Error::Incarnation { .. } | Error::Trimmed { .. } => {
+        Error::Forgotten(_) | Error::Trimmed { .. } => {
             "move the data folder away, and run `ctl cluster join`"
         }
+        Error::Incarnation { .. } => ACCEPTED,
         Error::Feature { .. } | Error::Newer { .. } => {
             "install the release that the other machines have"
         }
@@ -69,7 +84,7 @@ fn failed(error: &Error) -> Failure {
             "the database has a damaged record, which other machines may have applied: on the machine that has applied most, stop the service and run `ctl cluster accept-loss`"
         }
         Error::DamagedSnapshot { .. } => {
-            "the leader writes a new snapshot within 50,000 records, or after `ctl delete --purge`; remove the damaged row of the table `waypost.snapshot`"
+            "remove the row of the damaged snapshot from the table `waypost.snapshot`: the leader then writes a new snapshot"
         }
         _ => return Failure::of(error),
     };
@@ -172,36 +187,66 @@ fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Res
     let is_member = Member::read(&data).map_err(|it| cluster_failed(&it))?.is_some();
     if !is_member && tokens.is_shared()? {
         // An interrupted `init` has come this far.
-        let _locks = backup::lock(&data)?;
+        let _locks = locked(&data)?;
         drop(tokens.without_shared()?);
         output.line("the tokens of this project are those of this machine alone again")?;
         return Ok(());
     }
     let member = member(program)?;
-    let _locks = backup::lock(&data)?;
+    let _locks = locked(&data)?;
     let question = "leave the cluster? This machine's changes reach no other machine from then on";
     if !args.yes && !flows::confirm(question, output)? {
         return Ok(());
     }
     // The copy is complete without the database.
     let forgotten = journal_of(program, &member)
-        .and_then(|it| it.forget(member.machine, &short()).map_err(|it| failed(&it)));
+        .and_then(|it| forget_own(&it, member.machine).map_err(|it| failed(&it)));
+    drop(fs::remove_file(member.tokens_copy(&data)));
     drop(tokens.without_shared()?);
     Member::remove(&data).map_err(|it| cluster_failed(&it))?;
     if output.is_json() {
         output.document(
-            &json!({ "store": member.store.to_string(), "isForgotten": forgotten.is_ok() }),
+            &json!({ "store": member.store.to_string(), "isForgotten": forgotten.is_ok_and(|it| it) }),
         )?;
         return Ok(());
     }
     output.line("left the cluster; the store is one of this machine alone")?;
-    if forgotten.is_err() {
-        output.note(&format!(
+    match forgotten {
+        Ok(true) => {}
+        Ok(false) => output.note(&format!(
+            "another service takes part as the machine {}, which stays in the cluster: one data folder is a copy of the other",
+            member.machine
+        )),
+        Err(_) => output.note(&format!(
             "the database could not be told; run `ctl cluster forget {}` on another machine",
             member.machine
-        ));
+        )),
     }
     Ok(())
+}
+
+/// Takes this machine, whose service does not run, from the list. False if a service of another copy of
+/// the data folder takes part as this machine.
+fn forget_own(journal: &Journal, machine: MachineId) -> waypost_journal::Result<bool> {
+    let (mut last, mut changes) = (None, 0);
+    loop {
+        let machines = journal.machines(&short())?;
+        let Some(this) = machines.iter().find(|it| it.report.id == machine) else {
+            return Ok(true);
+        };
+        if last.replace(this.counter).is_some_and(|it| it != this.counter) {
+            changes += 1;
+        }
+        // One may be the last report of the service that has just stopped.
+        if changes > 1 {
+            return Ok(false);
+        }
+        if this.silent >= REPORTS_ENDED {
+            journal.forget(machine, &short())?;
+            return Ok(true);
+        }
+        thread::sleep(REPORT_LOOK);
+    }
 }
 
 fn forget(program: &Program, args: &ClusterForgetArgs, output: &mut Output) -> Result<()> {
@@ -245,7 +290,7 @@ fn accept_loss(program: &Program, args: &ClusterAcceptArgs, output: &mut Output)
     let url = url_of(program, &old)?;
     let settings = settings(&url)?;
     {
-        let _locks = backup::lock(&data)?;
+        let _locks = locked(&data)?;
         refuse_behind(program, &old, args)?;
         if !args.although_complete {
             loss::refuse_complete(&data, &old, settings.clone())?;
@@ -292,21 +337,36 @@ fn close(settings: &Settings, old: &Member) -> waypost_journal::Result<()> {
     journal.begin_incarnation(end, &short()).map(drop)
 }
 
-/// Refuses a copy that ends before what another machine has applied.
+/// Refuses a copy that ends before what another machine has applied, or this one had.
 fn refuse_behind(program: &Program, own: &Member, args: &ClusterAcceptArgs) -> Result<()> {
+    if args.although_behind {
+        return Ok(());
+    }
     let journal = journal_of(program, own)?;
     let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
-    let listed = machines.iter().find(|it| it.report.id == own.machine);
-    let ours = listed.map_or(own.base.position.seq, |it| it.report.seq);
-    let latest = machines.iter().max_by_key(|it| it.report.seq);
-    match latest {
-        Some(other) if other.report.seq > ours && !args.although_behind => Err(Failure::new(
-            format!(
-                "{} has applied record {}, and this machine only {ours}",
-                visible(&other.report.name, Lines::Fold),
-                other.report.seq
-            ),
-        )
+    let is_own = |it: &&waypost_journal::Machine| it.report.id == own.machine;
+    let listed = machines.iter().find(is_own).map(|it| &it.report);
+    let base = own.base.position.seq;
+    if let Some(reported) = listed.filter(|it| it.base > base) {
+        return Err(Failure::new(format!(
+            "this data folder is an older copy: it was at record {base} when its service last synced it, and this machine has reported {} since",
+            reported.base
+        ))
+        .with_hint(
+            "run it where the newer data folder is, or pass --although-behind to lose what only that one has",
+        ));
+    }
+    // After a restored backup, the report is older than the data folder.
+    let places = create::places(&program.settings()?.data_dir)?;
+    let more = places.iter().zip(own.base.places).map(|(has, had)| has.saturating_sub(had));
+    let ours = listed.map_or(0, |it| it.seq).max(base + more.sum::<u64>());
+    let others = machines.iter().filter(|it| !is_own(it));
+    match others.max_by_key(|it| it.report.seq) {
+        Some(other) if other.report.seq > ours => Err(Failure::new(format!(
+            "{} has applied record {}, and this machine only {ours}",
+            visible(&other.report.name, Lines::Fold),
+            other.report.seq
+        ))
         .with_hint(
             "run it on that machine, or pass --although-behind to lose what only that machine has",
         )),

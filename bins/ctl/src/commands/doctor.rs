@@ -17,6 +17,7 @@ use serde::Serialize;
 use waypost_api::StatusKind;
 use waypost_api::client::Error;
 use waypost_auth::TokenStore;
+use waypost_cluster::Member;
 use waypost_log::Witness;
 use waypost_mesh::Pairing;
 
@@ -222,28 +223,78 @@ fn token_file(path: &Path) -> Finding {
     }
 }
 
+/// What to do without the tokens of a cluster.
+const JOIN_AGAIN: &str = "put the file back from a backup while the service is stopped; or move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`";
+
+/// Whose tokens a token file has.
+enum Of {
+    Machine,
+    /// The machine has a copy of them.
+    Cluster,
+    ClusterWithoutCopy,
+}
+
+fn of_cluster(tokens: &Path) -> Of {
+    let data = tokens.parent().unwrap_or(Path::new("."));
+    match Member::read(data) {
+        Ok(Some(member)) if member.tokens_copy(data).is_file() => Of::Cluster,
+        Ok(Some(_)) | Err(_) => Of::ClusterWithoutCopy,
+        Ok(None) => Of::Machine,
+    }
+}
+
 fn tokens(path: &Path, repair: bool) -> Finding {
     const PART: &str = "tokens";
     if !path.exists() {
         if !path.with_file_name(Witness::FILE).exists() {
             return Finding::ok(PART, "none yet");
         }
-        return Finding::warning(
-            PART,
-            format!("{} is missing: no token that was created is valid any more", path.display()),
-            "put it back from a backup while the service is stopped; or start the service, which creates a new admin token, and create the others again",
-        );
+        return match of_cluster(path) {
+            Of::Machine => Finding::warning(
+                PART,
+                format!(
+                    "{} is missing: no token that was created is valid any more",
+                    path.display()
+                ),
+                "put it back from a backup while the service is stopped; or start the service, which creates a new admin token, and create the others again",
+            ),
+            Of::Cluster => Finding::warning(
+                PART,
+                format!("{} is missing", path.display()),
+                "start the service: it restores the cluster's tokens from this machine's copy, and creates a new admin token",
+            ),
+            Of::ClusterWithoutCopy => Finding::fault(
+                PART,
+                &Failure::new(format!(
+                    "{} is missing, and the service does not start without the cluster's tokens",
+                    path.display()
+                ))
+                .with_hint(JOIN_AGAIN),
+            ),
+        };
     }
     match TokenStore::open(path).and_then(|store| store.list()) {
         Ok(tokens) => Finding::ok(PART, show::count(tokens.len() as u64, "token", "tokens")),
         Err(waypost_auth::Error::Corrupt { .. }) if repair => {
             let aside = path.with_extension("json.damaged");
             match std::fs::rename(path, &aside) {
-                Ok(()) => Finding::warning(
-                    PART,
-                    format!("set aside: {}; all tokens are now invalid", aside.display()),
-                    "the next start of the service creates a new admin token; create the others again",
-                ),
+                Ok(()) => {
+                    let (what, remedy) = match of_cluster(path) {
+                        Of::Machine => (
+                            "; all tokens are now invalid",
+                            "the next start of the service creates a new admin token; create the others again",
+                        ),
+                        Of::Cluster => (
+                            "",
+                            "the next start of the service restores the cluster's tokens from this machine's copy, and creates a new admin token",
+                        ),
+                        Of::ClusterWithoutCopy => (
+                            "; the service does not start without the cluster's tokens",
+                            JOIN_AGAIN,
+                        ),
+                    };
+                    Finding::warning(PART, format!("set aside: {}{what}", aside.display()), remedy)
+                }
                 Err(error) => {
                     let what = format!("cannot rename {}: {error}", path.display());
                     Finding::fault(PART, &Failure::new(what))

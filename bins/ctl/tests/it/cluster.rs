@@ -444,8 +444,29 @@ fn the_copy_of_a_machine_takes_no_part_while_the_machine_does() {
     });
     let found = copy.ctl(&["doctor"]);
     assert!(found.out.contains("is a copy of the other"), "{found:?}");
+    // One that leaves keeps the machine in the cluster.
+    copy.stop();
+    let left = copy.at_rest(&["cluster", "leave", "--yes"]);
+    assert!(left.code == 0 && left.err.contains("stays in the cluster"), "{left:?}");
     a.ctl(&["add", "from the machine itself"]).done();
     assert!(!a.ctl(&["cluster", "status"]).done().contains("fault"));
+}
+
+/// The machine was cut off while the copy started: its service finds the reports of the other one.
+#[test]
+fn a_machine_that_a_copy_has_replaced_takes_no_part() {
+    let Some(server) = Server::start() else { return };
+    let a = first(&server);
+    let id = status(&a)["machines"][0]["id"].as_str().expect("an id").to_owned();
+    let report = format!("UPDATE waypost.machine SET counter = counter + 1 WHERE id = '{id}'");
+    until(|| {
+        server.sql(&report);
+        let found = a.ctl(&["doctor"]);
+        let is_out = found.out.contains("is a copy of the other");
+        is_out.then_some(()).ok_or(format!("{found:?}"))
+    });
+    let refused = a.ctl(&["add", "from the machine that was replaced"]);
+    assert!(refused.code == 1 && refused.err.contains("takes no writes"), "{refused:?}");
 }
 
 #[test]
@@ -512,11 +533,8 @@ fn digests_are_compared_when_all_machines_have_the_release_for_it() {
     let a = first(&server);
     let b = joined(&server);
     let store = status(&a)["store"].as_str().expect("a store").to_owned();
-    let store = Journal::stores(&server.settings(), &long()).expect("stores")[0..1]
-        .iter()
-        .find(|it| it.to_string() == store)
-        .copied()
-        .expect("the store");
+    let stores = Journal::stores(&server.settings(), &long()).expect("stores");
+    let store = stores.iter().find(|it| it.0.to_string() == store).expect("the store").0;
     let journal = Journal::open(server.settings(), store, &long()).expect("a journal");
     // A machine with the release before.
     let old = MachineReport {
@@ -622,6 +640,15 @@ fn a_database_that_lost_records_stops_writes_until_the_loss_is_accepted() {
     assert_eq!(refused.code, 1, "{refused:?}");
     a.stop();
     let old = status(&a)["store"].clone();
+    // The data folder decides how far this machine is: its report may be older, as after a restored
+    // backup, or show that the folder is an older copy.
+    let id = status(&a)["machines"][0]["id"].as_str().expect("an id").to_owned();
+    let set =
+        |what: &str| server.sql(&format!("UPDATE waypost.machine SET {what} WHERE id = '{id}'"));
+    set("base = base + 1000");
+    let refused = a.at_rest(&["cluster", "accept-loss", "--yes"]);
+    assert!(refused.code == 1 && refused.err.contains("an older copy"), "{refused:?}");
+    set("base = 0, seq = 0");
     a.at_rest(&["cluster", "accept-loss", "--yes"]).done();
     a.start();
     assert_ne!(status(&a)["store"], old);
@@ -634,10 +661,10 @@ fn a_database_that_lost_records_stops_writes_until_the_loss_is_accepted() {
     let listed = a.ctl(&["export"]).done();
     assert!(listed.contains("lost by the database"), "{listed}");
     let mut b = Machine::new();
-    let several = b.at_rest(&["cluster", "join", &server.url()]);
-    assert_eq!(several.code, 2, "{several:?}");
-    let store = status(&a)["store"].as_str().expect("a store").to_owned();
-    b.at_rest(&["cluster", "join", &server.url(), "--store", &store]).done();
+    let old = old.as_str().expect("a store");
+    let closed = b.at_rest(&["cluster", "join", &server.url(), "--store", old]);
+    assert!(closed.code == 1 && closed.err.contains("is closed"), "{closed:?}");
+    b.at_rest(&["cluster", "join", &server.url()]).done();
     b.start();
     settled(&[&a, &b]);
 }
@@ -758,12 +785,56 @@ fn a_member_without_the_tokens_of_its_cluster_does_not_start() {
     let Some(server) = Server::start() else { return };
     let mut a = first(&server);
     a.stop();
-    fs::remove_file(a.path().join(".waypost/data/tokens.json")).expect("a file");
+    let data = a.path().join(".waypost/data");
+    fs::remove_file(data.join("tokens.json")).expect("a file");
+    let names = fs::read_dir(&data).expect("a folder").map(|it| it.expect("a file").path());
+    for copy in names.filter(|it| it.display().to_string().contains("cluster-tokens-")) {
+        fs::remove_file(copy).expect("a file");
+    }
+    let found = a.at_rest(&["doctor"]);
+    assert!(found.code == 1 && found.out.contains("does not start without"), "{found:?}");
     let options = Options::for_project(a.path()).expect("options");
     let error = waypost_service::start(&options).map(drop).expect_err("tokens are missing");
     assert!(format!("{error:#}").contains("does not have the cluster's tokens"), "{error:#}");
     a.at_rest(&["cluster", "leave", "--yes"]).done();
     a.start();
+}
+
+/// The notice of the revocation is before the base of the machine.
+#[test]
+fn a_revoked_token_stays_revoked_with_an_older_token_file_and_without_one() {
+    let Some(server) = Server::start() else { return };
+    let (a, mut b) = (first(&server), joined(&server));
+    let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
+    let token = created["token"].as_str().expect("a token").to_owned();
+    let id = created["info"]["id"].as_str().expect("an id").to_owned();
+    let accepted = |it: &Machine| -> Result<(), String> {
+        let client = Client::new(&it.url(), Some(&token)).expect("an address");
+        client.status().map(drop).map_err(|it| it.to_string())
+    };
+    until(|| accepted(&b));
+    b.stop();
+    let file = b.path().join(".waypost/data/tokens.json");
+    let older = fs::read(&file).expect("a file");
+    b.start();
+    a.ctl(&["token", "revoke", &id]).done();
+    let is_rejected = |it: &Machine| match accepted(it) {
+        Err(error) if error.contains("unknown, expired or revoked") => Ok(()),
+        other => Err(format!("{other:?}")),
+    };
+    until(|| is_rejected(&b));
+    b.stop();
+    fs::write(&file, older).expect("a file");
+    b.start();
+    until(|| is_rejected(&b));
+    b.stop();
+    fs::remove_file(&file).expect("a file");
+    b.start();
+    until(|| is_rejected(&b));
+    let another = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
+    let another = another["token"].as_str().expect("a token").to_owned();
+    let client = Client::new(&b.url(), Some(&another)).expect("an address");
+    until(|| client.status().map(drop).map_err(|it| it.to_string()));
 }
 
 #[test]

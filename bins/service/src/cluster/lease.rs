@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use waypost_journal::{Contender, Journal, Lease, MachineId, MachineReport, Until};
+use waypost_journal::{Contender, Journal, Lease, MachineId, MachineReport, Reported, Until};
 use waypost_log::SharedError;
 
 use super::Cluster;
@@ -40,19 +40,29 @@ pub(crate) struct Leasing {
 enum Identity {
     /// Not known yet: an earlier process of this machine reported not long ago, or another one does.
     Unknown(Option<Reports>),
-    /// Only this process.
-    Own,
+    /// Only this process, as far as its reports show.
+    Own(Reports),
     /// Another process, too, as with a copy of the data folder. This one does not report: that would
     /// show its fault as that of the other one.
     Copied,
 }
 
-/// What was seen of the machine's reports before the first one of this process.
+/// What was seen of the machine's reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reports {
-    counter: u64,
-    /// At how many looks there were new ones.
+    /// How often it has reported; `None` if that is not known.
+    counter: Option<u64>,
+    /// At how many looks in a row there were new ones that this process does not know of.
     changes: u32,
+}
+
+impl Reports {
+    /// After a look.
+    fn seen(self, counter: u64) -> Self {
+        let is_same = self.counter.is_none_or(|it| it == counter);
+        let changes = if is_same { self.changes } else { self.changes + 1 };
+        Self { counter: Some(counter), changes }
+    }
 }
 
 impl Leasing {
@@ -65,26 +75,25 @@ impl Leasing {
             if let Identity::Unknown(seen) = identity {
                 identity = self.identity(seen);
             }
-            if identity == Identity::Own {
+            if let Identity::Own(reports) = identity {
                 lease = match lease.take() {
                     None => self.contend(&mut contender),
                     Some(lease) => self.renew(lease),
                 };
-                self.report();
+                identity = self.report(reports);
+            }
+            if identity == Identity::Copied {
+                self.give_up(lease.take());
             }
             if !self.wake.rest(EVERY) {
                 break;
             }
         }
         self.cluster.save_last_base();
-        if identity == Identity::Own {
-            self.report();
+        if let Identity::Own(reports) = identity {
+            self.report(reports);
         }
-        if let Some(lease) = lease {
-            self.step_down();
-            self.flows.wait_until_ended();
-            self.release(&lease);
-        }
+        self.give_up(lease);
         if let Some(guard) = &self.guard {
             guard.end();
         }
@@ -98,29 +107,38 @@ impl Leasing {
         let journal = hub.journal_for_report(&until).map_err(|it| chain(&it));
         let machines = journal.and_then(|it| it.machines(&until).map_err(|it| chain(&it)));
         let Ok(machines) = machines else { return Identity::Unknown(seen) };
+        let none = Reports { counter: None, changes: 0 };
         let Some(this) = machines.into_iter().find(|it| it.report.id == hub.machine()) else {
-            return Identity::Own;
+            return Identity::Own(none);
         };
-        let mut reports = seen.unwrap_or(Reports { counter: this.counter, changes: 0 });
-        if reports.counter != this.counter {
-            reports = Reports { counter: this.counter, changes: reports.changes + 1 };
-        }
+        let reports = seen.unwrap_or(none).seen(this.counter);
         if reports.changes > LATE_MAX {
-            self.cluster.leave_out(SharedError::Excluded(format!(
-                "another service takes part in the cluster as this machine, {}: one data folder is a \
-                 copy of the other. Stop one of the services, move its data folder away, and run \
-                 `ctl cluster join` there",
-                hub.machine()
-            )));
-            return Identity::Copied;
+            return self.leave_to_other();
         }
         // Before the first report, only `ctl cluster init` or `join` has entered the machine.
         let is_silent = this.counter <= 1 || this.silent >= SILENT;
-        if is_silent { Identity::Own } else { Identity::Unknown(Some(reports)) }
+        if is_silent {
+            Identity::Own(Reports { changes: 0, ..reports })
+        } else {
+            Identity::Unknown(Some(reports))
+        }
     }
 
-    /// Tells the others how far this machine is.
-    fn report(&self) {
+    /// Takes no further part: another process reports as this machine.
+    fn leave_to_other(&self) -> Identity {
+        self.cluster.leave_out(SharedError::Excluded(format!(
+            "another service takes part in the cluster as this machine, {}: one data folder is a copy \
+             of the other. Stop one of the services, move its data folder away, and run `ctl cluster \
+             join` there",
+            self.cluster.hub.machine()
+        )));
+        Identity::Copied
+    }
+
+    /// Tells the others how far this machine is, and finds out whether another process does, too. The
+    /// one that was overtaken reports nothing, so that only one of them leaves.
+    fn report(&self, reports: Reports) -> Identity {
+        let same = Identity::Own(reports);
         let until = self.cluster.hub.within(EVERY);
         let report = MachineReport {
             id: self.cluster.hub.machine(),
@@ -134,15 +152,33 @@ impl Leasing {
             flows: Some(self.flows.digest()),
             fault: self.cluster.fault().map(|it| it.to_string()),
         };
-        let Ok(journal) = self.cluster.hub.journal_for_report(&until) else { return };
-        match journal.report(&report, &until) {
-            Ok(()) => {}
+        let Ok(journal) = self.cluster.hub.journal_for_report(&until) else { return same };
+        match journal.report_after(reports.counter, &report, &until) {
+            Ok(Reported::Counted(counter)) => {
+                return Identity::Own(Reports { counter: Some(counter), changes: 0 });
+            }
+            Ok(Reported::Overtaken(counter)) => {
+                let reports = reports.seen(counter);
+                if reports.changes > LATE_MAX {
+                    return self.leave_to_other();
+                }
+                return Identity::Own(reports);
+            }
             Err(waypost_journal::Error::Forgotten(_)) => {
                 self.cluster.leave_out(SharedError::Excluded("this machine was forgotten by its cluster, or has never joined it: move the data folder away and run `ctl cluster join`".to_owned()));
             }
             Err(error) => {
                 tracing::debug!(error = chain(&error), "failed to report to the cluster");
             }
+        }
+        same
+    }
+
+    fn give_up(&self, lease: Option<Lease>) {
+        if let Some(lease) = lease {
+            self.step_down();
+            self.flows.wait_until_ended();
+            self.release(&lease);
         }
     }
 
@@ -191,9 +227,7 @@ impl Leasing {
             tracing::warn!(
                 "this machine does not follow the journal, and gives up leading the cluster"
             );
-            self.step_down();
-            self.flows.wait_until_ended();
-            self.release(&lease);
+            self.give_up(Some(lease));
             return None;
         }
         let left = lease.expires().saturating_duration_since(Instant::now() + STOP_BEFORE);

@@ -187,13 +187,16 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Fai
             return Err(app.denied(Denied::Unavailable, None, failure));
         }
         Rejected::OutOfContact => {
-            let is_starting = app.cluster.as_ref().is_some_and(|it| !it.has_lost_contact());
-            let failure = if is_starting {
-                Failure::busy(
+            let failure = match &app.cluster {
+                Some(cluster) if cluster.has_lost_contact() => {
+                    Failure::new(StatusCode::SERVICE_UNAVAILABLE, rejected.to_string())
+                }
+                Some(cluster) if cluster.has_failed() => Failure::busy(
+                    "this machine has started, and fails to read in the journal of its cluster which tokens were revoked: use the machine's own admin token, or another machine",
+                ),
+                _ => Failure::busy(
                     "this machine has just started, and reads in the journal of its cluster which tokens were revoked",
-                )
-            } else {
-                Failure::new(StatusCode::SERVICE_UNAVAILABLE, rejected.to_string())
+                ),
             };
             return Err(app.denied(Denied::Unavailable, None, failure));
         }

@@ -1,6 +1,6 @@
 //! The list of machines.
 
-use waypost_journal::{ErrorKind, MACHINE_TEXT_BYTES_MAX, MachineId, MachineReport};
+use waypost_journal::{ErrorKind, MACHINE_TEXT_BYTES_MAX, MachineId, MachineReport, Reported};
 
 use super::*;
 use crate::wait::until;
@@ -45,6 +45,12 @@ fn machines_are_listed_with_what_they_reported_last() {
     assert_eq!(reports, [first, second.clone()]);
     assert_eq!(found.iter().map(|it| it.counter).collect::<Vec<_>>(), [4, 1]);
     assert!(found.iter().all(|it| it.incarnation == 1 && it.silent <= it.joined));
+    // Of two processes that report as one machine, the one that was overtaken writes nothing.
+    let report = |counter| journal.report_after(counter, &second, &long()).unwrap();
+    assert_eq!(report(Some(1)), Reported::Counted(2));
+    assert_eq!(report(Some(1)), Reported::Overtaken(2));
+    assert_eq!(report(Some(2)), Reported::Counted(3));
+    assert_eq!(report(None), Reported::Counted(4));
 
     // By the server's clock.
     server.sql("UPDATE waypost.machine SET seen = seen - interval '8 days'");

@@ -9,7 +9,7 @@ use waypost_cluster::{Member, PARTS, Part, Places};
 use waypost_journal::{Journal, NewSnapshot, Settings, Snapshot, Until};
 use waypost_log::{Log, Options};
 
-use super::{LONG, backup, cluster_failed, failed, report, settings, short};
+use super::{LONG, backup, cluster_failed, failed, locked, report, settings, short};
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Unit};
 use crate::program::Program;
@@ -52,7 +52,7 @@ pub(super) fn create(
     output: &mut Output,
 ) -> Result<Member> {
     program.check_data()?;
-    let _locks = backup::lock(data)?;
+    let _locks = locked(data)?;
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
     let member = Member::first(url, places(data)?).map_err(|it| cluster_failed(&it))?;
     let journal = Journal::create(settings, member.store, &short()).map_err(|it| failed(&it))?;

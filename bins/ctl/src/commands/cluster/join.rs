@@ -54,19 +54,45 @@ pub(super) fn join(program: &Program, args: &ClusterJoinArgs, output: &mut Outpu
 /// The store to join: the one that is asked for, or the only one.
 fn store_of(settings: &Settings, asked: Option<&str>) -> Result<StoreId> {
     let stores = Journal::stores(settings, &short()).map_err(|it| failed(&it))?;
-    let names = || stores.iter().map(StoreId::to_string).collect::<Vec<_>>().join(", ");
-    match (asked, &stores[..]) {
-        (Some(asked), _) => {
-            let found = stores.iter().find(|it| it.to_string() == asked);
-            found.copied().ok_or_else(|| {
-                Failure::not_found(format!("the database has no store {asked}; it has {}", names()))
-            })
+    // `accept-loss` continues with another store, and begins an incarnation of the former one that no
+    // machine has.
+    let (open, closed): (Vec<_>, Vec<_>) = stores.into_iter().partition(|it| it.1 == 1);
+    let names = |stores: &[(StoreId, u64)]| {
+        stores.iter().map(|it| it.0.to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let continued = || {
+        if open.is_empty() {
+            "run `ctl cluster accept-loss --although-complete` on the machine where it was interrupted"
+                .to_owned()
+        } else {
+            format!("join the store that it printed; those are open: {}", names(&open))
         }
-        (None, [only]) => Ok(*only),
-        (None, []) => Err(Failure::not_found("the database has no cluster")
+    };
+    let is_asked = |it: &&(StoreId, u64)| asked.is_some_and(|asked| it.0.to_string() == asked);
+    match (asked, &open[..]) {
+        (Some(asked), _) => match (open.iter().find(is_asked), closed.iter().find(is_asked)) {
+            (Some(found), _) => Ok(found.0),
+            (None, Some(_)) => Err(Failure::new(format!(
+                "the store {asked} is closed: `ctl cluster accept-loss` continued with another one"
+            ))
+            .with_hint(continued())),
+            (None, None) => Err(Failure::not_found(format!(
+                "the database has no store {asked}; it has {}",
+                names(&open)
+            ))),
+        },
+        (None, [only]) => Ok(only.0),
+        (None, []) if closed.is_empty() => Err(Failure::not_found("the database has no cluster")
             .with_hint("run `ctl cluster init` on the first machine")),
-        (None, _) => Err(Failure::usage(format!("the database has several stores: {}", names()))
-            .with_hint("pass one with --store")),
+        (None, []) => Err(Failure::not_found(format!(
+            "all stores in the database are closed: {}",
+            names(&closed)
+        ))
+        .with_hint(continued())),
+        (None, _) => {
+            Err(Failure::usage(format!("the database has several stores: {}", names(&open)))
+                .with_hint("pass one with --store"))
+        }
     }
 }
 

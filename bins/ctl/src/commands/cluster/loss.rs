@@ -15,9 +15,7 @@ pub(super) fn refuse_complete(data: &Path, own: &Member, settings: Settings) -> 
     let journal = match hub.journal(&short()) {
         Ok(journal) => journal,
         Err(waypost_cluster::Error::Journal(error @ Error::Incarnation { .. })) => {
-            return Err(Failure::of(&error).with_hint(
-                "`ctl cluster accept-loss` ran before: if it was on another machine, join the store that it printed; if it was interrupted on this machine, pass --although-complete",
-            ));
+            return Err(failed(&error));
         }
         Err(waypost_cluster::Error::Journal(error)) if is_loss(&error) => return Ok(()),
         Err(error) => return Err(cluster_failed(&error)),
