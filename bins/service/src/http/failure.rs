@@ -131,7 +131,7 @@ impl Failure {
     }
 
     #[must_use]
-    fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+    pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
     }

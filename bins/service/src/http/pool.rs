@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::StatusCode;
+use http::header::{HeaderValue, RETRY_AFTER};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::{Instant, timeout_at};
 
 use crate::http::failure::Failure;
 
@@ -64,11 +66,9 @@ impl Pool {
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        let run = async { on_thread(self.slot().await?, work).await };
-        match tokio::time::timeout(self.time_max, run).await {
-            Ok(done) => done,
-            Err(_) => Err(too_late()),
-        }
+        let end = Instant::now() + self.time_max;
+        let slot = self.slot_until(end).await?;
+        timeout_at(end, on_thread(slot, work)).await.unwrap_or_else(|_| Err(too_late()))
     }
 
     /// Runs `work` within the time limit of a request if a slot is free.
@@ -84,17 +84,21 @@ impl Pool {
     /// Starts an asynchronous call and waits for its result within the time limit of a request. The
     /// call holds its slot until it ends, even if the client disconnects.
     pub(crate) async fn begin<T>(&self, begin: impl FnOnce(Promise<T>)) -> Result<T, Failure> {
-        let run = async {
-            let slot = self.slot().await?;
-            let (sender, answer) = oneshot::channel();
-            begin(Promise { sender, slot });
+        let end = Instant::now() + self.time_max;
+        let slot = self.slot_until(end).await?;
+        let (sender, answer) = oneshot::channel();
+        begin(Promise { sender, slot });
+        match timeout_at(end, answer).await {
             // The only other way to end is a panic, which has been logged where it happened.
-            answer.await.map_err(|_| Failure::internal())
-        };
-        match tokio::time::timeout(self.time_max, run).await {
-            Ok(done) => done,
+            Ok(done) => done.map_err(|_| Failure::internal()),
             Err(_) => Err(too_late()),
         }
+    }
+
+    /// A slot, or 503 at the time limit: then nothing has begun.
+    async fn slot_until(&self, end: Instant) -> Result<OwnedSemaphorePermit, Failure> {
+        let late = |_| Err(Failure::busy("too many requests are waiting"));
+        timeout_at(end, self.slot()).await.unwrap_or_else(late)
     }
 
     /// A slot for work that runs longer than a request may, or 503 if too many requests wait.
@@ -127,6 +131,10 @@ where
     task.await.map_err(|_| Failure::internal())
 }
 
+/// The work goes on.
 fn too_late() -> Failure {
-    Failure::busy("the store did not respond in time").unsure()
+    let detail = "the store did not respond in time. A change may still be carried out: repeat the request with the same Idempotency-Key, or read what it would have changed";
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+        .with(RETRY_AFTER, HeaderValue::from_static("1"))
+        .unsure()
 }
