@@ -2,7 +2,6 @@
 
 mod digests;
 pub(crate) mod follower;
-pub(crate) mod kept_tokens;
 pub(crate) mod lease;
 mod notices;
 pub(crate) mod position;
@@ -18,7 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use waypost_auth::{AppendError, Contact, TokenChange, TokenStore};
+use waypost_auth::{AppendError, Contact, TokenChange, TokenCopy, TokenStore};
 use waypost_cluster::{Base, Hub, HubOptions, Member, Part, Places};
 use waypost_events::{Bus, RetentionPoint};
 use waypost_flows::Files;
@@ -27,7 +26,6 @@ use waypost_memory::{Compaction, Store};
 use waypost_project::ClusterSettings;
 
 use self::digests::Digests;
-use self::kept_tokens::KeptTokens;
 use self::notices::{Notice, Notices};
 use self::vectors::SharedVectors;
 use crate::clock::now;
@@ -38,6 +36,8 @@ use crate::wake::Wake;
 const CONTACT_LOST: Duration = Duration::from_secs(300);
 /// How many records may be read again after a start.
 const BASE_RECORDS: u64 = 1000;
+/// The pause between two attempts to move the base.
+const BASE_PAUSE: Duration = Duration::from_millis(200);
 /// How often the base moves at least, if there is something: the journal is trimmed below it.
 const BASE_EVERY: Duration = Duration::from_secs(60);
 
@@ -83,7 +83,7 @@ pub(crate) struct Cluster {
     is_compared: AtomicBool,
     /// A change of tokens is in no base: only the base shows that the journal has lost it.
     has_token_change: AtomicBool,
-    kept_tokens: KeptTokens,
+    token_copy: TokenCopy,
 }
 
 impl Link {
@@ -100,9 +100,10 @@ impl Link {
         Ok(Some(Self { hub, name }))
     }
 
-    /// The copy of the tokens that the machines share.
-    pub(crate) fn kept_tokens(&self, data: &Path) -> KeptTokens {
-        KeptTokens::of(&self.hub.member(), data)
+    /// The copy of the tokens that the machines share. The base is behind each change of tokens, whose
+    /// notice is not read again then.
+    pub(crate) fn token_copy(&self, data: &Path) -> TokenCopy {
+        TokenCopy::new(&self.hub.member().tokens_copy(data))
     }
 
     /// The shared journal of a part.
@@ -118,7 +119,7 @@ impl Cluster {
         store: Arc<Store>,
         events: Arc<Bus>,
         tokens: TokenStore,
-        kept_tokens: KeptTokens,
+        token_copy: TokenCopy,
     ) -> Arc<Self> {
         let Link { hub, name } = link;
         Arc::new_cyclic(|cluster: &Weak<Self>| {
@@ -143,7 +144,7 @@ impl Cluster {
                 started: Instant::now(),
                 is_compared: AtomicBool::new(false),
                 has_token_change: AtomicBool::new(false),
-                kept_tokens,
+                token_copy,
             }
         })
     }
@@ -310,7 +311,9 @@ impl Cluster {
         let mut saved = self.base_saved.lock();
         let has_purged = self.removed() > self.hub.member().base.places[Part::Memory.index()];
         let is_due = records >= BASE_RECORDS || saved.elapsed() >= BASE_EVERY;
-        if records == 0 || !(is_due || has_purged || self.has_token_change()) {
+        let is_wanted = is_due || has_purged || self.has_token_change();
+        // A failed attempt is repeated, but not all the time.
+        if records == 0 || !is_wanted || saved.elapsed() < BASE_PAUSE {
             return;
         }
         *saved = Instant::now();
@@ -329,8 +332,7 @@ impl Cluster {
     /// it returns.
     fn sync_to(&self, mark: &Base) -> Result<bool, String> {
         let reached = |part: Part, place| place >= mark.places[part.index()];
-        self.store.maintain().map_err(|it| chain(&it))?;
-        let memory = self.store.reached().map_err(|it| chain(&it))?.sequence;
+        let memory = self.store.sync().map_err(|it| chain(&it))?;
         let events = self.events.sync().map_err(|it| chain(&it))?;
         let flows = self.flows.get().map_or(Ok(0), Files::sync).map_err(|it| chain(&it))?;
         let is_whole = reached(Part::Memory, memory)
@@ -338,7 +340,7 @@ impl Cluster {
             && reached(Part::Flows, flows)
             && reached(Part::Notices, self.notices.applied());
         if is_whole {
-            self.kept_tokens.keep(&self.tokens).map_err(|it| chain(&it))?;
+            self.token_copy.keep(&self.tokens, now()).map_err(|it| chain(&it))?;
             self.hub.set_base(*mark).map_err(|it| chain(&it))?;
         }
         Ok(is_whole)

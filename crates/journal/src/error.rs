@@ -83,7 +83,9 @@ pub enum Error {
     #[error("the database already has a journal of the store {0}")]
     Exists(StoreId),
     /// A loss was accepted, and the journal continues as another one.
-    #[error("the journal is in incarnation {found}, and this process in {expected}; join it again")]
+    #[error(
+        "the journal is in incarnation {found}, and this machine has a copy of incarnation {expected}"
+    )]
     Incarnation {
         /// That of the caller.
         expected: u64,

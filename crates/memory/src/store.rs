@@ -252,6 +252,13 @@ impl Store {
         Ok(Reached { sequence, id: Txn::new(&self.records.state).next_id()? - 1 })
     }
 
+    /// Syncs the log and returns the last record that is on disk: what a power cut leaves. On a store
+    /// without a shared journal, every record that can be read is there already.
+    pub fn sync(&self) -> Result<u64> {
+        self.records.journal.sync()?;
+        Ok(self.records.journal.reached())
+    }
+
     /// Size of the whole store on disk, in bytes. Walks its folders.
     pub fn storage_bytes(&self) -> u64 {
         dir_bytes(&self.folders.memory)

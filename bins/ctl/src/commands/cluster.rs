@@ -6,13 +6,15 @@ mod loss;
 mod status;
 
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
-use std::{fs, thread};
 
 use serde_json::json;
-use waypost_auth::TokenStore;
-use waypost_cluster::{Hub, HubOptions, Member};
-use waypost_journal::{Error, Journal, MachineId, MachineReport, Settings, Until};
+use waypost_auth::{TokenCopy, TokenStore};
+use waypost_cluster::{Hub, HubOptions, Member, Part};
+use waypost_journal::{
+    Error, FetchOptions, Journal, MachineId, MachineReport, Row, Settings, Until,
+};
 use waypost_log::FolderLock;
 
 use super::{backup, flows};
@@ -20,6 +22,7 @@ use crate::cli::{ClusterAcceptArgs, ClusterCommand, ClusterForgetArgs, ClusterLe
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::program::Program;
+use crate::span;
 use crate::visible::{Lines, visible};
 
 /// How long a short operation on the database may take.
@@ -201,7 +204,9 @@ fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Res
     // The copy is complete without the database.
     let forgotten = journal_of(program, &member)
         .and_then(|it| forget_own(&it, member.machine).map_err(|it| failed(&it)));
-    drop(fs::remove_file(member.tokens_copy(&data)));
+    let copy = TokenCopy::new(&member.tokens_copy(&data));
+    restore_tokens(&copy, &tokens, output)?;
+    copy.remove();
     drop(tokens.without_shared()?);
     Member::remove(&data).map_err(|it| cluster_failed(&it))?;
     if output.is_json() {
@@ -223,6 +228,19 @@ fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Res
         )),
     }
     Ok(())
+}
+
+/// Adds what the token file lacks from the copy of the service.
+fn restore_tokens(copy: &TokenCopy, tokens: &TokenStore, output: &mut Output) -> Result<()> {
+    match copy.restore(tokens, span::now()) {
+        Err(error) if tokens.is_shared()? => {
+            output.warn(&format!(
+                "the copy of the cluster's tokens cannot be read ({error}): if the token file was put back from a backup, revoked tokens may be valid"
+            ));
+            Ok(())
+        }
+        restored => Ok(restored.map(drop)?),
+    }
 }
 
 /// Takes this machine, whose service does not run, from the list. False if a service of another copy of
@@ -330,6 +348,18 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// How many records behind the base, up to a position, no store keeps: as far as they can be read.
+fn notices(journal: &Journal, own: &Member, last: u64) -> u64 {
+    let (mut after, mut count) = (own.base.position, 0);
+    while let Ok(fetched) = journal.fetch(after, &FetchOptions::default(), &short()) {
+        let Some(end) = fetched.rows.last() else { break };
+        after = end.position();
+        let is_notice = |it: &&Row| it.seq <= last && it.record.part == Part::Notices.number();
+        count += fetched.rows.iter().filter(is_notice).count() as u64;
+    }
+    count
+}
+
 /// Lets no machine write to the former store any more: it begins an incarnation that none has.
 fn close(settings: &Settings, old: &Member) -> waypost_journal::Result<()> {
     let journal = Journal::open(settings.clone(), old.store, &short())?;
@@ -356,10 +386,20 @@ fn refuse_behind(program: &Program, own: &Member, args: &ClusterAcceptArgs) -> R
             "run it where the newer data folder is, or pass --although-behind to lose what only that one has",
         ));
     }
-    // After a restored backup, the report is older than the data folder.
     let places = create::places(&program.settings()?.data_dir)?;
     let more = places.iter().zip(own.base.places).map(|(has, had)| has.saturating_sub(had));
-    let ours = listed.map_or(0, |it| it.seq).max(base + more.sum::<u64>());
+    let found = base + more.sum::<u64>();
+    // After a restored backup, the report is older than the data folder.
+    let reported = listed.map_or(0, |it| it.seq);
+    if reported > found + notices(&journal, own, reported) {
+        return Err(Failure::new(format!(
+            "this machine has reported record {reported}, and its data folder has only {found}"
+        ))
+        .with_hint(
+            "if the folder is an older copy, run it where the newer one is; or pass --although-behind to lose what only that one has",
+        ));
+    }
+    let ours = found.max(reported);
     let others = machines.iter().filter(|it| !is_own(it));
     match others.max_by_key(|it| it.report.seq) {
         Some(other) if other.report.seq > ours => Err(Failure::new(format!(

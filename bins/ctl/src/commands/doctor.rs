@@ -237,10 +237,21 @@ enum Of {
 fn of_cluster(tokens: &Path) -> Of {
     let data = tokens.parent().unwrap_or(Path::new("."));
     match Member::read(data) {
-        Ok(Some(member)) if member.tokens_copy(data).is_file() => Of::Cluster,
+        Ok(Some(member)) if has_tokens(&member.tokens_copy(data)) => Of::Cluster,
         Ok(Some(_)) | Err(_) => Of::ClusterWithoutCopy,
         Ok(None) => Of::Machine,
     }
+}
+
+fn has_damaged_copy(tokens: &Path) -> bool {
+    let data = tokens.parent().unwrap_or(Path::new("."));
+    let copy = Member::read(data).ok().flatten().map(|it| it.tokens_copy(data));
+    copy.is_some_and(|it| it.exists() && !has_tokens(&it))
+}
+
+/// Whether the file has the tokens of a cluster.
+fn has_tokens(copy: &Path) -> bool {
+    TokenStore::open(copy).and_then(|it| it.is_shared()).unwrap_or(false)
 }
 
 fn tokens(path: &Path, repair: bool) -> Finding {
@@ -274,6 +285,11 @@ fn tokens(path: &Path, repair: bool) -> Finding {
         };
     }
     match TokenStore::open(path).and_then(|store| store.list()) {
+        Ok(_) if has_damaged_copy(path) => Finding::warning(
+            PART,
+            "this machine's copy of the cluster's tokens cannot be read",
+            "the service replaces it; but if the token file was put back from a backup, revoked tokens may be valid on this machine: then move the data folder away and run `ctl cluster join`",
+        ),
         Ok(tokens) => Finding::ok(PART, show::count(tokens.len() as u64, "token", "tokens")),
         Err(waypost_auth::Error::Corrupt { .. }) if repair => {
             let aside = path.with_extension("json.damaged");

@@ -818,13 +818,25 @@ fn a_revoked_token_stays_revoked_with_an_older_token_file_and_without_one() {
     let older = fs::read(&file).expect("a file");
     b.start();
     a.ctl(&["token", "revoke", &id]).done();
+    // The base is written at once, though nothing else happens.
+    let end = status(&a)["records"].as_u64().expect("a number");
+    for machine in [&a, &b] {
+        until(|| {
+            let base = base(machine);
+            (base >= end).then_some(()).ok_or(format!("{base} of {end}"))
+        });
+    }
     let is_rejected = |it: &Machine| match accepted(it) {
         Err(error) if error.contains("unknown, expired or revoked") => Ok(()),
         other => Err(format!("{other:?}")),
     };
     until(|| is_rejected(&b));
+    // While the service runs, the next change of tokens brings it back.
+    fs::write(&file, &older).expect("a file");
+    a.ctl(&["token", "create", "--scope", "memory:read"]).done();
+    until(|| is_rejected(&b));
     b.stop();
-    fs::write(&file, older).expect("a file");
+    fs::write(&file, &older).expect("a file");
     b.start();
     until(|| is_rejected(&b));
     b.stop();
@@ -835,6 +847,21 @@ fn a_revoked_token_stays_revoked_with_an_older_token_file_and_without_one() {
     let another = another["token"].as_str().expect("a token").to_owned();
     let client = Client::new(&b.url(), Some(&another)).expect("an address");
     until(|| client.status().map(drop).map_err(|it| it.to_string()));
+    b.stop();
+    fs::write(&file, &older).expect("a file");
+    b.at_rest(&["cluster", "leave", "--yes"]).done();
+    let listed: Value = b.at_rest(&["--json", "token", "list"]).json();
+    let listed = listed.as_array().expect("tokens");
+    let found = listed.iter().find(|it| it["id"] == *id).expect("the token");
+    assert!(found["revokedAt"].is_number() || found["revokedAt"].is_string(), "{found}");
+}
+
+/// Where a machine's reading of the journal continues after a start.
+fn base(machine: &Machine) -> u64 {
+    let text = fs::read_to_string(machine.path().join(".waypost/data/cluster-member"));
+    let text = text.expect("a file");
+    let line = text.lines().find_map(|it| it.strip_prefix("base ")).expect("a base");
+    line.split(' ').next().and_then(|it| it.parse().ok()).expect("a number")
 }
 
 #[test]

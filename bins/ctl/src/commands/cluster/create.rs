@@ -4,12 +4,14 @@ use std::io::{PipeReader, PipeWriter};
 use std::path::Path;
 
 use serde_json::json;
-use waypost_auth::TokenStore;
+use waypost_auth::{TokenCopy, TokenStore};
 use waypost_cluster::{Member, PARTS, Part, Places};
 use waypost_journal::{Journal, NewSnapshot, Settings, Snapshot, Until};
 use waypost_log::{Log, Options};
 
-use super::{LONG, backup, cluster_failed, failed, locked, report, settings, short};
+use super::{
+    LONG, backup, cluster_failed, failed, locked, report, restore_tokens, settings, short,
+};
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Unit};
 use crate::program::Program;
@@ -54,6 +56,12 @@ pub(super) fn create(
     program.check_data()?;
     let _locks = locked(data)?;
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
+    // After a loss, it was a member before.
+    let former = Member::read(data).map_err(|it| cluster_failed(&it))?;
+    let former = former.map(|it| TokenCopy::new(&it.tokens_copy(data)));
+    if let Some(copy) = &former {
+        restore_tokens(copy, &tokens, output)?;
+    }
     let member = Member::first(url, places(data)?).map_err(|it| cluster_failed(&it))?;
     let journal = Journal::create(settings, member.store, &short()).map_err(|it| failed(&it))?;
     // The snapshot has the tokens of the cluster, and those of this machine, which no other machine adopts.
@@ -67,7 +75,11 @@ pub(super) fn create(
         // Without a cluster, tokens that are marked as shared could not be changed.
         drop(tokens.without_shared()?);
     }
-    created.map(|()| member)
+    created?;
+    if let Some(copy) = former {
+        copy.remove();
+    }
+    Ok(member)
 }
 
 /// The last record of each part of a store at rest.

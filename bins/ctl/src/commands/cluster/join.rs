@@ -65,7 +65,7 @@ fn store_of(settings: &Settings, asked: Option<&str>) -> Result<StoreId> {
             "run `ctl cluster accept-loss --although-complete` on the machine where it was interrupted"
                 .to_owned()
         } else {
-            format!("join the store that it printed; those are open: {}", names(&open))
+            format!("join the store that it printed; open stores: {}", names(&open))
         }
     };
     let is_asked = |it: &&(StoreId, u64)| asked.is_some_and(|asked| it.0.to_string() == asked);
