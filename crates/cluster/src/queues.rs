@@ -230,11 +230,13 @@ impl Queues {
     }
 
     /// Whether a part that asks for records which are not here any more really lacks them. A reader
-    /// that was overtaken by another one of its part asks only once.
+    /// that was overtaken by another one of its part asks only once. Before the base, only the second
+    /// request counts: reading from the base again does not help there.
     pub(crate) fn lacks(&mut self, part: Part, after: u64) -> bool {
+        let is_behind_base = after >= self.base.places[part.index()];
         let queue = &mut self.of_parts[part.index()];
         let has_asked = queue.asked.replace(after) == Some(after);
-        queue.lacks_after == Some(after) || has_asked
+        queue.lacks_after == Some(after) && is_behind_base || has_asked
     }
 
     /// The records of a part after the number `after`, which it has applied: whole appends.
@@ -242,6 +244,8 @@ impl Queues {
         let (tail, end) = (self.tail.seq, self.end);
         let queue = &mut self.of_parts[part.index()];
         queue.drop_through(after);
+        // The part is further: who asked was overtaken.
+        queue.asked = queue.asked.filter(|it| *it >= after);
         let Some(first) = queue.rows.front() else {
             return if queue.place > after { Page::Dropped } else { Page::Unread };
         };

@@ -26,8 +26,10 @@ impl Bus {
         let Some(upstream) = &self.upstream else { return Ok(0) };
         let mut count = 0;
         loop {
-            // Without the writer's lock: nobody waits for the shared journal because of this.
-            let page = upstream.page(&self.log, self.last()).map_err(|it| self.refused(&it))?;
+            // Without the writer's lock: nobody waits for the shared journal because of this. The
+            // writer may have more than it shows.
+            let after = self.log.last_sequence();
+            let page = upstream.page(&self.log, after).map_err(|it| self.refused(&it))?;
             if page.is_empty() {
                 return Ok(count);
             }

@@ -229,3 +229,24 @@ fn a_machine_that_is_far_behind_catches_up_before_it_takes_the_lock() {
     of_b.release();
     assert!(!has_lock());
 }
+
+/// A reader of a part can have asked before the part went on, and the base with it.
+#[test]
+fn a_reader_that_was_overtaken_is_not_taken_for_a_part_that_went_back() {
+    let server = server!();
+    let store = create(&server.url());
+    let machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
+    let [a, b] = machines.each_ref().map(|it| it.hub.part(Part::Events));
+    a.append(0, &[RECORD; 3]).unwrap();
+    assert_eq!(b.append(0, &[RECORD]), Err(SharedError::Moved));
+    b.release();
+    assert_eq!(b.read(0).unwrap().len(), 3);
+    assert_eq!(b.append(0, &[RECORD]), Err(SharedError::Moved));
+    b.release();
+    assert_eq!(b.read(3).unwrap().len(), 0);
+    let hub = &machines[1].hub;
+    hub.set_base(hub.mark()).unwrap();
+    assert_eq!(b.read(0).unwrap().len(), 0);
+    assert_eq!(b.read(3).unwrap().len(), 0);
+    assert!(b.read(0).unwrap().is_empty() && b.read(0).is_err(), "one that asks again lacks them");
+}
