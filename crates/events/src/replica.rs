@@ -113,7 +113,7 @@ impl Bus {
     }
 
     /// Syncs the log and returns the last event that is on disk: what a power cut leaves. On a bus
-    /// without a shared journal, every event that can be read is there already.
+    /// without a shared journal, every event that can be read is on disk.
     pub fn sync(&self) -> Result<u64> {
         self.log.sync().map_err(|it| self.log_error(&it))?;
         Ok(self.log.reached())

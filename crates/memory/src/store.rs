@@ -253,7 +253,7 @@ impl Store {
     }
 
     /// Syncs the log and returns the last record that is on disk: what a power cut leaves. On a store
-    /// without a shared journal, every record that can be read is there already.
+    /// without a shared journal, every record that can be read is on disk.
     pub fn sync(&self) -> Result<u64> {
         self.records.journal.sync()?;
         Ok(self.records.journal.reached())

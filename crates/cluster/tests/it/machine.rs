@@ -30,6 +30,12 @@ pub(crate) fn create(url: &str) -> StoreId {
     store
 }
 
+/// Two machines of a new store.
+pub(crate) fn two(url: &str) -> [Machine; 2] {
+    let store = create(url);
+    [Machine::new(url, store), Machine::new(url, store)]
+}
+
 pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millis((1_700_000_000 + seconds) * 1000)
 }

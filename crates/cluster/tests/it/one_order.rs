@@ -7,7 +7,7 @@ use std::time::Duration;
 use waypost_cluster::Part;
 use waypost_log::{Record, SharedError};
 
-use crate::machine::{Machine, at, create, settle};
+use crate::machine::{Machine, at, create, settle, two};
 use crate::wait::until;
 use crate::{long, server};
 
@@ -16,8 +16,7 @@ const RECORD: Record<'_> = Record { kind: 1, version: 1, payload: b"run" };
 #[test]
 fn parts_do_not_disturb_each_other_and_machines_get_everything() {
     let server = server!();
-    let store = create(&server.url());
-    let machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
+    let machines = two(&server.url());
     let [a, b] = &machines;
     assert_eq!(a.add("first on a").unwrap().id.get(), 1);
     // B has applied nothing yet: its event follows A's memory, which does not matter to it.
@@ -105,8 +104,7 @@ fn following_during_appends_of_all_machines_loses_nothing() {
 #[test]
 fn waiting_returns_for_records_of_others_and_not_for_own_ones() {
     let server = server!();
-    let store = create(&server.url());
-    let machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
+    let machines = two(&server.url());
     let [a, b] = &machines;
     a.add("of a").unwrap();
     assert!(!a.hub.wait(Duration::from_millis(50)).unwrap(), "it is its own");
@@ -140,8 +138,7 @@ fn records_count_as_applied_when_their_part_shows_them_and_not_when_it_reads_the
 #[test]
 fn what_follows_a_command_without_records_is_read() {
     let server = server!();
-    let store = create(&server.url());
-    let machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
+    let machines = two(&server.url());
     let [a, b] = &machines;
     a.publish("first-on-a").unwrap();
     let unknown = waypost_memory::MemoryId::new(7).unwrap();
@@ -153,8 +150,7 @@ fn what_follows_a_command_without_records_is_read() {
 #[test]
 fn only_the_holder_of_the_lease_appends_to_flows() {
     let server = server!();
-    let store = create(&server.url());
-    let machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
+    let machines = two(&server.url());
     let [a, b] = &machines;
     let of = |machine: &Machine| machine.hub.part(Part::Flows);
     let refused = |it: Result<(), SharedError>| matches!(it, Err(SharedError::Elsewhere(_)));
@@ -183,8 +179,7 @@ fn take(machine: &Machine) -> u64 {
 #[test]
 fn a_command_of_more_records_than_the_lock_takes_is_one_append() {
     let server = server!();
-    let store = create(&server.url());
-    let machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
+    let machines = two(&server.url());
     let [a, b] = &machines;
     a.publish("one").unwrap();
     let events = b.hub.part(Part::Events);
@@ -202,8 +197,7 @@ fn a_command_of_more_records_than_the_lock_takes_is_one_append() {
 #[test]
 fn a_machine_that_is_far_behind_catches_up_before_it_takes_the_lock() {
     let server = server!();
-    let store = create(&server.url());
-    let machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
+    let machines = two(&server.url());
     let [a, b] = &machines;
     let has_lock = || {
         server
@@ -234,8 +228,7 @@ fn a_machine_that_is_far_behind_catches_up_before_it_takes_the_lock() {
 #[test]
 fn a_reader_that_was_overtaken_is_not_taken_for_a_part_that_went_back() {
     let server = server!();
-    let store = create(&server.url());
-    let machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
+    let machines = two(&server.url());
     let [a, b] = machines.each_ref().map(|it| it.hub.part(Part::Events));
     a.append(0, &[RECORD; 3]).unwrap();
     assert_eq!(b.append(0, &[RECORD]), Err(SharedError::Moved));

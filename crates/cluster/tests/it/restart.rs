@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waypost_cluster::{Member, Part};
 
-use crate::machine::{Machine, create, settle};
+use crate::machine::{Machine, create, settle, two};
 use crate::proxy::{Fault, Proxy};
 use crate::server;
 
@@ -137,8 +137,7 @@ fn a_machine_with_records_that_the_journal_lacks_writes_nothing() {
 #[test]
 fn another_history_of_the_same_length_is_found_without_another_write() {
     let server = server!();
-    let store = create(&server.url());
-    let machines = [Machine::new(&server.url(), store), Machine::new(&server.url(), store)];
+    let machines = two(&server.url());
     let [a, b] = &machines;
     let hash = server.sql("SELECT encode(hash, 'hex') FROM waypost.head");
     a.add("the release is on Friday").unwrap();
