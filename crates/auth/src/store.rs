@@ -17,7 +17,7 @@ use crate::derived::{self, End};
 use crate::error::{AppendError, Error, Result};
 use crate::files::{self, Lock, Stamp};
 use crate::info::{NewToken, Revocation, TokenInfo};
-use crate::record::{self, Record, Table};
+use crate::record::{self, Record, Records, Table};
 use crate::scope::Scope;
 use crate::sharing::{Append, Contact};
 use crate::token::{Digest, Secret, Token, TokenId};
@@ -192,7 +192,7 @@ impl TokenStore {
 
     /// All known tokens, oldest first; expired and revoked ones are kept for 30 days.
     pub fn list(&self) -> Result<Vec<TokenInfo>> {
-        let records = self.table()?.records;
+        let records = self.known()?;
         let mut list =
             records.keys().map(|id| decide::info(&records, *id)).collect::<Result<Vec<_>>>()?;
         list.sort_by_key(|it| (it.created, it.id));
@@ -201,7 +201,7 @@ impl TokenStore {
 
     /// The information about one token.
     pub fn get(&self, id: TokenId) -> Result<TokenInfo> {
-        decide::info(&self.table()?.records, id)
+        decide::info(&self.known()?, id)
     }
 
     /// Stores when tokens were last used. [`Self::verify`] only remembers it, so call this
@@ -273,6 +273,17 @@ impl TokenStore {
         files::replace(&self.path, &record::encode(table))?;
         drop(self.current());
         Ok(())
+    }
+
+    /// The tokens of the file, with the ends that it does not have yet.
+    fn known(&self) -> Result<Records> {
+        let mut records = self.table()?.records;
+        for (id, end) in &*self.unstored.read() {
+            if let Some(record) = records.get_mut(id) {
+                end.bound(record);
+            }
+        }
+        Ok(records)
     }
 
     pub(crate) fn table(&self) -> Result<Table> {

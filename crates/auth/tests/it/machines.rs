@@ -146,6 +146,8 @@ fn a_revoked_token_is_rejected_also_if_the_file_cannot_be_written() {
     let revoked = Err(Rejected::Revoked { at: after(1) });
     assert_eq!(b.store.verify(secret.expose(), after(1)), revoked);
     assert!(!b.store.works(made.id, after(1)));
+    assert_eq!(b.store.get(made.id).unwrap().revoked, Some(after(1)));
+    assert!(b.store.list().unwrap().iter().any(|it| it.revoked == Some(after(1))));
     fs::remove_dir(&obstacle).unwrap();
     b.follow(usize::MAX, after(1));
     assert_eq!(b.store.verify(secret.expose(), after(1)), revoked);
