@@ -201,13 +201,14 @@ fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Res
     if !args.yes && !flows::confirm(question, output)? {
         return Ok(());
     }
-    // The copy is complete without the database.
-    let forgotten = journal_of(program, &member)
-        .and_then(|it| forget_own(&it, member.machine).map_err(|it| failed(&it)));
+    // What can fail comes first: until then, the machine is a member.
     let copy = TokenCopy::new(&member.tokens_copy(&data));
     restore_tokens(&copy, &tokens, output)?;
-    copy.remove();
     drop(tokens.without_shared()?);
+    // The store is complete without the database.
+    let forgotten = journal_of(program, &member)
+        .and_then(|it| forget_own(&it, member.machine).map_err(|it| failed(&it)));
+    copy.remove();
     Member::remove(&data).map_err(|it| cluster_failed(&it))?;
     if output.is_json() {
         output.document(
@@ -230,17 +231,20 @@ fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Res
     Ok(())
 }
 
-/// Adds what the token file lacks from the copy of the service.
+/// Adds what the token file lacks from the copy of the service. A copy that cannot be read is no
+/// obstacle: there is no other way to continue with this store.
 fn restore_tokens(copy: &TokenCopy, tokens: &TokenStore, output: &mut Output) -> Result<()> {
-    match copy.restore(tokens, span::now()) {
-        Err(error) if tokens.is_shared()? => {
-            output.warn(&format!(
-                "the copy of the cluster's tokens cannot be read ({error}): if the token file was put back from a backup, revoked tokens may be valid"
-            ));
-            Ok(())
-        }
-        restored => Ok(restored.map(drop)?),
+    let was_shared = tokens.is_shared()?;
+    if let Err(error) = copy.restore(tokens, span::now()) {
+        let follows = if was_shared {
+            "if the token file was put back from a backup, revoked tokens may be valid"
+        } else {
+            "the tokens of the cluster are lost; create them again with `ctl token create`"
+        };
+        output
+            .warn(&format!("the copy of the cluster's tokens cannot be read ({error}): {follows}"));
     }
+    Ok(())
 }
 
 /// Takes this machine, whose service does not run, from the list. False if a service of another copy of

@@ -226,32 +226,31 @@ fn token_file(path: &Path) -> Finding {
 /// What to do without the tokens of a cluster.
 const JOIN_AGAIN: &str = "put the file back from a backup while the service is stopped; or move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`";
 
-/// Whose tokens a token file has.
-enum Of {
-    Machine,
-    /// The machine has a copy of them.
-    Cluster,
-    ClusterWithoutCopy,
+/// A member's copy of the tokens of its cluster.
+#[derive(Debug, PartialEq, Eq)]
+enum TokensCopy {
+    /// The tokens are those of this machine alone.
+    NotAMember,
+    Whole,
+    Damaged,
+    Missing,
 }
 
-fn of_cluster(tokens: &Path) -> Of {
-    let data = tokens.parent().unwrap_or(Path::new("."));
-    match Member::read(data) {
-        Ok(Some(member)) if has_tokens(&member.tokens_copy(data)) => Of::Cluster,
-        Ok(Some(_)) | Err(_) => Of::ClusterWithoutCopy,
-        Ok(None) => Of::Machine,
+impl TokensCopy {
+    /// The one beside a token file.
+    fn beside(tokens: &Path) -> Self {
+        let data = tokens.parent().unwrap_or(Path::new("."));
+        let copy = match Member::read(data) {
+            Ok(None) => return Self::NotAMember,
+            Ok(Some(member)) => member.tokens_copy(data),
+            Err(_) => return Self::Missing,
+        };
+        match TokenStore::open(&copy).and_then(|it| it.is_shared()) {
+            Ok(true) => Self::Whole,
+            _ if copy.exists() => Self::Damaged,
+            _ => Self::Missing,
+        }
     }
-}
-
-fn has_damaged_copy(tokens: &Path) -> bool {
-    let data = tokens.parent().unwrap_or(Path::new("."));
-    let copy = Member::read(data).ok().flatten().map(|it| it.tokens_copy(data));
-    copy.is_some_and(|it| it.exists() && !has_tokens(&it))
-}
-
-/// Whether the file has the tokens of a cluster.
-fn has_tokens(copy: &Path) -> bool {
-    TokenStore::open(copy).and_then(|it| it.is_shared()).unwrap_or(false)
 }
 
 fn tokens(path: &Path, repair: bool) -> Finding {
@@ -260,8 +259,8 @@ fn tokens(path: &Path, repair: bool) -> Finding {
         if !path.with_file_name(Witness::FILE).exists() {
             return Finding::ok(PART, "none yet");
         }
-        return match of_cluster(path) {
-            Of::Machine => Finding::warning(
+        return match TokensCopy::beside(path) {
+            TokensCopy::NotAMember => Finding::warning(
                 PART,
                 format!(
                     "{} is missing: no token that was created is valid any more",
@@ -269,12 +268,12 @@ fn tokens(path: &Path, repair: bool) -> Finding {
                 ),
                 "put it back from a backup while the service is stopped; or start the service, which creates a new admin token, and create the others again",
             ),
-            Of::Cluster => Finding::warning(
+            TokensCopy::Whole => Finding::warning(
                 PART,
                 format!("{} is missing", path.display()),
                 "start the service: it restores the cluster's tokens from this machine's copy, and creates a new admin token",
             ),
-            Of::ClusterWithoutCopy => Finding::fault(
+            TokensCopy::Damaged | TokensCopy::Missing => Finding::fault(
                 PART,
                 &Failure::new(format!(
                     "{} is missing, and the service does not start without the cluster's tokens",
@@ -285,7 +284,7 @@ fn tokens(path: &Path, repair: bool) -> Finding {
         };
     }
     match TokenStore::open(path).and_then(|store| store.list()) {
-        Ok(_) if has_damaged_copy(path) => Finding::warning(
+        Ok(_) if TokensCopy::beside(path) == TokensCopy::Damaged => Finding::warning(
             PART,
             "this machine's copy of the cluster's tokens cannot be read",
             "the service replaces it; but if the token file was put back from a backup, revoked tokens may be valid on this machine: then move the data folder away and run `ctl cluster join`",
@@ -295,16 +294,16 @@ fn tokens(path: &Path, repair: bool) -> Finding {
             let aside = path.with_extension("json.damaged");
             match std::fs::rename(path, &aside) {
                 Ok(()) => {
-                    let (what, remedy) = match of_cluster(path) {
-                        Of::Machine => (
+                    let (what, remedy) = match TokensCopy::beside(path) {
+                        TokensCopy::NotAMember => (
                             "; all tokens are now invalid",
                             "the next start of the service creates a new admin token; create the others again",
                         ),
-                        Of::Cluster => (
+                        TokensCopy::Whole => (
                             "",
                             "the next start of the service restores the cluster's tokens from this machine's copy, and creates a new admin token",
                         ),
-                        Of::ClusterWithoutCopy => (
+                        TokensCopy::Damaged | TokensCopy::Missing => (
                             "; the service does not start without the cluster's tokens",
                             JOIN_AGAIN,
                         ),

@@ -800,6 +800,34 @@ fn a_member_without_the_tokens_of_its_cluster_does_not_start() {
     a.start();
 }
 
+#[test]
+fn a_member_leaves_without_its_tokens_and_with_a_damaged_copy_of_them() {
+    let Some(server) = Server::start() else { return };
+    let (a, mut b) = (first(&server), joined(&server));
+    let added = b.ctl(&["--json", "add", "kept"]).json();
+    b.stop();
+    let data = b.path().join(".waypost/data");
+    fs::remove_file(data.join("tokens.json")).expect("a file");
+    let copy = fs::read_dir(&data)
+        .expect("a folder")
+        .map(|it| it.expect("a file").path())
+        .find(|it| it.display().to_string().contains("cluster-tokens-"))
+        .expect("a copy");
+    fs::write(&copy, "{").expect("a file");
+    let found = b.at_rest(&["doctor"]);
+    assert!(found.code == 1 && found.out.contains("does not start without"), "{found:?}");
+    let options = Options::for_project(b.path()).expect("options");
+    waypost_service::start(&options).map(drop).expect_err("tokens are missing");
+    let left = b.at_rest(&["cluster", "leave", "--yes"]);
+    assert!(left.code == 0 && left.err.contains("the tokens of the cluster are lost"), "{left:?}");
+    assert!(!copy.exists());
+    b.start();
+    let id = added["id"].to_string();
+    assert_eq!(b.ctl(&["--json", "get", &id]).json()["content"], "kept");
+    let listed = status(&a)["machines"].as_array().expect("machines").len();
+    assert_eq!(listed, 1, "the others know that it left");
+}
+
 /// The notice of the revocation is before the base of the machine.
 #[test]
 fn a_revoked_token_stays_revoked_with_an_older_token_file_and_without_one() {
