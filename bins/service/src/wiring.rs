@@ -192,7 +192,7 @@ pub(crate) fn app(
         bodies: Bodies::new(&limits),
         reads: pool(limits.reads_max),
         past: pool(1),
-        writes: pool(limits.writes_max),
+        writes: pool(limits.writes_max).for_writes(),
         streams: pool(limits.streams_max),
         model,
         reranker: Arc::new(RerankerModel::new(options.rerank.as_ref())),

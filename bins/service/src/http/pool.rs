@@ -18,6 +18,8 @@ pub(crate) struct Pool {
     queued: AtomicUsize,
     queue_max: usize,
     time_max: Duration,
+    /// Whether its calls change something.
+    writes: bool,
 }
 
 /// The sender of a pending result.
@@ -50,7 +52,13 @@ impl Pool {
             queued: AtomicUsize::new(0),
             queue_max,
             time_max,
+            writes: false,
         }
+    }
+
+    /// The same for calls that change something: one that is late may still be carried out.
+    pub(crate) fn for_writes(self) -> Self {
+        Self { writes: true, ..self }
     }
 
     /// The number of calls that wait for a slot.
@@ -68,7 +76,7 @@ impl Pool {
     {
         let end = Instant::now() + self.time_max;
         let slot = self.slot_until(end).await?;
-        timeout_at(end, on_thread(slot, work)).await.unwrap_or_else(|_| Err(too_late()))
+        timeout_at(end, on_thread(slot, work)).await.unwrap_or_else(|_| Err(self.too_late()))
     }
 
     /// Runs `work` within the time limit of a request if a slot is free.
@@ -91,8 +99,22 @@ impl Pool {
         match timeout_at(end, answer).await {
             // The only other way to end is a panic, which has been logged where it happened.
             Ok(done) => done.map_err(|_| Failure::internal()),
-            Err(_) => Err(too_late()),
+            Err(_) => Err(self.too_late()),
         }
+    }
+
+    /// The work goes on.
+    fn too_late(&self) -> Failure {
+        let late = "the store did not respond in time";
+        if !self.writes {
+            return Failure::busy(late);
+        }
+        let detail = format!(
+            "{late}. A change may still be carried out: repeat the request with the same Idempotency-Key, or read what it would have changed"
+        );
+        Failure::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+            .with(RETRY_AFTER, HeaderValue::from_static("1"))
+            .unsure()
     }
 
     /// A slot, or 503 at the time limit: then nothing has begun.
@@ -129,12 +151,4 @@ where
     });
     // The only other way to fail is a panic, which has been logged where it happened.
     task.await.map_err(|_| Failure::internal())
-}
-
-/// The work goes on.
-fn too_late() -> Failure {
-    let detail = "the store did not respond in time. A change may still be carried out: repeat the request with the same Idempotency-Key, or read what it would have changed";
-    Failure::new(StatusCode::SERVICE_UNAVAILABLE, detail)
-        .with(RETRY_AFTER, HeaderValue::from_static("1"))
-        .unsure()
 }
