@@ -370,7 +370,7 @@ impl Cluster {
     }
 
     /// The last record that has removed texts, by the same numbers.
-    fn removed(&self) -> u64 {
+    pub(crate) fn removed(&self) -> u64 {
         self.store.removed_through().unwrap_or(0)
     }
 

@@ -23,6 +23,10 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 /// How often the bytes on disk are counted for the metrics, which walks folders.
 const MEASURE_EVERY: Duration = Duration::from_secs(60);
 
+/// How long after a purge titles are erased again: a leader that had not applied the purge may have
+/// published a note about the memory since. One that is further behind leads no more.
+const ERASE_AGAIN: Duration = Duration::from_secs(15);
+
 /// What the thread needs.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
@@ -40,12 +44,20 @@ pub(crate) struct Upkeep {
     pub(crate) wake: Arc<Wake>,
 }
 
+/// The last purge whose titles were erased, by its record, and when they are erased again.
+#[derive(Debug, Default)]
+struct Erased {
+    through: u64,
+    due: Option<Instant>,
+}
+
 impl Upkeep {
     /// Maintains the stores until the service stops.
     pub(crate) fn run(&self) {
         let mut measured = Instant::now();
+        let mut erased = Erased::default();
         while self.wake.rest(UPKEEP_EVERY) {
-            self.maintain();
+            self.maintain(&mut erased);
             if measured.elapsed() >= MEASURE_EVERY {
                 self.disk.measure();
                 measured = Instant::now();
@@ -53,7 +65,7 @@ impl Upkeep {
         }
     }
 
-    fn maintain(&self) {
+    fn maintain(&self, erased: &mut Erased) {
         // First, because the rest may take long.
         self.witness.write(&self.store, &self.events, &self.flows);
         self.damage.report();
@@ -79,7 +91,7 @@ impl Upkeep {
             {
                 tracing::debug!(error, "failed to tell the cluster the digest of the memories");
             }
-            self.destroy_purged(cluster);
+            self.destroy_purged(cluster, erased);
             cluster.save_base();
         }
         self.recall.maintain();
@@ -89,12 +101,22 @@ impl Upkeep {
     }
 
     /// Removes what another machine has purged from the files of this one: from events, too.
-    fn destroy_purged(&self, cluster: &Cluster) {
-        if !cluster.has_purged() {
+    fn destroy_purged(&self, cluster: &Cluster, erased: &mut Erased) {
+        let (removed, now) = (cluster.removed(), Instant::now());
+        if removed > erased.through {
+            *erased = Erased { through: removed, due: Some(now + ERASE_AGAIN) };
+        }
+        let has_purged = cluster.has_purged();
+        if !has_purged && erased.due.is_none_or(|it| now < it) {
             return;
         }
         match self.publisher.erase_forgotten() {
-            Ok(Ok(_)) => cluster.destroy_purged(),
+            Ok(Ok(_)) => {
+                erased.due = erased.due.filter(|it| now < *it);
+                if has_purged {
+                    cluster.destroy_purged();
+                }
+            }
             Ok(Err(error)) => {
                 tracing::warn!(error = chain(&error), "failed to erase titles from events");
             }

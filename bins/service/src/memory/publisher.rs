@@ -191,6 +191,10 @@ impl Publisher {
     /// from their events.
     pub(crate) fn erase_forgotten(&self) -> Result<Result<u64, Error>, waypost_memory::Error> {
         let _no_title_is_being_published = self.publishing.lock();
+        // An event that this machine does not have yet would keep its title.
+        if let Err(error) = self.events.follow() {
+            return Ok(Err(error));
+        }
         let pattern: Pattern = ADDED.parse().expect("a type is a pattern");
         let query = Query::default().with_pattern(pattern).with_limit(EVENTS_AT_ONCE);
         let (mut after, mut erased) = (self.events.first() - 1, BTreeMap::new());
