@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use waypost_auth::{AppendError, Contact, TokenChange, TokenCopy, TokenStore};
+use waypost_auth::{AppendError, Contact, TokenChange, TokenStore};
 use waypost_cluster::{Base, Hub, HubOptions, Member, Part, Places};
 use waypost_events::{Bus, RetentionPoint};
 use waypost_flows::Files;
@@ -83,7 +83,6 @@ pub(crate) struct Cluster {
     is_compared: AtomicBool,
     /// A change of tokens is in no base: only the base shows that the journal has lost it.
     has_token_change: AtomicBool,
-    token_copy: TokenCopy,
 }
 
 impl Link {
@@ -100,10 +99,21 @@ impl Link {
         Ok(Some(Self { hub, name }))
     }
 
-    /// The copy of the tokens that the machines share. The base is behind each change of tokens, whose
-    /// notice is not read again then.
-    pub(crate) fn token_copy(&self, data: &Path) -> TokenCopy {
-        TokenCopy::new(&self.hub.member().tokens_copy(data))
+    /// Adds the shared tokens of the base to the token file, which may have been lost or replaced by an
+    /// older one: no notice after the base repeats them.
+    pub(crate) fn restore_tokens(&self, tokens: &TokenStore) -> anyhow::Result<()> {
+        let was_lost = !tokens.is_shared().context("failed to read the tokens")?;
+        let state = self.hub.member().tokens;
+        if state.is_empty() {
+            return Ok(());
+        }
+        let restored =
+            changes(&state).and_then(|it| tokens.restore(&it, now()).map_err(|it| chain(&it)));
+        restored.map_err(anyhow::Error::msg).context("failed to restore the cluster's tokens")?;
+        if was_lost {
+            tracing::warn!("restored the cluster's tokens, as of the last record on disk");
+        }
+        Ok(())
     }
 
     /// The shared journal of a part.
@@ -119,7 +129,6 @@ impl Cluster {
         store: Arc<Store>,
         events: Arc<Bus>,
         tokens: TokenStore,
-        token_copy: TokenCopy,
     ) -> Arc<Self> {
         let Link { hub, name } = link;
         Arc::new_cyclic(|cluster: &Weak<Self>| {
@@ -144,7 +153,6 @@ impl Cluster {
                 started: Instant::now(),
                 is_compared: AtomicBool::new(false),
                 has_token_change: AtomicBool::new(false),
-                token_copy,
             }
         })
     }
@@ -343,10 +351,21 @@ impl Cluster {
             && reached(Part::Flows, flows)
             && reached(Part::Notices, self.notices.applied());
         if is_whole {
-            self.token_copy.keep(&self.tokens, now()).map_err(|it| chain(&it))?;
-            self.hub.set_base(*mark).map_err(|it| chain(&it))?;
+            let tokens = self.tokens_of_base()?;
+            self.hub.set_base(*mark, tokens).map_err(|it| chain(&it))?;
         }
         Ok(is_whole)
+    }
+
+    /// The shared tokens, with those of the last base that the token file has lost since.
+    fn tokens_of_base(&self) -> Result<Vec<String>, String> {
+        let state = lines(&self.tokens)?;
+        let former = self.hub.member().tokens;
+        if state[..] == former[..] {
+            return Ok(state);
+        }
+        self.tokens.restore(&changes(&former)?, now()).map_err(|it| chain(&it))?;
+        lines(&self.tokens)
     }
 
     /// Whether the files of this machine have texts that another one has purged.
@@ -447,6 +466,16 @@ impl Cluster {
             self.tokens.set_contact(Contact::Lost);
         }
     }
+}
+
+/// The shared tokens as the member file has them.
+fn lines(tokens: &TokenStore) -> Result<Vec<String>, String> {
+    tokens.shared_lines().map_err(|it| chain(&it))
+}
+
+/// The shared tokens of a member file.
+fn changes(lines: &[String]) -> Result<Vec<TokenChange>, String> {
+    lines.iter().map(|it| TokenChange::decode(it.as_bytes()).map_err(|it| chain(&it))).collect()
 }
 
 /// Why a part has not followed the journal.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use tokio::sync::Semaphore;
 use waypost_api::ModelState;
-use waypost_auth::{AdminToken, TokenCopy, TokenStore};
+use waypost_auth::{AdminToken, TokenStore};
 use waypost_cluster::{Member, Part};
 use waypost_events::Bus;
 use waypost_memory::Store;
@@ -22,7 +22,6 @@ use crate::context::ProjectContext;
 use crate::context::keeper::Keeper;
 use crate::damage::Damages;
 use crate::disk::DiskUsage;
-use crate::error::chain;
 use crate::events::broadcast::Broadcast;
 use crate::flows::files::FlowFiles;
 use crate::flows::guard::Guard;
@@ -80,9 +79,8 @@ impl Stores {
         let events = Arc::new(events);
         let tokens_file = options.data_dir.join("tokens.json");
         let tokens = TokenStore::open(&tokens_file).context("failed to read the tokens")?;
-        let copy = link.as_ref().map(|it| it.token_copy(&options.data_dir));
-        if let Some(copy) = &copy {
-            restore_tokens(copy, &tokens)?;
+        if let Some(link) = &link {
+            link.restore_tokens(&tokens)?;
         } else if has_run && !tokens_file.exists() {
             tracing::warn!(
                 file = %tokens_file.display(),
@@ -90,7 +88,7 @@ impl Stores {
             );
         }
         let is_shared = tokens.is_shared().context("failed to read the tokens")?;
-        let (tokens, cluster) = match link.zip(copy) {
+        let (tokens, cluster) = match link {
             Some(_) if !is_shared => bail!(
                 "this project is a member of a cluster, and {} does not have the cluster's tokens: put it back from a backup, or move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`",
                 tokens_file.display()
@@ -103,9 +101,9 @@ impl Stores {
                 "cluster.url is set, but this project is no member of a cluster; run `ctl cluster init` on the first machine or `ctl cluster join` on another one, or remove the setting"
             ),
             None => (Arc::new(tokens), None),
-            Some((link, copy)) => {
+            Some(link) => {
                 let (store, events) = (Arc::clone(&store), Arc::clone(&events));
-                let cluster = Cluster::new(link, store, events, tokens, copy);
+                let cluster = Cluster::new(link, store, events, tokens);
                 (Arc::clone(&cluster.tokens), Some(cluster))
             }
         };
@@ -114,25 +112,6 @@ impl Stores {
         log_token(&made, &options.token_file);
         Ok(Self { store, events, tokens, witness, cluster })
     }
-}
-
-/// Adds what the token file of a member lacks from the copy.
-fn restore_tokens(copy: &TokenCopy, tokens: &TokenStore) -> anyhow::Result<()> {
-    let is_missing = !tokens.is_shared().context("failed to read the tokens")?;
-    match copy.restore(tokens, now()) {
-        Ok(true) if is_missing => {
-            tracing::warn!("restored the cluster's tokens from this machine's copy");
-        }
-        Ok(_) => {}
-        Err(error) if is_missing => {
-            return Err(error).context("failed to restore the cluster's tokens from this machine's copy: put the token file back from a backup, or move the data folder away and run `ctl cluster join`");
-        }
-        Err(error) => tracing::warn!(
-            error = chain(&error),
-            "this machine's copy of the cluster's tokens cannot be read, and is replaced: if the token file was put back from a backup, revoked tokens may be valid on this machine; then move the data folder away and run `ctl cluster join`"
-        ),
-    }
-    Ok(())
 }
 
 /// Builds the parts. They are idle until their threads run.

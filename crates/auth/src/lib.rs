@@ -35,7 +35,6 @@
 mod admin;
 mod change;
 mod checksum;
-mod copy;
 mod decide;
 mod derived;
 mod error;
@@ -50,7 +49,6 @@ mod verified;
 
 pub use admin::{AdminToken, TokenFile, ensure_admin_token_file, read_token_file};
 pub use change::{InvalidChange, TokenChange};
-pub use copy::TokenCopy;
 pub use error::{AppendError, Error, ErrorKind, Result};
 pub use info::{NewToken, Revocation, TokenInfo};
 pub use scope::{Scope, Scopes, UnknownScope};

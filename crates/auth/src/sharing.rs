@@ -77,6 +77,16 @@ impl TokenStore {
         Ok(TokenChange::parts(&self.table()?.records, now))
     }
 
+    /// The same as lines of text, for [`TokenChange::decode`]. They differ only if the tokens do.
+    ///
+    /// # Errors
+    /// Those of reading the file.
+    pub fn shared_lines(&self) -> Result<Vec<String>> {
+        // The time of the call would make a difference.
+        let state = self.shared_state(Timestamp::from_millis(0))?;
+        Ok(state.iter().map(|it| String::from_utf8_lossy(&it.encode()).into_owned()).collect())
+    }
+
     /// On each other machine: replaces the shared tokens of this file by those. Local tokens stay;
     /// others that were created here before are no longer valid.
     pub fn adopt(&self, state: &[TokenChange], now: Timestamp) -> Result<()> {
@@ -94,6 +104,20 @@ impl TokenStore {
         }
         table.shared = true;
         self.write(&lock, &table)
+    }
+
+    /// Adds what only an earlier [state](Self::shared_state) of the shared tokens has: the file may have
+    /// been lost, or replaced by an older one, and what was revoked stays revoked. If the file has no
+    /// shared tokens, it [adopts](Self::adopt) the state.
+    ///
+    /// # Errors
+    /// Those of reading and writing the file.
+    pub fn restore(&self, state: &[TokenChange], now: Timestamp) -> Result<()> {
+        if self.is_shared()? {
+            state.iter().try_for_each(|it| self.apply(it, now))
+        } else {
+            self.adopt(state, now)
+        }
     }
 
     /// Makes a change that is in the shared journal, by this machine or another one; durable when

@@ -261,16 +261,17 @@ impl Hub {
     }
 
     /// Lets reading begin at a [mark](Self::mark) after the next start. All parts must have their
-    /// records up to there on disk. Notices up to there must have been applied.
+    /// records up to there on disk. Notices up to there must have been applied, and `tokens` have what
+    /// they change: see [`Member::tokens`].
     ///
     /// # Errors
     /// [`Error::File`].
-    pub fn set_base(&self, base: Base) -> Result<()> {
+    pub fn set_base(&self, base: Base, tokens: Vec<String>) -> Result<()> {
         let mut member = self.member.lock();
         if base.position.seq <= member.base.position.seq {
             return Ok(());
         }
-        let next = Member { base, ..member.clone() };
+        let next = Member { base, tokens: tokens.into(), ..member.clone() };
         next.write(&self.data)?;
         *member = next;
         self.queues.lock().set_base(base);

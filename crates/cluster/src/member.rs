@@ -1,6 +1,7 @@
 //! The file that makes a data folder that of one machine of one cluster.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use waypost_journal::{Hash, MachineId, Position, StoreId};
 use waypost_log::{Marked, Marker};
@@ -8,7 +9,10 @@ use waypost_log::{Marked, Marker};
 use crate::error::{Error, Result};
 use crate::part::{PARTS, Part, Places};
 
-const MARKER: Marker = Marker { name: "cluster-member", version: 1 };
+/// Version 1 has no tokens.
+const MARKER: Marker = Marker { name: "cluster-member", version: 2 };
+/// The largest file that is read: some 200,000 tokens.
+const BYTES_MAX: u64 = 64 << 20;
 
 /// A position of the journal, and the last record of each part there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +36,9 @@ pub struct Member {
     pub incarnation: u64,
     /// Where reading continues: all parts have this on disk.
     pub base: Base,
+    /// The tokens that the machines shared at the base or later, as lines whose meaning is not known
+    /// here: no notice after the base repeats what a token file that is older than the base lacks.
+    pub tokens: Arc<[String]>,
 }
 
 impl Base {
@@ -61,23 +68,24 @@ impl Member {
         Self::joining(url, 1, Base::start(store, places), store)
     }
 
+    /// The same with the tokens that the machines share.
+    #[must_use]
+    pub fn with_tokens(self, tokens: Vec<String>) -> Self {
+        Self { tokens: tokens.into(), ..self }
+    }
+
     /// A new machine of a cluster, whose copy of the store has everything up to `base`.
     ///
     /// # Errors
     /// [`Error::Random`].
     pub fn joining(url: &str, incarnation: u64, base: Base, store: StoreId) -> Result<Self> {
-        Ok(Self { url: url.to_owned(), store, machine: MachineId(random()?), incarnation, base })
+        let (machine, tokens) = (MachineId(random()?), Arc::default());
+        Ok(Self { url: url.to_owned(), store, machine, incarnation, base, tokens })
     }
 
     /// The file of a data folder.
     pub fn file(data: &Path) -> PathBuf {
         data.join(Self::FILE)
-    }
-
-    /// The file with a copy of the tokens that the machines shared at the base or later: a `tokens.json`
-    /// that is older than the base lacks what no notice after the base repeats.
-    pub fn tokens_copy(&self, data: &Path) -> PathBuf {
-        data.join(format!("cluster-tokens-{}.json", self.machine))
     }
 
     /// Reads the file; `None` if the data folder belongs to no cluster.
@@ -87,12 +95,13 @@ impl Member {
     pub fn read(data: &Path) -> Result<Option<Self>> {
         let path = Self::file(data);
         let damaged = |reason: &str| Error::Damaged { path: path.clone(), reason: reason.into() };
-        match MARKER.read(&path)? {
+        match MARKER.read_up_to(&path, BYTES_MAX)? {
             Marked::Absent => Ok(None),
             Marked::Newer(version) => Err(Error::Newer { path, version }),
             Marked::Damaged(_) => Err(damaged("its checksum or its form is wrong")),
-            Marked::Text { text, .. } => {
-                Self::parse(&text).map(Some).ok_or_else(|| damaged("a line is missing or invalid"))
+            Marked::Text { version, text } => {
+                let member = Self::parse(version, &text).map(Some);
+                member.ok_or_else(|| damaged("a line is missing or invalid"))
             }
         }
     }
@@ -119,17 +128,24 @@ impl Member {
     }
 
     fn text(&self) -> String {
-        let Self { url, store, machine, incarnation, base } = self;
+        let Self { url, store, machine, incarnation, base, tokens } = self;
         let places = Part::ALL.into_iter().zip(base.places);
         let places: Vec<String> = places.map(|(part, place)| format!("{part} {place}")).collect();
         let places = places.join("\n");
-        format!(
-            "url {url}\nstore {store}\nmachine {machine}\nincarnation {incarnation}\nbase {} {}\n{places}\n",
-            base.position.seq, base.position.hash
-        )
+        let mut text = format!(
+            "url {url}\nstore {store}\nmachine {machine}\nincarnation {incarnation}\nbase {} {}\n{places}\ntokens {}\n",
+            base.position.seq,
+            base.position.hash,
+            tokens.len()
+        );
+        for line in &**tokens {
+            text.push_str(line);
+            text.push('\n');
+        }
+        text
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    fn parse(version: u32, text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let mut line = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
         let url = line("url")?.to_owned();
@@ -143,7 +159,10 @@ impl Member {
             places[part.index()] = line(part.name())?.parse().ok()?;
         }
         let base = Base { position, places };
-        lines.next().is_none().then_some(Self { url, store, machine, incarnation, base })
+        let count = if version == 1 { 0 } else { line("tokens")?.parse().ok()? };
+        let tokens: Arc<[String]> = lines.map(str::to_owned).collect();
+        let member = Self { url, store, machine, incarnation, base, tokens };
+        (member.tokens.len() == count).then_some(member)
     }
 }
 
@@ -165,7 +184,7 @@ mod tests {
     fn member() -> Member {
         let mut member = Member::first("postgresql://a@b/c", [7, 0, u64::MAX, 1]).unwrap();
         member.base.position = Position { seq: 4711, hash: Hash([0xAB; 32]) };
-        member
+        member.with_tokens(vec!["one".to_owned(), "two".to_owned()])
     }
 
     #[test]
@@ -191,8 +210,8 @@ mod tests {
     fn a_file_of_a_newer_release_is_newer_and_missing_lines_are_damage() {
         let dir = tempfile::tempdir().unwrap();
         let file = Member::file(dir.path());
-        Marker { version: 2, ..MARKER }.write(&file, "anything\n").unwrap();
-        assert!(matches!(Member::read(dir.path()), Err(Error::Newer { version: 2, .. })));
+        Marker { version: 3, ..MARKER }.write(&file, "anything\n").unwrap();
+        assert!(matches!(Member::read(dir.path()), Err(Error::Newer { version: 3, .. })));
         let text = member().text();
         for cut in 0..text.lines().count() {
             let lines: Vec<&str> =
@@ -200,5 +219,15 @@ mod tests {
             MARKER.write(&file, &(lines.join("\n") + "\n")).unwrap();
             assert!(matches!(Member::read(dir.path()), Err(Error::Damaged { .. })), "line {cut}");
         }
+    }
+
+    #[test]
+    fn a_file_of_the_first_version_has_no_tokens() {
+        let dir = tempfile::tempdir().unwrap();
+        let member = member().with_tokens(Vec::new());
+        let text = member.text();
+        let first = Marker { version: 1, ..MARKER };
+        first.write(&Member::file(dir.path()), text.strip_suffix("tokens 0\n").unwrap()).unwrap();
+        assert_eq!(Member::read(dir.path()).unwrap(), Some(member));
     }
 }

@@ -301,6 +301,11 @@ const SMALL_FILE_BYTES_MAX: u64 = 1 << 20;
 /// # Errors
 /// If it cannot be read, or is no regular file.
 pub fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+    read_up_to(path, SMALL_FILE_BYTES_MAX)
+}
+
+/// The same with at most the first `bytes_max` bytes.
+pub(crate) fn read_up_to(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     // A FIFO would block until somebody writes to it.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -308,7 +313,7 @@ pub fn read_small(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     let mut bytes = Vec::new();
-    file.take(SMALL_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    file.take(bytes_max).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::disk::read_small;
+use crate::disk::{read_small, read_up_to};
 use crate::{Error, Result};
 
 /// The first and the last line stay the same in all versions of every such file.
@@ -51,7 +51,19 @@ impl Marker {
     /// # Errors
     /// If a file system operation fails.
     pub fn read(&self, path: &Path) -> Result<Marked> {
-        let bytes = match read_small(path) {
+        self.marked(path, read_small(path))
+    }
+
+    /// The same for a kind that may have up to `bytes_max` bytes, instead of 1 MiB.
+    ///
+    /// # Errors
+    /// If a file system operation fails.
+    pub fn read_up_to(&self, path: &Path, bytes_max: u64) -> Result<Marked> {
+        self.marked(path, read_up_to(path, bytes_max))
+    }
+
+    fn marked(&self, path: &Path, read: io::Result<Vec<u8>>) -> Result<Marked> {
+        let bytes = match read {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Marked::Absent),
             Err(error) => return Err(Error::io("read", path, error)),

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use waypost_auth::{TokenCopy, TokenStore};
+use waypost_auth::{TokenChange, TokenStore};
 use waypost_cluster::{Hub, HubOptions, Member, Part};
 use waypost_journal::{
     Error, FetchOptions, Journal, MachineId, MachineReport, Row, Settings, Until,
@@ -202,13 +202,15 @@ fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Res
         return Ok(());
     }
     // What can fail comes first: until then, the machine is a member.
-    let copy = TokenCopy::new(&member.tokens_copy(&data));
-    restore_tokens(&copy, &tokens, output)?;
+    restore_tokens(&member, &tokens)?;
     drop(tokens.without_shared()?);
     // The store is complete without the database.
-    let forgotten = journal_of(program, &member)
-        .and_then(|it| forget_own(&it, member.machine).map_err(|it| failed(&it)));
-    copy.remove();
+    let mut unread = 0;
+    let forgotten = journal_of(program, &member).and_then(|it| {
+        let end = it.head(&short()).map_err(|it| failed(&it))?.position.seq;
+        unread = end.saturating_sub(member.base.position.seq);
+        forget_own(&it, member.machine).map_err(|it| failed(&it))
+    });
     Member::remove(&data).map_err(|it| cluster_failed(&it))?;
     if output.is_json() {
         output.document(
@@ -228,21 +230,22 @@ fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Res
             member.machine
         )),
     }
+    if unread > 0 {
+        output.warn(&format!(
+            "this machine may lack the last {unread} records of the journal: tokens that they revoke are valid here; compare `ctl token list`"
+        ));
+    }
     Ok(())
 }
 
-/// Adds what the token file lacks from the copy of the service. A copy that cannot be read is no
-/// obstacle: there is no other way to continue with this store.
-fn restore_tokens(copy: &TokenCopy, tokens: &TokenStore, output: &mut Output) -> Result<()> {
-    let was_shared = tokens.is_shared()?;
-    if let Err(error) = copy.restore(tokens, span::now()) {
-        let follows = if was_shared {
-            "if the token file was put back from a backup, revoked tokens may be valid"
-        } else {
-            "the tokens of the cluster are lost; create them again with `ctl token create`"
-        };
-        output
-            .warn(&format!("the copy of the cluster's tokens cannot be read ({error}): {follows}"));
+/// Adds the shared tokens of the base to the token file, which may have been lost or replaced by an
+/// older one.
+fn restore_tokens(member: &Member, tokens: &TokenStore) -> Result<()> {
+    let decode = |it: &String| TokenChange::decode(it.as_bytes());
+    let state = member.tokens.iter().map(decode).collect::<std::result::Result<Vec<_>, _>>();
+    let state = state.map_err(|it| Failure::of(&it))?;
+    if !state.is_empty() {
+        tokens.restore(&state, span::now())?;
     }
     Ok(())
 }
@@ -322,6 +325,8 @@ fn accept_loss(program: &Program, args: &ClusterAcceptArgs, output: &mut Output)
             return Ok(());
         }
     }
+    // Before the former store is closed.
+    restore_tokens(&old, &TokenStore::open(&data.join("tokens.json"))?)?;
     let former = close(&settings, &old);
     let member = create::create(program, &data, &url, settings, output)?;
     if let Err(failure) = former {

@@ -226,30 +226,21 @@ fn token_file(path: &Path) -> Finding {
 /// What to do without the tokens of a cluster.
 const JOIN_AGAIN: &str = "put the file back from a backup while the service is stopped; or move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`";
 
-/// A member's copy of the tokens of its cluster.
-#[derive(Debug, PartialEq, Eq)]
-enum TokensCopy {
-    /// The tokens are those of this machine alone.
-    NotAMember,
-    Whole,
-    Damaged,
-    Missing,
+/// Whose tokens a token file has.
+enum Of {
+    Machine,
+    /// The member file has the shared ones, too.
+    Cluster,
+    /// The member file has none, or cannot be read.
+    ClusterWithoutCopy,
 }
 
-impl TokensCopy {
-    /// The one beside a token file.
-    fn beside(tokens: &Path) -> Self {
-        let data = tokens.parent().unwrap_or(Path::new("."));
-        let copy = match Member::read(data) {
-            Ok(None) => return Self::NotAMember,
-            Ok(Some(member)) => member.tokens_copy(data),
-            Err(_) => return Self::Missing,
-        };
-        match TokenStore::open(&copy).and_then(|it| it.is_shared()) {
-            Ok(true) => Self::Whole,
-            _ if copy.exists() => Self::Damaged,
-            _ => Self::Missing,
-        }
+fn of_cluster(tokens: &Path) -> Of {
+    let data = tokens.parent().unwrap_or(Path::new("."));
+    match Member::read(data) {
+        Ok(None) => Of::Machine,
+        Ok(Some(member)) if !member.tokens.is_empty() => Of::Cluster,
+        Ok(Some(_)) | Err(_) => Of::ClusterWithoutCopy,
     }
 }
 
@@ -259,8 +250,8 @@ fn tokens(path: &Path, repair: bool) -> Finding {
         if !path.with_file_name(Witness::FILE).exists() {
             return Finding::ok(PART, "none yet");
         }
-        return match TokensCopy::beside(path) {
-            TokensCopy::NotAMember => Finding::warning(
+        return match of_cluster(path) {
+            Of::Machine => Finding::warning(
                 PART,
                 format!(
                     "{} is missing: no token that was created is valid any more",
@@ -268,12 +259,12 @@ fn tokens(path: &Path, repair: bool) -> Finding {
                 ),
                 "put it back from a backup while the service is stopped; or start the service, which creates a new admin token, and create the others again",
             ),
-            TokensCopy::Whole => Finding::warning(
+            Of::Cluster => Finding::warning(
                 PART,
                 format!("{} is missing", path.display()),
-                "start the service: it restores the cluster's tokens from this machine's copy, and creates a new admin token",
+                "start the service: it restores the cluster's tokens, and creates a new admin token",
             ),
-            TokensCopy::Damaged | TokensCopy::Missing => Finding::fault(
+            Of::ClusterWithoutCopy => Finding::fault(
                 PART,
                 &Failure::new(format!(
                     "{} is missing, and the service does not start without the cluster's tokens",
@@ -284,26 +275,21 @@ fn tokens(path: &Path, repair: bool) -> Finding {
         };
     }
     match TokenStore::open(path).and_then(|store| store.list()) {
-        Ok(_) if TokensCopy::beside(path) == TokensCopy::Damaged => Finding::warning(
-            PART,
-            "this machine's copy of the cluster's tokens cannot be read",
-            "the service replaces it; but if the token file was put back from a backup, revoked tokens may be valid on this machine: then move the data folder away and run `ctl cluster join`",
-        ),
         Ok(tokens) => Finding::ok(PART, show::count(tokens.len() as u64, "token", "tokens")),
         Err(waypost_auth::Error::Corrupt { .. }) if repair => {
             let aside = path.with_extension("json.damaged");
             match std::fs::rename(path, &aside) {
                 Ok(()) => {
-                    let (what, remedy) = match TokensCopy::beside(path) {
-                        TokensCopy::NotAMember => (
+                    let (what, remedy) = match of_cluster(path) {
+                        Of::Machine => (
                             "; all tokens are now invalid",
                             "the next start of the service creates a new admin token; create the others again",
                         ),
-                        TokensCopy::Whole => (
+                        Of::Cluster => (
                             "",
-                            "the next start of the service restores the cluster's tokens from this machine's copy, and creates a new admin token",
+                            "the next start of the service restores the cluster's tokens, and creates a new admin token",
                         ),
-                        TokensCopy::Damaged | TokensCopy::Missing => (
+                        Of::ClusterWithoutCopy => (
                             "; the service does not start without the cluster's tokens",
                             JOIN_AGAIN,
                         ),

@@ -48,6 +48,9 @@ fn either<T>(
             }
             let value = alone(&TokenStore::open(&file)?)?;
             output.note(&format!("no service responds; using {} directly", file.display()));
+            if is_shared {
+                output.note("another machine of the cluster may have revoked more tokens since");
+            }
             Ok(value)
         }
         answered => Ok(answered?),

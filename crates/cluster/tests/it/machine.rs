@@ -115,7 +115,7 @@ impl Machine {
         assert!(places.iter().zip(mark.places).all(|(has, needs)| *has >= needs));
         self.store().maintain().unwrap();
         self.bus().sync().unwrap();
-        self.hub.set_base(mark).unwrap();
+        self.hub.set_base(mark, Vec::new()).unwrap();
     }
 
     /// Follows on a thread until [`stop_following`](Self::stop_following).

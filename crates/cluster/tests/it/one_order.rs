@@ -238,7 +238,7 @@ fn a_reader_that_was_overtaken_is_not_taken_for_a_part_that_went_back() {
     b.release();
     assert_eq!(b.read(3).unwrap().len(), 0);
     let hub = &machines[1].hub;
-    hub.set_base(hub.mark()).unwrap();
+    hub.set_base(hub.mark(), Vec::new()).unwrap();
     assert_eq!(b.read(0).unwrap().len(), 0);
     assert_eq!(b.read(3).unwrap().len(), 0);
     assert!(b.read(0).unwrap().is_empty() && b.read(0).is_err(), "one that asks again lacks them");

@@ -4,14 +4,12 @@ use std::io::{PipeReader, PipeWriter};
 use std::path::Path;
 
 use serde_json::json;
-use waypost_auth::{TokenCopy, TokenStore};
+use waypost_auth::TokenStore;
 use waypost_cluster::{Member, PARTS, Part, Places};
 use waypost_journal::{Journal, NewSnapshot, Settings, Snapshot, Until};
 use waypost_log::{Log, Options};
 
-use super::{
-    LONG, backup, cluster_failed, failed, locked, report, restore_tokens, settings, short,
-};
+use super::{LONG, backup, cluster_failed, failed, locked, report, settings, short};
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Unit};
 use crate::program::Program;
@@ -56,17 +54,12 @@ pub(super) fn create(
     program.check_data()?;
     let _locks = locked(data)?;
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
-    // After a loss, it was a member before.
-    let former = Member::read(data).map_err(|it| cluster_failed(&it))?;
-    let former = former.map(|it| TokenCopy::new(&it.tokens_copy(data)));
-    if let Some(copy) = &former {
-        restore_tokens(copy, &tokens, output)?;
-    }
     let member = Member::first(url, places(data)?).map_err(|it| cluster_failed(&it))?;
     let journal = Journal::create(settings, member.store, &short()).map_err(|it| failed(&it))?;
     // The snapshot has the tokens of the cluster, and those of this machine, which no other machine adopts.
     let was_shared = tokens.is_shared()?;
     tokens.share(span::now())?;
+    let member = member.with_tokens(tokens.shared_lines()?);
     let created = upload(data, &journal, &member, output).and_then(|_| {
         journal.joined(&report(program, &member), &short()).map_err(|it| failed(&it))?;
         member.write(data).map_err(|it| cluster_failed(&it))
@@ -76,9 +69,6 @@ pub(super) fn create(
         drop(tokens.without_shared()?);
     }
     created?;
-    if let Some(copy) = former {
-        copy.remove();
-    }
     Ok(member)
 }
 

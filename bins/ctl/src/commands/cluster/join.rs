@@ -128,8 +128,8 @@ fn download(
             journal.get_snapshot(snapshot, &mut writer, &Until::within(LONG), &mut |_| {})
         });
         let restored = backup::restore_from(program, bar.wrap_read(reader), &bar, &mut |part| {
-            adopt_tokens(part)?;
-            member.write(part).map_err(|it| cluster_failed(&it))
+            let tokens = adopt_tokens(part)?;
+            member.clone().with_tokens(tokens).write(part).map_err(|it| cluster_failed(&it))
         });
         (getting.join(), restored)
     });
@@ -142,14 +142,15 @@ fn download(
     }
 }
 
-/// Keeps the shared tokens of a snapshot, without those of the machine that made it.
-fn adopt_tokens(part: &Path) -> Result<()> {
+/// Keeps the shared tokens of a snapshot, without those of the machine that made it, and returns them.
+fn adopt_tokens(part: &Path) -> Result<Vec<String>> {
     let file = part.join("tokens.json");
     let shared = TokenStore::open(&file)?.shared_state(span::now())?;
     std::fs::remove_file(&file).or_else(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Ok(()),
         _ => Err(error),
     })?;
-    TokenStore::open(&file)?.adopt(&shared, span::now())?;
-    Ok(())
+    let tokens = TokenStore::open(&file)?;
+    tokens.adopt(&shared, span::now())?;
+    Ok(tokens.shared_lines()?)
 }
