@@ -103,14 +103,9 @@ impl Link {
     /// older one: no notice after the base repeats them.
     pub(crate) fn restore_tokens(&self, tokens: &TokenStore) -> anyhow::Result<()> {
         let was_lost = !tokens.is_shared().context("failed to read the tokens")?;
-        let state = self.hub.member().tokens;
-        if state.is_empty() {
-            return Ok(());
-        }
-        let restored =
-            changes(&state).and_then(|it| tokens.restore(&it, now()).map_err(|it| chain(&it)));
-        restored.map_err(anyhow::Error::msg).context("failed to restore the cluster's tokens")?;
-        if was_lost {
+        let lines = self.hub.member().tokens;
+        tokens.restore(&lines, now()).context("failed to restore the cluster's tokens")?;
+        if was_lost && !lines.is_empty() {
             tracing::warn!("restored the cluster's tokens, as of the last record on disk");
         }
         Ok(())
@@ -364,7 +359,7 @@ impl Cluster {
         if state[..] == former[..] {
             return Ok(state);
         }
-        self.tokens.restore(&changes(&former)?, now()).map_err(|it| chain(&it))?;
+        self.tokens.restore(&former, now()).map_err(|it| chain(&it))?;
         lines(&self.tokens)
     }
 
@@ -471,11 +466,6 @@ impl Cluster {
 /// The shared tokens as the member file has them.
 fn lines(tokens: &TokenStore) -> Result<Vec<String>, String> {
     tokens.shared_lines().map_err(|it| chain(&it))
-}
-
-/// The shared tokens of a member file.
-fn changes(lines: &[String]) -> Result<Vec<TokenChange>, String> {
-    lines.iter().map(|it| TokenChange::decode(it.as_bytes()).map_err(|it| chain(&it))).collect()
 }
 
 /// Why a part has not followed the journal.

@@ -94,7 +94,7 @@ impl Stores {
                 tokens_file.display()
             ),
             None if is_shared => bail!(
-                "the tokens of this project are those of a cluster, and {} is missing: move the data folder away and run `ctl cluster join`; or, to continue without the cluster, also after a `ctl cluster init` that was interrupted, run `ctl cluster leave`",
+                "the tokens of this project are those of a cluster, and {} is missing: if a `ctl cluster init` was interrupted, run it again; otherwise move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`",
                 Member::file(&options.data_dir).display()
             ),
             None if options.cluster.url.is_some() => bail!(

@@ -8,6 +8,7 @@ use waypost_time::Timestamp;
 
 use crate::decide;
 use crate::derived::{self, End};
+use crate::error::InvalidChange;
 use crate::record::{Record, Records, StoredToken};
 use crate::token::TokenId;
 
@@ -24,28 +25,6 @@ const PART_TOKENS: usize = 256;
 pub struct TokenChange {
     at: Timestamp,
     records: Records,
-}
-
-/// Why bytes are not a [`TokenChange`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidChange {
-    /// A newer release wrote it.
-    #[error(
-        "the change of tokens has format {found}; this release supports formats up to {known}: use a newer release"
-    )]
-    Newer {
-        /// The format of the change.
-        found: u32,
-        /// The newest known format.
-        known: u32,
-    },
-    /// It is damaged, or was never one.
-    #[error("the change of tokens is damaged: {reason}")]
-    Damaged {
-        /// What is wrong with it.
-        reason: String,
-    },
 }
 
 #[derive(Deserialize)]

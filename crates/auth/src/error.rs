@@ -35,7 +35,7 @@ pub enum Error {
     },
     /// The token file cannot be parsed. No token is valid until it is repaired or removed.
     #[error(
-        "{} is damaged ({reason}); `ctl doctor --repair` moves it away, the next start creates a new admin token, and you have to create the others again",
+        "{} is damaged ({reason}); `ctl doctor --repair` moves it away and says how to get tokens again",
         path.display()
     )]
     Corrupt {
@@ -106,13 +106,22 @@ pub enum Error {
         /// The cause.
         reason: String,
     },
-    /// The other machines may have been told or not, or this machine could not store what they
-    /// were told.
+    /// The other machines may have been told or not.
     #[error("{reason}; the tokens may have been changed or not: list them, then try again")]
     Unknown {
         /// The cause.
         reason: String,
     },
+    /// The other machines were told, and this machine could not store the change. What it ends is
+    /// rejected here, too. [`crate::TokenStore::apply`] it again.
+    #[error("the other machines have the change, and this machine failed to store it: {reason}")]
+    Unstored {
+        /// The cause.
+        reason: String,
+    },
+    /// What was kept of the tokens is damaged, or a newer release wrote it.
+    #[error(transparent)]
+    InvalidChange(#[from] InvalidChange),
     /// The system provided no random bytes.
     #[error("failed to get random bytes: {reason}")]
     Randomness {
@@ -137,6 +146,8 @@ pub enum ErrorKind {
     Unavailable,
     /// List the tokens, then decide whether to try again.
     Unknown,
+    /// Let this machine write its token file again; the others have the change.
+    Unstored,
     /// Examine the system.
     System,
 }
@@ -150,7 +161,8 @@ impl Error {
             Self::Corrupt { .. }
             | Self::Newer { .. }
             | Self::Exposed { .. }
-            | Self::NotAFile { .. } => ErrorKind::Damaged,
+            | Self::NotAFile { .. }
+            | Self::InvalidChange(_) => ErrorKind::Damaged,
             Self::Io { source, .. }
                 if matches!(
                     source.kind(),
@@ -163,6 +175,7 @@ impl Error {
                 ErrorKind::Unavailable
             }
             Self::Unknown { .. } => ErrorKind::Unknown,
+            Self::Unstored { .. } => ErrorKind::Unstored,
             Self::Io { .. } | Self::Randomness { .. } => ErrorKind::System,
         }
     }
@@ -184,4 +197,29 @@ pub enum AppendError {
     /// another machine.
     #[error("{0}; the change may have been written or not")]
     Unknown(String),
+    /// The change was written, and this machine failed to apply it.
+    #[error("{0}; the change was written")]
+    Unstored(String),
+}
+
+/// Why bytes are not a [`crate::TokenChange`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidChange {
+    /// A newer release wrote it.
+    #[error(
+        "the change of tokens has format {found}; this release supports formats up to {known}: use a newer release"
+    )]
+    Newer {
+        /// The format of the change.
+        found: u32,
+        /// The newest known format.
+        known: u32,
+    },
+    /// It is damaged, or was never one.
+    #[error("the change of tokens is damaged: {reason}")]
+    Damaged {
+        /// What is wrong with it.
+        reason: String,
+    },
 }

@@ -48,8 +48,8 @@ mod token;
 mod verified;
 
 pub use admin::{AdminToken, TokenFile, ensure_admin_token_file, read_token_file};
-pub use change::{InvalidChange, TokenChange};
-pub use error::{AppendError, Error, ErrorKind, Result};
+pub use change::TokenChange;
+pub use error::{AppendError, Error, ErrorKind, InvalidChange, Result};
 pub use info::{NewToken, Revocation, TokenInfo};
 pub use scope::{Scope, Scopes, UnknownScope};
 pub use sharing::{Append, Contact};

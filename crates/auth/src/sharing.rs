@@ -77,7 +77,7 @@ impl TokenStore {
         Ok(TokenChange::parts(&self.table()?.records, now))
     }
 
-    /// The same as lines of text, for [`TokenChange::decode`]. They differ only if the tokens do.
+    /// The same as lines of text, for [`Self::restore`]. They differ only if the tokens do.
     ///
     /// # Errors
     /// Those of reading the file.
@@ -106,17 +106,21 @@ impl TokenStore {
         self.write(&lock, &table)
     }
 
-    /// Adds what only an earlier [state](Self::shared_state) of the shared tokens has: the file may have
-    /// been lost, or replaced by an older one, and what was revoked stays revoked. If the file has no
-    /// shared tokens, it [adopts](Self::adopt) the state.
+    /// Adds what only [lines](Self::shared_lines) that were kept have: the file may have been lost, or
+    /// replaced by an older one, and what was revoked stays revoked. If the file has no shared tokens,
+    /// it [adopts](Self::adopt) those of the lines. Without lines, it does nothing.
     ///
     /// # Errors
-    /// Those of reading and writing the file.
-    pub fn restore(&self, state: &[TokenChange], now: Timestamp) -> Result<()> {
-        if self.is_shared()? {
+    /// [`Error::InvalidChange`], and those of reading and writing the file.
+    pub fn restore(&self, lines: &[String], now: Timestamp) -> Result<()> {
+        let decode = |it: &String| TokenChange::decode(it.as_bytes());
+        let state = lines.iter().map(decode).collect::<std::result::Result<Vec<_>, _>>()?;
+        if state.is_empty() {
+            Ok(())
+        } else if self.is_shared()? {
             state.iter().try_for_each(|it| self.apply(it, now))
         } else {
-            self.adopt(state, now)
+            self.adopt(&state, now)
         }
     }
 

@@ -247,14 +247,14 @@ impl TokenStore {
             drop(lock);
             match append(&change) {
                 Ok(()) => {
-                    self.apply(&change, now).map_err(|error| Error::Unknown {
-                        reason: format!("this machine failed to store the change: {error}"),
-                    })?;
+                    self.apply(&change, now)
+                        .map_err(|error| Error::Unstored { reason: error.to_string() })?;
                     return Ok(outcome);
                 }
                 Err(AppendError::Moved) => {}
                 Err(AppendError::Unavailable(reason)) => return Err(Error::Unavailable { reason }),
                 Err(AppendError::Unknown(reason)) => return Err(Error::Unknown { reason }),
+                Err(AppendError::Unstored(reason)) => return Err(Error::Unstored { reason }),
             }
         }
         let reason = "other machines change tokens all the time".to_owned();

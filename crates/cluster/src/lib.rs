@@ -18,6 +18,7 @@
 
 mod error;
 mod host;
+pub mod notice;
 mod part;
 
 mod member;

@@ -58,6 +58,8 @@ pub(crate) fn random() -> Result<[u8; 16]> {
 impl Member {
     /// The name of the file in the data folder.
     pub const FILE: &str = "cluster-member";
+    /// The name of the file with the member that a creation was [begun](Self::begin) for.
+    pub const BEGUN: &str = "cluster-begun";
 
     /// The first machine of a new cluster, whose store has these records already.
     ///
@@ -93,7 +95,10 @@ impl Member {
     /// # Errors
     /// [`Error::Damaged`], [`Error::Newer`] and [`Error::File`].
     pub fn read(data: &Path) -> Result<Option<Self>> {
-        let path = Self::file(data);
+        Self::read_file(Self::file(data))
+    }
+
+    fn read_file(path: PathBuf) -> Result<Option<Self>> {
         let damaged = |reason: &str| Error::Damaged { path: path.clone(), reason: reason.into() };
         match MARKER.read_up_to(&path, BYTES_MAX)? {
             Marked::Absent => Ok(None),
@@ -114,11 +119,45 @@ impl Member {
         Ok(MARKER.write(&Self::file(data), &self.text())?)
     }
 
-    /// Removes the file: the data folder belongs to no cluster any more.
+    /// Notes that this member is being created, with a journal of its own: after an interruption,
+    /// creating it can continue instead of leaving a second journal.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn begin(&self, data: &Path) -> Result<()> {
+        Ok(MARKER.write(&data.join(Self::BEGUN), &self.text())?)
+    }
+
+    /// The member that was [begun](Self::begin) and is not [complete](Self::complete); `None` also if its
+    /// file is damaged.
+    ///
+    /// # Errors
+    /// [`Error::Newer`] and [`Error::File`], and those of [`Self::read`].
+    pub fn begun(data: &Path) -> Result<Option<Self>> {
+        let begun = match Self::read_file(data.join(Self::BEGUN)) {
+            Err(Error::Damaged { .. }) => None,
+            begun => begun?,
+        };
+        // An interruption between the two writes of `complete`.
+        let store = Self::read(data)?.map(|it| it.store);
+        Ok(begun.filter(|it| Some(it.store) != store))
+    }
+
+    /// Makes the data folder that of this member, which was [begun](Self::begin).
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn complete(&self, data: &Path) -> Result<()> {
+        self.write(data)?;
+        Ok(Marker::remove(&data.join(Self::BEGUN))?)
+    }
+
+    /// Removes the files: the data folder belongs to no cluster any more.
     ///
     /// # Errors
     /// [`Error::File`].
     pub fn remove(data: &Path) -> Result<()> {
+        Marker::remove(&data.join(Self::BEGUN))?;
         Ok(Marker::remove(&Self::file(data))?)
     }
 
@@ -204,6 +243,28 @@ mod tests {
         }
         Member::remove(dir.path()).unwrap();
         assert_eq!(Member::read(dir.path()).unwrap(), None);
+    }
+
+    #[test]
+    fn a_member_that_was_begun_is_known_until_it_is_complete() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path();
+        let former = member();
+        former.write(data).unwrap();
+        assert_eq!(Member::begun(data).unwrap(), None);
+        let next = Member::first("postgresql://a@b/c", [7, 0, 0, 1]).unwrap();
+        next.begin(data).unwrap();
+        assert_eq!(Member::begun(data).unwrap(), Some(next.clone()));
+        assert_eq!(Member::read(data).unwrap(), Some(former));
+        // As after a crash in the middle of `complete`.
+        next.write(data).unwrap();
+        assert_eq!(Member::begun(data).unwrap(), None);
+        next.complete(data).unwrap();
+        assert!(!data.join(Member::BEGUN).exists());
+        std::fs::write(data.join(Member::BEGUN), "damaged").unwrap();
+        assert_eq!(Member::begun(data).unwrap(), None);
+        Member::remove(data).unwrap();
+        assert!(!data.join(Member::BEGUN).exists());
     }
 
     #[test]

@@ -56,7 +56,7 @@ const DERIVED_FILES: &[&str] = &[
     "context/history",
 ];
 /// The other files.
-const FILES: &[&str] = &["cluster-member", "tokens.json", "events/first"];
+const FILES: &[&str] = &["cluster-member", "cluster-begun", "tokens.json", "events/first"];
 /// The ends of the names under which a file is written before it is renamed.
 const UNFINISHED: [&str; 2] = [".new", ".tmp"];
 /// The folder with the numbered files of texts.

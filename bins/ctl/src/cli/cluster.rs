@@ -7,6 +7,7 @@ pub(crate) enum ClusterCommand {
     /// Create a cluster from this project's store
     ///
     /// Writes a snapshot of the store to the database. Stop the service first. The ids of memories and events stay.
+    /// If it is interrupted, run it again.
     /// The password of the database is in `PGPASSFILE` or `PGPASSWORD`, never in the URL.
     #[command(after_help = "Example:\n  ctl cluster init postgresql://waypost@db.example/waypost")]
     Init {
@@ -40,8 +41,9 @@ pub(crate) struct ClusterJoinArgs {
 
 /// Leave the cluster and keep the store as one of this machine alone
 ///
-/// The store keeps everything that this machine has applied. Changes that it makes from then on reach no other machine,
-/// and it can return only by joining again, with an empty data folder. Stop the service first.
+/// The store keeps everything that this machine has applied, and tokens that other machines have revoked since are
+/// revoked here, too. Changes that it makes from then on reach no other machine, and it can return only by joining
+/// again, with an empty data folder. Stop the service first.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl cluster leave --yes")]
 pub(crate) struct ClusterLeaveArgs {
@@ -71,7 +73,7 @@ pub(crate) struct ClusterForgetArgs {
 /// machine that has applied most: `ctl cluster status` lists the positions. Stop the service first.
 ///
 /// It reads the whole journal first, and refuses if that is complete: it has what all machines have applied, and no
-/// record is damaged.
+/// record is damaged. If it is interrupted, run it again.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl cluster accept-loss --yes")]
 pub(crate) struct ClusterAcceptArgs {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use waypost_auth::{TokenChange, TokenStore};
-use waypost_cluster::{Hub, HubOptions, Member, Part};
+use waypost_cluster::{Hub, HubOptions, Member, Part, notice};
 use waypost_journal::{
     Error, FetchOptions, Journal, MachineId, MachineReport, Row, Settings, Until,
 };
@@ -34,7 +34,9 @@ const REPORT_LOOK: Duration = Duration::from_millis(250);
 /// How long `ctl doctor` waits for the database.
 const LOOK: Duration = Duration::from_secs(5);
 /// How to continue after `accept-loss`.
-const ACCEPTED: &str = "`ctl cluster accept-loss` ran: if it was on another machine, move the data folder away and join the store that it printed; if it was interrupted on this machine, run it again with --although-complete";
+const ACCEPTED: &str = "`ctl cluster accept-loss` ran: if it was on another machine, move the data folder away and join the store that it printed; if it was interrupted on this machine, run it again";
+/// What it means that the journal behind the base is not known.
+const REVOKED: &str = "the last records of the journal could not be read: tokens that other machines have revoked lately may be valid here; compare `ctl token list`";
 /// How long a snapshot may take.
 const LONG: Duration = Duration::from_secs(6 * 60 * 60);
 
@@ -146,7 +148,13 @@ pub(super) fn check(program: &Program) -> Option<Result<String>> {
     let data = &program.settings().ok()?.data_dir;
     let Some(member) = Member::read(data).ok()? else {
         let tokens = TokenStore::open(&data.join("tokens.json")).ok()?;
+        let was_interrupted = Member::begun(data).is_ok_and(|it| it.is_some());
         return tokens.is_shared().ok()?.then(|| {
+            if was_interrupted {
+                return Err(Failure::new("a `ctl cluster init` was interrupted").with_hint(
+                    "run it again; or, to continue without a cluster, run `ctl cluster leave`",
+                ));
+            }
             Err(Failure::not_found(format!(
                 "the tokens of this project are those of a cluster, and {} is missing",
                 Member::file(data).display()
@@ -202,52 +210,63 @@ fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Res
         return Ok(());
     }
     // What can fail comes first: until then, the machine is a member.
-    restore_tokens(&member, &tokens)?;
-    drop(tokens.without_shared()?);
+    tokens.restore(&member.tokens, span::now())?;
     // The store is complete without the database.
-    let mut unread = 0;
-    let forgotten = journal_of(program, &member).and_then(|it| {
-        let end = it.head(&short()).map_err(|it| failed(&it))?.position.seq;
-        unread = end.saturating_sub(member.base.position.seq);
-        forget_own(&it, member.machine).map_err(|it| failed(&it))
+    let journal = journal_of(program, &member).ok();
+    let unread = journal.as_ref().and_then(|it| {
+        let end = it.head(&short()).ok()?.position.seq;
+        follow_tokens(it, &member, &tokens).ok()?;
+        Some(end.saturating_sub(member.base.position.seq))
     });
+    drop(tokens.without_shared()?);
+    let forgotten = journal.and_then(|it| forget_own(&it, member.machine).ok());
     Member::remove(&data).map_err(|it| cluster_failed(&it))?;
     if output.is_json() {
-        output.document(
-            &json!({ "store": member.store.to_string(), "isForgotten": forgotten.is_ok_and(|it| it) }),
-        )?;
+        output.document(&json!({
+            "store": member.store.to_string(), "isForgotten": forgotten == Some(true),
+            "unread": unread,
+        }))?;
         return Ok(());
     }
     output.line("left the cluster; the store is one of this machine alone")?;
     match forgotten {
-        Ok(true) => {}
-        Ok(false) => output.note(&format!(
+        Some(true) => {}
+        Some(false) => output.note(&format!(
             "another service takes part as the machine {}, which stays in the cluster: one data folder is a copy of the other",
             member.machine
         )),
-        Err(_) => output.note(&format!(
+        None => output.note(&format!(
             "the database could not be told; run `ctl cluster forget {}` on another machine",
             member.machine
         )),
     }
-    if unread > 0 {
-        output.warn(&format!(
-            "this machine may lack the last {unread} records of the journal: tokens that they revoke are valid here; compare `ctl token list`"
-        ));
+    match unread {
+        Some(0) => {}
+        Some(count) => output.note(&format!(
+            "the store may lack the last {count} records of the journal; tokens that they revoke are revoked here, too"
+        )),
+        None => output.warn(REVOKED),
     }
     Ok(())
 }
 
-/// Adds the shared tokens of the base to the token file, which may have been lost or replaced by an
-/// older one.
-fn restore_tokens(member: &Member, tokens: &TokenStore) -> Result<()> {
-    let decode = |it: &String| TokenChange::decode(it.as_bytes());
-    let state = member.tokens.iter().map(decode).collect::<std::result::Result<Vec<_>, _>>();
-    let state = state.map_err(|it| Failure::of(&it))?;
-    if !state.is_empty() {
-        tokens.restore(&state, span::now())?;
+/// Makes the changes of tokens that the journal has after the base.
+fn follow_tokens(journal: &Journal, member: &Member, tokens: &TokenStore) -> Result<()> {
+    let (mut after, until) = (member.base.position, short());
+    loop {
+        let rows = journal.fetch(after, &FetchOptions::default(), &until);
+        let rows = rows.map_err(|it| failed(&it))?.rows;
+        let Some(last) = rows.last() else { return Ok(()) };
+        after = last.position();
+        let changes = rows
+            .iter()
+            .map(|it| &it.record)
+            .filter(|it| it.part == Part::Notices.number() && it.kind == notice::TOKENS);
+        for record in changes {
+            let change = TokenChange::decode(&record.payload).map_err(|it| Failure::of(&it))?;
+            tokens.apply(&change, span::now())?;
+        }
     }
-    Ok(())
 }
 
 /// Takes this machine, whose service does not run, from the list. False if a service of another copy of
@@ -316,24 +335,31 @@ fn accept_loss(program: &Program, args: &ClusterAcceptArgs, output: &mut Output)
     let settings = settings(&url)?;
     {
         let _locks = locked(&data)?;
-        refuse_behind(program, &old, args)?;
-        if !args.although_complete {
-            loss::refuse_complete(&data, &old, settings.clone())?;
+        let begun = Member::begun(&data).map_err(|it| cluster_failed(&it))?;
+        // The former store was closed before: what was checked then still holds.
+        if begun.is_some() && is_closed(&settings, &old) {
+            output.note("an `accept-loss` was interrupted; it continues");
+        } else {
+            refuse_behind(program, &old, args)?;
+            if !args.although_complete {
+                loss::refuse_complete(&data, &old, settings.clone())?;
+            }
+            let question = "continue with this machine's copy? All other machines must join again";
+            if !args.yes && !flows::confirm(question, output)? {
+                return Ok(());
+            }
         }
-        let question = "continue with this machine's copy? All other machines must join again";
-        if !args.yes && !flows::confirm(question, output)? {
-            return Ok(());
+        let tokens = TokenStore::open(&data.join("tokens.json"))?;
+        tokens.restore(&old.tokens, span::now())?;
+        if args.although_behind {
+            let read = journal_of(program, &old).and_then(|it| follow_tokens(&it, &old, &tokens));
+            if read.is_err() {
+                output.warn(REVOKED);
+            }
         }
+        close(&settings, &old)?;
     }
-    // Before the former store is closed.
-    restore_tokens(&old, &TokenStore::open(&data.join("tokens.json"))?)?;
-    let former = close(&settings, &old);
     let member = create::create(program, &data, &url, settings, output)?;
-    if let Err(failure) = former {
-        output.warn(&format!(
-            "the former store takes writes until its machines have joined again: {failure}"
-        ));
-    }
     if output.is_json() {
         output.document(
             &json!({ "store": member.store.to_string(), "formerStore": old.store.to_string() }),
@@ -369,11 +395,29 @@ fn notices(journal: &Journal, own: &Member, last: u64) -> u64 {
     count
 }
 
-/// Lets no machine write to the former store any more: it begins an incarnation that none has.
-fn close(settings: &Settings, old: &Member) -> waypost_journal::Result<()> {
-    let journal = Journal::open(settings.clone(), old.store, &short())?;
-    let end = journal.head(&short())?.position;
-    journal.begin_incarnation(end, &short()).map(drop)
+/// Lets no machine write to the former store any more: it begins an incarnation that none has. Does
+/// nothing if the database has lost the whole store.
+fn close(settings: &Settings, old: &Member) -> Result<()> {
+    let until = short();
+    let journal = match Journal::open(settings.clone(), old.store, &until) {
+        Err(Error::OtherStore { .. } | Error::Missing(_)) => return Ok(()),
+        opened => opened.map_err(|it| failed(&it))?,
+    };
+    loop {
+        let end = journal.head(&until).map_err(|it| failed(&it))?.position;
+        match journal.begin_incarnation(end, &until) {
+            Ok(_) => return Ok(()),
+            // Another machine has appended.
+            Err(Error::Invalid(_)) => {}
+            Err(error) => return Err(failed(&error)),
+        }
+    }
+}
+
+/// Whether the former store has an incarnation that this machine has not.
+fn is_closed(settings: &Settings, old: &Member) -> bool {
+    let journal = Journal::open(settings.clone(), old.store, &short());
+    journal.is_ok_and(|it| it.incarnation() != old.incarnation)
 }
 
 /// Refuses a copy that ends before what another machine has applied, or this one had.

@@ -232,7 +232,7 @@ enum Of {
     /// The member file has the shared ones, too.
     Cluster,
     /// The member file has none, or cannot be read.
-    ClusterWithoutCopy,
+    ClusterWithoutTokens,
 }
 
 fn of_cluster(tokens: &Path) -> Of {
@@ -240,7 +240,7 @@ fn of_cluster(tokens: &Path) -> Of {
     match Member::read(data) {
         Ok(None) => Of::Machine,
         Ok(Some(member)) if !member.tokens.is_empty() => Of::Cluster,
-        Ok(Some(_)) | Err(_) => Of::ClusterWithoutCopy,
+        Ok(Some(_)) | Err(_) => Of::ClusterWithoutTokens,
     }
 }
 
@@ -264,7 +264,7 @@ fn tokens(path: &Path, repair: bool) -> Finding {
                 format!("{} is missing", path.display()),
                 "start the service: it restores the cluster's tokens, and creates a new admin token",
             ),
-            Of::ClusterWithoutCopy => Finding::fault(
+            Of::ClusterWithoutTokens => Finding::fault(
                 PART,
                 &Failure::new(format!(
                     "{} is missing, and the service does not start without the cluster's tokens",
@@ -289,7 +289,7 @@ fn tokens(path: &Path, repair: bool) -> Finding {
                             "",
                             "the next start of the service restores the cluster's tokens, and creates a new admin token",
                         ),
-                        Of::ClusterWithoutCopy => (
+                        Of::ClusterWithoutTokens => (
                             "; the service does not start without the cluster's tokens",
                             JOIN_AGAIN,
                         ),

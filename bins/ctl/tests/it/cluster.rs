@@ -1,7 +1,9 @@
 //! Services on several machines with one store, over a real PostgreSQL.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -13,6 +15,7 @@ use waypost_journal::{Journal, MachineId, MachineReport, Outcome, Record, Until}
 use waypost_project::Model;
 use waypost_service::{Options, Running};
 
+use crate::child::end_of;
 use crate::ctl::{Ran, ran, trusting};
 use crate::server::Server;
 use crate::wait::until;
@@ -800,13 +803,82 @@ fn a_member_without_the_tokens_of_its_cluster_does_not_start() {
 }
 
 #[test]
-fn a_machine_that_leaves_says_that_it_lacks_records() {
+fn a_machine_that_leaves_says_that_it_lacks_records_and_has_their_revocations() {
     let Some(server) = Server::start() else { return };
     let (a, mut b) = (first(&server), joined(&server));
+    let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
+    let id = created["info"]["id"].as_str().expect("an id").to_owned();
+    let of = |it: &Machine| {
+        let listed = it.at_rest(&["--json", "token", "list"]).json();
+        let listed = listed.as_array().expect("tokens").clone();
+        listed.into_iter().find(|it| it["id"] == *id)
+    };
+    until(|| of(&b).map(drop).ok_or("it is not there"));
     b.stop();
     a.ctl(&["add", "after it has stopped"]).done();
+    a.ctl(&["token", "revoke", &id]).done();
+    assert!(of(&b).expect("the token")["revokedAt"].is_null());
     let left = b.at_rest(&["cluster", "leave", "--yes"]);
     assert!(left.code == 0 && left.err.contains("records of the journal"), "{left:?}");
+    assert!(!of(&b).expect("the token")["revokedAt"].is_null());
+}
+
+/// Runs a command that writes a snapshot, and kills it before it can.
+fn killed_before_the_snapshot(server: &Server, machine: &Machine, arguments: &[&str]) {
+    let mut session = server.shell("postgres").stdin(Stdio::piped()).spawn().expect("psql starts");
+    let mut statements = session.stdin.take().expect("a pipe");
+    statements
+        .write_all(b"BEGIN; LOCK TABLE waypost.snapshot IN ACCESS EXCLUSIVE MODE;\n")
+        .expect("psql reads");
+    let locks = |granted: &str| {
+        server.sql(&format!(
+            "SELECT count(*) FROM pg_locks WHERE {granted} AND relation = 'waypost.snapshot'::regclass"
+        ))
+    };
+    let has = |granted: &str| (locks(granted).trim() != "0").then_some(()).ok_or("no lock");
+    until(|| has("granted AND mode = 'AccessExclusiveLock'"));
+    let mut command = trusting(machine.path(), arguments).spawn().expect("the program starts");
+    until(|| has("NOT granted"));
+    command.kill().expect("it is killed");
+    end_of(&mut command);
+    drop(statements);
+    end_of(&mut session);
+}
+
+#[test]
+fn a_creation_that_was_interrupted_continues_with_the_same_store() {
+    let Some(server) = Server::start() else { return };
+    let mut a = first(&server);
+    a.add("one more");
+    a.stop();
+    let stores = || server.sql("SELECT count(*) FROM waypost.head");
+    assert_eq!(stores().trim(), "1");
+    let mut other = Machine::new();
+    other.start();
+    other.add("of another cluster");
+    other.stop();
+    killed_before_the_snapshot(&server, &other, &["cluster", "init", &server.url()]);
+    other.at_rest(&["cluster", "init", &server.url()]).done();
+    assert_eq!(stores().trim(), "2");
+    other.start();
+    assert_eq!(other.add("it goes on"), 2);
+
+    let accept = ["cluster", "accept-loss", "--yes"];
+    let (start, again) = ([&accept[..], &["--although-complete"]].concat(), &accept[..]);
+    killed_before_the_snapshot(&server, &a, &start);
+    assert_eq!(stores().trim(), "3");
+    let continued = a.at_rest(again);
+    assert!(continued.code == 0 && continued.err.contains("it continues"), "{continued:?}");
+    assert_eq!(stores().trim(), "3");
+    let refused = a.at_rest(again);
+    assert!(refused.code == 1 && refused.err.contains("nothing is lost"), "{refused:?}");
+    a.start();
+    assert_eq!(a.add("and goes on"), 3);
+    let store = status(&a)["store"].as_str().expect("a store").to_owned();
+    let mut b = Machine::new();
+    b.at_rest(&["cluster", "join", &server.url(), "--store", &store]).done();
+    b.start();
+    settled(&[&a, &b]);
 }
 
 /// The notice of the revocation is before the base of the machine.

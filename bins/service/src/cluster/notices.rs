@@ -7,17 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use waypost_auth::{AppendError, TokenChange};
+use waypost_cluster::notice::{DIGEST, RETENTION, TOKENS, VERSION};
 use waypost_cluster::{Hub, Part};
 use waypost_events::RetentionPoint;
 use waypost_log::{Digest, Entry, Record, SharedError, SharedJournal};
 
 use super::Unfollowed;
-
-const RETENTION: u8 = 1;
-const TOKENS: u8 = 2;
-/// Since feature level 2.
-const DIGEST: u8 = 3;
-const VERSION: u8 = 1;
 
 /// A record for all machines.
 #[derive(Debug, Clone)]
@@ -130,7 +125,7 @@ impl Notices {
         let after = self.applied();
         match self.journal.append(after, &records) {
             Ok(()) => {
-                carry_out(notice).map_err(AppendError::Unknown)?;
+                carry_out(notice).map_err(AppendError::Unstored)?;
                 self.applied.store(after + 1, Ordering::Release);
                 Ok(())
             }

@@ -344,13 +344,19 @@ impl From<waypost_auth::Error> for Failure {
             }
             (ErrorKind::NotFound, _) => Self::not_found(error.to_string()),
             (ErrorKind::Full, _) => full(),
-            (ErrorKind::Unavailable | ErrorKind::Unknown, _) => {
+            (kind @ (ErrorKind::Unavailable | ErrorKind::Unknown | ErrorKind::Unstored), _) => {
                 // It may name servers.
-                tracing::warn!(error = chain(&error), "failed to tell other machines of a token");
-                let detail = if error.kind() == ErrorKind::Unavailable {
-                    "this machine cannot tell the other machines of its cluster at the moment, and nothing was changed; `ctl cluster status` and the service's log say why"
-                } else {
-                    "the connection with the cluster's database ended, and the tokens may have been changed or not; list them before you try again"
+                tracing::warn!(error = chain(&error), "failed to change the tokens of the cluster");
+                let detail = match kind {
+                    ErrorKind::Unavailable => {
+                        "this machine cannot tell the other machines of its cluster at the moment, and nothing was changed; `ctl cluster status` and the service's log say why"
+                    }
+                    ErrorKind::Unstored => {
+                        "the other machines of the cluster have the change, and this machine failed to write it to `tokens.json`; the service's log says why. It tries again; list the tokens before you do"
+                    }
+                    _ => {
+                        "the connection with the cluster's database ended, and the tokens may have been changed or not; list them before you try again"
+                    }
                 };
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
                     .with(RETRY_AFTER, HeaderValue::from_static("2"))

@@ -289,6 +289,7 @@ fn a_change_that_others_are_not_told_of_changes_nothing() {
     let kinds = [
         (AppendError::Unavailable("no database".to_owned()), ErrorKind::Unavailable),
         (AppendError::Unknown("the connection ended".to_owned()), ErrorKind::Unknown),
+        (AppendError::Unstored("the disk is full".to_owned()), ErrorKind::Unstored),
         (AppendError::Moved, ErrorKind::Unavailable),
     ];
     for (refusal, kind) in kinds {
@@ -304,6 +305,7 @@ fn a_change_that_others_are_not_told_of_changes_nothing() {
             assert_eq!(error.kind(), kind, "{error}");
             let says = match kind {
                 ErrorKind::Unknown => "may have been changed or not",
+                ErrorKind::Unstored => "the other machines have the change",
                 _ => "nothing was changed",
             };
             assert!(error.to_string().contains(says), "{error}");

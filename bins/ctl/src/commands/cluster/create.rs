@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::json;
 use waypost_auth::TokenStore;
-use waypost_cluster::{Member, PARTS, Part, Places};
-use waypost_journal::{Journal, NewSnapshot, Settings, Snapshot, Until};
+use waypost_cluster::{Base, Member, PARTS, Part, Places};
+use waypost_journal::{Error, Journal, NewSnapshot, Settings, Snapshot, Until};
 use waypost_log::{Log, Options};
 
 use super::{LONG, backup, cluster_failed, failed, locked, report, settings, short};
@@ -25,9 +25,10 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
         ))
         .with_hint("`ctl cluster leave` leaves it"));
     }
-    if TokenStore::open(&data.join("tokens.json"))?.is_shared()? {
+    let begun = Member::begun(&data).map_err(|it| cluster_failed(&it))?;
+    if begun.is_none() && TokenStore::open(&data.join("tokens.json"))?.is_shared()? {
         return Err(Failure::new(
-            "this project belongs to a cluster and lacks the file `cluster-member`, or an `init` was interrupted",
+            "this project belongs to a cluster and lacks the file `cluster-member`",
         )
         .with_hint("`ctl cluster leave` makes its store one of this machine alone; then run `ctl cluster init`"));
     }
@@ -43,7 +44,8 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
     Ok(())
 }
 
-/// Makes the store in the data folder that of the first machine of a new journal.
+/// Makes the store in the data folder that of the first machine of a new journal. After an interruption,
+/// it continues with the same journal.
 pub(super) fn create(
     program: &Program,
     data: &Path,
@@ -54,15 +56,24 @@ pub(super) fn create(
     program.check_data()?;
     let _locks = locked(data)?;
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
-    let member = Member::first(url, places(data)?).map_err(|it| cluster_failed(&it))?;
-    let journal = Journal::create(settings, member.store, &short()).map_err(|it| failed(&it))?;
+    let places = places(data)?;
+    let begun = Member::begun(data).map_err(|it| cluster_failed(&it))?;
+    let begun = begun.filter(|it| it.url == url && it.base == Base::start(it.store, places));
+    let member = begun.map_or_else(|| Member::first(url, places), Ok);
+    let member = member.map_err(|it| cluster_failed(&it))?;
+    member.begin(data).map_err(|it| cluster_failed(&it))?;
+    let journal = match Journal::create(settings.clone(), member.store, &short()) {
+        Err(Error::Exists(_)) => Journal::open(settings, member.store, &short()),
+        created => created,
+    };
+    let journal = journal.map_err(|it| failed(&it))?;
     // The snapshot has the tokens of the cluster, and those of this machine, which no other machine adopts.
     let was_shared = tokens.is_shared()?;
     tokens.share(span::now())?;
     let member = member.with_tokens(tokens.shared_lines()?);
     let created = upload(data, &journal, &member, output).and_then(|_| {
         journal.joined(&report(program, &member), &short()).map_err(|it| failed(&it))?;
-        member.write(data).map_err(|it| cluster_failed(&it))
+        member.complete(data).map_err(|it| cluster_failed(&it))
     });
     if created.is_err() && !was_shared {
         // Without a cluster, tokens that are marked as shared could not be changed.

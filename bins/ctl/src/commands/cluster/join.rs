@@ -62,8 +62,7 @@ fn store_of(settings: &Settings, asked: Option<&str>) -> Result<StoreId> {
     };
     let continued = || {
         if open.is_empty() {
-            "run `ctl cluster accept-loss --although-complete` on the machine where it was interrupted"
-                .to_owned()
+            "run `ctl cluster accept-loss` again on the machine where it was interrupted".to_owned()
         } else {
             format!("join the store that it printed; open stores: {}", names(&open))
         }
