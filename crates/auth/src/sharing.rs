@@ -100,8 +100,11 @@ impl TokenStore {
         for (id, before) in own {
             if let Some(record) = table.records.get_mut(&id) {
                 record.last_used = before.last_used;
+                // What has ended here stays ended, though the state may be older.
+                End::of(&before).bound(record);
             }
         }
+        derived::close(&mut table.records);
         table.shared = true;
         self.write(&lock, &table)
     }

@@ -45,5 +45,5 @@ pub use contact::Contact;
 pub use error::{Error, Result};
 pub use host::host_name;
 pub use hub::{Hub, HubOptions};
-pub use member::{Base, Member};
+pub use member::{Base, Begun, Member};
 pub use part::{PARTS, Part, Places};

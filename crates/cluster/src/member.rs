@@ -41,6 +41,16 @@ pub struct Member {
     pub tokens: Arc<[String]>,
 }
 
+/// A member that is being created with a journal of its own: after an interruption, the creation can
+/// continue instead of leaving a second journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begun {
+    /// The member.
+    pub member: Member,
+    /// The former store of the data folder, and the incarnation that closes it.
+    pub closed: Option<(StoreId, u64)>,
+}
+
 impl Base {
     /// The start of the journal of a store that has these records already.
     pub fn start(store: StoreId, places: Places) -> Self {
@@ -58,8 +68,6 @@ pub(crate) fn random() -> Result<[u8; 16]> {
 impl Member {
     /// The name of the file in the data folder.
     pub const FILE: &str = "cluster-member";
-    /// The name of the file with the member that a creation was [begun](Self::begin) for.
-    pub const BEGUN: &str = "cluster-begun";
 
     /// The first machine of a new cluster, whose store has these records already.
     ///
@@ -95,10 +103,7 @@ impl Member {
     /// # Errors
     /// [`Error::Damaged`], [`Error::Newer`] and [`Error::File`].
     pub fn read(data: &Path) -> Result<Option<Self>> {
-        Self::read_file(Self::file(data))
-    }
-
-    fn read_file(path: PathBuf) -> Result<Option<Self>> {
+        let path = Self::file(data);
         let damaged = |reason: &str| Error::Damaged { path: path.clone(), reason: reason.into() };
         match MARKER.read_up_to(&path, BYTES_MAX)? {
             Marked::Absent => Ok(None),
@@ -119,37 +124,13 @@ impl Member {
         Ok(MARKER.write(&Self::file(data), &self.text())?)
     }
 
-    /// Notes that this member is being created, with a journal of its own: after an interruption,
-    /// creating it can continue instead of leaving a second journal.
-    ///
-    /// # Errors
-    /// [`Error::File`].
-    pub fn begin(&self, data: &Path) -> Result<()> {
-        Ok(MARKER.write(&data.join(Self::BEGUN), &self.text())?)
-    }
-
-    /// The member that was [begun](Self::begin) and is not [complete](Self::complete); `None` also if its
-    /// file is damaged.
-    ///
-    /// # Errors
-    /// [`Error::Newer`] and [`Error::File`], and those of [`Self::read`].
-    pub fn begun(data: &Path) -> Result<Option<Self>> {
-        let begun = match Self::read_file(data.join(Self::BEGUN)) {
-            Err(Error::Damaged { .. }) => None,
-            begun => begun?,
-        };
-        // An interruption between the two writes of `complete`.
-        let store = Self::read(data)?.map(|it| it.store);
-        Ok(begun.filter(|it| Some(it.store) != store))
-    }
-
-    /// Makes the data folder that of this member, which was [begun](Self::begin).
+    /// Makes the data folder that of this member, whose creation has [begun](Begun).
     ///
     /// # Errors
     /// [`Error::File`].
     pub fn complete(&self, data: &Path) -> Result<()> {
         self.write(data)?;
-        Ok(Marker::remove(&data.join(Self::BEGUN))?)
+        Begun::remove(data)
     }
 
     /// Removes the files: the data folder belongs to no cluster any more.
@@ -157,7 +138,7 @@ impl Member {
     /// # Errors
     /// [`Error::File`].
     pub fn remove(data: &Path) -> Result<()> {
-        Marker::remove(&data.join(Self::BEGUN))?;
+        Begun::remove(data)?;
         Ok(Marker::remove(&Self::file(data))?)
     }
 
@@ -202,6 +183,59 @@ impl Member {
         let tokens: Arc<[String]> = lines.map(str::to_owned).collect();
         let member = Self { url, store, machine, incarnation, base, tokens };
         (member.tokens.len() == count).then_some(member)
+    }
+}
+
+impl Begun {
+    /// The name of the file in the data folder.
+    pub const FILE: &str = "cluster-begun";
+    const MARKER: Marker = Marker { name: "cluster-begun", version: 1 };
+
+    /// The creation that has begun and is not [complete](Member::complete); `None` also if its file is
+    /// damaged.
+    ///
+    /// # Errors
+    /// [`Error::Newer`] and [`Error::File`], and those of [`Member::read`].
+    pub fn read(data: &Path) -> Result<Option<Self>> {
+        let path = data.join(Self::FILE);
+        let begun = match Self::MARKER.read_up_to(&path, BYTES_MAX)? {
+            Marked::Absent | Marked::Damaged(_) => None,
+            Marked::Newer(version) => return Err(Error::Newer { path, version }),
+            Marked::Text { text, .. } => Self::parse(&text),
+        };
+        // An interruption between the two writes of `complete`.
+        let store = Member::read(data)?.map(|it| it.store);
+        Ok(begun.filter(|it| Some(it.member.store) != store))
+    }
+
+    /// Writes the file; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn write(&self, data: &Path) -> Result<()> {
+        let former = match self.closed {
+            Some((store, incarnation)) => format!("closed {store} {incarnation}\n"),
+            None => "closed none\n".to_owned(),
+        };
+        let text = format!("{former}{}", self.member.text());
+        Ok(Self::MARKER.write(&data.join(Self::FILE), &text)?)
+    }
+
+    /// Removes the file.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn remove(data: &Path) -> Result<()> {
+        Ok(Marker::remove(&data.join(Self::FILE))?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (first, rest) = text.split_once('\n')?;
+        let closed = match first.strip_prefix("closed ")?.split_once(' ') {
+            Some((store, incarnation)) => Some((StoreId(unhex(store)?), incarnation.parse().ok()?)),
+            None => None,
+        };
+        Some(Self { member: Member::parse(MARKER.version, rest)?, closed })
     }
 }
 
@@ -251,20 +285,23 @@ mod tests {
         let data = dir.path();
         let former = member();
         former.write(data).unwrap();
-        assert_eq!(Member::begun(data).unwrap(), None);
+        assert_eq!(Begun::read(data).unwrap(), None);
         let next = Member::first("postgresql://a@b/c", [7, 0, 0, 1]).unwrap();
-        next.begin(data).unwrap();
-        assert_eq!(Member::begun(data).unwrap(), Some(next.clone()));
+        for closed in [None, Some((former.store, 2))] {
+            let begun = Begun { member: next.clone(), closed };
+            begun.write(data).unwrap();
+            assert_eq!(Begun::read(data).unwrap(), Some(begun));
+        }
         assert_eq!(Member::read(data).unwrap(), Some(former));
         // As after a crash in the middle of `complete`.
         next.write(data).unwrap();
-        assert_eq!(Member::begun(data).unwrap(), None);
+        assert_eq!(Begun::read(data).unwrap(), None);
         next.complete(data).unwrap();
-        assert!(!data.join(Member::BEGUN).exists());
-        std::fs::write(data.join(Member::BEGUN), "damaged").unwrap();
-        assert_eq!(Member::begun(data).unwrap(), None);
+        assert!(!data.join(Begun::FILE).exists());
+        std::fs::write(data.join(Begun::FILE), "damaged").unwrap();
+        assert_eq!(Begun::read(data).unwrap(), None);
         Member::remove(data).unwrap();
-        assert!(!data.join(Member::BEGUN).exists());
+        assert!(!data.join(Begun::FILE).exists());
     }
 
     #[test]

@@ -197,9 +197,7 @@ pub(super) fn from_folder(program: &Program, out: &mut dyn Write, bar: &Progress
 
 /// Writes a backup of a locked data folder.
 pub(super) fn from_locked(data: &Path, out: &mut dyn Write, bar: &ProgressBar) -> Result<()> {
-    let witness = Witness::read(data).map_err(|it| Failure::of(&it))?;
-    check_stores(data, &witness)
-        .map_err(|it| it.while_doing(format!("{} cannot be backed up", data.display())))?;
+    check(data)?;
     let mut taken = Snapshot::default();
     for folder in FOLDERS {
         let wanted = |name: &str| {
@@ -221,6 +219,15 @@ pub(super) fn from_locked(data: &Path, out: &mut dyn Write, bar: &ProgressBar) -
         written.file(file.name(), file.bytes(), &mut content).map_err(|it| failed(&it))?;
     }
     written.finish().map(drop).map_err(|it| failed(&it))
+}
+
+/// Rejects a locked data folder that cannot be backed up.
+pub(super) fn check(data: &Path) -> Result<()> {
+    let witness = Witness::read(data).map_err(|it| Failure::of(&it))?;
+    let checked = check_stores(data, &witness);
+    checked
+        .map(drop)
+        .map_err(|it| it.while_doing(format!("{} cannot be backed up", data.display())))
 }
 
 /// Locks the data folder, so that no service starts while the stores are read.

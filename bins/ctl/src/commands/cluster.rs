@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use waypost_auth::{TokenChange, TokenStore};
-use waypost_cluster::{Hub, HubOptions, Member, Part, notice};
+use waypost_cluster::{Begun, Hub, HubOptions, Member, Part, notice};
 use waypost_journal::{
     Error, FetchOptions, Journal, MachineId, MachineReport, Row, Settings, Until,
 };
@@ -34,7 +34,7 @@ const REPORT_LOOK: Duration = Duration::from_millis(250);
 /// How long `ctl doctor` waits for the database.
 const LOOK: Duration = Duration::from_secs(5);
 /// How to continue after `accept-loss`.
-const ACCEPTED: &str = "`ctl cluster accept-loss` ran: if it was on another machine, move the data folder away and join the store that it printed; if it was interrupted on this machine, run it again";
+const ACCEPTED: &str = "`ctl cluster accept-loss` ran: if it was on another machine, move the data folder away and join the store that it printed; if it was interrupted on this machine and ran on no other one, run it again with --although-complete";
 /// What it means that the journal behind the base is not known.
 const REVOKED: &str = "the last records of the journal could not be read: tokens that other machines have revoked lately may be valid here; compare `ctl token list`";
 /// How long a snapshot may take.
@@ -99,6 +99,10 @@ fn failed(error: &Error) -> Failure {
 fn cluster_failed(error: &waypost_cluster::Error) -> Failure {
     match error {
         waypost_cluster::Error::Journal(error) => failed(error),
+        waypost_cluster::Error::File(waypost_log::Error::Full) => {
+            Failure::new("no space on the disk for the files of the cluster in the data folder")
+                .with_hint("free some, and repeat the command")
+        }
         error => Failure::of(error),
     }
 }
@@ -148,7 +152,7 @@ pub(super) fn check(program: &Program) -> Option<Result<String>> {
     let data = &program.settings().ok()?.data_dir;
     let Some(member) = Member::read(data).ok()? else {
         let tokens = TokenStore::open(&data.join("tokens.json")).ok()?;
-        let was_interrupted = Member::begun(data).is_ok_and(|it| it.is_some());
+        let was_interrupted = Begun::read(data).is_ok_and(|it| it.is_some());
         return tokens.is_shared().ok()?.then(|| {
             if was_interrupted {
                 return Err(Failure::new("a `ctl cluster init` was interrupted").with_hint(
@@ -195,20 +199,31 @@ fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Res
     program.check_data()?;
     let data = program.settings()?.data_dir.clone();
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
-    let is_member = Member::read(&data).map_err(|it| cluster_failed(&it))?.is_some();
-    if !is_member && tokens.is_shared()? {
-        // An interrupted `init` has come this far.
-        let _locks = locked(&data)?;
-        drop(tokens.without_shared()?);
-        output.line("the tokens of this project are those of this machine alone again")?;
-        return Ok(());
+    let found = match Member::read(&data) {
+        Err(waypost_cluster::Error::Damaged { .. }) => None,
+        found => found.map_err(|it| cluster_failed(&it))?,
+    };
+    let is_shared = tokens.is_shared()?;
+    // A creation that was interrupted may have come so far that other machines have joined.
+    let begun = || Begun::read(&data).ok().flatten().filter(|_| is_shared).map(|it| it.member);
+    let known = found.or_else(begun);
+    if known.is_none() && !is_shared && !Member::file(&data).exists() {
+        // It says what is missing.
+        member(program)?;
     }
-    let member = member(program)?;
     let _locks = locked(&data)?;
     let question = "leave the cluster? This machine's changes reach no other machine from then on";
     if !args.yes && !flows::confirm(question, output)? {
         return Ok(());
     }
+    let Some(member) = known else {
+        drop(tokens.without_shared()?);
+        Member::remove(&data).map_err(|it| cluster_failed(&it))?;
+        output.line("left the cluster; the store is one of this machine alone")?;
+        output.note("the file `cluster-member` was missing or damaged: `ctl cluster status` on another machine lists this one, and `ctl cluster forget` removes it there");
+        output.warn(REVOKED);
+        return Ok(());
+    };
     // What can fail comes first: until then, the machine is a member.
     tokens.restore(&member.tokens, span::now())?;
     // The store is complete without the database.
@@ -243,7 +258,7 @@ fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Res
     match unread {
         Some(0) => {}
         Some(count) => output.note(&format!(
-            "the store may lack the last {count} records of the journal; tokens that they revoke are revoked here, too"
+            "the store may lack records of the journal: {count} came after the last one that it is known to have; tokens that they revoke are revoked here, too"
         )),
         None => output.warn(REVOKED),
     }
@@ -333,11 +348,15 @@ fn accept_loss(program: &Program, args: &ClusterAcceptArgs, output: &mut Output)
     let data = program.settings()?.data_dir.clone();
     let url = url_of(program, &old)?;
     let settings = settings(&url)?;
+    let mut closed;
     {
         let _locks = locked(&data)?;
-        let begun = Member::begun(&data).map_err(|it| cluster_failed(&it))?;
-        // The former store was closed before: what was checked then still holds.
-        if begun.is_some() && is_closed(&settings, &old) {
+        let now = Journal::open(settings.clone(), old.store, &short()).ok();
+        let now = now.map(|it| it.incarnation());
+        let begun = Begun::read(&data).map_err(|it| cluster_failed(&it))?;
+        closed = begun.and_then(|it| it.closed).filter(|it| Some(it.1) == now && it.0 == old.store);
+        if closed.is_some() {
+            // What was checked before the former store was closed still holds.
             output.note("an `accept-loss` was interrupted; it continues");
         } else {
             refuse_behind(program, &old, args)?;
@@ -348,7 +367,9 @@ fn accept_loss(program: &Program, args: &ClusterAcceptArgs, output: &mut Output)
             if !args.yes && !flows::confirm(question, output)? {
                 return Ok(());
             }
+            closed = now.map(|it| (old.store, it + 1));
         }
+        backup::check(&data)?;
         let tokens = TokenStore::open(&data.join("tokens.json"))?;
         tokens.restore(&old.tokens, span::now())?;
         if args.although_behind {
@@ -357,9 +378,12 @@ fn accept_loss(program: &Program, args: &ClusterAcceptArgs, output: &mut Output)
                 output.warn(REVOKED);
             }
         }
-        close(&settings, &old)?;
+        create::begin(&data, &url, closed)?;
+        if closed.is_some_and(|it| Some(it.1) != now) {
+            close(&settings, &old)?;
+        }
     }
-    let member = create::create(program, &data, &url, settings, output)?;
+    let member = create::create(program, &data, &url, &settings, closed, output)?;
     if output.is_json() {
         output.document(
             &json!({ "store": member.store.to_string(), "formerStore": old.store.to_string() }),
@@ -395,14 +419,10 @@ fn notices(journal: &Journal, own: &Member, last: u64) -> u64 {
     count
 }
 
-/// Lets no machine write to the former store any more: it begins an incarnation that none has. Does
-/// nothing if the database has lost the whole store.
+/// Lets no machine write to the former store any more: it begins an incarnation that none has.
 fn close(settings: &Settings, old: &Member) -> Result<()> {
     let until = short();
-    let journal = match Journal::open(settings.clone(), old.store, &until) {
-        Err(Error::OtherStore { .. } | Error::Missing(_)) => return Ok(()),
-        opened => opened.map_err(|it| failed(&it))?,
-    };
+    let journal = Journal::open(settings.clone(), old.store, &until).map_err(|it| failed(&it))?;
     loop {
         let end = journal.head(&until).map_err(|it| failed(&it))?.position;
         match journal.begin_incarnation(end, &until) {
@@ -412,12 +432,6 @@ fn close(settings: &Settings, old: &Member) -> Result<()> {
             Err(error) => return Err(failed(&error)),
         }
     }
-}
-
-/// Whether the former store has an incarnation that this machine has not.
-fn is_closed(settings: &Settings, old: &Member) -> bool {
-    let journal = Journal::open(settings.clone(), old.store, &short());
-    journal.is_ok_and(|it| it.incarnation() != old.incarnation)
 }
 
 /// Refuses a copy that ends before what another machine has applied, or this one had.

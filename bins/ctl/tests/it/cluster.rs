@@ -823,6 +823,53 @@ fn a_machine_that_leaves_says_that_it_lacks_records_and_has_their_revocations() 
     assert!(!of(&b).expect("the token")["revokedAt"].is_null());
 }
 
+#[test]
+fn tokens_that_others_revoke_are_rejected_though_the_file_cannot_be_written() {
+    let Some(server) = Server::start() else { return };
+    let (a, b) = (first(&server), joined(&server));
+    let created: Vec<Value> = (0..3)
+        .map(|_| a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json())
+        .collect();
+    let accepted = |it: &Value| -> Result<(), String> {
+        let client = Client::new(&b.url(), it["token"].as_str()).expect("an address");
+        client.status().map(drop).map_err(|it| it.to_string())
+    };
+    for it in &created {
+        until(|| accepted(it));
+    }
+    // Where the file is written before it is renamed.
+    let blocked = b.path().join(".waypost/data/tokens.json.tmp");
+    fs::create_dir(&blocked).expect("a folder");
+    for it in &created {
+        a.ctl(&["token", "revoke", it["info"]["id"].as_str().expect("an id")]).done();
+    }
+    for it in &created {
+        until(|| match accepted(it) {
+            Err(error) if error.contains("unknown, expired or revoked") => Ok(()),
+            other => Err(format!("{other:?}")),
+        });
+    }
+    fs::remove_dir(&blocked).expect("a folder");
+    let id = created[2]["info"]["id"].as_str().expect("an id");
+    until(|| {
+        let listed = b.at_rest(&["--json", "token", "list"]).json();
+        let found = listed.as_array().and_then(|it| it.iter().find(|it| it["id"] == *id));
+        found.is_some_and(|it| !it["revokedAt"].is_null()).then_some(()).ok_or("not stored")
+    });
+}
+
+#[test]
+fn a_machine_with_a_damaged_member_file_can_leave() {
+    let Some(server) = Server::start() else { return };
+    let mut a = first(&server);
+    a.stop();
+    fs::write(a.path().join(".waypost/data/cluster-member"), "damaged").expect("a file");
+    let left = a.at_rest(&["cluster", "leave", "--yes"]);
+    assert!(left.code == 0 && left.err.contains("may be valid here"), "{left:?}");
+    a.start();
+    a.ctl(&["token", "create", "--scope", "memory:read"]).done();
+}
+
 /// Runs a command that writes a snapshot, and kills it before it can.
 fn killed_before_the_snapshot(server: &Server, machine: &Machine, arguments: &[&str]) {
     let mut session = server.shell("postgres").stdin(Stdio::piped()).spawn().expect("psql starts");
@@ -865,8 +912,19 @@ fn a_creation_that_was_interrupted_continues_with_the_same_store() {
 
     let accept = ["cluster", "accept-loss", "--yes"];
     let (start, again) = ([&accept[..], &["--although-complete"]].concat(), &accept[..]);
+    let former = status(&a)["store"].as_str().expect("a store").to_owned();
     killed_before_the_snapshot(&server, &a, &start);
     assert_eq!(stores().trim(), "3");
+    // As if another machine had accepted the loss meanwhile.
+    let shift = |by: &str| {
+        server.sql(&format!(
+            "UPDATE waypost.head SET incarnation = incarnation {by} WHERE store = '{former}'"
+        ))
+    };
+    shift("+ 1");
+    let refused = a.at_rest(again);
+    assert!(refused.code == 1 && refused.err.contains("--although-complete"), "{refused:?}");
+    shift("- 1");
     let continued = a.at_rest(again);
     assert!(continued.code == 0 && continued.err.contains("it continues"), "{continued:?}");
     assert_eq!(stores().trim(), "3");

@@ -105,8 +105,15 @@ impl Notices {
             if page.is_empty() {
                 return Ok(());
             }
-            for entry in page {
-                carry_out(&Notice::decode(&entry)?)?;
+            let mut notices = page.iter();
+            for entry in &mut notices {
+                if let Err(why) = carry_out(&Notice::decode(entry)?) {
+                    // What later changes end is rejected, too, though the file cannot be written.
+                    for later in notices.filter(|it| it.kind == TOKENS) {
+                        drop(carry_out(&Notice::decode(later)?));
+                    }
+                    return Err(why.into());
+                }
                 self.applied.store(entry.sequence, Ordering::Release);
             }
         }

@@ -76,7 +76,7 @@ impl Failure {
                 "this machine cannot use the database of its cluster, and nothing was written; `ctl doctor` says what to change. Reads and searches continue"
             }
             SharedError::Unknown(_) => {
-                "the connection with the cluster's database ended during the write, and the change may have been written or not; repeat the request with the same Idempotency-Key, or read what it would have changed"
+                "the connection with the cluster's database ended during the write, and the change may have been written or not: repeat the request if it had an Idempotency-Key, with the same one; otherwise read what it would have changed"
             }
             _ => {
                 "the cluster's database takes no writes at the moment; nothing was written. Reads and searches continue"
@@ -349,7 +349,7 @@ impl From<waypost_auth::Error> for Failure {
                 tracing::warn!(error = chain(&error), "failed to change the tokens of the cluster");
                 let detail = match kind {
                     ErrorKind::Unavailable => {
-                        "this machine cannot tell the other machines of its cluster at the moment, and nothing was changed; `ctl cluster status` and the service's log say why"
+                        "this machine cannot change the tokens of its cluster at the moment, and nothing was changed; the service's log says why, and `ctl cluster status` shows the cluster"
                     }
                     ErrorKind::Unstored => {
                         "the other machines of the cluster have the change, and this machine failed to write it to `tokens.json`; the service's log says why. It tries again; list the tokens before you do"

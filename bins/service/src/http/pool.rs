@@ -110,7 +110,7 @@ impl Pool {
             return Failure::busy(late);
         }
         let detail = format!(
-            "{late}. A change may still be carried out: repeat the request with the same Idempotency-Key, or read what it would have changed"
+            "{late}. A change may still be carried out: repeat the request if it had an Idempotency-Key, with the same one; otherwise read what it would have changed"
         );
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, detail)
             .with(RETRY_AFTER, HeaderValue::from_static("1"))

@@ -415,6 +415,26 @@ fn a_lost_file_is_not_continued_without_the_tokens_of_the_others() {
     a.store.revoke(made.id, NOW).unwrap();
 }
 
+/// As after a `leave` that was interrupted, and a start.
+#[test]
+fn what_has_ended_stays_ended_when_an_older_state_is_restored() {
+    let (_, a, mut b) = two();
+    let (secret, made) = a.store.create(reader(), NOW).unwrap();
+    b.follow(usize::MAX, NOW);
+    let older = b.store.shared_lines().unwrap();
+    a.store.revoke(made.id, after(1)).unwrap();
+    b.follow(usize::MAX, after(1));
+    let alone = b.place.open().without_shared().unwrap();
+    alone.restore(&older, after(2)).unwrap();
+    assert!(alone.is_shared().unwrap());
+    let revoked = Err(Rejected::Revoked { at: after(1) });
+    assert_eq!(alone.verify(secret.expose(), after(2)), revoked);
+    fs::remove_file(b.place.file()).unwrap();
+    let damaged = [older[0].replace('{', "[")];
+    let error = alone.restore(&damaged, after(2)).unwrap_err();
+    assert!(matches!(error, Error::InvalidChange(_)), "{error}");
+}
+
 #[test]
 fn times_of_use_stay_on_their_machine() {
     let (journal, a, mut b) = two();

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::json;
 use waypost_auth::TokenStore;
-use waypost_cluster::{Base, Member, PARTS, Part, Places};
-use waypost_journal::{Error, Journal, NewSnapshot, Settings, Snapshot, Until};
+use waypost_cluster::{Base, Begun, Member, PARTS, Part, Places};
+use waypost_journal::{Error, Journal, NewSnapshot, Settings, Snapshot, StoreId, Until};
 use waypost_log::{Log, Options};
 
 use super::{LONG, backup, cluster_failed, failed, locked, report, settings, short};
@@ -14,6 +14,9 @@ use crate::failure::{Failure, Result};
 use crate::output::{Output, Unit};
 use crate::program::Program;
 use crate::span;
+
+/// The former store of the data folder, and the incarnation that closes it.
+pub(super) type Closed = Option<(StoreId, u64)>;
 
 pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<()> {
     let data = program.settings()?.data_dir.clone();
@@ -25,14 +28,14 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
         ))
         .with_hint("`ctl cluster leave` leaves it"));
     }
-    let begun = Member::begun(&data).map_err(|it| cluster_failed(&it))?;
+    let begun = Begun::read(&data).map_err(|it| cluster_failed(&it))?;
     if begun.is_none() && TokenStore::open(&data.join("tokens.json"))?.is_shared()? {
         return Err(Failure::new(
             "this project belongs to a cluster and lacks the file `cluster-member`",
         )
         .with_hint("`ctl cluster leave` makes its store one of this machine alone; then run `ctl cluster init`"));
     }
-    let member = create(program, &data, url, settings, output)?;
+    let member = create(program, &data, url, &settings, None, output)?;
     if output.is_json() {
         output.document(
             &json!({ "store": member.store.to_string(), "machine": member.machine.to_string() }),
@@ -50,37 +53,77 @@ pub(super) fn create(
     program: &Program,
     data: &Path,
     url: &str,
-    settings: Settings,
+    settings: &Settings,
+    closed: Closed,
     output: &mut Output,
 ) -> Result<Member> {
     program.check_data()?;
     let _locks = locked(data)?;
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
-    let places = places(data)?;
-    let begun = Member::begun(data).map_err(|it| cluster_failed(&it))?;
-    let begun = begun.filter(|it| it.url == url && it.base == Base::start(it.store, places));
-    let member = begun.map_or_else(|| Member::first(url, places), Ok);
-    let member = member.map_err(|it| cluster_failed(&it))?;
-    member.begin(data).map_err(|it| cluster_failed(&it))?;
+    let mut member = begin(data, url, closed)?;
     let journal = match Journal::create(settings.clone(), member.store, &short()) {
-        Err(Error::Exists(_)) => Journal::open(settings, member.store, &short()),
-        created => created,
+        Err(Error::Exists(_)) => own(settings, &member)?,
+        created => Some(created.map_err(|it| failed(&it))?),
     };
-    let journal = journal.map_err(|it| failed(&it))?;
+    let journal = if let Some(journal) = journal {
+        journal
+    } else {
+        Begun::remove(data).map_err(|it| cluster_failed(&it))?;
+        member = begin(data, url, closed)?;
+        let created = Journal::create(settings.clone(), member.store, &short());
+        created.map_err(|it| failed(&it))?
+    };
     // The snapshot has the tokens of the cluster, and those of this machine, which no other machine adopts.
     let was_shared = tokens.is_shared()?;
     tokens.share(span::now())?;
     let member = member.with_tokens(tokens.shared_lines()?);
-    let created = upload(data, &journal, &member, output).and_then(|_| {
-        journal.joined(&report(program, &member), &short()).map_err(|it| failed(&it))?;
-        member.complete(data).map_err(|it| cluster_failed(&it))
-    });
-    if created.is_err() && !was_shared {
-        // Without a cluster, tokens that are marked as shared could not be changed.
-        drop(tokens.without_shared()?);
+    if let Err(failure) = upload(data, &journal, &member, output) {
+        if !was_shared {
+            // Without a cluster, tokens that are marked as shared could not be changed.
+            drop(tokens.without_shared()?);
+        }
+        return Err(failure);
     }
-    created?;
+    // From here on, other machines may join: the tokens stay shared.
+    journal.joined(&report(program, &member), &short()).map_err(|it| failed(&it))?;
+    member.complete(data).map_err(|it| cluster_failed(&it))?;
     Ok(member)
+}
+
+/// Notes which machine is being created: that of a creation that was interrupted, if the store has not
+/// changed since.
+pub(super) fn begin(data: &Path, url: &str, closed: Closed) -> Result<Member> {
+    let places = places(data)?;
+    let begun = Begun::read(data).map_err(|it| cluster_failed(&it))?;
+    let begun = begun.filter(|it| it.member.base == Base::start(it.member.store, places));
+    let member = match begun {
+        Some(begun) => Member { url: url.to_owned(), ..begun.member },
+        None => Member::first(url, places).map_err(|it| cluster_failed(&it))?,
+    };
+    let begun = Begun { member, closed };
+    begun.write(data).map_err(|it| cluster_failed(&it))?;
+    Ok(begun.member)
+}
+
+/// The journal of a machine that was begun; `None` if it is another machine's.
+fn own(settings: &Settings, member: &Member) -> Result<Option<Journal>> {
+    let journal = Journal::open(settings.clone(), member.store, &short());
+    let journal = journal.map_err(|it| failed(&it))?;
+    let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
+    let is_listed = machines.iter().any(|it| it.report.id == member.machine);
+    if journal.incarnation() != member.incarnation {
+        if !is_listed {
+            return Ok(None);
+        }
+        return Err(Failure::new(format!(
+            "the store {} that was begun here is closed: `ctl cluster accept-loss` ran on a machine that had joined it",
+            member.store
+        ))
+        .with_hint("run `ctl cluster leave` here, or move the data folder away and run `ctl cluster join`"));
+    }
+    let end = journal.head(&short()).map_err(|it| failed(&it))?.position;
+    let is_new = machines.is_empty() && end == member.base.position;
+    Ok((is_listed || is_new).then_some(journal))
 }
 
 /// The last record of each part of a store at rest.
