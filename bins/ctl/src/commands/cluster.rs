@@ -219,6 +219,10 @@ fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Res
     let Some(member) = known else {
         drop(tokens.without_shared()?);
         Member::remove(&data).map_err(|it| cluster_failed(&it))?;
+        if output.is_json() {
+            output.document(&json!({ "store": null, "isForgotten": false, "unread": null }))?;
+            return Ok(());
+        }
         output.line("left the cluster; the store is one of this machine alone")?;
         output.note("the file `cluster-member` was missing or damaged: `ctl cluster status` on another machine lists this one, and `ctl cluster forget` removes it there");
         output.warn(REVOKED);
@@ -351,8 +355,11 @@ fn accept_loss(program: &Program, args: &ClusterAcceptArgs, output: &mut Output)
     let mut closed;
     {
         let _locks = locked(&data)?;
-        let now = Journal::open(settings.clone(), old.store, &short()).ok();
-        let now = now.map(|it| it.incarnation());
+        let now = match Journal::open(settings.clone(), old.store, &short()) {
+            // The database has lost the whole store: there is nothing to close.
+            Err(Error::OtherStore { .. } | Error::Missing(_)) => None,
+            opened => Some(opened.map_err(|it| failed(&it))?.incarnation()),
+        };
         let begun = Begun::read(&data).map_err(|it| cluster_failed(&it))?;
         closed = begun.and_then(|it| it.closed).filter(|it| Some(it.1) == now && it.0 == old.store);
         if closed.is_some() {
