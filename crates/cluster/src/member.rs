@@ -221,11 +221,7 @@ impl Begun {
         Ok(Self::MARKER.write(&data.join(Self::FILE), &text)?)
     }
 
-    /// Removes the file.
-    ///
-    /// # Errors
-    /// [`Error::File`].
-    pub fn remove(data: &Path) -> Result<()> {
+    fn remove(data: &Path) -> Result<()> {
         Ok(Marker::remove(&data.join(Self::FILE))?)
     }
 

@@ -352,45 +352,43 @@ fn accept_loss(program: &Program, args: &ClusterAcceptArgs, output: &mut Output)
     let data = program.settings()?.data_dir.clone();
     let url = url_of(program, &old)?;
     let settings = settings(&url)?;
-    let mut closed;
-    {
-        let _locks = locked(&data)?;
-        let now = match Journal::open(settings.clone(), old.store, &short()) {
-            // The database has lost the whole store: there is nothing to close.
-            Err(Error::OtherStore { .. } | Error::Missing(_)) => None,
-            opened => Some(opened.map_err(|it| failed(&it))?.incarnation()),
-        };
-        let begun = Begun::read(&data).map_err(|it| cluster_failed(&it))?;
-        closed = begun.and_then(|it| it.closed).filter(|it| Some(it.1) == now && it.0 == old.store);
-        if closed.is_some() {
-            // What was checked before the former store was closed still holds.
-            output.note("an `accept-loss` was interrupted; it continues");
-        } else {
-            refuse_behind(program, &old, args)?;
-            if !args.although_complete {
-                loss::refuse_complete(&data, &old, settings.clone())?;
-            }
-            let question = "continue with this machine's copy? All other machines must join again";
-            if !args.yes && !flows::confirm(question, output)? {
-                return Ok(());
-            }
-            closed = now.map(|it| (old.store, it + 1));
+    let _locks = locked(&data)?;
+    let now = match Journal::open(settings.clone(), old.store, &short()) {
+        // The database has lost the whole store: there is nothing to close.
+        Err(Error::OtherStore { .. } | Error::Missing(_)) => None,
+        opened => Some(opened.map_err(|it| failed(&it))?.incarnation()),
+    };
+    let begun = Begun::read(&data).map_err(|it| cluster_failed(&it))?;
+    let mut closed =
+        begun.and_then(|it| it.closed).filter(|it| Some(it.1) == now && it.0 == old.store);
+    if closed.is_some() {
+        // What was checked before the former store was closed still holds.
+        output.note("an `accept-loss` was interrupted; it continues");
+    } else {
+        refuse_behind(program, &old, args)?;
+        if !args.although_complete {
+            loss::refuse_complete(&data, &old, settings.clone())?;
         }
-        backup::check(&data)?;
-        let tokens = TokenStore::open(&data.join("tokens.json"))?;
-        tokens.restore(&old.tokens, span::now())?;
-        if args.although_behind {
-            let read = journal_of(program, &old).and_then(|it| follow_tokens(&it, &old, &tokens));
-            if read.is_err() {
-                output.warn(REVOKED);
-            }
+        let question = "continue with this machine's copy? All other machines must join again";
+        if !args.yes && !flows::confirm(question, output)? {
+            return Ok(());
         }
-        create::begin(&data, &url, closed)?;
-        if closed.is_some_and(|it| Some(it.1) != now) {
-            close(&settings, &old)?;
+        closed = now.map(|it| (old.store, it + 1));
+    }
+    backup::check(&data)?;
+    let tokens = TokenStore::open(&data.join("tokens.json"))?;
+    tokens.restore(&old.tokens, span::now())?;
+    if args.although_behind {
+        let read = journal_of(program, &old).and_then(|it| follow_tokens(&it, &old, &tokens));
+        if read.is_err() {
+            output.warn(REVOKED);
         }
     }
-    let member = create::create(program, &data, &url, &settings, closed, output)?;
+    let begun = create::begin(&data, &url, closed)?;
+    if closed.is_some_and(|it| Some(it.1) != now) {
+        close(&settings, &old)?;
+    }
+    let member = create::create(program, &data, &settings, begun, output)?;
     if output.is_json() {
         output.document(
             &json!({ "store": member.store.to_string(), "formerStore": old.store.to_string() }),

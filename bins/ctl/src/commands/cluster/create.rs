@@ -15,9 +15,6 @@ use crate::output::{Output, Unit};
 use crate::program::Program;
 use crate::span;
 
-/// The former store of the data folder, and the incarnation that closes it.
-pub(super) type Closed = Option<(StoreId, u64)>;
-
 pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<()> {
     let data = program.settings()?.data_dir.clone();
     let settings = settings(url)?;
@@ -35,7 +32,10 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
         )
         .with_hint("`ctl cluster leave` makes its store one of this machine alone; then run `ctl cluster init`"));
     }
-    let member = create(program, &data, url, &settings, None, output)?;
+    program.check_data()?;
+    let _locks = locked(&data)?;
+    let begun = begin(&data, url, None)?;
+    let member = create(program, &data, &settings, begun, output)?;
     if output.is_json() {
         output.document(
             &json!({ "store": member.store.to_string(), "machine": member.machine.to_string() }),
@@ -47,36 +47,33 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
     Ok(())
 }
 
-/// Makes the store in the data folder that of the first machine of a new journal. After an interruption,
-/// it continues with the same journal.
+/// Makes the store in the locked data folder that of the first machine of a new journal. After an
+/// interruption, it continues with the same journal.
 pub(super) fn create(
     program: &Program,
     data: &Path,
-    url: &str,
     settings: &Settings,
-    closed: Closed,
+    mut begun: Begun,
     output: &mut Output,
 ) -> Result<Member> {
-    program.check_data()?;
-    let _locks = locked(data)?;
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
-    let mut member = begin(data, url, closed)?;
-    let journal = match Journal::create(settings.clone(), member.store, &short()) {
-        Err(Error::Exists(_)) => own(settings, &member)?,
+    let new = |member: &Member| Journal::create(settings.clone(), member.store, &short());
+    let journal = match new(&begun.member) {
+        Err(Error::Exists(_)) => own(settings, &begun.member)?,
         created => Some(created.map_err(|it| failed(&it))?),
     };
     let journal = if let Some(journal) = journal {
         journal
     } else {
-        Begun::remove(data).map_err(|it| cluster_failed(&it))?;
-        member = begin(data, url, closed)?;
-        let created = Journal::create(settings.clone(), member.store, &short());
-        created.map_err(|it| failed(&it))?
+        let Member { url, base, .. } = &begun.member;
+        begun.member = Member::first(url, base.places).map_err(|it| cluster_failed(&it))?;
+        begun.write(data).map_err(|it| cluster_failed(&it))?;
+        new(&begun.member).map_err(|it| failed(&it))?
     };
     // The snapshot has the tokens of the cluster, and those of this machine, which no other machine adopts.
     let was_shared = tokens.is_shared()?;
     tokens.share(span::now())?;
-    let member = member.with_tokens(tokens.shared_lines()?);
+    let member = begun.member.with_tokens(tokens.shared_lines()?);
     if let Err(failure) = upload(data, &journal, &member, output) {
         if !was_shared {
             // Without a cluster, tokens that are marked as shared could not be changed.
@@ -91,8 +88,8 @@ pub(super) fn create(
 }
 
 /// Notes which machine is being created: that of a creation that was interrupted, if the store has not
-/// changed since.
-pub(super) fn begin(data: &Path, url: &str, closed: Closed) -> Result<Member> {
+/// changed since. `closed` is as in [`Begun`].
+pub(super) fn begin(data: &Path, url: &str, closed: Option<(StoreId, u64)>) -> Result<Begun> {
     let places = places(data)?;
     let begun = Begun::read(data).map_err(|it| cluster_failed(&it))?;
     let begun = begun.filter(|it| it.member.base == Base::start(it.member.store, places));
@@ -102,7 +99,7 @@ pub(super) fn begin(data: &Path, url: &str, closed: Closed) -> Result<Member> {
     };
     let begun = Begun { member, closed };
     begun.write(data).map_err(|it| cluster_failed(&it))?;
-    Ok(begun.member)
+    Ok(begun)
 }
 
 /// The journal of a machine that was begun; `None` if it is another machine's.
