@@ -370,9 +370,15 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if self.process.is_some() {
-            self.kill(true);
+        let Some(mut process) = self.process.take() else { return };
+        let pid = process.id();
+        // A test may have suspended them.
+        for it in children(pid).into_iter().chain([pid_of(pid)]) {
+            kill_process(it, Signal::CONT).ok();
         }
+        // Killed, it would leave its shared memory behind, of which the system has only so many segments.
+        kill_process(pid_of(pid), Signal::QUIT).ok();
+        end_of(&mut process);
     }
 }
 
