@@ -329,7 +329,9 @@ fn failure(error: Option<&tokio_postgres::Error>) -> Failure {
 /// cancelled (57014) may have been committed: the cancellation can arrive behind the commit. The
 /// same holds for everything that is about the server and not about the statement.
 fn is_refusal(code: &SqlState) -> bool {
-    const CLASSES: [&str; 10] = ["0A", "21", "22", "23", "25", "26", "28", "40", "42", "55"];
+    // P0 is an error that a trigger raises.
+    const CLASSES: [&str; 12] =
+        ["0A", "21", "22", "23", "25", "26", "28", "40", "42", "44", "55", "P0"];
     *code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
         && code.code().get(..2).is_some_and(|it| CLASSES.contains(&it))
 }
@@ -372,7 +374,9 @@ mod tests {
         let check = |code, expected| {
             assert_eq!(is_refusal(&SqlState::from_code(code)), expected, "{code}");
         };
-        for code in ["23505", "42501", "25006", "40001", "40P01", "55P03", "22P02"] {
+        for code in
+            ["23505", "42501", "25006", "40001", "40P01", "55P03", "22P02", "44000", "P0001"]
+        {
             check(code, true);
         }
         for code in

@@ -45,13 +45,19 @@ const FINISH: &str = "UPDATE {schema}.snapshot AS it \
              WHERE record.store = $1 AND record.seq = it.seq AND record.hash = it.hash))) \
      AND set_config('synchronous_commit', 'on', true) = 'on' RETURNING 1";
 
+/// How long one statement is repeated. A failover ends before; a database without space may stay so.
+const STATEMENT_TIME_MAX: Duration = Duration::from_secs(120);
+/// How long the removal of a failed upload may take.
+const REMOVAL_TIME_MAX: Duration = Duration::from_secs(30);
+
 impl Journal {
     /// Puts a snapshot into the database: reads `source` to its end, writes it in chunks of 1 MiB,
     /// compares what the server has with what was sent, and completes the snapshot by a commit that
     /// waits for the standbys. `progress` gets the bytes that were written.
     ///
-    /// Other machines see nothing of it before it is complete. What a failed upload leaves behind is
-    /// removed by [`remove_unfinished`](Self::remove_unfinished).
+    /// Other machines see nothing of it before it is complete. A failed upload is removed, if the
+    /// database allows it then; what is left is removed by
+    /// [`remove_unfinished`](Self::remove_unfinished). Each statement fails after 2 minutes.
     ///
     /// # Errors
     /// - [`Error::Copy`] if `source` fails.
@@ -68,13 +74,29 @@ impl Journal {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Snapshot> {
         self.has(new.position, until)?;
-        let id = self.begin_snapshot(new, until)?;
+        let id = self.begin_snapshot(new, &until.at_most(STATEMENT_TIME_MAX))?;
+        let put = self.put_content(id, new, source, until, progress);
+        if put.is_err() {
+            // The first error is the one to report, and what is left is removed later.
+            drop(self.remove_snapshot(id, &until.at_most(REMOVAL_TIME_MAX)));
+        }
+        put
+    }
+
+    fn put_content(
+        &self,
+        id: SnapshotId,
+        new: &NewSnapshot,
+        source: &mut dyn Read,
+        until: &Until,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Snapshot> {
         let mut sent = Sent::default();
         let mut chunk = vec![0; SNAPSHOT_CHUNK_BYTES];
         loop {
             let length = fill(source, &mut chunk)?;
             let Some(bytes) = chunk.get(..length).filter(|it| !it.is_empty()) else { break };
-            self.put_chunk(id, bytes, &mut sent, until)?;
+            self.put_chunk(id, bytes, &mut sent, &until.at_most(STATEMENT_TIME_MAX))?;
             progress(sent.bytes);
             if length < SNAPSHOT_CHUNK_BYTES {
                 break;
@@ -93,7 +115,7 @@ impl Journal {
             age: Duration::ZERO,
         };
         self.check_chunks(Check::new(&snapshot), until)?;
-        self.finish_snapshot(&snapshot, until)?;
+        self.finish_snapshot(&snapshot, &until.at_most(STATEMENT_TIME_MAX))?;
         Ok(snapshot)
     }
 

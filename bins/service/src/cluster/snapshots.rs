@@ -18,6 +18,8 @@ use crate::wake::Wake;
 
 /// How often the thread looks whether a snapshot is needed.
 const EVERY: Duration = Duration::from_secs(5);
+/// After a failure, it waits twice as long as before, up to this time: an upload can be large.
+const EVERY_MAX: Duration = Duration::from_secs(300);
 /// How often old vectors are looked for.
 const VECTORS_EVERY: Duration = Duration::from_secs(60 * 60);
 /// A machine that was silent for this long is forgotten, and must join again.
@@ -52,14 +54,24 @@ impl Snapshots {
     /// Makes snapshots while this machine leads, until the service stops.
     pub(crate) fn run(&self) {
         let mut vectors = Vectors::default();
-        while self.wake.rest(EVERY) {
+        let mut pause = EVERY;
+        while self.wake.rest(pause) {
             if !self.leadership.leads() {
+                pause = EVERY;
                 continue;
             }
-            if let Err(error) = self.maintain(&mut vectors) {
-                let error = format!("{error:#}");
-                tracing::warn!(error, "failed to maintain the journal of the cluster; retrying");
-            }
+            pause = match self.maintain(&mut vectors) {
+                Ok(()) => EVERY,
+                Err(error) => {
+                    let pause = EVERY_MAX.min(2 * pause);
+                    tracing::warn!(
+                        error = format!("{error:#}"),
+                        retry_in_s = pause.as_secs(),
+                        "failed to maintain the journal of the cluster; retrying"
+                    );
+                    pause
+                }
+            };
         }
     }
 
@@ -79,7 +91,8 @@ impl Snapshots {
             }
             None => true,
         };
-        if !is_needed {
+        // Records that the journal has, but this machine does not yet, are waited for.
+        if !is_needed || self.cluster.applied() < mark.position.seq {
             return trim(&journal, &snapshots, &until);
         }
         // A user of the database that may not delete cannot trim, and snapshots are only added.
@@ -125,11 +138,8 @@ impl Snapshots {
         Ok(is_destroyed_here && place < removed)
     }
 
-    /// Writes a snapshot that has at least the records up to `mark`.
+    /// Writes a snapshot that has at least the records up to `mark`, which this machine has applied.
     fn put(&self, journal: &Journal, mark: &Base, until: &Until) -> anyhow::Result<Snapshot> {
-        if self.cluster.applied() < mark.position.seq {
-            bail!("this machine has not applied the journal up to {}", mark.position.seq);
-        }
         let files = self.files()?;
         let new = NewSnapshot {
             position: mark.position,

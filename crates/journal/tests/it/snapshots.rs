@@ -167,30 +167,62 @@ fn put_from(
 }
 
 #[test]
-fn an_upload_that_failed_does_not_count_and_is_removed() {
+fn an_unfinished_upload_does_not_count_and_is_removed() {
     let server = server!();
     let journal = server.journal();
     let end = add(&journal, Position::start(journal.store()), &["a"]);
-    let failed = put_from(&journal, end, &mut || Err(std::io::Error::other("the disk failed")));
+    let count = || server.sql("SELECT count(*) FROM waypost.snapshot_chunk");
+    let mut look = || {
+        assert_eq!(count(), "3");
+        assert_eq!(journal.snapshots(&long()).unwrap(), []);
+        let id = server.sql("SELECT id FROM waypost.snapshot").replace('-', "");
+        let id = u128::from_str_radix(&id, 16).unwrap().to_be_bytes();
+        for error in [
+            journal.verify_snapshot(SnapshotId(id), &long()).map(|_| ()).unwrap_err(),
+            journal.trim(SnapshotId(id), &long()).map(|_| ()).unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::NoSnapshot(_)), "{error}");
+        }
+        // One that may still be going on stays.
+        assert_eq!(journal.remove_unfinished(Duration::from_secs(3600), &long()).unwrap(), 0);
+        assert_eq!(count(), "3");
+        Err(std::io::Error::other("the disk failed"))
+    };
+    let failed = put_from(&journal, end, &mut look);
     assert!(matches!(failed, Err(Error::Copy(_))), "{failed:?}");
-    let count = "SELECT count(*) FROM waypost.snapshot_chunk";
-    assert_eq!(server.sql(count), "3");
-    assert_eq!(journal.snapshots(&long()).unwrap(), []);
-    let id = server.sql("SELECT id FROM waypost.snapshot").replace('-', "");
-    let id = u128::from_str_radix(&id, 16).unwrap().to_be_bytes();
-    for error in [
-        journal.verify_snapshot(SnapshotId(id), &long()).map(|_| ()).unwrap_err(),
-        journal.trim(SnapshotId(id), &long()).map(|_| ()).unwrap_err(),
-    ] {
-        assert!(matches!(error, Error::NoSnapshot(_)), "{error}");
-    }
-    // One that may still be going on stays.
-    assert_eq!(journal.remove_unfinished(Duration::from_secs(3600), &long()).unwrap(), 0);
-    assert_eq!(server.sql(count), "3");
+    assert_eq!(count(), "0");
+    // Whoever ends in the middle leaves it behind.
+    let killed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        put_from(&journal, end, &mut || panic!("killed")).map(|_| ())
+    }));
+    assert!(killed.is_err());
+    assert_eq!(count(), "3");
     let complete = put(&journal, end, b"complete");
     assert_eq!(journal.remove_unfinished(Duration::ZERO, &long()).unwrap(), 1);
-    assert_eq!(server.sql(count), "1");
+    assert_eq!(count(), "1");
     assert_eq!(get(&journal, &complete).unwrap(), b"complete");
+}
+
+/// A quota of the operator, for example.
+#[test]
+fn an_upload_that_a_trigger_refuses_fails_at_once_and_leaves_nothing() {
+    let server = server!();
+    let journal = server.journal();
+    let end = add(&journal, Position::start(journal.store()), &["a"]);
+    server.sql(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+         $$ BEGIN RAISE EXCEPTION 'quota exceeded'; END $$; \
+         CREATE TRIGGER quota BEFORE INSERT ON waypost.snapshot_chunk FOR EACH ROW \
+         WHEN (NEW.number = 2) EXECUTE FUNCTION refuse()",
+    );
+    let error = put_from(&journal, end, &mut || Ok(())).unwrap_err();
+    assert!(
+        matches!(&error, Error::Database { code, message }
+            if code == "P0001" && message.contains("quota exceeded")),
+        "{error}"
+    );
+    assert_eq!(server.sql("SELECT count(*) FROM waypost.snapshot_chunk"), "0");
+    assert_eq!(server.sql("SELECT count(*) FROM waypost.snapshot"), "0");
 }
 
 #[test]
