@@ -104,7 +104,9 @@ impl Link {
     pub(crate) fn restore_tokens(&self, tokens: &TokenStore) -> anyhow::Result<()> {
         let was_lost = !tokens.is_shared().context("failed to read the tokens")?;
         let lines = self.hub.member().tokens;
-        tokens.restore(&lines, now()).context("failed to restore the cluster's tokens")?;
+        tokens
+            .restore(&lines, now())
+            .context("failed to restore the cluster's tokens from the file `cluster-member`")?;
         if was_lost && !lines.is_empty() {
             tracing::warn!("restored the cluster's tokens, as of the last record on disk");
         }

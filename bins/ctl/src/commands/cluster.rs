@@ -113,9 +113,19 @@ fn member(program: &Program) -> Result<Member> {
     program.check_data()?;
     let data = &program.settings()?.data_dir;
     let member = Member::read(data).map_err(|it| cluster_failed(&it))?;
-    member.ok_or_else(|| {
-        Failure::not_found("this project is no member of a cluster")
-            .with_hint("`ctl cluster init` creates one, `ctl cluster join` enters one")
+    member.ok_or_else(no_member)
+}
+
+fn no_member() -> Failure {
+    Failure::not_found("this project is no member of a cluster")
+        .with_hint("`ctl cluster init` creates one, `ctl cluster join` enters one")
+}
+
+/// Restores the tokens that the member file has.
+fn restore_tokens(tokens: &TokenStore, data: &Path, member: &Member) -> Result<()> {
+    tokens.restore(&member.tokens, span::now()).map_err(|it| {
+        let file = Member::file(data);
+        Failure::from(it).while_doing(format!("failed to restore the tokens in {}", file.display()))
     })
 }
 
@@ -152,12 +162,9 @@ pub(super) fn check(program: &Program) -> Option<Result<String>> {
     let data = &program.settings().ok()?.data_dir;
     let Some(member) = Member::read(data).ok()? else {
         let tokens = TokenStore::open(&data.join("tokens.json")).ok()?;
-        let was_interrupted = Begun::read(data).is_ok_and(|it| it.is_some());
         return tokens.is_shared().ok()?.then(|| {
-            if was_interrupted {
-                return Err(Failure::new("a `ctl cluster init` was interrupted").with_hint(
-                    "run it again; or, to continue without a cluster, run `ctl cluster leave`",
-                ));
+            if let Some(failure) = interrupted(data) {
+                return Err(failure);
             }
             Err(Failure::not_found(format!(
                 "the tokens of this project are those of a cluster, and {} is missing",
@@ -169,6 +176,17 @@ pub(super) fn check(program: &Program) -> Option<Result<String>> {
         });
     };
     Some(compare(program, data, &member))
+}
+
+/// Why the service does not start, if the creation of a cluster was interrupted after its tokens became
+/// those of the cluster.
+pub(super) fn interrupted(data: &Path) -> Option<Failure> {
+    let is_member = !matches!(Member::read(data), Ok(None));
+    let has_begun = Begun::read(data).is_ok_and(|it| it.is_some());
+    (has_begun && !is_member).then(|| {
+        Failure::new("`ctl cluster init` was interrupted in this project")
+            .with_hint("run it again; or, to continue without a cluster, run `ctl cluster leave`")
+    })
 }
 
 fn compare(program: &Program, data: &Path, member: &Member) -> Result<String> {
@@ -208,8 +226,7 @@ fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Res
     let begun = || Begun::read(&data).ok().flatten().filter(|_| is_shared).map(|it| it.member);
     let known = found.or_else(begun);
     if known.is_none() && !is_shared && !Member::file(&data).exists() {
-        // It says what is missing.
-        member(program)?;
+        return Err(no_member());
     }
     let _locks = locked(&data)?;
     let question = "leave the cluster? This machine's changes reach no other machine from then on";
@@ -229,7 +246,7 @@ fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Res
         return Ok(());
     };
     // What can fail comes first: until then, the machine is a member.
-    tokens.restore(&member.tokens, span::now())?;
+    restore_tokens(&tokens, &data, &member)?;
     // The store is complete without the database.
     let journal = journal_of(program, &member).ok();
     let unread = journal.as_ref().and_then(|it| {
@@ -377,7 +394,7 @@ fn accept_loss(program: &Program, args: &ClusterAcceptArgs, output: &mut Output)
     }
     backup::check(&data)?;
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
-    tokens.restore(&old.tokens, span::now())?;
+    restore_tokens(&tokens, &data, &old)?;
     if args.although_behind {
         let read = journal_of(program, &old).and_then(|it| follow_tokens(&it, &old, &tokens));
         if read.is_err() {

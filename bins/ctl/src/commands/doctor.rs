@@ -7,11 +7,13 @@ mod shape;
 mod stores;
 
 use std::collections::HashSet;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use indicatif::HumanBytes;
-use rustix::fs::Mode;
+use rustix::fs::{Access, Mode, access};
+use rustix::io::Errno;
 use rustix::process::umask;
 use serde::Serialize;
 use waypost_api::StatusKind;
@@ -244,6 +246,15 @@ fn of_cluster(tokens: &Path) -> Of {
     }
 }
 
+/// Why a file could not be replaced: its folder is closed, or it is immutable.
+fn unwritable(path: &Path) -> Option<io::Error> {
+    let folder = path.parent().map_or(Ok(()), |it| access(it, Access::WRITE_OK));
+    // The mode of the file itself does not count.
+    let file = access(path, Access::WRITE_OK)
+        .or_else(|it| if it == Errno::ACCESS { Ok(()) } else { Err(it) });
+    folder.and(file).err().map(io::Error::from)
+}
+
 fn tokens(path: &Path, repair: bool) -> Finding {
     const PART: &str = "tokens";
     if !path.exists() {
@@ -275,7 +286,15 @@ fn tokens(path: &Path, repair: bool) -> Finding {
         };
     }
     match TokenStore::open(path).and_then(|store| store.list()) {
-        Ok(tokens) => Finding::ok(PART, show::count(tokens.len() as u64, "token", "tokens")),
+        Ok(tokens) => match unwritable(path) {
+            None => Finding::ok(PART, show::count(tokens.len() as u64, "token", "tokens")),
+            Some(error) => Finding::fault(
+                PART,
+                &Failure::new(format!("{} cannot be replaced: {error}", path.display())).with_hint(
+                    "allow it: until then, no token can be created or revoked on this machine",
+                ),
+            ),
+        },
         Err(waypost_auth::Error::Corrupt { .. }) if repair => {
             let aside = path.with_extension("json.damaged");
             match std::fs::rename(path, &aside) {

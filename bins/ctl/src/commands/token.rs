@@ -8,7 +8,7 @@ use waypost_api::{NewTokenRequest, Scope, TokenCreated, TokenInfo, Vocabulary};
 use waypost_auth::{NewToken, TokenStore};
 use waypost_time::Timestamp;
 
-use super::show;
+use super::{cluster, show};
 use crate::cli::{TokenCommand, TokenCreateArgs};
 use crate::exit;
 use crate::failure::{Failure, Result};
@@ -46,7 +46,10 @@ fn either<T>(
             if !file.exists() {
                 return Err(Failure::from(error));
             }
-            let value = alone(&TokenStore::open(&file)?)?;
+            let value = alone(&TokenStore::open(&file)?).map_err(|failure| {
+                let data = file.parent().filter(|_| is_shared);
+                data.and_then(cluster::interrupted).unwrap_or(failure)
+            })?;
             output.note(&format!("no service responds; using {} directly", file.display()));
             if is_shared {
                 output.note("another machine of the cluster may have revoked more tokens since");

@@ -903,8 +903,14 @@ fn a_creation_that_was_interrupted_continues_with_the_same_store() {
     let mut other = Machine::new();
     other.start();
     other.add("of another cluster");
+    let token = other.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
     other.stop();
     killed_before_the_snapshot(&server, &other, &["cluster", "init", &server.url()]);
+    let id = token["info"]["id"].as_str().expect("an id");
+    for refused in [other.at_rest(&["token", "revoke", id]), other.at_rest(&["doctor"])] {
+        let said = format!("{}{}", refused.out, refused.err);
+        assert!(refused.code == 1 && said.contains("`ctl cluster init` was interrupted"), "{said}");
+    }
     other.at_rest(&["cluster", "init", &server.url()]).done();
     assert_eq!(stores().trim(), "2");
     other.start();

@@ -156,3 +156,17 @@ fn a_full_disk_is_told_with_numbers_and_no_unfinished_file_is_left() {
     assert!(fault.is_some_and(|it| it.contains("32.00 MiB free")), "{checked:?}");
     assert!(checked.out.contains("make room for 32.00 MiB or more"), "{checked:?}");
 }
+
+#[test]
+fn doctor_says_that_the_tokens_cannot_be_replaced() {
+    let clone = Clone::new();
+    drop(clone.start(&[]));
+    let data = clone.path(".waypost/data");
+    let script = "mount --bind \"$1/tokens.json\" \"$1/tokens.json\"; \
+                  mount -o remount,bind,ro \"$1/tokens.json\"; shift; \"$@\"";
+    let checked = behind(script, &data, &clone.ctl_command(&["doctor"]));
+    assert_eq!(checked.code, 1, "{checked:?}");
+    let fault = checked.out.lines().find(|it| it.starts_with("fault   tokens"));
+    assert!(fault.is_some_and(|it| it.contains("cannot be replaced: Read-only")), "{checked:?}");
+    assert!(clone.ctl(&["doctor"]).done().contains("1 token"));
+}
