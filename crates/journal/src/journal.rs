@@ -325,7 +325,8 @@ impl Journal {
 }
 
 impl Head {
-    /// The machine that has the lease, if its contender was [made of a machine](crate::Contender::of).
+    /// The machine that has the lease, if its contender was [made of a machine](crate::Contender::of);
+    /// before the first one of an incarnation, the machine that [began](Journal::begin_incarnation) it.
     pub fn lease_holder(&self) -> Option<MachineId> {
         self.lease_holder.map(MachineId)
     }

@@ -246,6 +246,10 @@ fn of_cluster(tokens: &Path) -> Of {
     }
 }
 
+fn unshared(tokens: &Path) -> Option<Failure> {
+    super::cluster::unshared(&TokenStore::open(tokens).ok()?).ok()?
+}
+
 /// Why a file could not be replaced: its folder is closed, or it is immutable.
 fn unwritable(path: &Path) -> Option<io::Error> {
     let folder = path.parent().map_or(Ok(()), |it| access(it, Access::WRITE_OK));
@@ -286,9 +290,10 @@ fn tokens(path: &Path, repair: bool) -> Finding {
         };
     }
     match TokenStore::open(path).and_then(|store| store.list()) {
-        Ok(tokens) => match unwritable(path) {
-            None => Finding::ok(PART, show::count(tokens.len() as u64, "token", "tokens")),
-            Some(error) => Finding::fault(
+        Ok(tokens) => match (unwritable(path), unshared(path)) {
+            (None, None) => Finding::ok(PART, show::count(tokens.len() as u64, "token", "tokens")),
+            (None, Some(failure)) => Finding::fault(PART, &failure),
+            (Some(error), _) => Finding::fault(
                 PART,
                 &Failure::new(format!("{} cannot be replaced: {error}", path.display())).with_hint(
                     "allow it: until then, no token can be created or revoked on this machine",

@@ -60,6 +60,11 @@ fn either<T>(
     }
 }
 
+/// Refuses a change that the cluster of this project would undo.
+fn changeable(store: &TokenStore) -> Result<()> {
+    cluster::unshared(store)?.map_or(Ok(()), Err)
+}
+
 /// Whether this project's tokens are those of a cluster, which only a service can change.
 fn has_shared_tokens(program: &Program) -> bool {
     let file = program.tokens_file().ok().filter(|it| it.exists());
@@ -83,6 +88,7 @@ fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Resu
         output,
         |client| client.create_token(&request),
         |store| {
+            changeable(store)?;
             let mut new =
                 NewToken::new(request.scopes.iter().filter_map(|it| it.as_str().parse().ok()));
             new.expires = request.expires_at;
@@ -167,6 +173,7 @@ fn revoke(program: &Program, ids: &[String], output: &mut Output) -> Result<()> 
             output,
             |client| Ok(client.revoke_token(id)?.derived),
             |store| {
+                changeable(store)?;
                 let known = id.parse().map_err(|_| no_token(id))?;
                 let revoked = store.revoke(known, span::now())?;
                 Ok(revoked.derived.iter().map(ToString::to_string).collect())

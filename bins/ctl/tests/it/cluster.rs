@@ -3,13 +3,14 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 use waypost_api::AddRequest;
 use waypost_api::client::Client;
+use waypost_auth::TokenStore;
 use waypost_cluster::Member;
 use waypost_journal::{Journal, MachineId, MachineReport, Outcome, Record, Until};
 use waypost_project::Model;
@@ -870,26 +871,220 @@ fn a_machine_with_a_damaged_member_file_can_leave() {
     a.ctl(&["token", "create", "--scope", "memory:read"]).done();
 }
 
+/// A lock of a table that statements of others wait for.
+struct Lock<'a> {
+    server: &'a Server,
+    table: &'a str,
+    session: Child,
+    statements: ChildStdin,
+}
+
+impl<'a> Lock<'a> {
+    /// With `EXCLUSIVE`, the table can be read.
+    fn take(server: &'a Server, table: &'a str, mode: &str) -> Self {
+        let mut session =
+            server.shell("postgres").stdin(Stdio::piped()).spawn().expect("psql starts");
+        let mut statements = session.stdin.take().expect("a pipe");
+        let lock = format!("BEGIN; LOCK TABLE waypost.{table} IN {mode} MODE;\n");
+        statements.write_all(lock.as_bytes()).expect("psql reads");
+        let this = Self { server, table, session, statements };
+        until(|| {
+            (this.pids("granted AND mode LIKE '%ExclusiveLock'") > 0).then_some(()).ok_or("no lock")
+        });
+        this
+    }
+
+    fn pids(&self, which: &str) -> usize {
+        let table = self.table;
+        let sql = format!(
+            "SELECT count(*) FROM pg_locks WHERE {which} AND relation = 'waypost.{table}'::regclass"
+        );
+        self.server.sql(&sql).trim().parse().expect("a number")
+    }
+
+    /// Waits until this many statements wait.
+    fn is_awaited_by(&self, count: usize) {
+        until(|| {
+            let found = self.pids("NOT granted");
+            (found == count).then_some(()).ok_or(format!("{found} of {count}"))
+        });
+    }
+
+    /// Starts a command and kills it when it waits; its statement is carried out later.
+    fn kills(&self, machine: &Machine, arguments: &[&str]) {
+        let mut command = trusting(machine.path(), arguments).spawn().expect("the program starts");
+        self.is_awaited_by(1);
+        command.kill().expect("it is killed");
+        end_of(&mut command);
+    }
+
+    /// Ends the statements that wait.
+    fn end_statements(&self) {
+        self.server.sql(&format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks \
+             WHERE NOT granted AND relation = 'waypost.{}'::regclass",
+            self.table
+        ));
+        self.is_awaited_by(0);
+    }
+
+    fn release(mut self) {
+        drop(self.statements);
+        end_of(&mut self.session);
+    }
+}
+
 /// Runs a command that writes a snapshot, and kills it before it can.
 fn killed_before_the_snapshot(server: &Server, machine: &Machine, arguments: &[&str]) {
-    let mut session = server.shell("postgres").stdin(Stdio::piped()).spawn().expect("psql starts");
-    let mut statements = session.stdin.take().expect("a pipe");
-    statements
-        .write_all(b"BEGIN; LOCK TABLE waypost.snapshot IN ACCESS EXCLUSIVE MODE;\n")
-        .expect("psql reads");
-    let locks = |granted: &str| {
-        server.sql(&format!(
-            "SELECT count(*) FROM pg_locks WHERE {granted} AND relation = 'waypost.snapshot'::regclass"
-        ))
+    let lock = Lock::take(server, "snapshot", "ACCESS EXCLUSIVE");
+    lock.kills(machine, arguments);
+    lock.release();
+}
+
+/// Stores that no `accept-loss` has closed.
+fn open_stores(server: &Server) -> usize {
+    let sql = "SELECT count(*) FROM waypost.head WHERE incarnation = 1";
+    server.sql(sql).trim().parse().expect("a number")
+}
+
+const ACCEPT: [&str; 4] = ["cluster", "accept-loss", "--yes", "--although-complete"];
+
+#[test]
+fn of_two_machines_that_accept_a_loss_one_succeeds() {
+    let Some(server) = Server::start() else { return };
+    let (mut a, mut b) = (first(&server), joined(&server));
+    settled(&[&a, &b]);
+    a.stop();
+    b.stop();
+    let lock = Lock::take(&server, "head", "EXCLUSIVE");
+    let start = |it: &Machine| {
+        let mut command = trusting(it.path(), &ACCEPT);
+        command.stderr(Stdio::piped()).spawn().expect("the program starts")
     };
-    let has = |granted: &str| (locks(granted).trim() != "0").then_some(()).ok_or("no lock");
-    until(|| has("granted AND mode = 'AccessExclusiveLock'"));
-    let mut command = trusting(machine.path(), arguments).spawn().expect("the program starts");
-    until(|| has("NOT granted"));
-    command.kill().expect("it is killed");
-    end_of(&mut command);
-    drop(statements);
-    end_of(&mut session);
+    let both = [start(&a), start(&b)];
+    lock.is_awaited_by(2);
+    lock.release();
+    let ended = both.map(|it| ran(it.wait_with_output().expect("it ends")));
+    let (won, lost): (Vec<_>, Vec<_>) = ended.iter().partition(|it| it.code == 0);
+    assert_eq!((won.len(), lost.len()), (1, 1), "{ended:?}");
+    assert!(lost[0].err.contains("ran on another machine"), "{lost:?}");
+    assert_eq!(open_stores(&server), 1);
+}
+
+#[test]
+fn an_accepted_loss_that_was_interrupted_does_not_continue_after_that_of_another_machine() {
+    let Some(server) = Server::start() else { return };
+    let (mut a, mut b) = (first(&server), joined(&server));
+    let created = b.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
+    let id = created["info"]["id"].as_str().expect("an id");
+    settled(&[&a, &b]);
+    a.stop();
+    b.stop();
+    let lock = Lock::take(&server, "head", "EXCLUSIVE");
+    lock.kills(&a, &ACCEPT);
+    lock.end_statements();
+    lock.release();
+    // It had no effect: the machine is a member.
+    a.start();
+    a.add("from the machine that was interrupted");
+    a.stop();
+    b.start();
+    b.add("acknowledged meanwhile");
+    b.ctl(&["token", "revoke", id]).done();
+    b.stop();
+    b.at_rest(&ACCEPT).done();
+    let refused = a.at_rest(&ACCEPT[..3]);
+    assert!(refused.code == 1 && refused.err.contains("ran on another machine"), "{refused:?}");
+    assert_eq!(open_stores(&server), 1);
+}
+
+#[test]
+fn a_machine_that_leaves_after_an_interruption_knows_what_was_revoked_in_both_stores() {
+    let Some(server) = Server::start() else { return };
+    let mut a = first(&server);
+    let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
+    let id = created["info"]["id"].as_str().expect("an id");
+    a.stop();
+    let lock = Lock::take(&server, "machine", "EXCLUSIVE");
+    lock.kills(&a, &ACCEPT);
+    lock.release();
+    let found = a.at_rest(&["doctor"]);
+    assert!(found.out.contains("`ctl cluster accept-loss` was interrupted"), "{found:?}");
+    let open = "SELECT store FROM waypost.head WHERE incarnation = 1";
+    let store = server.sql(open).trim().to_owned();
+    let mut b = Machine::new();
+    until(|| {
+        let ran = b.at_rest(&["cluster", "join", &server.url(), "--store", &store]);
+        (ran.code == 0).then_some(()).ok_or(format!("{ran:?}"))
+    });
+    b.start();
+    b.ctl(&["token", "revoke", id]).done();
+
+    let lock = Lock::take(&server, "machine", "ACCESS EXCLUSIVE");
+    let mut left = trusting(a.path(), &["cluster", "leave", "--yes"]).spawn().expect("it starts");
+    let data = a.path().join(".waypost/data");
+    let tokens = TokenStore::open(&data.join("tokens.json")).expect("a file");
+    until(|| (!tokens.is_shared().expect("a file")).then_some(()).ok_or("they are shared"));
+    left.kill().expect("it is killed");
+    end_of(&mut left);
+    lock.end_statements();
+    lock.release();
+    let create = ["token", "create", "--scope", "memory:read"];
+    for refused in [a.at_rest(&create), a.at_rest(&["doctor"])] {
+        let said = format!("{}{}", refused.out, refused.err);
+        assert!(
+            refused.code == 1 && said.contains("if `ctl cluster leave` was interrupted"),
+            "{said}"
+        );
+    }
+    let left = a.at_rest(&["--json", "cluster", "leave", "--yes"]).json();
+    assert_eq!(left["isForgotten"], true, "{left}");
+    let listed = a.at_rest(&["--json", "token", "list"]).json();
+    let found = listed.as_array().and_then(|it| it.iter().find(|it| it["id"] == *id));
+    assert!(found.is_some_and(|it| !it["revokedAt"].is_null()), "{listed}");
+    let machines = status(&b)["machines"].as_array().map(Vec::len);
+    assert_eq!(machines, Some(1), "only the other one is left");
+    a.at_rest(&create).done();
+}
+
+#[test]
+fn a_creation_continues_only_in_the_database_in_which_it_began() {
+    let Some(server) = Server::start() else { return };
+    let mut a = Machine::new();
+    let refused = a.at_rest(&["cluster", "init", &server.url()]);
+    assert!(refused.err.contains("start the service once"), "{refused:?}");
+    a.start();
+    a.add("The lighthouse keeper retires in spring.");
+    a.stop();
+    server.sql("CREATE DATABASE other OWNER waypost");
+    let other = server.url().replace("/waypost?", "/other?");
+    assert_ne!(other, server.url());
+    // Nobody can have joined.
+    let refused = a.at_rest(&["cluster", "init", "postgresql://nobody@127.0.0.1:1/none"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let init = ["cluster", "init", &server.url()];
+    // The table is made before it is locked.
+    let before = first(&server);
+    let lock = Lock::take(&server, "machine", "EXCLUSIVE");
+    lock.kills(&a, &init);
+    lock.release();
+    drop(before);
+    let refused = a.at_rest(&["cluster", "init", &other]);
+    for expected in [&server.url(), &other, "ctl cluster leave"] {
+        assert!(refused.code == 1 && refused.err.contains(expected), "{expected}: {refused:?}");
+    }
+    a.at_rest(&init).done();
+    assert_eq!(open_stores(&server), 2);
+    a.start();
+    a.add("it goes on");
+    a.stop();
+
+    server.sql("DELETE FROM waypost.journal; DELETE FROM waypost.head");
+    let refused = a.at_rest(&ACCEPT);
+    assert!(refused.code == 1 && refused.err.contains("--although-behind"), "{refused:?}");
+    a.at_rest(&["cluster", "accept-loss", "--yes", "--although-behind"]).done();
+    a.start();
+    assert_eq!(a.add("and goes on"), 3);
 }
 
 #[test]

@@ -100,9 +100,10 @@ fn another_incarnation_is_refused() {
     let journal = server.journal();
     let end = add(&journal, Position::start(journal.store()), &["a"]);
     let other = Journal::open(server.settings(), journal.store(), &long()).unwrap();
-    let refused = other.begin_incarnation(Position { seq: 0, ..end }, &long());
+    let refused = other.begin_incarnation(Position { seq: 0, ..end }, None, &long());
     assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
-    assert_eq!(other.begin_incarnation(end, &long()).unwrap(), 2);
+    let machine = waypost_journal::MachineId([7; 16]);
+    assert_eq!(other.begin_incarnation(end, Some(machine), &long()).unwrap(), 2);
 
     let refused = |found: Result<()>| match found {
         Err(error @ Error::Incarnation { expected: 1, found: 2 }) => {
@@ -115,9 +116,10 @@ fn another_incarnation_is_refused() {
         refused(journal.fetch(end, &FetchOptions::default(), &long()).map(|_| ()));
         refused(journal.lock(&long()).map(|_| ()));
         refused(journal.wait(1, &long()).map(|_| ()));
-        refused(journal.begin_incarnation(end, &long()).map(|_| ()));
+        refused(journal.begin_incarnation(end, None, &long()).map(|_| ()));
     }
     let again = Journal::open(server.settings(), journal.store(), &long()).unwrap();
     assert_eq!(again.incarnation(), 2);
+    assert_eq!(again.head(&long()).unwrap().lease_holder(), Some(machine));
     add(&again, end, &["f"]);
 }

@@ -289,7 +289,7 @@ fn a_snapshot_needs_a_position_of_the_journal() {
     // The position is compared again at the end: another incarnation has begun meanwhile.
     let put = put_from(&journal, end, &mut || {
         let other = Journal::open(server.settings(), journal.store(), &long()).unwrap();
-        assert_eq!(other.begin_incarnation(end, &long()).unwrap(), 2);
+        assert_eq!(other.begin_incarnation(end, None, &long()).unwrap(), 2);
         Ok(())
     });
     assert!(matches!(put, Err(Error::Incarnation { expected: 1, found: 2 })), "{put:?}");

@@ -77,7 +77,7 @@ fn a_trim_without_a_snapshot_is_refused() {
     assert!(matches!(error, Error::NoSnapshot(_)), "{error}");
     // That of an earlier incarnation.
     let snapshot = put(&journal, end, b"x");
-    journal.begin_incarnation(end, &long()).unwrap();
+    journal.begin_incarnation(end, None, &long()).unwrap();
     let error = journal.trim(snapshot.id, &long()).unwrap_err();
     assert!(matches!(error, Error::Incarnation { .. }), "{error}");
     let journal = Journal::open(server.settings(), journal.store(), &long()).unwrap();

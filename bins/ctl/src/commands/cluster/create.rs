@@ -27,14 +27,22 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
     }
     let begun = Begun::read(&data).map_err(|it| cluster_failed(&it))?;
     if begun.is_none() && TokenStore::open(&data.join("tokens.json"))?.is_shared()? {
-        return Err(Failure::new(
-            "this project belongs to a cluster and lacks the file `cluster-member`",
-        )
+        let what = if data.join(Begun::FILE).exists() {
+            "`ctl cluster init` was interrupted in this project, and its file `cluster-begun` is damaged"
+        } else {
+            "this project belongs to a cluster and lacks the file `cluster-member`"
+        };
+        return Err(Failure::new(what)
         .with_hint("`ctl cluster leave` makes its store one of this machine alone; then run `ctl cluster init`"));
     }
     program.check_data()?;
+    if !data.is_dir() {
+        return Err(Failure::new("this project has no store yet").with_hint(
+            "start the service once and stop it; or run `ctl cluster join` to enter a cluster",
+        ));
+    }
     let _locks = locked(&data)?;
-    let begun = begin(&data, url, None)?;
+    let begun = begin(&data, &settings, url, None)?;
     let member = create(program, &data, &settings, begun, output)?;
     if output.is_json() {
         output.document(
@@ -89,17 +97,48 @@ pub(super) fn create(
 
 /// Notes which machine is being created: that of a creation that was interrupted, if the store has not
 /// changed since. `closed` is as in [`Begun`].
-pub(super) fn begin(data: &Path, url: &str, closed: Option<(StoreId, u64)>) -> Result<Begun> {
+pub(super) fn begin(
+    data: &Path,
+    settings: &Settings,
+    url: &str,
+    closed: Option<(StoreId, u64)>,
+) -> Result<Begun> {
     let places = places(data)?;
-    let begun = Begun::read(data).map_err(|it| cluster_failed(&it))?;
-    let begun = begun.filter(|it| it.member.base == Base::start(it.member.store, places));
-    let member = match begun {
-        Some(begun) => Member { url: url.to_owned(), ..begun.member },
-        None => Member::first(url, places).map_err(|it| cluster_failed(&it))?,
+    let first = || Member::first(url, places).map_err(|it| cluster_failed(&it));
+    let member = match Begun::read(data).map_err(|it| cluster_failed(&it))? {
+        None => first()?,
+        Some(Begun { member, .. }) => {
+            let is_there = member.url == url || is_in(data, settings, url, &member)?;
+            if is_there && member.base == Base::start(member.store, places) {
+                Member { url: url.to_owned(), ..member }
+            } else {
+                // Its id may show which machine has closed the former store.
+                Member { machine: member.machine, ..first()? }
+            }
+        }
     };
     let begun = Begun { member, closed };
     begun.write(data).map_err(|it| cluster_failed(&it))?;
     Ok(begun)
+}
+
+/// Whether the database of `url`, which is spelled differently than before, has the store that was begun.
+/// Refuses another database if machines may have joined the store.
+fn is_in(data: &Path, settings: &Settings, url: &str, begun: &Member) -> Result<bool> {
+    match Journal::open(settings.clone(), begun.store, &short()) {
+        Ok(_) => Ok(true),
+        Err(Error::OtherStore { .. } | Error::Missing(_)) => {
+            if !TokenStore::open(&data.join("tokens.json"))?.is_shared()? {
+                return Ok(false);
+            }
+            Err(Failure::new(format!(
+                "the command was interrupted after it had created the store {} in the database {}, and {url} does not have it",
+                begun.store, begun.url
+            ))
+            .with_hint("repeat it with the first URL; or run `ctl cluster leave`, and then `ctl cluster init` with the other one"))
+        }
+        Err(error) => Err(failed(&error)),
+    }
 }
 
 /// The journal of a machine that was begun; `None` if it is another machine's.

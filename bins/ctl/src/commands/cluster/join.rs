@@ -76,9 +76,10 @@ fn store_of(settings: &Settings, asked: Option<&str>) -> Result<StoreId> {
             ))
             .with_hint(continued())),
             (None, None) => Err(Failure::not_found(format!(
-                "the database has no store {asked}; it has {}",
-                names(&open)
-            ))),
+                "the database has no store {asked} that can be joined; it has {}",
+                if open.is_empty() { "none".to_owned() } else { names(&open) }
+            ))
+            .with_hint("check the id; if its `ctl cluster init` was interrupted, run it again on the first machine")),
         },
         (None, [only]) => Ok(only.0),
         (None, []) if closed.is_empty() => Err(Failure::not_found("the database has no cluster")

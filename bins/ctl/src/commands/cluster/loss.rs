@@ -1,15 +1,188 @@
-//! Whether the journal lacks records that a machine has applied, or has damaged ones.
+//! `cluster accept-loss`: continues with the copy of this machine.
 
 use std::path::Path;
 
-use waypost_cluster::{Hub, HubOptions, Member, Part};
-use waypost_journal::{Error, ErrorKind, FetchOptions, Journal, Machine, Settings, Until};
+use serde_json::json;
+use waypost_auth::TokenStore;
+use waypost_cluster::{Begun, Hub, HubOptions, Member, Part};
+use waypost_journal::{
+    Error, ErrorKind, FetchOptions, Journal, Machine, MachineId, Row, Settings, Until,
+};
 
-use super::{LONG, cluster_failed, create, failed, short};
+use super::{
+    LONG, REVOKED, backup, cluster_failed, create, failed, flows, follow_tokens, journal_of,
+    locked, member, restore_tokens, settings, short, url_of,
+};
+use crate::cli::ClusterAcceptArgs;
 use crate::failure::{Failure, Result};
+use crate::output::Output;
+use crate::program::Program;
+use crate::visible::{Lines, visible};
+
+pub(super) fn accept(
+    program: &Program,
+    args: &ClusterAcceptArgs,
+    output: &mut Output,
+) -> Result<()> {
+    let old = member(program)?;
+    let data = program.settings()?.data_dir.clone();
+    let url = url_of(program, &old)?;
+    let settings = settings(&url)?;
+    let _locks = locked(&data)?;
+    let journal = match Journal::open(settings.clone(), old.store, &short()) {
+        // The database has lost the whole store: there is nothing to close.
+        Err(Error::OtherStore { .. } | Error::Missing(_)) if args.although_behind => None,
+        Err(error @ (Error::OtherStore { .. } | Error::Missing(_))) => {
+            return Err(Failure::of(&error).with_hint(
+                "check the URL of the database; if the database has lost the store, run the command with --although-behind, only on the machine that has applied most",
+            ));
+        }
+        opened => Some(opened.map_err(|it| failed(&it))?),
+    };
+    let begun = Begun::read(&data).map_err(|it| cluster_failed(&it))?;
+    let was_closed = match (&begun, &journal) {
+        (Some(begun), Some(journal)) => has_closed(begun, &old, journal)?,
+        _ => false,
+    };
+    if was_closed {
+        // What was checked before the former store was closed still holds.
+        output.note("an `accept-loss` was interrupted; it continues");
+    } else {
+        if journal.is_some() {
+            refuse_behind(program, &old, args)?;
+            if !args.although_complete {
+                refuse_complete(&data, &old, settings.clone())?;
+            }
+        }
+        let question = "continue with this machine's copy? All other machines must join again";
+        if !args.yes && !flows::confirm(question, output)? {
+            return Ok(());
+        }
+    }
+    backup::check(&data)?;
+    let tokens = TokenStore::open(&data.join("tokens.json"))?;
+    restore_tokens(&tokens, &data, &old)?;
+    if args.although_behind {
+        let read = journal_of(program, &old).and_then(|it| follow_tokens(&it, &old, &tokens));
+        if read.is_err() {
+            output.warn(REVOKED);
+        }
+    }
+    let closed = journal.as_ref().map(|it| {
+        let now = it.incarnation();
+        (old.store, if was_closed { now } else { now + 1 })
+    });
+    let begun = create::begin(&data, &settings, &url, closed)?;
+    if let Some(journal) = journal.filter(|_| !was_closed) {
+        close(&journal, begun.member.machine)?;
+    }
+    let member = create::create(program, &data, &settings, begun, output)?;
+    if output.is_json() {
+        output.document(
+            &json!({ "store": member.store.to_string(), "formerStore": old.store.to_string() }),
+        )?;
+        return Ok(());
+    }
+    output.line(&format!(
+        "the store continues as {}, with everything that this machine had",
+        member.store
+    ))?;
+    output.note(&format!(
+        "on each other machine: stop the service, move the data folder away, and run `ctl cluster join {} --store {}`",
+        quoted(&url),
+        member.store
+    ));
+    Ok(())
+}
+
+/// A word for a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Whether the machine that was begun here, and no other one, has closed the former store.
+pub(super) fn has_closed(begun: &Begun, old: &Member, journal: &Journal) -> Result<bool> {
+    let head = journal.head(&short()).map_err(|it| failed(&it))?;
+    Ok(begun.closed == Some((old.store, head.incarnation))
+        && head.lease_holder() == Some(begun.member.machine))
+}
+
+/// Lets no machine write to the former store any more: it begins an incarnation that none has. Of several
+/// machines, one succeeds: the journal is as it was when what this one had was checked.
+fn close(journal: &Journal, by: MachineId) -> Result<()> {
+    let until = short();
+    loop {
+        let end = journal.head(&until).map_err(|it| failed(&it))?.position;
+        match journal.begin_incarnation(end, Some(by), &until) {
+            Ok(_) => return Ok(()),
+            // Another machine has appended.
+            Err(Error::Invalid(_)) => {}
+            Err(error) => return Err(failed(&error)),
+        }
+    }
+}
+
+/// Refuses a copy that ends before what another machine has applied, or this one had.
+fn refuse_behind(program: &Program, own: &Member, args: &ClusterAcceptArgs) -> Result<()> {
+    if args.although_behind {
+        return Ok(());
+    }
+    let journal = journal_of(program, own)?;
+    let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
+    let is_own = |it: &&Machine| it.report.id == own.machine;
+    let listed = machines.iter().find(is_own).map(|it| &it.report);
+    let base = own.base.position.seq;
+    if let Some(reported) = listed.filter(|it| it.base > base) {
+        return Err(Failure::new(format!(
+            "this data folder is an older copy: it was at record {base} when its service last synced it, and this machine has reported {} since",
+            reported.base
+        ))
+        .with_hint(
+            "run it where the newer data folder is, or pass --although-behind to lose what only that one has",
+        ));
+    }
+    let places = create::places(&program.settings()?.data_dir)?;
+    let more = places.iter().zip(own.base.places).map(|(has, had)| has.saturating_sub(had));
+    let found = base + more.sum::<u64>();
+    // After a restored backup, the report is older than the data folder.
+    let reported = listed.map_or(0, |it| it.seq);
+    if reported > found + notices(&journal, own, reported) {
+        return Err(Failure::new(format!(
+            "this machine has reported record {reported}, and its data folder has only {found}"
+        ))
+        .with_hint(
+            "if the folder is an older copy, run it where the newer one is; or pass --although-behind to lose what only that one has",
+        ));
+    }
+    let ours = found.max(reported);
+    let others = machines.iter().filter(|it| !is_own(it));
+    match others.max_by_key(|it| it.report.seq) {
+        Some(other) if other.report.seq > ours => Err(Failure::new(format!(
+            "{} has applied record {}, and this machine only {ours}",
+            visible(&other.report.name, Lines::Fold),
+            other.report.seq
+        ))
+        .with_hint(
+            "run it on that machine, or pass --although-behind to lose what only that machine has",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// How many records behind the base, up to a position, no store keeps: as far as they can be read.
+fn notices(journal: &Journal, own: &Member, last: u64) -> u64 {
+    let (mut after, mut count) = (own.base.position, 0);
+    while let Ok(fetched) = journal.fetch(after, &FetchOptions::default(), &short()) {
+        let Some(end) = fetched.rows.last() else { break };
+        after = end.position();
+        let is_notice = |it: &&Row| it.seq <= last && it.record.part == Part::Notices.number();
+        count += fetched.rows.iter().filter(is_notice).count() as u64;
+    }
+    count
+}
 
 /// Refuses if the journal has everything that machines have reported and this one has, undamaged.
-pub(super) fn refuse_complete(data: &Path, own: &Member, settings: Settings) -> Result<()> {
+fn refuse_complete(data: &Path, own: &Member, settings: Settings) -> Result<()> {
     // It refuses what the service refuses.
     let hub = Hub::new(data, own.clone(), settings, HubOptions::default());
     let journal = match hub.journal(&short()) {

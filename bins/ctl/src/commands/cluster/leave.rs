@@ -1,0 +1,152 @@
+//! `cluster leave`: makes the store one of this machine alone.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use waypost_auth::TokenStore;
+use waypost_cluster::{Begun, Member};
+use waypost_journal::{Error, Journal, MachineId};
+
+use super::{
+    REVOKED, cluster_failed, flows, follow_tokens, locked, no_member, restore_tokens, settings,
+    short, url_of,
+};
+use crate::cli::ClusterLeaveArgs;
+use crate::failure::Result;
+use crate::output::Output;
+use crate::program::Program;
+
+/// A service that has not reported for this long does not run: it reports every second.
+const REPORTS_ENDED: Duration = Duration::from_secs(3);
+/// The pause between two looks at a machine's reports.
+const REPORT_LOOK: Duration = Duration::from_millis(250);
+
+/// A machine that the data folder is, in a store that the database may have.
+struct Place {
+    member: Member,
+    /// `None` if the database did not answer.
+    journal: Option<Journal>,
+    /// How many records came after the last one that this machine is known to have; `None` if that could
+    /// not be read.
+    unread: Option<u64>,
+}
+
+pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Result<()> {
+    program.check_data()?;
+    let data = program.settings()?.data_dir.clone();
+    let tokens = TokenStore::open(&data.join("tokens.json"))?;
+    let (member, is_damaged) = match Member::read(&data) {
+        Err(waypost_cluster::Error::Damaged { .. }) => (None, true),
+        found => (found.map_err(|it| cluster_failed(&it))?, false),
+    };
+    let is_shared = tokens.is_shared()?;
+    if member.is_none() && !is_damaged && !is_shared {
+        return Err(no_member());
+    }
+    // A creation that was interrupted may have come so far that other machines have joined.
+    let begun =
+        if is_damaged { None } else { Begun::read(&data).map_err(|it| cluster_failed(&it))? };
+    let _locks = locked(&data)?;
+    let question = "leave the cluster? This machine's changes reach no other machine from then on";
+    if !args.yes && !flows::confirm(question, output)? {
+        return Ok(());
+    }
+    let is_known = member.is_some() || begun.is_some();
+    let mut places = Vec::new();
+    // What can fail comes first: until then, the machine is a member.
+    if let Some(member) = member {
+        restore_tokens(&tokens, &data, &member)?;
+        let opened = open(&url_of(program, &member)?, &member);
+        places.push(Place::new(member, opened.ok(), &tokens));
+    }
+    if let Some(Begun { member, .. }) = begun {
+        match open(&member.url, &member) {
+            // It was interrupted before the store was there.
+            Err(Some(Error::OtherStore { .. } | Error::Missing(_))) => {}
+            opened => places.push(Place::new(member, opened.ok(), &tokens)),
+        }
+    }
+    drop(tokens.without_shared()?);
+    let forgotten: Vec<_> = places.iter().map(forget_own).collect();
+    Member::remove(&data).map_err(|it| cluster_failed(&it))?;
+    let unread = places.iter().map(|it| it.unread).sum::<Option<u64>>();
+    let unread = unread.filter(|_| is_known);
+    if output.is_json() {
+        let store = places.first().map(|it| it.member.store.to_string());
+        let is_forgotten = is_known && forgotten.iter().all(|it| matches!(it, Some(true)));
+        output
+            .document(&json!({ "store": store, "isForgotten": is_forgotten, "unread": unread }))?;
+        return Ok(());
+    }
+    output.line("left the cluster; the store is one of this machine alone")?;
+    if !is_known {
+        output.note("the file `cluster-member` was missing or damaged: `ctl cluster status` on another machine lists this one, and `ctl cluster forget` removes it there");
+    }
+    for (place, forgotten) in places.iter().zip(forgotten) {
+        let machine = place.member.machine;
+        match forgotten {
+            Some(true) => {}
+            Some(false) => output.note(&format!(
+                "another service takes part as the machine {machine}, which stays in the cluster: one data folder is a copy of the other"
+            )),
+            None => output.note(&format!(
+                "the database could not be told; run `ctl cluster forget {machine}` on another machine"
+            )),
+        }
+    }
+    match unread {
+        Some(0) => {}
+        Some(count) => output.note(&format!(
+            "the store may lack records of the journal: {count} came after the last one that it is known to have; tokens that they revoke are revoked here, too"
+        )),
+        None => output.warn(REVOKED),
+    }
+    Ok(())
+}
+
+impl Place {
+    /// Makes the changes of tokens that this machine has not read.
+    fn new(member: Member, journal: Option<Journal>, tokens: &TokenStore) -> Self {
+        let unread = journal.as_ref().and_then(|it| {
+            let end = it.head(&short()).ok()?.position.seq;
+            follow_tokens(it, &member, tokens).ok()?;
+            Some(end.saturating_sub(member.base.position.seq))
+        });
+        Self { member, journal, unread }
+    }
+}
+
+/// Opens the journal; the store is complete without it. The error is `None` if it is about the URL.
+fn open(url: &str, member: &Member) -> std::result::Result<Journal, Option<Error>> {
+    let settings = settings(url).map_err(|_| None)?;
+    Journal::open(settings, member.store, &short()).map_err(Some)
+}
+
+/// Takes this machine, whose service does not run, from the list. False if a service of another copy of
+/// the data folder takes part as this machine; `None` if the database did not answer.
+fn forget_own(place: &Place) -> Option<bool> {
+    forget(place.journal.as_ref()?, place.member.machine).ok()
+}
+
+fn forget(journal: &Journal, machine: MachineId) -> waypost_journal::Result<bool> {
+    let (mut last, mut changes) = (None, 0);
+    loop {
+        let machines = journal.machines(&short())?;
+        let Some(this) = machines.iter().find(|it| it.report.id == machine) else {
+            return Ok(true);
+        };
+        if last.replace(this.counter).is_some_and(|it| it != this.counter) {
+            changes += 1;
+        }
+        // One may be the last report of the service that has just stopped.
+        if changes > 1 {
+            return Ok(false);
+        }
+        if this.silent >= REPORTS_ENDED {
+            journal.forget(machine, &short())?;
+            return Ok(true);
+        }
+        thread::sleep(REPORT_LOOK);
+    }
+}
