@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use tokio::sync::Semaphore;
 use waypost_api::ModelState;
 use waypost_auth::{AdminToken, TokenStore};
-use waypost_cluster::{Member, Part};
+use waypost_cluster::{Begun, Member, Part};
 use waypost_events::Bus;
 use waypost_memory::Store;
 
@@ -88,13 +88,16 @@ impl Stores {
             );
         }
         let is_shared = tokens.is_shared().context("failed to read the tokens")?;
+        // The token file may have been lost since. A damaged file means nothing: the tokens are shared.
+        let begun = Begun::read(&options.data_dir);
+        let has_others = matches!(&begun, Ok(Some(begun)) if begun.is_joinable);
         let (tokens, cluster) = match link {
             Some(_) if !is_shared => bail!(
                 "this project is a member of a cluster, and {} does not have the cluster's tokens: put it back from a backup, or move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`",
                 tokens_file.display()
             ),
-            None if is_shared => bail!(
-                "the tokens of this project are those of a cluster, and {} is missing: if a `ctl cluster init` was interrupted, run it again; otherwise move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`",
+            None if is_shared || has_others => bail!(
+                "this project belongs to a cluster, and {} is missing: if a `ctl cluster init` was interrupted, run it again; otherwise move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`",
                 Member::file(&options.data_dir).display()
             ),
             None if options.cluster.url.is_some() => bail!(

@@ -49,6 +49,8 @@ pub struct Begun {
     pub member: Member,
     /// The former store of the data folder, and the incarnation that closes it.
     pub closed: Option<(StoreId, u64)>,
+    /// Other machines may have joined the new store: no other one may take its place.
+    pub is_joinable: bool,
 }
 
 impl Base {
@@ -91,6 +93,11 @@ impl Member {
     pub fn joining(url: &str, incarnation: u64, base: Base, store: StoreId) -> Result<Self> {
         let (machine, tokens) = (MachineId(random()?), Arc::default());
         Ok(Self { url: url.to_owned(), store, machine, incarnation, base, tokens })
+    }
+
+    /// Whether this member begins the journal of a store that has these records already.
+    pub fn is_before(&self, places: Places) -> bool {
+        self.base == Base::start(self.store, places)
     }
 
     /// The file of a data folder.
@@ -191,21 +198,24 @@ impl Begun {
     pub const FILE: &str = "cluster-begun";
     const MARKER: Marker = Marker { name: "cluster-begun", version: 1 };
 
-    /// The creation that has begun and is not [complete](Member::complete); `None` also if its file is
-    /// damaged.
+    /// The creation that has begun and is not [complete](Member::complete).
     ///
     /// # Errors
-    /// [`Error::Newer`] and [`Error::File`], and those of [`Member::read`].
+    /// [`Error::Damaged`], [`Error::Newer`] and [`Error::File`], and those of [`Member::read`].
     pub fn read(data: &Path) -> Result<Option<Self>> {
         let path = data.join(Self::FILE);
+        let damaged = |reason: &str| Error::Damaged { path: path.clone(), reason: reason.into() };
         let begun = match Self::MARKER.read_up_to(&path, BYTES_MAX)? {
-            Marked::Absent | Marked::Damaged(_) => None,
+            Marked::Absent => return Ok(None),
+            Marked::Damaged(_) => return Err(damaged("its checksum or its form is wrong")),
             Marked::Newer(version) => return Err(Error::Newer { path, version }),
-            Marked::Text { text, .. } => Self::parse(&text),
+            Marked::Text { text, .. } => {
+                Self::parse(&text).ok_or_else(|| damaged("a line is missing or invalid"))?
+            }
         };
         // An interruption between the two writes of `complete`.
         let store = Member::read(data)?.map(|it| it.store);
-        Ok(begun.filter(|it| Some(it.member.store) != store))
+        Ok(Some(begun).filter(|it| Some(it.member.store) != store))
     }
 
     /// Writes the file; it is on disk when this returns.
@@ -217,7 +227,7 @@ impl Begun {
             Some((store, incarnation)) => format!("closed {store} {incarnation}\n"),
             None => "closed none\n".to_owned(),
         };
-        let text = format!("{former}{}", self.member.text());
+        let text = format!("{former}joinable {}\n{}", self.is_joinable, self.member.text());
         Ok(Self::MARKER.write(&data.join(Self::FILE), &text)?)
     }
 
@@ -231,7 +241,9 @@ impl Begun {
             Some((store, incarnation)) => Some((StoreId(unhex(store)?), incarnation.parse().ok()?)),
             None => None,
         };
-        Some(Self { member: Member::parse(MARKER.version, rest)?, closed })
+        let (joinable, rest) = rest.split_once('\n')?;
+        let is_joinable = joinable.strip_prefix("joinable ")?.parse().ok()?;
+        Some(Self { member: Member::parse(MARKER.version, rest)?, closed, is_joinable })
     }
 }
 
@@ -284,7 +296,7 @@ mod tests {
         assert_eq!(Begun::read(data).unwrap(), None);
         let next = Member::first("postgresql://a@b/c", [7, 0, 0, 1]).unwrap();
         for closed in [None, Some((former.store, 2))] {
-            let begun = Begun { member: next.clone(), closed };
+            let begun = Begun { member: next.clone(), closed, is_joinable: closed.is_some() };
             begun.write(data).unwrap();
             assert_eq!(Begun::read(data).unwrap(), Some(begun));
         }
@@ -295,7 +307,7 @@ mod tests {
         next.complete(data).unwrap();
         assert!(!data.join(Begun::FILE).exists());
         std::fs::write(data.join(Begun::FILE), "damaged").unwrap();
-        assert_eq!(Begun::read(data).unwrap(), None);
+        assert!(matches!(Begun::read(data), Err(Error::Damaged { .. })));
         Member::remove(data).unwrap();
         assert!(!data.join(Begun::FILE).exists());
     }

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use waypost_auth::{TokenChange, TokenStore};
 use waypost_cluster::{Begun, Hub, HubOptions, Member, Part, notice};
-use waypost_journal::{Error, FetchOptions, Journal, MachineId, MachineReport, Settings, Until};
+use waypost_journal::{
+    Error, FetchOptions, Journal, MachineId, MachineReport, Position, Settings, Until,
+};
 use waypost_log::FolderLock;
 
 use super::{backup, flows};
@@ -154,8 +156,9 @@ fn report(program: &Program, member: &Member) -> MachineReport {
 pub(super) fn check(program: &Program) -> Option<Result<String>> {
     let data = &program.settings().ok()?.data_dir;
     let Some(member) = Member::read(data).ok()? else {
+        let has_others = matches!(Begun::read(data), Ok(Some(begun)) if begun.is_joinable);
         let tokens = TokenStore::open(&data.join("tokens.json")).ok()?;
-        return tokens.is_shared().ok()?.then(|| {
+        return (has_others || tokens.is_shared().ok()?).then(|| {
             if let Some(failure) = interrupted(data) {
                 return Err(failure);
             }
@@ -179,8 +182,8 @@ fn is_member(data: &Path) -> bool {
 /// Why the service does not start, if the creation of a cluster was interrupted after its tokens became
 /// those of the cluster.
 pub(super) fn interrupted(data: &Path) -> Option<Failure> {
-    let has_begun = data.join(Begun::FILE).symlink_metadata().is_ok();
-    (has_begun && !is_member(data)).then(|| {
+    let is_begun = data.join(Begun::FILE).symlink_metadata().is_ok();
+    (is_begun && !is_member(data)).then(|| {
         Failure::new("`ctl cluster init` was interrupted in this project")
             .with_hint("run it again; or, to continue without a cluster, run `ctl cluster leave`")
     })
@@ -229,9 +232,9 @@ fn compare(program: &Program, data: &Path, member: &Member) -> Result<String> {
     Ok(found)
 }
 
-/// Makes the changes of tokens that the journal has after the base.
-fn follow_tokens(journal: &Journal, member: &Member, tokens: &TokenStore) -> Result<()> {
-    let (mut after, until) = (member.base.position, short());
+/// Makes the changes of tokens that the journal has after a position.
+fn follow_tokens(journal: &Journal, after: Position, tokens: &TokenStore) -> Result<()> {
+    let (mut after, until) = (after, short());
     loop {
         let rows = journal.fetch(after, &FetchOptions::default(), &until);
         let rows = rows.map_err(|it| failed(&it))?.rows;

@@ -992,6 +992,8 @@ fn an_accepted_loss_that_was_interrupted_does_not_continue_after_that_of_another
     b.add("acknowledged meanwhile");
     b.ctl(&["token", "revoke", id]).done();
     b.stop();
+    let refused = a.at_rest(&ACCEPT);
+    assert!(refused.code == 1 && refused.err.contains("--although-behind"), "{refused:?}");
     b.at_rest(&ACCEPT).done();
     let refused = a.at_rest(&ACCEPT[..3]);
     assert!(refused.code == 1 && refused.err.contains("ran on another machine"), "{refused:?}");
@@ -1019,6 +1021,15 @@ fn a_machine_that_leaves_after_an_interruption_knows_what_was_revoked_in_both_st
     });
     b.start();
     b.ctl(&["token", "revoke", id]).done();
+    let seen = status(&b);
+    let own = seen["machine"].as_str().expect("an id");
+    let ids =
+        seen["machines"].as_array().expect("a list").iter().filter_map(|it| it["id"].as_str());
+    let of_a = ids.into_iter().find(|it| *it != own).expect("the machine that was begun");
+    b.ctl(&["cluster", "forget", of_a, "--although-running"]).done();
+    let refused = a.at_rest(&ACCEPT[..3]);
+    assert!(refused.code == 1 && refused.err.contains("does not list this machine"), "{refused:?}");
+    assert_eq!(open_stores(&server), 1);
 
     let lock = Lock::take(&server, "machine", "ACCESS EXCLUSIVE");
     let mut left = trusting(a.path(), &["cluster", "leave", "--yes"]).spawn().expect("it starts");
@@ -1048,6 +1059,48 @@ fn a_machine_that_leaves_after_an_interruption_knows_what_was_revoked_in_both_st
 }
 
 #[test]
+fn a_damaged_file_of_a_creation_is_named_and_leaving_warns() {
+    let Some(server) = Server::start() else { return };
+    let mut a = first(&server);
+    a.stop();
+    let file = a.path().join(".waypost/data/cluster-begun");
+    fs::write(&file, "damaged").expect("a file");
+    for arguments in [&ACCEPT[..3], &["doctor"]] {
+        let refused = a.at_rest(arguments);
+        let said = format!("{}{}", refused.out, refused.err);
+        assert!(refused.code == 1 && said.contains("cluster-begun is damaged"), "{said}");
+    }
+    let left = a.at_rest(&["cluster", "leave", "--yes"]);
+    assert!(left.code == 0 && left.err.contains("may be valid here"), "{left:?}");
+    assert!(!file.exists());
+}
+
+/// The revocation is only in the history that the database has since the loss.
+#[test]
+fn what_was_revoked_after_a_loss_is_revoked_where_it_is_accepted() {
+    let Some(server) = Server::start() else { return };
+    let (mut a, mut b) = (first(&server), joined(&server));
+    let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
+    let id = created["info"]["id"].as_str().expect("an id");
+    settled(&[&a, &b]);
+    b.stop();
+    let kept = status(&a)["records"].as_u64().expect("a number");
+    for content in ["one", "two", "three", "four"] {
+        a.add(content);
+    }
+    a.stop();
+    lose_after(&server, kept);
+    b.start();
+    b.ctl(&["token", "revoke", id]).done();
+    b.stop();
+    b.at_rest(&["cluster", "leave", "--yes"]).done();
+    a.at_rest(&["cluster", "accept-loss", "--yes"]).done();
+    let listed = a.at_rest(&["--json", "token", "list"]).json();
+    let found = listed.as_array().and_then(|it| it.iter().find(|it| it["id"] == *id));
+    assert!(found.is_some_and(|it| !it["revokedAt"].is_null()), "{listed}");
+}
+
+#[test]
 fn a_creation_continues_only_in_the_database_in_which_it_began() {
     let Some(server) = Server::start() else { return };
     let mut a = Machine::new();
@@ -1073,6 +1126,16 @@ fn a_creation_continues_only_in_the_database_in_which_it_began() {
     for expected in [&server.url(), &other, "ctl cluster leave"] {
         assert!(refused.code == 1 && refused.err.contains(expected), "{expected}: {refused:?}");
     }
+    // Machines may have joined: without its tokens, it does not go on alone either.
+    let tokens = a.path().join(".waypost/data/tokens.json");
+    let aside = a.path().join("tokens.json");
+    fs::rename(&tokens, &aside).expect("a file");
+    let options = Options::for_project(a.path()).expect("options");
+    let error = waypost_service::start(&options).map(drop).expect_err("others may have joined");
+    assert!(format!("{error:#}").contains("`ctl cluster init` was interrupted"), "{error:#}");
+    let refused = a.at_rest(&["cluster", "init", &other]);
+    assert!(refused.code == 1 && refused.err.contains(&other), "{refused:?}");
+    fs::rename(&aside, &tokens).expect("a file");
     a.at_rest(&init).done();
     assert_eq!(open_stores(&server), 2);
     a.start();

@@ -96,7 +96,8 @@ impl Snapshots {
             return trim(&journal, &snapshots, &until);
         }
         // A user of the database that may not delete cannot trim, and snapshots are only added.
-        let snapshot = self.put(&journal, &mark, &until)?;
+        let snapshot = self.put(&journal, &mark, &until);
+        let snapshot = snapshot.context("failed to write a snapshot to the cluster's database")?;
         tracing::info!(
             position = snapshot.position.seq,
             bytes = snapshot.bytes,

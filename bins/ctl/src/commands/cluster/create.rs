@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 use waypost_auth::TokenStore;
-use waypost_cluster::{Base, Begun, Member, PARTS, Part, Places};
+use waypost_cluster::{Begun, Member, PARTS, Part, Places};
 use waypost_journal::{Error, Journal, NewSnapshot, Settings, Snapshot, StoreId, Until};
 use waypost_log::{Log, Options};
 
@@ -14,6 +14,10 @@ use crate::failure::{Failure, Result};
 use crate::output::{Output, Unit};
 use crate::program::Program;
 use crate::span;
+
+/// How to go on without the files of a cluster.
+const ALONE: &str =
+    "`ctl cluster leave` makes its store one of this machine alone; then run `ctl cluster init`";
 
 pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<()> {
     let data = program.settings()?.data_dir.clone();
@@ -25,16 +29,6 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
         ))
         .with_hint("`ctl cluster leave` leaves it"));
     }
-    let begun = Begun::read(&data).map_err(|it| cluster_failed(&it))?;
-    if begun.is_none() && TokenStore::open(&data.join("tokens.json"))?.is_shared()? {
-        let what = if data.join(Begun::FILE).exists() {
-            "`ctl cluster init` was interrupted in this project, and its file `cluster-begun` is damaged"
-        } else {
-            "this project belongs to a cluster and lacks the file `cluster-member`"
-        };
-        return Err(Failure::new(what)
-        .with_hint("`ctl cluster leave` makes its store one of this machine alone; then run `ctl cluster init`"));
-    }
     program.check_data()?;
     if !data.is_dir() {
         return Err(Failure::new("this project has no store yet").with_hint(
@@ -42,6 +36,23 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
         ));
     }
     let _locks = locked(&data)?;
+    let is_shared = TokenStore::open(&data.join("tokens.json"))?.is_shared()?;
+    match Begun::read(&data) {
+        // No machine can have joined.
+        Err(waypost_cluster::Error::Damaged { .. }) if !is_shared => {
+            std::fs::remove_file(data.join(Begun::FILE))?;
+        }
+        Err(error @ waypost_cluster::Error::Damaged { .. }) => {
+            return Err(cluster_failed(&error).with_hint(ALONE));
+        }
+        Ok(None) if is_shared => {
+            return Err(Failure::new(
+                "this project belongs to a cluster and lacks the file `cluster-member`",
+            )
+            .with_hint(ALONE));
+        }
+        read => drop(read.map_err(|it| cluster_failed(&it))?),
+    }
     let begun = begin(&data, &settings, url, None)?;
     let member = create(program, &data, &settings, begun, output)?;
     if output.is_json() {
@@ -65,23 +76,14 @@ pub(super) fn create(
     output: &mut Output,
 ) -> Result<Member> {
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
-    let new = |member: &Member| Journal::create(settings.clone(), member.store, &short());
-    let journal = match new(&begun.member) {
+    let journal = match Journal::create(settings.clone(), begun.member.store, &short()) {
         Err(Error::Exists(_)) => own(settings, &begun.member)?,
-        created => Some(created.map_err(|it| failed(&it))?),
-    };
-    let journal = if let Some(journal) = journal {
-        journal
-    } else {
-        let Member { url, base, .. } = &begun.member;
-        begun.member = Member::first(url, base.places).map_err(|it| cluster_failed(&it))?;
-        begun.write(data).map_err(|it| cluster_failed(&it))?;
-        new(&begun.member).map_err(|it| failed(&it))?
+        created => created.map_err(|it| failed(&it))?,
     };
     // The snapshot has the tokens of the cluster, and those of this machine, which no other machine adopts.
     let was_shared = tokens.is_shared()?;
     tokens.share(span::now())?;
-    let member = begun.member.with_tokens(tokens.shared_lines()?);
+    let member = begun.member.clone().with_tokens(tokens.shared_lines()?);
     if let Err(failure) = upload(data, &journal, &member, output) {
         if !was_shared {
             // Without a cluster, tokens that are marked as shared could not be changed.
@@ -90,6 +92,8 @@ pub(super) fn create(
         return Err(failure);
     }
     // From here on, other machines may join: the tokens stay shared.
+    begun.is_joinable = true;
+    begun.write(data).map_err(|it| cluster_failed(&it))?;
     journal.joined(&report(program, &member), &short()).map_err(|it| failed(&it))?;
     member.complete(data).map_err(|it| cluster_failed(&it))?;
     Ok(member)
@@ -104,62 +108,78 @@ pub(super) fn begin(
     closed: Option<(StoreId, u64)>,
 ) -> Result<Begun> {
     let places = places(data)?;
-    let first = || Member::first(url, places).map_err(|it| cluster_failed(&it));
-    let member = match Begun::read(data).map_err(|it| cluster_failed(&it))? {
-        None => first()?,
-        Some(Begun { member, .. }) => {
-            let is_there = member.url == url || is_in(data, settings, url, &member)?;
-            if is_there && member.base == Base::start(member.store, places) {
-                Member { url: url.to_owned(), ..member }
-            } else {
-                // Its id may show which machine has closed the former store.
-                Member { machine: member.machine, ..first()? }
+    let found = Begun::read(data).map_err(|it| cluster_failed(&it))?;
+    let mut begun = match found {
+        None => Begun { member: first(url, places)?, closed, is_joinable: false },
+        Some(Begun { member, is_joinable, .. }) => {
+            // Until machines may have joined, a store in another database is of no use.
+            let is_there = !is_joinable || member.url == url || is_in(settings, &member)?;
+            match (member.is_before(places), is_there) {
+                (true, true) => Begun { member, closed, is_joinable },
+                (false, _) if !is_joinable => {
+                    Begun { member: first(url, places)?, closed, is_joinable }
+                }
+                (false, true) => {
+                    return Err(Failure::new(format!(
+                        "the store has changed since the command was interrupted, and other machines may have joined the store {} that it had created",
+                        member.store
+                    ))
+                    .with_hint(ALONE));
+                }
+                (_, false) => {
+                    return Err(Failure::new(format!(
+                        "the command was interrupted after it had created the store {} in the database {}, and {url} does not have it",
+                        member.store, member.url
+                    ))
+                    .with_hint("repeat it with the first URL; or run `ctl cluster leave`, and then `ctl cluster init` with the other one"));
+                }
             }
         }
     };
-    let begun = Begun { member, closed };
+    url.clone_into(&mut begun.member.url);
     begun.write(data).map_err(|it| cluster_failed(&it))?;
     Ok(begun)
 }
 
-/// Whether the database of `url`, which is spelled differently than before, has the store that was begun.
-/// Refuses another database if machines may have joined the store.
-fn is_in(data: &Path, settings: &Settings, url: &str, begun: &Member) -> Result<bool> {
+fn first(url: &str, places: Places) -> Result<Member> {
+    Member::first(url, places).map_err(|it| cluster_failed(&it))
+}
+
+/// Whether a database, whose URL is spelled differently than before, has the store that was begun.
+fn is_in(settings: &Settings, begun: &Member) -> Result<bool> {
     match Journal::open(settings.clone(), begun.store, &short()) {
         Ok(_) => Ok(true),
-        Err(Error::OtherStore { .. } | Error::Missing(_)) => {
-            if !TokenStore::open(&data.join("tokens.json"))?.is_shared()? {
-                return Ok(false);
-            }
-            Err(Failure::new(format!(
-                "the command was interrupted after it had created the store {} in the database {}, and {url} does not have it",
-                begun.store, begun.url
-            ))
-            .with_hint("repeat it with the first URL; or run `ctl cluster leave`, and then `ctl cluster init` with the other one"))
-        }
+        Err(Error::OtherStore { .. } | Error::Missing(_)) => Ok(false),
         Err(error) => Err(failed(&error)),
     }
 }
 
-/// The journal of a machine that was begun; `None` if it is another machine's.
-fn own(settings: &Settings, member: &Member) -> Result<Option<Journal>> {
+/// The journal of a machine that was begun, unless others have taken it over.
+fn own(settings: &Settings, member: &Member) -> Result<Journal> {
     let journal = Journal::open(settings.clone(), member.store, &short());
     let journal = journal.map_err(|it| failed(&it))?;
-    let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
-    let is_listed = machines.iter().any(|it| it.report.id == member.machine);
     if journal.incarnation() != member.incarnation {
-        if !is_listed {
-            return Ok(None);
-        }
         return Err(Failure::new(format!(
             "the store {} that was begun here is closed: `ctl cluster accept-loss` ran on a machine that had joined it",
             member.store
         ))
         .with_hint("run `ctl cluster leave` here, or move the data folder away and run `ctl cluster join`"));
     }
+    let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
     let end = journal.head(&short()).map_err(|it| failed(&it))?.position;
+    let is_listed = machines.iter().any(|it| it.report.id == member.machine);
     let is_new = machines.is_empty() && end == member.base.position;
-    Ok((is_listed || is_new).then_some(journal))
+    if is_listed || is_new {
+        return Ok(journal);
+    }
+    Err(Failure::new(format!(
+        "other machines have joined the store {} that was begun here, and it does not list this machine any more",
+        member.store
+    ))
+    .with_hint(format!(
+        "move the data folder away and run `ctl cluster join` with --store {}; or run `ctl cluster leave`",
+        member.store
+    )))
 }
 
 /// The last record of each part of a store at rest.

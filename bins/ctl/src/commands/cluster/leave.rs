@@ -36,17 +36,14 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
     program.check_data()?;
     let data = program.settings()?.data_dir.clone();
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
-    let (member, is_damaged) = match Member::read(&data) {
-        Err(waypost_cluster::Error::Damaged { .. }) => (None, true),
-        found => (found.map_err(|it| cluster_failed(&it))?, false),
-    };
-    let is_shared = tokens.is_shared()?;
-    if member.is_none() && !is_damaged && !is_shared {
+    let mut is_damaged = false;
+    let member = unless_damaged(Member::read(&data), &mut is_damaged)?;
+    // A creation that was interrupted may have come so far that other machines have joined.
+    let begun = unless_damaged(Begun::read(&data), &mut is_damaged)?;
+    let has_joined = Member::file(&data).exists() || tokens.is_shared()?;
+    if !has_joined && !begun.as_ref().is_some_and(|it| it.is_joinable) {
         return Err(no_member());
     }
-    // A creation that was interrupted may have come so far that other machines have joined.
-    let begun =
-        if is_damaged { None } else { Begun::read(&data).map_err(|it| cluster_failed(&it))? };
     let _locks = locked(&data)?;
     let question = "leave the cluster? This machine's changes reach no other machine from then on";
     if !args.yes && !flows::confirm(question, output)? {
@@ -60,10 +57,10 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
         let opened = open(&url_of(program, &member)?, &member);
         places.push(Place::new(member, opened.ok(), &tokens));
     }
-    if let Some(Begun { member, .. }) = begun {
+    if let Some(Begun { member, is_joinable, .. }) = begun {
         match open(&member.url, &member) {
             // It was interrupted before the store was there.
-            Err(Some(Error::OtherStore { .. } | Error::Missing(_))) => {}
+            Err(Some(Error::OtherStore { .. } | Error::Missing(_))) if !is_joinable => {}
             opened => places.push(Place::new(member, opened.ok(), &tokens)),
         }
     }
@@ -71,7 +68,7 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
     let forgotten: Vec<_> = places.iter().map(forget_own).collect();
     Member::remove(&data).map_err(|it| cluster_failed(&it))?;
     let unread = places.iter().map(|it| it.unread).sum::<Option<u64>>();
-    let unread = unread.filter(|_| is_known);
+    let unread = unread.filter(|_| is_known && !is_damaged);
     if output.is_json() {
         let store = places.first().map(|it| it.member.store.to_string());
         let is_forgotten = is_known && forgotten.iter().all(|it| matches!(it, Some(true)));
@@ -110,11 +107,23 @@ impl Place {
     fn new(member: Member, journal: Option<Journal>, tokens: &TokenStore) -> Self {
         let unread = journal.as_ref().and_then(|it| {
             let end = it.head(&short()).ok()?.position.seq;
-            follow_tokens(it, &member, tokens).ok()?;
+            follow_tokens(it, member.base.position, tokens).ok()?;
             Some(end.saturating_sub(member.base.position.seq))
         });
         Self { member, journal, unread }
     }
+}
+
+/// What a file says; nothing if it is damaged.
+fn unless_damaged<T>(
+    read: std::result::Result<Option<T>, waypost_cluster::Error>,
+    is_damaged: &mut bool,
+) -> Result<Option<T>> {
+    if matches!(read, Err(waypost_cluster::Error::Damaged { .. })) {
+        *is_damaged = true;
+        return Ok(None);
+    }
+    read.map_err(|it| cluster_failed(&it))
 }
 
 /// Opens the journal; the store is complete without it. The error is `None` if it is about the URL.

@@ -6,7 +6,7 @@ use serde_json::json;
 use waypost_auth::TokenStore;
 use waypost_cluster::{Begun, Hub, HubOptions, Member, Part};
 use waypost_journal::{
-    Error, ErrorKind, FetchOptions, Journal, Machine, MachineId, Row, Settings, Until,
+    Error, ErrorKind, FetchOptions, Journal, Machine, Position, Row, Settings, Until,
 };
 
 use super::{
@@ -18,6 +18,9 @@ use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::program::Program;
 use crate::visible::{Lines, visible};
+
+/// How often the journal may have moved while it was checked.
+const ATTEMPTS_MAX: usize = 5;
 
 pub(super) fn accept(
     program: &Program,
@@ -39,42 +42,35 @@ pub(super) fn accept(
         }
         opened => Some(opened.map_err(|it| failed(&it))?),
     };
-    let begun = Begun::read(&data).map_err(|it| cluster_failed(&it))?;
-    let was_closed = match (&begun, &journal) {
-        (Some(begun), Some(journal)) => has_closed(begun, &old, journal)?,
-        _ => false,
+    let begun = Begun::read(&data).map_err(|it| match it {
+        waypost_cluster::Error::Damaged { .. } => cluster_failed(&it).with_hint(
+            "it is from an interrupted `ctl cluster accept-loss`; if that ran on no other machine, remove the file and run the command with --although-complete",
+        ),
+        it => cluster_failed(&it),
+    })?;
+    backup::check(&data)?;
+    let places = create::places(&data)?;
+    let continued = match (begun, &journal) {
+        // Another data folder has other records.
+        (Some(begun), Some(journal)) if begun.member.is_before(places) => {
+            has_closed(&begun, &old, journal)?.then_some(begun)
+        }
+        _ => None,
     };
-    if was_closed {
+    let begun = if let Some(begun) = continued {
         // What was checked before the former store was closed still holds.
         output.note("an `accept-loss` was interrupted; it continues");
+        create::begin(&data, &settings, &url, begun.closed)?
     } else {
-        if journal.is_some() {
-            refuse_behind(program, &old, args)?;
-            if !args.although_complete {
-                refuse_complete(&data, &old, settings.clone())?;
-            }
-        }
-        let question = "continue with this machine's copy? All other machines must join again";
-        if !args.yes && !flows::confirm(question, output)? {
-            return Ok(());
-        }
-    }
-    backup::check(&data)?;
+        let loss = Loss { data: &data, old: &old, url: &url, settings: &settings, args };
+        let Some(begun) = loss.close(journal.as_ref(), output)? else { return Ok(()) };
+        begun
+    };
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
     restore_tokens(&tokens, &data, &old)?;
-    if args.although_behind {
-        let read = journal_of(program, &old).and_then(|it| follow_tokens(&it, &old, &tokens));
-        if read.is_err() {
-            output.warn(REVOKED);
-        }
-    }
-    let closed = journal.as_ref().map(|it| {
-        let now = it.incarnation();
-        (old.store, if was_closed { now } else { now + 1 })
-    });
-    let begun = create::begin(&data, &settings, &url, closed)?;
-    if let Some(journal) = journal.filter(|_| !was_closed) {
-        close(&journal, begun.member.machine)?;
+    // Nobody can append any more.
+    if !follow_to_the_end(program, &old, &tokens, args.although_behind) {
+        output.warn(REVOKED);
     }
     let member = create::create(program, &data, &settings, begun, output)?;
     if output.is_json() {
@@ -107,27 +103,79 @@ pub(super) fn has_closed(begun: &Begun, old: &Member, journal: &Journal) -> Resu
         && head.lease_holder() == Some(begun.member.machine))
 }
 
-/// Lets no machine write to the former store any more: it begins an incarnation that none has. Of several
-/// machines, one succeeds: the journal is as it was when what this one had was checked.
-fn close(journal: &Journal, by: MachineId) -> Result<()> {
-    let until = short();
-    loop {
-        let end = journal.head(&until).map_err(|it| failed(&it))?.position;
-        match journal.begin_incarnation(end, Some(by), &until) {
-            Ok(_) => return Ok(()),
-            // Another machine has appended.
-            Err(Error::Invalid(_)) => {}
-            Err(error) => return Err(failed(&error)),
+/// A loss that a person is asked to accept.
+struct Loss<'a> {
+    data: &'a Path,
+    old: &'a Member,
+    url: &'a str,
+    settings: &'a Settings,
+    args: &'a ClusterAcceptArgs,
+}
+
+impl Loss<'_> {
+    /// Checks that this machine has what others have, asks, and lets no machine write to the former store
+    /// any more: it begins an incarnation that none of them has. Of several machines, one succeeds, and only if
+    /// the journal ends where it ended when it was checked. `None` if the answer was no.
+    fn close(&self, journal: Option<&Journal>, output: &mut Output) -> Result<Option<Begun>> {
+        let mut is_agreed = self.args.yes;
+        for _ in 0..ATTEMPTS_MAX {
+            let end = journal.map(|it| it.head(&short()).map(|it| it.position)).transpose();
+            let end = end.map_err(|it| failed(&it))?;
+            if let (Some(journal), Some(end)) = (journal, end) {
+                let (expected, found) = (self.old.incarnation, journal.incarnation());
+                if expected != found && !self.args.although_complete {
+                    return Err(failed(&Error::Incarnation { expected, found }));
+                }
+                if !self.args.although_behind {
+                    refuse_behind(self.data, self.old, journal, end)?;
+                }
+                if !self.args.although_complete {
+                    refuse_complete(self.data, self.old, self.settings.clone())?;
+                }
+            }
+            let question = "continue with this machine's copy? All other machines must join again";
+            if !is_agreed && !flows::confirm(question, output)? {
+                return Ok(None);
+            }
+            is_agreed = true;
+            let closed = journal.map(|it| (self.old.store, it.incarnation() + 1));
+            let begun = create::begin(self.data, self.settings, self.url, closed)?;
+            let (Some(journal), Some(end)) = (journal, end) else { return Ok(Some(begun)) };
+            match journal.begin_incarnation(end, Some(begun.member.machine), &short()) {
+                Ok(_) => return Ok(Some(begun)),
+                // Another machine has appended.
+                Err(Error::Invalid(_)) => {}
+                Err(error) => return Err(failed(&error)),
+            }
         }
+        Err(Failure::new("other machines kept writing to the journal while it was checked")
+            .with_hint("stop their services, and repeat the command"))
     }
 }
 
-/// Refuses a copy that ends before what another machine has applied, or this one had.
-fn refuse_behind(program: &Program, own: &Member, args: &ClusterAcceptArgs) -> Result<()> {
-    if args.although_behind {
-        return Ok(());
-    }
-    let journal = journal_of(program, own)?;
+/// Makes the changes of tokens of the former journal; false if this machine may still lack some.
+fn follow_to_the_end(
+    program: &Program,
+    old: &Member,
+    tokens: &TokenStore,
+    although_behind: bool,
+) -> bool {
+    let Ok(journal) = journal_of(program, old) else { return false };
+    let (Ok(head), Ok(machines)) = (journal.head(&short()), journal.machines(&short())) else {
+        return false;
+    };
+    // After a loss, it may have another history behind an earlier record.
+    let is_read = follow_tokens(&journal, old.base.position, tokens).is_ok()
+        || follow_tokens(&journal, head.base, tokens).is_ok();
+    let has_more = |it: &Machine| {
+        it.report.id != old.machine
+            && (it.report.seq > head.position.seq || it.report.fault.is_some())
+    };
+    is_read && !(although_behind && machines.iter().any(has_more))
+}
+
+/// Refuses a copy that ends before what another machine has applied, or this one had, or the journal has.
+fn refuse_behind(data: &Path, own: &Member, journal: &Journal, end: Position) -> Result<()> {
     let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
     let is_own = |it: &&Machine| it.report.id == own.machine;
     let listed = machines.iter().find(is_own).map(|it| &it.report);
@@ -141,12 +189,12 @@ fn refuse_behind(program: &Program, own: &Member, args: &ClusterAcceptArgs) -> R
             "run it where the newer data folder is, or pass --although-behind to lose what only that one has",
         ));
     }
-    let places = create::places(&program.settings()?.data_dir)?;
+    let places = create::places(data)?;
     let more = places.iter().zip(own.base.places).map(|(has, had)| has.saturating_sub(had));
     let found = base + more.sum::<u64>();
     // After a restored backup, the report is older than the data folder.
     let reported = listed.map_or(0, |it| it.seq);
-    if reported > found + notices(&journal, own, reported) {
+    if reported > found + notices(journal, own, reported) {
         return Err(Failure::new(format!(
             "this machine has reported record {reported}, and its data folder has only {found}"
         ))
@@ -156,6 +204,19 @@ fn refuse_behind(program: &Program, own: &Member, args: &ClusterAcceptArgs) -> R
     }
     let ours = found.max(reported);
     let others = machines.iter().filter(|it| !is_own(it));
+    let is_same_history =
+        journal.fetch(own.base.position, &FetchOptions::default(), &short()).is_ok();
+    if is_same_history && end.seq > ours + notices(journal, own, end.seq) {
+        return Err(Failure::new(format!(
+            "the journal has {} records, and this machine has applied only {ours}",
+            end.seq
+        ))
+        .with_hint(if journal.incarnation() == own.incarnation {
+            "start the service here, which applies them; or pass --although-behind to lose what only the journal has"
+        } else {
+            "run it on a machine that has applied more, or pass --although-behind to lose what only the journal has"
+        }));
+    }
     match others.max_by_key(|it| it.report.seq) {
         Some(other) if other.report.seq > ours => Err(Failure::new(format!(
             "{} has applied record {}, and this machine only {ours}",
