@@ -23,6 +23,8 @@ const LOG_BYTES_MAX: u64 = 1 << 20;
 /// How long to wait for a service: less than clients wait for a response.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 const CHECK_EVERY: Duration = Duration::from_millis(5);
+/// How long a service that responds may take to describe itself, or one that lost against it to end.
+const DESCRIBED_MAX: Duration = Duration::from_secs(2);
 /// How long to wait before a start is repeated while a service that is stopping has the store open.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 /// Bytes of the end of the log that an error shows.
@@ -119,11 +121,19 @@ impl Starter {
     }
 
     fn started(&self, program: &Program, mut child: Child, log: &Path) -> Started {
-        // Ended before anything else responded, or about to: another one has the store.
-        if matches!(child.try_wait(), Ok(Some(_))) {
-            return Started::Elsewhere;
-        }
-        let is_ours = described_pid(program).is_none_or(|it| it == child.id());
+        let begun = Instant::now();
+        let is_ours = loop {
+            // Another one has the store.
+            if matches!(child.try_wait(), Ok(Some(_))) {
+                return Started::Elsewhere;
+            }
+            // A service responds a moment before it describes itself.
+            match described_pid(program) {
+                Some(pid) if pid == child.id() => break true,
+                described if begun.elapsed() > DESCRIBED_MAX => break described.is_none(),
+                _ => thread::sleep(CHECK_EVERY),
+            }
+        };
         // Collects its status once it ends.
         thread::spawn(move || child.wait());
         if !is_ours {
