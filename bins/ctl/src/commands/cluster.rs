@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_secs(5);
 /// How to continue after an `accept-loss` of another machine.
 const ACCEPTED: &str = "`ctl cluster accept-loss` ran on another machine: move the data folder away and join the store that it printed; only if it was interrupted there and cannot be repeated, run it here with --although-complete";
 /// What it means that the journal behind the base is not known.
-const REVOKED: &str = "the last records of the journal could not be read: tokens that other machines have revoked lately may be valid here; compare `ctl token list`";
+const REVOKED: &str = "the last records of the journal could not be read: tokens that other machines have revoked lately may be valid here; compare `ctl token list` with that of another machine";
 /// How long a snapshot may take.
 const LONG: Duration = Duration::from_secs(6 * 60 * 60);
 
@@ -156,7 +156,10 @@ fn report(program: &Program, member: &Member) -> MachineReport {
 pub(super) fn check(program: &Program) -> Option<Result<String>> {
     let data = &program.settings().ok()?.data_dir;
     let Some(member) = Member::read(data).ok()? else {
-        let has_others = matches!(Begun::read(data), Ok(Some(begun)) if begun.is_joinable);
+        let has_others = match Begun::read(data) {
+            Ok(begun) => begun.is_some_and(|it| it.is_joinable),
+            Err(_) => true,
+        };
         let tokens = TokenStore::open(&data.join("tokens.json")).ok()?;
         return (has_others || tokens.is_shared().ok()?).then(|| {
             if let Some(failure) = interrupted(data) {

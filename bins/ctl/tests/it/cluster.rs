@@ -918,14 +918,17 @@ impl<'a> Lock<'a> {
         end_of(&mut command);
     }
 
-    /// Ends the statements that wait.
+    /// Ends the statements that wait. A service repeats its own.
     fn end_statements(&self) {
-        self.server.sql(&format!(
+        let end = format!(
             "SELECT pg_terminate_backend(pid) FROM pg_locks \
              WHERE NOT granted AND relation = 'waypost.{}'::regclass",
             self.table
-        ));
-        self.is_awaited_by(0);
+        );
+        until(|| {
+            self.server.sql(&end);
+            (self.pids("NOT granted") == 0).then_some(()).ok_or("statements wait")
+        });
     }
 
     fn release(mut self) {
@@ -992,8 +995,17 @@ fn an_accepted_loss_that_was_interrupted_does_not_continue_after_that_of_another
     b.add("acknowledged meanwhile");
     b.ctl(&["token", "revoke", id]).done();
     b.stop();
-    let refused = a.at_rest(&ACCEPT);
-    assert!(refused.code == 1 && refused.err.contains("--although-behind"), "{refused:?}");
+    let last = |payload: &str| {
+        server.sql(&format!(
+            "UPDATE waypost.journal SET payload = {payload} WHERE seq = (SELECT seq FROM waypost.head)"
+        ))
+    };
+    // Also if a record that it lacks is damaged.
+    for payload in ["payload || '\\x00'", "substring(payload FOR length(payload) - 1)"] {
+        last(payload);
+        let refused = a.at_rest(&ACCEPT);
+        assert!(refused.code == 1 && refused.err.contains("--although-behind"), "{refused:?}");
+    }
     b.at_rest(&ACCEPT).done();
     let refused = a.at_rest(&ACCEPT[..3]);
     assert!(refused.code == 1 && refused.err.contains("ran on another machine"), "{refused:?}");
@@ -1070,9 +1082,21 @@ fn a_damaged_file_of_a_creation_is_named_and_leaving_warns() {
         let said = format!("{}{}", refused.out, refused.err);
         assert!(refused.code == 1 && said.contains("cluster-begun is damaged"), "{said}");
     }
-    let left = a.at_rest(&["cluster", "leave", "--yes"]);
-    assert!(left.code == 0 && left.err.contains("may be valid here"), "{left:?}");
-    assert!(!file.exists());
+    let leave = || {
+        let left = a.at_rest(&["cluster", "leave", "--yes"]);
+        assert!(left.code == 0 && left.err.contains("may be valid here"), "{left:?}");
+        assert!(!file.exists());
+    };
+    leave();
+    // Without a member file, too: machines may have joined.
+    fs::write(&file, "damaged").expect("a file");
+    let refused = a.at_rest(&["cluster", "init", &server.url()]);
+    assert!(refused.code == 1 && refused.err.contains("cluster-begun is damaged"), "{refused:?}");
+    let options = Options::for_project(a.path()).expect("options");
+    let error = waypost_service::start(&options).map(drop).expect_err("others may have joined");
+    assert!(format!("{error:#}").contains("`ctl cluster leave`"), "{error:#}");
+    leave();
+    a.start();
 }
 
 /// The revocation is only in the history that the database has since the loss.
@@ -1117,11 +1141,10 @@ fn a_creation_continues_only_in_the_database_in_which_it_began() {
     assert_eq!(refused.code, 1, "{refused:?}");
     let init = ["cluster", "init", &server.url()];
     // The table is made before it is locked.
-    let before = first(&server);
+    first(&server).stop();
     let lock = Lock::take(&server, "machine", "EXCLUSIVE");
     lock.kills(&a, &init);
     lock.release();
-    drop(before);
     let refused = a.at_rest(&["cluster", "init", &other]);
     for expected in [&server.url(), &other, "ctl cluster leave"] {
         assert!(refused.code == 1 && refused.err.contains(expected), "{expected}: {refused:?}");

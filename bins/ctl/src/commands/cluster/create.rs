@@ -9,7 +9,9 @@ use waypost_cluster::{Begun, Member, PARTS, Part, Places};
 use waypost_journal::{Error, Journal, NewSnapshot, Settings, Snapshot, StoreId, Until};
 use waypost_log::{Log, Options};
 
-use super::{LONG, backup, cluster_failed, failed, locked, report, settings, short};
+use super::{
+    LONG, backup, cluster_failed, failed, locked, report, restore_tokens, settings, short,
+};
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Unit};
 use crate::program::Program;
@@ -38,12 +40,8 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
     let _locks = locked(&data)?;
     let is_shared = TokenStore::open(&data.join("tokens.json"))?.is_shared()?;
     match Begun::read(&data) {
-        // No machine can have joined.
-        Err(waypost_cluster::Error::Damaged { .. }) if !is_shared => {
-            std::fs::remove_file(data.join(Begun::FILE))?;
-        }
-        Err(error @ waypost_cluster::Error::Damaged { .. }) => {
-            return Err(cluster_failed(&error).with_hint(ALONE));
+        Err(waypost_cluster::Error::Damaged { path, .. }) => {
+            return Err(Failure::new(format!("{} is damaged", path.display())).with_hint(ALONE));
         }
         Ok(None) if is_shared => {
             return Err(Failure::new(
@@ -76,6 +74,7 @@ pub(super) fn create(
     output: &mut Output,
 ) -> Result<Member> {
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
+    restore_tokens(&tokens, data, &begun.member)?;
     let journal = match Journal::create(settings.clone(), begun.member.store, &short()) {
         Err(Error::Exists(_)) => own(settings, &begun.member)?,
         created => created.map_err(|it| failed(&it))?,
@@ -92,8 +91,9 @@ pub(super) fn create(
         return Err(failure);
     }
     // From here on, other machines may join: the tokens stay shared.
-    begun.is_joinable = true;
+    begun = Begun { member, is_joinable: true, ..begun };
     begun.write(data).map_err(|it| cluster_failed(&it))?;
+    let member = begun.member;
     journal.joined(&report(program, &member), &short()).map_err(|it| failed(&it))?;
     member.complete(data).map_err(|it| cluster_failed(&it))?;
     Ok(member)

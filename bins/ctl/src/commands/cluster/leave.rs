@@ -41,7 +41,8 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
     // A creation that was interrupted may have come so far that other machines have joined.
     let begun = unless_damaged(Begun::read(&data), &mut is_damaged)?;
     let has_joined = Member::file(&data).exists() || tokens.is_shared()?;
-    if !has_joined && !begun.as_ref().is_some_and(|it| it.is_joinable) {
+    let is_joinable = begun.as_ref().is_some_and(|it| it.is_joinable);
+    if !has_joined && !is_joinable && !is_damaged {
         return Err(no_member());
     }
     let _locks = locked(&data)?;
@@ -58,6 +59,7 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
         places.push(Place::new(member, opened.ok(), &tokens));
     }
     if let Some(Begun { member, is_joinable, .. }) = begun {
+        restore_tokens(&tokens, &data, &member)?;
         match open(&member.url, &member) {
             // It was interrupted before the store was there.
             Err(Some(Error::OtherStore { .. } | Error::Missing(_))) if !is_joinable => {}
@@ -78,7 +80,7 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
     }
     output.line("left the cluster; the store is one of this machine alone")?;
     if !is_known {
-        output.note("the file `cluster-member` was missing or damaged: `ctl cluster status` on another machine lists this one, and `ctl cluster forget` removes it there");
+        output.note("the file `cluster-member` or `cluster-begun` was missing or damaged: `ctl cluster status` on another machine lists this one, and `ctl cluster forget` removes it there");
     }
     for (place, forgotten) in places.iter().zip(forgotten) {
         let machine = place.member.machine;

@@ -19,6 +19,9 @@ use crate::output::Output;
 use crate::program::Program;
 use crate::visible::{Lines, visible};
 
+/// What to do on a machine that is behind the journal.
+const APPLY: &str = "start the service here, which applies them; or pass --although-behind to lose what only the journal has";
+const ELSEWHERE: &str = "run it on a machine that has applied more, or pass --although-behind to lose what only the journal has";
 /// How often the journal may have moved while it was checked.
 const ATTEMPTS_MAX: usize = 5;
 
@@ -43,9 +46,11 @@ pub(super) fn accept(
         opened => Some(opened.map_err(|it| failed(&it))?),
     };
     let begun = Begun::read(&data).map_err(|it| match it {
-        waypost_cluster::Error::Damaged { .. } => cluster_failed(&it).with_hint(
-            "it is from an interrupted `ctl cluster accept-loss`; if that ran on no other machine, remove the file and run the command with --although-complete",
-        ),
+        waypost_cluster::Error::Damaged { path, .. } => {
+            Failure::new(format!("{} is damaged", path.display())).with_hint(
+                "a `ctl cluster accept-loss` was interrupted here: if another machine has joined the store that it began, move the data folder away and join that store, too; otherwise remove the file and run the command with --although-complete",
+            )
+        }
         it => cluster_failed(&it),
     })?;
     backup::check(&data)?;
@@ -69,8 +74,13 @@ pub(super) fn accept(
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
     restore_tokens(&tokens, &data, &old)?;
     // Nobody can append any more.
-    if !follow_to_the_end(program, &old, &tokens, args.although_behind) {
+    let former = follow_to_the_end(program, &old, &tokens, args.although_behind);
+    if !former.is_read {
         output.warn(REVOKED);
+    }
+    if former.is_another_history {
+        output
+            .note("what other machines have written since the loss is only in their data folders");
     }
     let member = create::create(program, &data, &settings, begun, output)?;
     if output.is_json() {
@@ -153,25 +163,38 @@ impl Loss<'_> {
     }
 }
 
-/// Makes the changes of tokens of the former journal; false if this machine may still lack some.
+/// What was found in the former journal.
+#[derive(Default)]
+struct Former {
+    /// This machine has all changes of tokens that any machine has made.
+    is_read: bool,
+    /// It differs from what this machine has applied, or ends before.
+    is_another_history: bool,
+}
+
+/// Makes the changes of tokens of the former journal.
 fn follow_to_the_end(
     program: &Program,
     old: &Member,
     tokens: &TokenStore,
     although_behind: bool,
-) -> bool {
-    let Ok(journal) = journal_of(program, old) else { return false };
+) -> Former {
+    let Ok(journal) = journal_of(program, old) else { return Former::default() };
     let (Ok(head), Ok(machines)) = (journal.head(&short()), journal.machines(&short())) else {
-        return false;
+        return Former::default();
     };
-    // After a loss, it may have another history behind an earlier record.
-    let is_read = follow_tokens(&journal, old.base.position, tokens).is_ok()
-        || follow_tokens(&journal, head.base, tokens).is_ok();
+    let fetched = journal.fetch(old.base.position, &FetchOptions::default(), &short());
+    let is_another_history = fetched.is_err_and(|it| it.kind() == ErrorKind::Lost);
+    let is_read = follow_tokens(&journal, old.base.position, tokens).is_ok() || {
+        // Where the other history begins is not known: with all its records, or not for certain.
+        follow_tokens(&journal, head.base, tokens).is_ok() && head.base.seq == 0
+    };
     let has_more = |it: &Machine| {
         it.report.id != old.machine
             && (it.report.seq > head.position.seq || it.report.fault.is_some())
     };
-    is_read && !(although_behind && machines.iter().any(has_more))
+    let is_read = is_read && !(although_behind && machines.iter().any(has_more));
+    Former { is_read, is_another_history }
 }
 
 /// Refuses a copy that ends before what another machine has applied, or this one had, or the journal has.
@@ -204,18 +227,23 @@ fn refuse_behind(data: &Path, own: &Member, journal: &Journal, end: Position) ->
     }
     let ours = found.max(reported);
     let others = machines.iter().filter(|it| !is_own(it));
-    let is_same_history =
-        journal.fetch(own.base.position, &FetchOptions::default(), &short()).is_ok();
+    let (is_same_history, hint) =
+        match journal.fetch(own.base.position, &FetchOptions::default(), &short()) {
+            Ok(_) if journal.incarnation() == own.incarnation => (true, APPLY),
+            Ok(_) => (true, ELSEWHERE),
+            // It was trimmed, or has a damaged record.
+            Err(error) if matches!(error.kind(), ErrorKind::Behind | ErrorKind::Damaged) => {
+                (true, ELSEWHERE)
+            }
+            Err(error) if error.kind() == ErrorKind::Lost => (false, ELSEWHERE),
+            Err(error) => return Err(failed(&error)),
+        };
     if is_same_history && end.seq > ours + notices(journal, own, end.seq) {
         return Err(Failure::new(format!(
             "the journal has {} records, and this machine has applied only {ours}",
             end.seq
         ))
-        .with_hint(if journal.incarnation() == own.incarnation {
-            "start the service here, which applies them; or pass --although-behind to lose what only the journal has"
-        } else {
-            "run it on a machine that has applied more, or pass --although-behind to lose what only the journal has"
-        }));
+        .with_hint(hint));
     }
     match others.max_by_key(|it| it.report.seq) {
         Some(other) if other.report.seq > ours => Err(Failure::new(format!(
