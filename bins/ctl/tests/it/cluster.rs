@@ -1101,27 +1101,39 @@ fn a_damaged_file_of_a_creation_is_named_and_leaving_warns() {
 
 /// The revocation is only in the history that the database has since the loss.
 #[test]
-fn what_was_revoked_after_a_loss_is_revoked_where_it_is_accepted() {
-    let Some(server) = Server::start() else { return };
-    let (mut a, mut b) = (first(&server), joined(&server));
-    let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
-    let id = created["info"]["id"].as_str().expect("an id");
-    settled(&[&a, &b]);
-    b.stop();
-    let kept = status(&a)["records"].as_u64().expect("a number");
-    for content in ["one", "two", "three", "four"] {
-        a.add(content);
+fn what_was_revoked_after_a_loss_is_revoked_where_it_is_accepted_or_it_warns() {
+    for is_trimmed in [false, true] {
+        let Some(server) = Server::start() else { return };
+        let (mut a, mut b) = (first(&server), joined(&server));
+        let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
+        let id = created["info"]["id"].as_str().expect("an id");
+        settled(&[&a, &b]);
+        b.stop();
+        let kept = status(&a)["records"].as_u64().expect("a number");
+        for content in ["one", "two", "three", "four"] {
+            a.add(content);
+        }
+        a.stop();
+        lose_after(&server, kept);
+        b.start();
+        b.ctl(&["token", "revoke", id]).done();
+        b.stop();
+        b.at_rest(&["cluster", "leave", "--yes"]).done();
+        if is_trimmed {
+            server.sql(
+                "UPDATE waypost.head SET base_seq = seq - 1, base_hash = \
+                 (SELECT j.hash FROM waypost.journal j WHERE j.seq = head.seq - 1); \
+                 DELETE FROM waypost.journal WHERE seq < (SELECT seq FROM waypost.head)",
+            );
+        }
+        let accepted = a.at_rest(&["cluster", "accept-loss", "--yes"]);
+        assert_eq!(accepted.code, 0, "{accepted:?}");
+        assert_eq!(accepted.err.contains("may be valid here"), is_trimmed, "{accepted:?}");
+        assert!(accepted.err.contains("only in their data folders"), "{accepted:?}");
+        let listed = a.at_rest(&["--json", "token", "list"]).json();
+        let found = listed.as_array().and_then(|it| it.iter().find(|it| it["id"] == *id));
+        assert!(is_trimmed || found.is_some_and(|it| !it["revokedAt"].is_null()), "{listed}");
     }
-    a.stop();
-    lose_after(&server, kept);
-    b.start();
-    b.ctl(&["token", "revoke", id]).done();
-    b.stop();
-    b.at_rest(&["cluster", "leave", "--yes"]).done();
-    a.at_rest(&["cluster", "accept-loss", "--yes"]).done();
-    let listed = a.at_rest(&["--json", "token", "list"]).json();
-    let found = listed.as_array().and_then(|it| it.iter().find(|it| it["id"] == *id));
-    assert!(found.is_some_and(|it| !it["revokedAt"].is_null()), "{listed}");
 }
 
 #[test]
