@@ -68,6 +68,11 @@ impl Run {
             let began = Instant::now();
             let outcome = if dice.below(3) == 0 {
                 journal.lock(&long()).and_then(|mut guard| {
+                    // No standby may have what a lost primary has shown.
+                    let confirmed = journal.confirm(Position::start(self.store), &long())?;
+                    if confirmed.position != guard.position() {
+                        return Err(Error::LockLost);
+                    }
                     after = guard.position();
                     guard.append(after, &records(after, &refs), None, &long())?;
                     guard.commit(&long())
