@@ -89,11 +89,7 @@ impl Stores {
         }
         let is_shared = tokens.is_shared().context("failed to read the tokens")?;
         // The token file may have been lost since.
-        let has_others = match Begun::read(&options.data_dir) {
-            Ok(begun) => begun.is_some_and(|it| it.is_joinable),
-            // Others may have joined.
-            Err(_) => true,
-        };
+        let has_others = Begun::may_have_others(&options.data_dir);
         let (tokens, cluster) = match link {
             Some(_) if !is_shared => bail!(
                 "this project is a member of a cluster, and {} does not have the cluster's tokens: put it back from a backup, or move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`",

@@ -110,17 +110,7 @@ impl Member {
     /// # Errors
     /// [`Error::Damaged`], [`Error::Newer`] and [`Error::File`].
     pub fn read(data: &Path) -> Result<Option<Self>> {
-        let path = Self::file(data);
-        let damaged = |reason: &str| Error::Damaged { path: path.clone(), reason: reason.into() };
-        match MARKER.read_up_to(&path, BYTES_MAX)? {
-            Marked::Absent => Ok(None),
-            Marked::Newer(version) => Err(Error::Newer { path, version }),
-            Marked::Damaged(_) => Err(damaged("its checksum or its form is wrong")),
-            Marked::Text { version, text } => {
-                let member = Self::parse(version, &text).map(Some);
-                member.ok_or_else(|| damaged("a line is missing or invalid"))
-            }
-        }
+        read(MARKER, Self::file(data), Self::parse)
     }
 
     /// Replaces the file; it is on disk when this returns.
@@ -203,19 +193,17 @@ impl Begun {
     /// # Errors
     /// [`Error::Damaged`], [`Error::Newer`] and [`Error::File`], and those of [`Member::read`].
     pub fn read(data: &Path) -> Result<Option<Self>> {
-        let path = data.join(Self::FILE);
-        let damaged = |reason: &str| Error::Damaged { path: path.clone(), reason: reason.into() };
-        let begun = match Self::MARKER.read_up_to(&path, BYTES_MAX)? {
-            Marked::Absent => return Ok(None),
-            Marked::Damaged(_) => return Err(damaged("its checksum or its form is wrong")),
-            Marked::Newer(version) => return Err(Error::Newer { path, version }),
-            Marked::Text { text, .. } => {
-                Self::parse(&text).ok_or_else(|| damaged("a line is missing or invalid"))?
-            }
-        };
+        let begun = read(Self::MARKER, data.join(Self::FILE), |_, text| Self::parse(text))?;
+        let Some(begun) = begun else { return Ok(None) };
         // An interruption between the two writes of `complete`.
         let store = Member::read(data)?.map(|it| it.store);
         Ok(Some(begun).filter(|it| Some(it.member.store) != store))
+    }
+
+    /// Whether other machines may have joined a store that was begun in this data folder: also if its
+    /// file cannot be read.
+    pub fn may_have_others(data: &Path) -> bool {
+        Self::read(data).map_or(true, |begun| begun.is_some_and(|it| it.is_joinable))
     }
 
     /// Writes the file; it is on disk when this returns.
@@ -245,6 +233,24 @@ impl Begun {
         let is_joinable = joinable.strip_prefix("joinable ")?.parse().ok()?;
         Some(Self { member: Member::parse(MARKER.version, rest)?, closed, is_joinable })
     }
+}
+
+/// What a file says; `None` if there is none.
+fn read<T>(
+    marker: Marker,
+    path: PathBuf,
+    parse: impl FnOnce(u32, &str) -> Option<T>,
+) -> Result<Option<T>> {
+    let reason = match marker.read_up_to(&path, BYTES_MAX)? {
+        Marked::Absent => return Ok(None),
+        Marked::Newer(version) => return Err(Error::Newer { path, version }),
+        Marked::Damaged(_) => "its checksum or its form is wrong",
+        Marked::Text { version, text } => match parse(version, &text) {
+            Some(found) => return Ok(Some(found)),
+            None => "a line is missing or invalid",
+        },
+    };
+    Err(Error::Damaged { path, reason: reason.into() })
 }
 
 /// Hexadecimal digits, with hyphens as a uuid has them.

@@ -156,12 +156,8 @@ fn report(program: &Program, member: &Member) -> MachineReport {
 pub(super) fn check(program: &Program) -> Option<Result<String>> {
     let data = &program.settings().ok()?.data_dir;
     let Some(member) = Member::read(data).ok()? else {
-        let has_others = match Begun::read(data) {
-            Ok(begun) => begun.is_some_and(|it| it.is_joinable),
-            Err(_) => true,
-        };
         let tokens = TokenStore::open(&data.join("tokens.json")).ok()?;
-        return (has_others || tokens.is_shared().ok()?).then(|| {
+        return (Begun::may_have_others(data) || tokens.is_shared().ok()?).then(|| {
             if let Some(failure) = interrupted(data) {
                 return Err(failure);
             }

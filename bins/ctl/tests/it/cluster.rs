@@ -128,6 +128,19 @@ fn joined(server: &Server) -> Machine {
     machine
 }
 
+/// Whether the token is in the machine's list, and revoked. No service runs.
+fn is_revoked(machine: &Machine, id: &str) -> bool {
+    let listed = machine.at_rest(&["--json", "token", "list"]).json();
+    let found = listed.as_array().and_then(|it| it.iter().find(|it| it["id"] == *id));
+    found.is_some_and(|it| !it["revokedAt"].is_null())
+}
+
+/// Creates a token that reads memories, and returns its id.
+fn token(machine: &Machine) -> String {
+    let created = machine.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
+    created["info"]["id"].as_str().expect("an id").to_owned()
+}
+
 /// Waits until all machines have the same export, and returns it.
 fn settled(machines: &[&Machine]) -> String {
     until(|| {
@@ -807,8 +820,7 @@ fn a_member_without_the_tokens_of_its_cluster_does_not_start() {
 fn a_machine_that_leaves_says_that_it_lacks_records_and_has_their_revocations() {
     let Some(server) = Server::start() else { return };
     let (a, mut b) = (first(&server), joined(&server));
-    let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
-    let id = created["info"]["id"].as_str().expect("an id").to_owned();
+    let id = token(&a);
     let of = |it: &Machine| {
         let listed = it.at_rest(&["--json", "token", "list"]).json();
         let listed = listed.as_array().expect("tokens").clone();
@@ -852,11 +864,7 @@ fn tokens_that_others_revoke_are_rejected_though_the_file_cannot_be_written() {
     }
     fs::remove_dir(&blocked).expect("a folder");
     let id = created[2]["info"]["id"].as_str().expect("an id");
-    until(|| {
-        let listed = b.at_rest(&["--json", "token", "list"]).json();
-        let found = listed.as_array().and_then(|it| it.iter().find(|it| it["id"] == *id));
-        found.is_some_and(|it| !it["revokedAt"].is_null()).then_some(()).ok_or("not stored")
-    });
+    until(|| is_revoked(&b, id).then_some(()).ok_or("not stored"));
 }
 
 #[test]
@@ -978,8 +986,7 @@ fn of_two_machines_that_accept_a_loss_one_succeeds() {
 fn an_accepted_loss_that_was_interrupted_does_not_continue_after_that_of_another_machine() {
     let Some(server) = Server::start() else { return };
     let (mut a, mut b) = (first(&server), joined(&server));
-    let created = b.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
-    let id = created["info"]["id"].as_str().expect("an id");
+    let id = &token(&b);
     settled(&[&a, &b]);
     a.stop();
     b.stop();
@@ -1016,8 +1023,7 @@ fn an_accepted_loss_that_was_interrupted_does_not_continue_after_that_of_another
 fn a_machine_that_leaves_after_an_interruption_knows_what_was_revoked_in_both_stores() {
     let Some(server) = Server::start() else { return };
     let mut a = first(&server);
-    let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
-    let id = created["info"]["id"].as_str().expect("an id");
+    let id = &token(&a);
     a.stop();
     let lock = Lock::take(&server, "machine", "EXCLUSIVE");
     lock.kills(&a, &ACCEPT);
@@ -1062,9 +1068,7 @@ fn a_machine_that_leaves_after_an_interruption_knows_what_was_revoked_in_both_st
     }
     let left = a.at_rest(&["--json", "cluster", "leave", "--yes"]).json();
     assert_eq!(left["isForgotten"], true, "{left}");
-    let listed = a.at_rest(&["--json", "token", "list"]).json();
-    let found = listed.as_array().and_then(|it| it.iter().find(|it| it["id"] == *id));
-    assert!(found.is_some_and(|it| !it["revokedAt"].is_null()), "{listed}");
+    assert!(is_revoked(&a, id));
     let machines = status(&b)["machines"].as_array().map(Vec::len);
     assert_eq!(machines, Some(1), "only the other one is left");
     a.at_rest(&create).done();
@@ -1105,8 +1109,7 @@ fn what_was_revoked_after_a_loss_is_revoked_where_it_is_accepted_or_it_warns() {
     for is_trimmed in [false, true] {
         let Some(server) = Server::start() else { return };
         let (mut a, mut b) = (first(&server), joined(&server));
-        let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
-        let id = created["info"]["id"].as_str().expect("an id");
+        let id = &token(&a);
         settled(&[&a, &b]);
         b.stop();
         let kept = status(&a)["records"].as_u64().expect("a number");
@@ -1130,9 +1133,7 @@ fn what_was_revoked_after_a_loss_is_revoked_where_it_is_accepted_or_it_warns() {
         assert_eq!(accepted.code, 0, "{accepted:?}");
         assert_eq!(accepted.err.contains("may be valid here"), is_trimmed, "{accepted:?}");
         assert!(accepted.err.contains("only in their data folders"), "{accepted:?}");
-        let listed = a.at_rest(&["--json", "token", "list"]).json();
-        let found = listed.as_array().and_then(|it| it.iter().find(|it| it["id"] == *id));
-        assert!(is_trimmed || found.is_some_and(|it| !it["revokedAt"].is_null()), "{listed}");
+        assert!(is_trimmed || is_revoked(&a, id));
     }
 }
 
@@ -1196,10 +1197,9 @@ fn a_creation_that_was_interrupted_continues_with_the_same_store() {
     let mut other = Machine::new();
     other.start();
     other.add("of another cluster");
-    let token = other.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
+    let id = &token(&other);
     other.stop();
     killed_before_the_snapshot(&server, &other, &["cluster", "init", &server.url()]);
-    let id = token["info"]["id"].as_str().expect("an id");
     for refused in [other.at_rest(&["token", "revoke", id]), other.at_rest(&["doctor"])] {
         let said = format!("{}{}", refused.out, refused.err);
         assert!(refused.code == 1 && said.contains("`ctl cluster init` was interrupted"), "{said}");

@@ -39,7 +39,7 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
     }
     let _locks = locked(&data)?;
     let is_shared = TokenStore::open(&data.join("tokens.json"))?.is_shared()?;
-    match Begun::read(&data) {
+    let begun = match Begun::read(&data) {
         Err(waypost_cluster::Error::Damaged { path, .. }) => {
             return Err(Failure::new(format!("{} is damaged", path.display())).with_hint(ALONE));
         }
@@ -49,9 +49,9 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
             )
             .with_hint(ALONE));
         }
-        read => drop(read.map_err(|it| cluster_failed(&it))?),
-    }
-    let begun = begin(&data, &settings, url, None)?;
+        read => read.map_err(|it| cluster_failed(&it))?,
+    };
+    let begun = begin(&data, &settings, url, begun, places(&data)?, None)?;
     let member = create(program, &data, &settings, begun, output)?;
     if output.is_json() {
         output.document(
@@ -99,16 +99,16 @@ pub(super) fn create(
     Ok(member)
 }
 
-/// Notes which machine is being created: that of a creation that was interrupted, if the store has not
-/// changed since. `closed` is as in [`Begun`].
+/// Notes which machine is being created: the one that was `found` of a creation that was interrupted, if
+/// the store has not changed since. `closed` is as in [`Begun`].
 pub(super) fn begin(
     data: &Path,
     settings: &Settings,
     url: &str,
+    found: Option<Begun>,
+    places: Places,
     closed: Option<(StoreId, u64)>,
 ) -> Result<Begun> {
-    let places = places(data)?;
-    let found = Begun::read(data).map_err(|it| cluster_failed(&it))?;
     let mut begun = match found {
         None => Begun { member: first(url, places)?, closed, is_joinable: false },
         Some(Begun { member, is_joinable, .. }) => {

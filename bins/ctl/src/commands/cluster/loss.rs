@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use waypost_auth::TokenStore;
-use waypost_cluster::{Begun, Hub, HubOptions, Member, Part};
+use waypost_cluster::{Begun, Hub, HubOptions, Member, Part, Places};
 use waypost_journal::{
     Error, ErrorKind, FetchOptions, Journal, Machine, Position, Row, Settings, Until,
 };
@@ -55,20 +55,21 @@ pub(super) fn accept(
     })?;
     backup::check(&data)?;
     let places = create::places(&data)?;
-    let continued = match (begun, &journal) {
+    let was_closed = match (&begun, &journal) {
         // Another data folder has other records.
         (Some(begun), Some(journal)) if begun.member.is_before(places) => {
-            has_closed(&begun, &old, journal)?.then_some(begun)
+            has_closed(begun, &old, journal)?
         }
-        _ => None,
+        _ => false,
     };
-    let begun = if let Some(begun) = continued {
+    let begun = if was_closed {
         // What was checked before the former store was closed still holds.
         output.note("an `accept-loss` was interrupted; it continues");
-        create::begin(&data, &settings, &url, begun.closed)?
+        let closed = begun.as_ref().and_then(|it| it.closed);
+        create::begin(&data, &settings, &url, begun, places, closed)?
     } else {
-        let loss = Loss { data: &data, old: &old, url: &url, settings: &settings, args };
-        let Some(begun) = loss.close(journal.as_ref(), output)? else { return Ok(()) };
+        let loss = Loss { data: &data, places, old: &old, url: &url, settings: &settings, args };
+        let Some(begun) = loss.close(journal.as_ref(), begun, output)? else { return Ok(()) };
         begun
     };
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
@@ -116,6 +117,8 @@ pub(super) fn has_closed(begun: &Begun, old: &Member, journal: &Journal) -> Resu
 /// A loss that a person is asked to accept.
 struct Loss<'a> {
     data: &'a Path,
+    /// The last records of the data folder.
+    places: Places,
     old: &'a Member,
     url: &'a str,
     settings: &'a Settings,
@@ -126,7 +129,12 @@ impl Loss<'_> {
     /// Checks that this machine has what others have, asks, and lets no machine write to the former store
     /// any more: it begins an incarnation that none of them has. Of several machines, one succeeds, and only if
     /// the journal ends where it ended when it was checked. `None` if the answer was no.
-    fn close(&self, journal: Option<&Journal>, output: &mut Output) -> Result<Option<Begun>> {
+    fn close(
+        &self,
+        journal: Option<&Journal>,
+        mut found: Option<Begun>,
+        output: &mut Output,
+    ) -> Result<Option<Begun>> {
         let mut is_agreed = self.args.yes;
         for _ in 0..ATTEMPTS_MAX {
             let end = journal.map(|it| it.head(&short()).map(|it| it.position)).transpose();
@@ -137,10 +145,10 @@ impl Loss<'_> {
                     return Err(failed(&Error::Incarnation { expected, found }));
                 }
                 if !self.args.although_behind {
-                    refuse_behind(self.data, self.old, journal, end)?;
+                    refuse_behind(self.places, self.old, journal, end)?;
                 }
                 if !self.args.although_complete {
-                    refuse_complete(self.data, self.old, self.settings.clone())?;
+                    refuse_complete(self.data, self.places, self.old, self.settings.clone())?;
                 }
             }
             let question = "continue with this machine's copy? All other machines must join again";
@@ -149,12 +157,13 @@ impl Loss<'_> {
             }
             is_agreed = true;
             let closed = journal.map(|it| (self.old.store, it.incarnation() + 1));
-            let begun = create::begin(self.data, self.settings, self.url, closed)?;
+            let begun =
+                create::begin(self.data, self.settings, self.url, found, self.places, closed)?;
             let (Some(journal), Some(end)) = (journal, end) else { return Ok(Some(begun)) };
             match journal.begin_incarnation(end, Some(begun.member.machine), &short()) {
                 Ok(_) => return Ok(Some(begun)),
                 // Another machine has appended.
-                Err(Error::Invalid(_)) => {}
+                Err(Error::Invalid(_)) => found = Some(begun),
                 Err(error) => return Err(failed(&error)),
             }
         }
@@ -198,7 +207,7 @@ fn follow_to_the_end(
 }
 
 /// Refuses a copy that ends before what another machine has applied, or this one had, or the journal has.
-fn refuse_behind(data: &Path, own: &Member, journal: &Journal, end: Position) -> Result<()> {
+fn refuse_behind(places: Places, own: &Member, journal: &Journal, end: Position) -> Result<()> {
     let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
     let is_own = |it: &&Machine| it.report.id == own.machine;
     let listed = machines.iter().find(is_own).map(|it| &it.report);
@@ -212,7 +221,6 @@ fn refuse_behind(data: &Path, own: &Member, journal: &Journal, end: Position) ->
             "run it where the newer data folder is, or pass --although-behind to lose what only that one has",
         ));
     }
-    let places = create::places(data)?;
     let more = places.iter().zip(own.base.places).map(|(has, had)| has.saturating_sub(had));
     let found = base + more.sum::<u64>();
     // After a restored backup, the report is older than the data folder.
@@ -271,7 +279,7 @@ fn notices(journal: &Journal, own: &Member, last: u64) -> u64 {
 }
 
 /// Refuses if the journal has everything that machines have reported and this one has, undamaged.
-fn refuse_complete(data: &Path, own: &Member, settings: Settings) -> Result<()> {
+fn refuse_complete(data: &Path, places: Places, own: &Member, settings: Settings) -> Result<()> {
     // It refuses what the service refuses.
     let hub = Hub::new(data, own.clone(), settings, HubOptions::default());
     let journal = match hub.journal(&short()) {
@@ -282,7 +290,7 @@ fn refuse_complete(data: &Path, own: &Member, settings: Settings) -> Result<()> 
         Err(waypost_cluster::Error::Journal(error)) if is_loss(&error) => return Ok(()),
         Err(error) => return Err(cluster_failed(&error)),
     };
-    match is_complete(data, own, &journal) {
+    match is_complete(places, own, &journal) {
         Ok(Some(end)) => Err(Failure::new(format!(
             "nothing is lost: the journal has all {end} records, which is as far as any machine has come"
         ))
@@ -297,7 +305,7 @@ fn refuse_complete(data: &Path, own: &Member, settings: Settings) -> Result<()> 
 
 /// The end of the journal if it is complete and undamaged up to there.
 fn is_complete(
-    data: &Path,
+    places: Places,
     own: &Member,
     journal: &Journal,
 ) -> std::result::Result<Option<u64>, Error> {
@@ -323,8 +331,6 @@ fn is_complete(
             }
         }
     }
-    // A log that cannot be read is reported when the copy is made.
-    let places = create::places(data).unwrap_or_default();
     Ok(places.iter().zip(last).all(|(own, last)| *own <= last).then_some(tail.seq))
 }
 
