@@ -89,11 +89,21 @@ impl Stores {
         }
         let is_shared = tokens.is_shared().context("failed to read the tokens")?;
         // The token file may have been lost since.
-        let has_others = Begun::may_have_others(&options.data_dir);
+        let has_others = match Begun::read(&options.data_dir) {
+            Ok(begun) => begun.is_some_and(|it| it.is_joinable),
+            Err(error) => {
+                return Err(anyhow::Error::new(error).context(
+                    "a command of `ctl cluster` was interrupted: run it again, which says how to continue; or, to continue without a cluster, run `ctl cluster leave`",
+                ));
+            }
+        };
         let (tokens, cluster) = match link {
             Some(_) if !is_shared => bail!(
                 "this project is a member of a cluster, and {} does not have the cluster's tokens: put it back from a backup, or move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`",
                 tokens_file.display()
+            ),
+            Some(_) if has_others => bail!(
+                "a `ctl cluster accept-loss` was interrupted in this project, and other machines may have joined the store that it began: run it again; or, to continue without the cluster, run `ctl cluster leave`"
             ),
             None if is_shared || has_others => bail!(
                 "this project belongs to a cluster, and {} is missing: if a `ctl cluster init` was interrupted, run it again; otherwise move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`",

@@ -191,12 +191,15 @@ impl Begun {
     /// The creation that has begun and is not [complete](Member::complete).
     ///
     /// # Errors
-    /// [`Error::Damaged`], [`Error::Newer`] and [`Error::File`], and those of [`Member::read`].
+    /// [`Error::Damaged`], [`Error::Newer`] and [`Error::File`]. A damaged file of the member is none.
     pub fn read(data: &Path) -> Result<Option<Self>> {
         let begun = read(Self::MARKER, data.join(Self::FILE), |_, text| Self::parse(text))?;
         let Some(begun) = begun else { return Ok(None) };
         // An interruption between the two writes of `complete`.
-        let store = Member::read(data)?.map(|it| it.store);
+        let store = match Member::read(data) {
+            Err(Error::Damaged { .. }) => None,
+            member => member?.map(|it| it.store),
+        };
         Ok(Some(begun).filter(|it| Some(it.member.store) != store))
     }
 

@@ -74,8 +74,8 @@ const FAULT_BYTES_MAX: usize = 1024;
 const JOIN: &str = "INSERT INTO {schema}.machine AS it (store, id, name, release, feature, \
      incarnation, seq, purged, base, removed, flows, fault, counter, seen, joined, forgotten) \
      SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 1, clock_timestamp(), clock_timestamp(), NULL \
-     FROM (SELECT feature FROM {schema}.head WHERE store = $1 FOR UPDATE) AS head \
-     WHERE head.feature <= $5 AND set_config('synchronous_commit', 'on', true) = 'on' \
+     FROM (SELECT feature, incarnation FROM {schema}.head WHERE store = $1 FOR UPDATE) AS head \
+     WHERE head.feature <= $5 AND head.incarnation = $6 AND set_config('synchronous_commit', 'on', true) = 'on' \
      ON CONFLICT (store, id) DO UPDATE SET name = $3, release = $4, feature = $5, \
      incarnation = $6, seq = $7, purged = $8, base = $9, removed = $10, flows = $11, fault = $12, counter = it.counter + 1, \
      seen = clock_timestamp(), joined = clock_timestamp(), forgotten = NULL RETURNING counter";
@@ -107,6 +107,7 @@ impl Journal {
     ///
     /// # Errors
     /// - [`Error::Feature`] if the store has records that the machine's release cannot read.
+    /// - [`Error::Incarnation`] if a loss was accepted since the journal was opened.
     /// - [`Error::Invalid`] if a text is too long.
     pub fn joined(&self, report: &MachineReport, until: &Until) -> Result<()> {
         match self.write_report(JOIN, report, &[], until)? {

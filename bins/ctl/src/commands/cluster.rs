@@ -12,7 +12,7 @@ use std::time::Duration;
 use waypost_auth::{TokenChange, TokenStore};
 use waypost_cluster::{Begun, Hub, HubOptions, Member, Part, notice};
 use waypost_journal::{
-    Error, FetchOptions, Journal, MachineId, MachineReport, Position, Settings, Until,
+    Error, ErrorKind, FetchOptions, Journal, MachineId, MachineReport, Position, Settings, Until,
 };
 use waypost_log::FolderLock;
 
@@ -192,7 +192,11 @@ pub(super) fn interrupted(data: &Path) -> Option<Failure> {
 /// cluster of which it is a member.
 pub(super) fn unshared(tokens: &TokenStore) -> Result<Option<Failure>> {
     let data = tokens.path().parent().unwrap_or(Path::new("."));
-    Ok((is_member(data) && !tokens.is_shared()?).then(|| {
+    let belongs = is_member(data) || Begun::may_have_others(data);
+    Ok((belongs && !tokens.is_shared()?).then(|| {
+        if let Some(failure) = interrupted(data) {
+            return failure;
+        }
         Failure::new(format!(
             "{} does not have the tokens of the cluster of which this project is a member",
             tokens.path().display()
@@ -203,13 +207,20 @@ pub(super) fn unshared(tokens: &TokenStore) -> Result<Option<Failure>> {
 
 fn compare(program: &Program, data: &Path, member: &Member) -> Result<String> {
     let until = Until::within(LOOK);
-    if let Some(begun) = Begun::read(data).map_err(|it| cluster_failed(&it))?
-        && loss::has_closed(&begun, member, &journal_of(program, member)?)?
-    {
-        return Err(Failure::new("`ctl cluster accept-loss` was interrupted in this project")
-            .with_hint("run it again; it continues"));
-    }
     let settings = settings(&url_of(program, member)?)?;
+    let begun = Begun::read(data).map_err(|it| {
+        cluster_failed(&it).with_hint("`ctl cluster accept-loss` says how to continue")
+    })?;
+    if let Some(begun) = begun {
+        let has_closed = || {
+            let journal = Journal::open(settings.clone(), member.store, &until);
+            loss::has_closed(&begun, member, &journal.map_err(|it| failed(&it))?)
+        };
+        if begun.is_joinable || has_closed()? {
+            return Err(Failure::new("`ctl cluster accept-loss` was interrupted in this project")
+                .with_hint("run it again; it continues"));
+        }
+    }
     // It refuses what the service refuses.
     let hub = Hub::new(data, member.clone(), settings, HubOptions::default());
     let journal = hub.journal(&until).map_err(|it| cluster_failed(&it))?;
@@ -231,20 +242,33 @@ fn compare(program: &Program, data: &Path, member: &Member) -> Result<String> {
     Ok(found)
 }
 
-/// Makes the changes of tokens that the journal has after a position.
-fn follow_tokens(journal: &Journal, after: Position, tokens: &TokenStore) -> Result<()> {
-    let (mut after, until) = (after, short());
+/// Makes the changes of tokens that the journal has after a position. False if the journal was trimmed,
+/// has another history or cannot be decoded: then, changes may be missing.
+fn follow_tokens(
+    journal: &Journal,
+    after: Position,
+    tokens: &TokenStore,
+    until: &Until,
+) -> Result<bool> {
+    let mut after = after;
     loop {
-        let rows = journal.fetch(after, &FetchOptions::default(), &until);
-        let rows = rows.map_err(|it| failed(&it))?.rows;
-        let Some(last) = rows.last() else { return Ok(()) };
+        let rows = match journal.fetch(after, &FetchOptions::default(), until) {
+            Ok(fetched) => fetched.rows,
+            Err(error) => {
+                return match error.kind() {
+                    ErrorKind::Lost | ErrorKind::Behind | ErrorKind::Damaged => Ok(false),
+                    _ => Err(failed(&error)),
+                };
+            }
+        };
+        let Some(last) = rows.last() else { return Ok(true) };
         after = last.position();
         let changes = rows
             .iter()
             .map(|it| &it.record)
             .filter(|it| it.part == Part::Notices.number() && it.kind == notice::TOKENS);
         for record in changes {
-            let change = TokenChange::decode(&record.payload).map_err(|it| Failure::of(&it))?;
+            let Ok(change) = TokenChange::decode(&record.payload) else { return Ok(false) };
             tokens.apply(&change, span::now())?;
         }
     }

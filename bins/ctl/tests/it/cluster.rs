@@ -1137,6 +1137,118 @@ fn what_was_revoked_after_a_loss_is_revoked_where_it_is_accepted_or_it_warns() {
     }
 }
 
+/// The lost records have the revocation, and neither the journal nor this machine has them.
+#[test]
+fn it_warns_of_what_another_machine_revoked_in_lost_records() {
+    for follows_journal in [false, true] {
+        let Some(server) = Server::start() else { return };
+        let (mut a, mut b) = (first(&server), joined(&server));
+        let id = &token(&a);
+        settled(&[&a, &b]);
+        b.stop();
+        let kept = status(&a)["records"].as_u64().expect("a number");
+        a.add("lost by the database");
+        a.ctl(&["token", "revoke", id]).done();
+        a.stop();
+        lose_after(&server, kept);
+        if follows_journal {
+            b.start();
+            b.add_many("after the loss", 10);
+            a.start();
+            takes_no_part(&a);
+            a.stop();
+            b.stop();
+        } else {
+            let refused = b.at_rest(&ACCEPT[..3]);
+            assert!(refused.code == 1 && refused.err.contains("has applied record"), "{refused:?}");
+            let lock = Lock::take(&server, "machine", "EXCLUSIVE");
+            lock.kills(&b, &["cluster", "accept-loss", "--yes", "--although-behind"]);
+            lock.release();
+        }
+        let accepted = b.at_rest(&["--json", "cluster", "accept-loss", "--yes"]);
+        let expected = if follows_journal { "takes no part" } else { "has applied record" };
+        assert!(accepted.err.contains("only in their data folders"), "{accepted:?}");
+        let told = accepted.err.clone();
+        for warned in [told, accepted.json()["warnings"].to_string()] {
+            assert!(warned.contains(expected) && warned.contains("may be valid here"), "{warned}");
+        }
+        assert!(!is_revoked(&b, id));
+    }
+}
+
+/// The member file is older than the logs, as after `kill -9`.
+#[test]
+fn a_record_that_only_the_journal_has_is_not_taken_for_a_change_of_tokens() {
+    let Some(server) = Server::start() else { return };
+    let (mut a, mut b) = (first(&server), joined(&server));
+    settled(&[&a, &b]);
+    let member = a.path().join(".waypost/data/cluster-member");
+    let before = fs::read(&member).expect("a file");
+    token(&a);
+    settled(&[&a, &b]);
+    a.stop();
+    fs::write(&member, before).expect("a file");
+    server.sql("UPDATE waypost.machine SET base = 0");
+    let complete = a.at_rest(&ACCEPT[..3]);
+    assert!(complete.code == 1 && complete.err.contains("nothing is lost"), "{complete:?}");
+    b.ctl(&["emit", "work:done"]).done();
+    b.stop();
+    let refused = a.at_rest(&ACCEPT);
+    assert!(refused.code == 1 && refused.err.contains("has applied only"), "{refused:?}");
+}
+
+#[test]
+fn a_store_that_is_closed_while_a_machine_joins_does_not_get_it() {
+    let Some(server) = Server::start() else { return };
+    let _a = first(&server);
+    let b = Machine::new();
+    let lock = Lock::take(&server, "snapshot", "ACCESS EXCLUSIVE");
+    let mut join = trusting(b.path(), &["cluster", "join", &server.url()]);
+    let join = join.stderr(Stdio::piped()).spawn().expect("it starts");
+    lock.is_awaited_by(1);
+    server.sql("UPDATE waypost.head SET incarnation = incarnation + 1");
+    lock.release();
+    let refused = ran(join.wait_with_output().expect("it ends"));
+    assert!(refused.code == 1 && refused.err.contains("is closed"), "{refused:?}");
+    assert_eq!(server.sql("SELECT count(*) FROM waypost.machine").trim(), "1");
+}
+
+#[test]
+fn a_machine_that_has_begun_another_store_does_not_return_to_the_former_one() {
+    let Some(server) = Server::start() else { return };
+    let mut a = first(&server);
+    let id = &token(&a);
+    a.stop();
+    server.sql("CREATE TABLE backup AS SELECT * FROM waypost.head; DELETE FROM waypost.head");
+    let lock = Lock::take(&server, "machine", "EXCLUSIVE");
+    lock.kills(&a, &["cluster", "accept-loss", "--yes", "--although-behind"]);
+    lock.release();
+    server.sql("INSERT INTO waypost.head SELECT * FROM backup");
+    let options = Options::for_project(a.path()).expect("options");
+    let error = waypost_service::start(&options).map(drop).expect_err("others may have joined");
+    assert!(format!("{error:#}").contains("accept-loss` was interrupted"), "{error:#}");
+    let found = a.at_rest(&["doctor"]);
+    assert!(found.out.contains("accept-loss` was interrupted"), "{found:?}");
+    let copy = tempfile::tempdir().expect("a folder");
+    let data = a.path().join(".waypost/data");
+    for name in ["cluster-member", "cluster-begun", "tokens.json"] {
+        fs::copy(data.join(name), copy.path().join(name)).expect("a file");
+    }
+    // Also if it leaves: it has a place in each store.
+    fs::write(data.join("cluster-member"), "damaged").expect("a file");
+    let left = a.at_rest(&["cluster", "leave", "--yes"]);
+    assert!(left.code == 0 && left.err.contains("may be valid here"), "{left:?}");
+    let listed = "SELECT count(*) FROM waypost.machine WHERE forgotten IS NULL";
+    assert_eq!(server.sql(listed).trim(), "1", "the one of the damaged file");
+    for name in ["cluster-member", "cluster-begun", "tokens.json"] {
+        fs::copy(copy.path().join(name), data.join(name)).expect("a file");
+    }
+    // Nobody has joined the store that it has begun.
+    a.at_rest(&ACCEPT).done();
+    assert_eq!(open_stores(&server), 1);
+    assert!(!is_revoked(&a, id));
+}
+
 #[test]
 fn a_creation_continues_only_in_the_database_in_which_it_began() {
     let Some(server) = Server::start() else { return };
@@ -1155,15 +1267,21 @@ fn a_creation_continues_only_in_the_database_in_which_it_began() {
     let init = ["cluster", "init", &server.url()];
     // The table is made before it is locked.
     first(&server).stop();
+    let tokens = a.path().join(".waypost/data/tokens.json");
+    let alone = fs::read(&tokens).expect("a file");
     let lock = Lock::take(&server, "machine", "EXCLUSIVE");
     lock.kills(&a, &init);
     lock.release();
+    let shared = fs::read(&tokens).expect("a file");
+    fs::write(&tokens, alone).expect("a file");
+    let refused = a.at_rest(&["token", "create", "--scope", "memory:read"]);
+    assert!(refused.code == 1 && refused.err.contains("was interrupted"), "{refused:?}");
+    fs::write(&tokens, shared).expect("a file");
     let refused = a.at_rest(&["cluster", "init", &other]);
     for expected in [&server.url(), &other, "ctl cluster leave"] {
         assert!(refused.code == 1 && refused.err.contains(expected), "{expected}: {refused:?}");
     }
     // Machines may have joined: without its tokens, it does not go on alone either.
-    let tokens = a.path().join(".waypost/data/tokens.json");
     let aside = a.path().join("tokens.json");
     fs::rename(&tokens, &aside).expect("a file");
     let options = Options::for_project(a.path()).expect("options");

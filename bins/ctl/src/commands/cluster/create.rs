@@ -24,13 +24,7 @@ const ALONE: &str =
 pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<()> {
     let data = program.settings()?.data_dir.clone();
     let settings = settings(url)?;
-    if let Some(member) = Member::read(&data).map_err(|it| cluster_failed(&it))? {
-        return Err(Failure::new(format!(
-            "this project is already a member of the cluster of the store {}",
-            member.store
-        ))
-        .with_hint("`ctl cluster leave` leaves it"));
-    }
+    refuse_member(&data)?;
     program.check_data()?;
     if !data.is_dir() {
         return Err(Failure::new("this project has no store yet").with_hint(
@@ -38,6 +32,8 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
         ));
     }
     let _locks = locked(&data)?;
+    // Another command may have written the file meanwhile.
+    refuse_member(&data)?;
     let is_shared = TokenStore::open(&data.join("tokens.json"))?.is_shared()?;
     let begun = match Begun::read(&data) {
         Err(waypost_cluster::Error::Damaged { path, .. }) => {
@@ -62,6 +58,15 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
     output.line(&format!("created the cluster of the store {}", member.store))?;
     output.note("start the service; on other machines, run `ctl cluster join` with the same URL");
     Ok(())
+}
+
+fn refuse_member(data: &Path) -> Result<()> {
+    let Some(member) = Member::read(data).map_err(|it| cluster_failed(&it))? else { return Ok(()) };
+    Err(Failure::new(format!(
+        "this project is already a member of the cluster of the store {}",
+        member.store
+    ))
+    .with_hint("`ctl cluster leave` leaves it"))
 }
 
 /// Makes the store in the locked data folder that of the first machine of a new journal. After an
@@ -131,7 +136,7 @@ pub(super) fn begin(
                         "the command was interrupted after it had created the store {} in the database {}, and {url} does not have it",
                         member.store, member.url
                     ))
-                    .with_hint("repeat it with the first URL; or run `ctl cluster leave`, and then `ctl cluster init` with the other one"));
+                    .with_hint("repeat it with the first URL, which `ctl cluster accept-loss` takes from the setting `cluster.url`; or run `ctl cluster leave`, and then `ctl cluster init` with the other one"));
                 }
             }
         }

@@ -7,7 +7,7 @@ use indicatif::HumanBytes;
 use serde_json::json;
 use waypost_auth::TokenStore;
 use waypost_cluster::{Base, Member, PARTS, Part, Places};
-use waypost_journal::{Journal, Settings, Snapshot, StoreId, Until};
+use waypost_journal::{Error, Journal, Settings, Snapshot, StoreId, Until};
 
 use super::{LONG, backup, cluster_failed, failed, report, settings, short};
 use crate::cli::ClusterJoinArgs;
@@ -16,6 +16,10 @@ use crate::output::{Output, Unit};
 use crate::program::Program;
 use crate::span;
 
+/// The incarnation of an open store: `accept-loss` continues with another store, and begins an
+/// incarnation of the former one that no machine has.
+const FIRST: u64 = 1;
+
 pub(super) fn join(program: &Program, args: &ClusterJoinArgs, output: &mut Output) -> Result<()> {
     program.refuse_tracked()?;
     let data = program.settings()?.data_dir.clone();
@@ -23,6 +27,9 @@ pub(super) fn join(program: &Program, args: &ClusterJoinArgs, output: &mut Outpu
     let settings = settings(&args.database)?;
     let store = store_of(&settings, args.store.as_deref())?;
     let journal = Journal::open(settings, store, &short()).map_err(|it| failed(&it))?;
+    if journal.incarnation() != FIRST {
+        return Err(closed_store(store));
+    }
     journal.check_feature(waypost_cluster::FEATURE).map_err(|it| failed(&it))?;
     let snapshots = journal.snapshots(&short()).map_err(|it| failed(&it))?;
     let newest = snapshots.first().ok_or_else(|| {
@@ -34,7 +41,12 @@ pub(super) fn join(program: &Program, args: &ClusterJoinArgs, output: &mut Outpu
     let member = Member::joining(&args.database, journal.incarnation(), base, store)
         .map_err(|it| cluster_failed(&it))?;
     let summary = download(program, &journal, newest, &member, output)?;
-    journal.joined(&report(program, &member), &short()).map_err(|it| failed(&it))?;
+    journal.joined(&report(program, &member), &short()).map_err(|it| match it {
+        // It was closed while the snapshot was read.
+        Error::Incarnation { .. } => closed_store(store)
+            .with_hint("move the data folder away, and join the store that it printed"),
+        it => failed(&it),
+    })?;
     if output.is_json() {
         output.document(&json!({
             "store": store.to_string(), "machine": member.machine.to_string(),
@@ -54,9 +66,7 @@ pub(super) fn join(program: &Program, args: &ClusterJoinArgs, output: &mut Outpu
 /// The store to join: the one that is asked for, or the only one.
 fn store_of(settings: &Settings, asked: Option<&str>) -> Result<StoreId> {
     let stores = Journal::stores(settings, &short()).map_err(|it| failed(&it))?;
-    // `accept-loss` continues with another store, and begins an incarnation of the former one that no
-    // machine has.
-    let (open, closed): (Vec<_>, Vec<_>) = stores.into_iter().partition(|it| it.1 == 1);
+    let (open, closed): (Vec<_>, Vec<_>) = stores.into_iter().partition(|it| it.1 == FIRST);
     let names = |stores: &[(StoreId, u64)]| {
         stores.iter().map(|it| it.0.to_string()).collect::<Vec<_>>().join(", ")
     };
@@ -71,10 +81,7 @@ fn store_of(settings: &Settings, asked: Option<&str>) -> Result<StoreId> {
     match (asked, &open[..]) {
         (Some(asked), _) => match (open.iter().find(is_asked), closed.iter().find(is_asked)) {
             (Some(found), _) => Ok(found.0),
-            (None, Some(_)) => Err(Failure::new(format!(
-                "the store {asked} is closed: `ctl cluster accept-loss` continued with another one"
-            ))
-            .with_hint(continued())),
+            (None, Some(found)) => Err(closed_store(found.0).with_hint(continued())),
             (None, None) => Err(Failure::not_found(format!(
                 "the database has no store {asked} that can be joined; it has {}",
                 if open.is_empty() { "none".to_owned() } else { names(&open) }
@@ -94,6 +101,13 @@ fn store_of(settings: &Settings, asked: Option<&str>) -> Result<StoreId> {
                 .with_hint("pass one with --store"))
         }
     }
+}
+
+fn closed_store(store: StoreId) -> Failure {
+    Failure::new(format!(
+        "the store {store} is closed: `ctl cluster accept-loss` continued with another one"
+    ))
+    .with_hint("join the store that it printed")
 }
 
 fn places_of(snapshot: &Snapshot) -> Result<Places> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use waypost_auth::TokenStore;
 use waypost_cluster::{Begun, Member};
-use waypost_journal::{Error, Journal, MachineId};
+use waypost_journal::{Journal, MachineId};
 
 use super::{
     REVOKED, cluster_failed, flows, follow_tokens, locked, no_member, restore_tokens, settings,
@@ -36,16 +36,19 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
     program.check_data()?;
     let data = program.settings()?.data_dir.clone();
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
-    let mut is_damaged = false;
-    let member = unless_damaged(Member::read(&data), &mut is_damaged)?;
-    // A creation that was interrupted may have come so far that other machines have joined.
-    let begun = unless_damaged(Begun::read(&data), &mut is_damaged)?;
-    let has_joined = Member::file(&data).exists() || tokens.is_shared()?;
-    let is_joinable = begun.as_ref().is_some_and(|it| it.is_joinable);
-    if !has_joined && !is_joinable && !is_damaged {
+    let has_joined = || tokens.is_shared().map(|it| it || Member::file(&data).exists());
+    if !has_joined()? && !Begun::may_have_others(&data) {
         return Err(no_member());
     }
     let _locks = locked(&data)?;
+    let mut is_damaged = false;
+    let member = unless_damaged(Member::read(&data), &mut is_damaged)?;
+    // A creation that was interrupted may have come so far that other machines have joined.
+    let begun = unless_damaged(Begun::read(&data), &mut is_damaged)?.filter(|it| it.is_joinable);
+    // Another command may have replaced the files meanwhile.
+    if begun.is_none() && !is_damaged && !has_joined()? {
+        return Err(no_member());
+    }
     let question = "leave the cluster? This machine's changes reach no other machine from then on";
     if !args.yes && !flows::confirm(question, output)? {
         return Ok(());
@@ -56,15 +59,12 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
     if let Some(member) = member {
         restore_tokens(&tokens, &data, &member)?;
         let opened = open(&url_of(program, &member)?, &member);
-        places.push(Place::new(member, opened.ok(), &tokens));
+        places.push(Place::new(member, opened, &tokens));
     }
-    if let Some(Begun { member, is_joinable, .. }) = begun {
+    if let Some(Begun { member, .. }) = begun {
         restore_tokens(&tokens, &data, &member)?;
-        match open(&member.url, &member) {
-            // It was interrupted before the store was there.
-            Err(Some(Error::OtherStore { .. } | Error::Missing(_))) if !is_joinable => {}
-            opened => places.push(Place::new(member, opened.ok(), &tokens)),
-        }
+        let opened = open(&member.url, &member);
+        places.push(Place::new(member, opened, &tokens));
     }
     drop(tokens.without_shared()?);
     let forgotten: Vec<_> = places.iter().map(forget_own).collect();
@@ -76,9 +76,9 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
         let is_forgotten = is_known && forgotten.iter().all(|it| matches!(it, Some(true)));
         output
             .document(&json!({ "store": store, "isForgotten": is_forgotten, "unread": unread }))?;
-        return Ok(());
+    } else {
+        output.line("left the cluster; the store is one of this machine alone")?;
     }
-    output.line("left the cluster; the store is one of this machine alone")?;
     if !is_known {
         output.note("the file `cluster-member` or `cluster-begun` was missing or damaged: `ctl cluster status` on another machine lists this one, and `ctl cluster forget` removes it there");
     }
@@ -107,10 +107,11 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
 impl Place {
     /// Makes the changes of tokens that this machine has not read.
     fn new(member: Member, journal: Option<Journal>, tokens: &TokenStore) -> Self {
+        let base = member.base.position;
         let unread = journal.as_ref().and_then(|it| {
             let end = it.head(&short()).ok()?.position.seq;
-            follow_tokens(it, member.base.position, tokens).ok()?;
-            Some(end.saturating_sub(member.base.position.seq))
+            let is_read = follow_tokens(it, base, tokens, &short()).ok()?;
+            is_read.then(|| end.saturating_sub(base.seq))
         });
         Self { member, journal, unread }
     }
@@ -128,10 +129,9 @@ fn unless_damaged<T>(
     read.map_err(|it| cluster_failed(&it))
 }
 
-/// Opens the journal; the store is complete without it. The error is `None` if it is about the URL.
-fn open(url: &str, member: &Member) -> std::result::Result<Journal, Option<Error>> {
-    let settings = settings(url).map_err(|_| None)?;
-    Journal::open(settings, member.store, &short()).map_err(Some)
+/// Opens the journal; the store is complete without it.
+fn open(url: &str, member: &Member) -> Option<Journal> {
+    Journal::open(settings(url).ok()?, member.store, &short()).ok()
 }
 
 /// Takes this machine, whose service does not run, from the list. False if a service of another copy of

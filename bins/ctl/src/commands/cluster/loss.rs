@@ -6,12 +6,12 @@ use serde_json::json;
 use waypost_auth::TokenStore;
 use waypost_cluster::{Begun, Hub, HubOptions, Member, Part, Places};
 use waypost_journal::{
-    Error, ErrorKind, FetchOptions, Journal, Machine, Position, Row, Settings, Until,
+    Error, ErrorKind, FetchOptions, Journal, Machine, Position, Settings, StoreId, Until,
 };
 
 use super::{
-    LONG, REVOKED, backup, cluster_failed, create, failed, flows, follow_tokens, journal_of,
-    locked, member, restore_tokens, settings, short, url_of,
+    LONG, REVOKED, backup, cluster_failed, create, failed, flows, follow_tokens, locked, member,
+    restore_tokens, settings, short, url_of,
 };
 use crate::cli::ClusterAcceptArgs;
 use crate::failure::{Failure, Result};
@@ -20,7 +20,7 @@ use crate::program::Program;
 use crate::visible::{Lines, visible};
 
 /// What to do on a machine that is behind the journal.
-const APPLY: &str = "start the service here, which applies them; or pass --although-behind to lose what only the journal has";
+const APPLY: &str = "start the service here, which applies them or says why it cannot; or pass --although-behind to lose what only the journal has";
 const ELSEWHERE: &str = "run it on a machine that has applied more, or pass --although-behind to lose what only the journal has";
 /// How often the journal may have moved while it was checked.
 const ATTEMPTS_MAX: usize = 5;
@@ -30,12 +30,15 @@ pub(super) fn accept(
     args: &ClusterAcceptArgs,
     output: &mut Output,
 ) -> Result<()> {
-    let old = member(program)?;
+    member(program)?;
     let data = program.settings()?.data_dir.clone();
+    let _locks = locked(&data)?;
+    // Another command may have replaced it meanwhile.
+    let old = member(program)?;
     let url = url_of(program, &old)?;
     let settings = settings(&url)?;
-    let _locks = locked(&data)?;
-    let journal = match Journal::open(settings.clone(), old.store, &short()) {
+    let open = || Journal::open(settings.clone(), old.store, &short());
+    let journal = match open() {
         // The database has lost the whole store: there is nothing to close.
         Err(Error::OtherStore { .. } | Error::Missing(_)) if args.although_behind => None,
         Err(error @ (Error::OtherStore { .. } | Error::Missing(_))) => {
@@ -46,11 +49,7 @@ pub(super) fn accept(
         opened => Some(opened.map_err(|it| failed(&it))?),
     };
     let begun = Begun::read(&data).map_err(|it| match it {
-        waypost_cluster::Error::Damaged { path, .. } => {
-            Failure::new(format!("{} is damaged", path.display())).with_hint(
-                "a `ctl cluster accept-loss` was interrupted here: if another machine has joined the store that it began, move the data folder away and join that store, too; otherwise remove the file and run the command with --although-complete",
-            )
-        }
+        waypost_cluster::Error::Damaged { path, .. } => damaged(&path, &settings, old.store),
         it => cluster_failed(&it),
     })?;
     backup::check(&data)?;
@@ -62,44 +61,67 @@ pub(super) fn accept(
         }
         _ => false,
     };
-    let begun = if was_closed {
-        // What was checked before the former store was closed still holds.
-        output.note("an `accept-loss` was interrupted; it continues");
-        let closed = begun.as_ref().and_then(|it| it.closed);
-        create::begin(&data, &settings, &url, begun, places, closed)?
-    } else {
-        let loss = Loss { data: &data, places, old: &old, url: &url, settings: &settings, args };
-        let Some(begun) = loss.close(journal.as_ref(), begun, output)? else { return Ok(()) };
-        begun
+    let loss = Loss { data: &data, places, old: &old, url: &url, settings: &settings, args };
+    let (begun, unknown) = match &journal {
+        Some(journal) if was_closed => {
+            // What was checked before the former store was closed still holds.
+            output.note("an `accept-loss` was interrupted; it continues");
+            let closed = begun.as_ref().and_then(|it| it.closed);
+            let begun = create::begin(&data, &settings, &url, begun, places, closed)?;
+            (begun, loss.check(journal)?.unknown)
+        }
+        journal => {
+            let Some(closed) = loss.close(journal.as_ref(), begun, output)? else { return Ok(()) };
+            closed
+        }
     };
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
     restore_tokens(&tokens, &data, &old)?;
     // Nobody can append any more.
-    let former = follow_to_the_end(program, &old, &tokens, args.although_behind);
-    if !former.is_read {
-        output.warn(REVOKED);
-    }
-    if former.is_another_history {
-        output
-            .note("what other machines have written since the loss is only in their data folders");
+    let is_read = match journal {
+        Some(_) => follow_to_the_end(&open().map_err(|it| failed(&it))?, &old, &tokens)?,
+        None => false,
+    };
+    let warnings = unknown.into_iter().chain((!is_read).then(|| REVOKED.to_owned()));
+    let warnings: Vec<String> = warnings.collect();
+    for warning in &warnings {
+        output.warn(warning);
     }
     let member = create::create(program, &data, &settings, begun, output)?;
     if output.is_json() {
-        output.document(
-            &json!({ "store": member.store.to_string(), "formerStore": old.store.to_string() }),
-        )?;
-        return Ok(());
+        output.document(&json!({
+            "store": member.store.to_string(), "formerStore": old.store.to_string(),
+            "warnings": warnings,
+        }))?;
+    } else {
+        output.line(&format!(
+            "the store continues as {}, with everything that this machine had",
+            member.store
+        ))?;
     }
-    output.line(&format!(
-        "the store continues as {}, with everything that this machine had",
-        member.store
-    ))?;
+    output.note("what only other machines have, also what they have written since the loss, is only in their data folders");
     output.note(&format!(
         "on each other machine: stop the service, move the data folder away, and run `ctl cluster join {} --store {}`",
         quoted(&url),
         member.store
     ));
     Ok(())
+}
+
+/// The file of a begun store is damaged.
+fn damaged(file: &Path, settings: &Settings, old: StoreId) -> Failure {
+    let open = Journal::stores(settings, &short()).map(|stores| {
+        let open = stores.iter().filter(|(id, incarnation)| *id != old && *incarnation == 1);
+        open.map(|it| it.0.to_string()).collect::<Vec<_>>().join(", ")
+    });
+    let begun = match open {
+        Ok(open) if open.is_empty() => "the database has no other open store".to_owned(),
+        Ok(open) => format!("the database has these other open stores: {open}"),
+        Err(_) => "the stores in the database could not be listed".to_owned(),
+    };
+    Failure::new(format!("{} is damaged", file.display())).with_hint(format!(
+        "a `ctl cluster accept-loss` was interrupted here, and {begun}; if another machine has joined the one that it began, move the data folder away and join that store, too; otherwise remove the file and run the command with --although-complete",
+    ))
 }
 
 /// A word for a shell.
@@ -125,27 +147,37 @@ struct Loss<'a> {
     args: &'a ClusterAcceptArgs,
 }
 
+/// What a comparison with the former journal and the machines in its list has found.
+struct Checked {
+    /// Where the journal ended before.
+    end: Position,
+    missing: Option<Missing>,
+    /// Which revocations of tokens may be missing, whether or not the journal can be read.
+    unknown: Option<String>,
+}
+
 impl Loss<'_> {
     /// Checks that this machine has what others have, asks, and lets no machine write to the former store
     /// any more: it begins an incarnation that none of them has. Of several machines, one succeeds, and only if
-    /// the journal ends where it ended when it was checked. `None` if the answer was no.
+    /// the journal ends where it ended when it was checked. Returns the member that was begun and
+    /// [`Checked::unknown`]; `None` if the answer was no.
     fn close(
         &self,
         journal: Option<&Journal>,
         mut found: Option<Begun>,
         output: &mut Output,
-    ) -> Result<Option<Begun>> {
+    ) -> Result<Option<(Begun, Option<String>)>> {
+        let although_behind = self.args.although_behind;
         let mut is_agreed = self.args.yes;
         for _ in 0..ATTEMPTS_MAX {
-            let end = journal.map(|it| it.head(&short()).map(|it| it.position)).transpose();
-            let end = end.map_err(|it| failed(&it))?;
-            if let (Some(journal), Some(end)) = (journal, end) {
+            let checked = journal.map(|it| self.check(it)).transpose()?;
+            if let (Some(journal), Some(checked)) = (journal, &checked) {
                 let (expected, found) = (self.old.incarnation, journal.incarnation());
                 if expected != found && !self.args.although_complete {
                     return Err(failed(&Error::Incarnation { expected, found }));
                 }
-                if !self.args.although_behind {
-                    refuse_behind(self.places, self.old, journal, end)?;
+                if let Some(missing) = checked.missing.as_ref().filter(|_| !although_behind) {
+                    return Err(Failure::new(&missing.message).with_hint(missing.hint));
                 }
                 if !self.args.although_complete {
                     refuse_complete(self.data, self.places, self.old, self.settings.clone())?;
@@ -159,123 +191,234 @@ impl Loss<'_> {
             let closed = journal.map(|it| (self.old.store, it.incarnation() + 1));
             let begun =
                 create::begin(self.data, self.settings, self.url, found, self.places, closed)?;
-            let (Some(journal), Some(end)) = (journal, end) else { return Ok(Some(begun)) };
-            match journal.begin_incarnation(end, Some(begun.member.machine), &short()) {
-                Ok(_) => return Ok(Some(begun)),
+            let (Some(journal), Some(checked)) = (journal, checked) else {
+                return Ok(Some((begun, None)));
+            };
+            match journal.begin_incarnation(checked.end, Some(begun.member.machine), &short()) {
+                Ok(_) => return Ok(Some((begun, checked.unknown))),
                 // Another machine has appended.
                 Err(Error::Invalid(_)) => found = Some(begun),
+                // Perhaps by a statement of this command whose answer was lost.
+                Err(error @ Error::Incarnation { .. }) => {
+                    let journal = Journal::open(self.settings.clone(), self.old.store, &short());
+                    let journal = journal.map_err(|it| failed(&it))?;
+                    return if has_closed(&begun, self.old, &journal)? {
+                        Ok(Some((begun, checked.unknown)))
+                    } else {
+                        Err(failed(&error))
+                    };
+                }
                 Err(error) => return Err(failed(&error)),
             }
         }
         Err(Failure::new("other machines kept writing to the journal while it was checked")
             .with_hint("stop their services, and repeat the command"))
     }
-}
 
-/// What was found in the former journal.
-#[derive(Default)]
-struct Former {
-    /// This machine has all changes of tokens that any machine has made.
-    is_read: bool,
-    /// It differs from what this machine has applied, or ends before.
-    is_another_history: bool,
-}
-
-/// Makes the changes of tokens of the former journal.
-fn follow_to_the_end(
-    program: &Program,
-    old: &Member,
-    tokens: &TokenStore,
-    although_behind: bool,
-) -> Former {
-    let Ok(journal) = journal_of(program, old) else { return Former::default() };
-    let (Ok(head), Ok(machines)) = (journal.head(&short()), journal.machines(&short())) else {
-        return Former::default();
-    };
-    let fetched = journal.fetch(old.base.position, &FetchOptions::default(), &short());
-    let is_another_history = fetched.is_err_and(|it| it.kind() == ErrorKind::Lost);
-    let is_read = follow_tokens(&journal, old.base.position, tokens).is_ok() || {
-        // Where the other history begins is not known: with all its records, or not for certain.
-        follow_tokens(&journal, head.base, tokens).is_ok() && head.base.seq == 0
-    };
-    let has_more = |it: &Machine| {
-        it.report.id != old.machine
-            && (it.report.seq > head.position.seq || it.report.fault.is_some())
-    };
-    let is_read = is_read && !(although_behind && machines.iter().any(has_more));
-    Former { is_read, is_another_history }
-}
-
-/// Refuses a copy that ends before what another machine has applied, or this one had, or the journal has.
-fn refuse_behind(places: Places, own: &Member, journal: &Journal, end: Position) -> Result<()> {
-    let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
-    let is_own = |it: &&Machine| it.report.id == own.machine;
-    let listed = machines.iter().find(is_own).map(|it| &it.report);
-    let base = own.base.position.seq;
-    if let Some(reported) = listed.filter(|it| it.base > base) {
-        return Err(Failure::new(format!(
-            "this data folder is an older copy: it was at record {base} when its service last synced it, and this machine has reported {} since",
-            reported.base
-        ))
-        .with_hint(
-            "run it where the newer data folder is, or pass --although-behind to lose what only that one has",
-        ));
-    }
-    let more = places.iter().zip(own.base.places).map(|(has, had)| has.saturating_sub(had));
-    let found = base + more.sum::<u64>();
-    // After a restored backup, the report is older than the data folder.
-    let reported = listed.map_or(0, |it| it.seq);
-    if reported > found + notices(journal, own, reported) {
-        return Err(Failure::new(format!(
-            "this machine has reported record {reported}, and its data folder has only {found}"
-        ))
-        .with_hint(
-            "if the folder is an older copy, run it where the newer one is; or pass --although-behind to lose what only that one has",
-        ));
-    }
-    let ours = found.max(reported);
-    let others = machines.iter().filter(|it| !is_own(it));
-    let (is_same_history, hint) =
-        match journal.fetch(own.base.position, &FetchOptions::default(), &short()) {
-            Ok(_) if journal.incarnation() == own.incarnation => (true, APPLY),
-            Ok(_) => (true, ELSEWHERE),
-            // It was trimmed, or has a damaged record.
-            Err(error) if matches!(error.kind(), ErrorKind::Behind | ErrorKind::Damaged) => {
-                (true, ELSEWHERE)
+    /// Compares the data folder with the journal and with what machines have reported.
+    fn check(&self, journal: &Journal) -> Result<Checked> {
+        let checked = journal.head(&short()).and_then(|head| {
+            let machines = journal.machines(&short())?;
+            let copy = LocalCopy::compare(self.places, self.old, journal)?;
+            Ok((head.position, machines, copy))
+        });
+        let (end, machines, copy) = checked.map_err(|it| failed(&it))?;
+        let mut others = machines.iter().filter(|it| it.report.id != self.old.machine);
+        let missing = copy.missing(&machines, self.old, journal.incarnation(), end);
+        let takes_no_part = |it: &&Machine| it.report.seq > end.seq || it.report.fault.is_some();
+        let unknown = match (&missing, others.find(takes_no_part)) {
+            (Some(missing), _) if !missing.is_in_journal => {
+                Some(format!("{}: tokens that were revoked there", missing.message))
             }
-            Err(error) if error.kind() == ErrorKind::Lost => (false, ELSEWHERE),
-            Err(error) => return Err(failed(&error)),
+            // Otherwise, the other one had no more than this one, which has the same records.
+            (_, Some(other)) if copy.history != History::Other => {
+                let name = named(other, &machines);
+                Some(match &other.report.fault {
+                    Some(fault) => format!(
+                        "{name} takes no part in the cluster: {}. If it has records that the journal lacks, tokens that they revoke",
+                        visible(fault, Lines::Fold)
+                    ),
+                    None => format!(
+                        "{name} has applied record {}, and the journal ends at {}: tokens that were revoked there",
+                        other.report.seq, end.seq
+                    ),
+                })
+            }
+            _ => None,
         };
-    if is_same_history && end.seq > ours + notices(journal, own, end.seq) {
-        return Err(Failure::new(format!(
-            "the journal has {} records, and this machine has applied only {ours}",
-            end.seq
-        ))
-        .with_hint(hint));
-    }
-    match others.max_by_key(|it| it.report.seq) {
-        Some(other) if other.report.seq > ours => Err(Failure::new(format!(
-            "{} has applied record {}, and this machine only {ours}",
-            visible(&other.report.name, Lines::Fold),
-            other.report.seq
-        ))
-        .with_hint(
-            "run it on that machine, or pass --although-behind to lose what only that machine has",
-        )),
-        _ => Ok(()),
+        Ok(Checked {
+            end,
+            missing,
+            unknown: unknown
+                .map(|it| format!("{it} may be valid here; compare `ctl token list` on both")),
+        })
     }
 }
 
-/// How many records behind the base, up to a position, no store keeps: as far as they can be read.
-fn notices(journal: &Journal, own: &Member, last: u64) -> u64 {
-    let (mut after, mut count) = (own.base.position, 0);
-    while let Ok(fetched) = journal.fetch(after, &FetchOptions::default(), &short()) {
-        let Some(end) = fetched.rows.last() else { break };
-        after = end.position();
-        let is_notice = |it: &&Row| it.seq <= last && it.record.part == Part::Notices.number();
-        count += fetched.rows.iter().filter(is_notice).count() as u64;
+/// Makes the changes of tokens of the former journal. False if it could not be read from where this
+/// machine was, or has another history and does not begin with the store.
+fn follow_to_the_end(journal: &Journal, old: &Member, tokens: &TokenStore) -> Result<bool> {
+    let until = Until::within(LONG);
+    if follow_tokens(journal, old.base.position, tokens, &until)? {
+        return Ok(true);
     }
-    count
+    // Where the other history begins is not known.
+    let base = journal.head(&short()).map_err(|it| failed(&it))?.base;
+    Ok(follow_tokens(journal, base, tokens, &until)? && base.seq == 0)
+}
+
+/// The name of a machine, with its id if another one has the same name.
+fn named(machine: &Machine, machines: &[Machine]) -> String {
+    let name = visible(&machine.report.name, Lines::Fold);
+    match machines.iter().filter(|it| it.report.name == machine.report.name).count() {
+        0 | 1 => name.to_string(),
+        _ => format!("{name} ({})", machine.report.id),
+    }
+}
+
+/// How the data folder and the journal differ behind the member's base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum History {
+    /// The data folder has nothing that the journal lacks.
+    Same,
+    /// The data folder has records that the journal lacks.
+    Other,
+    /// The journal was trimmed behind the base, or has a damaged record.
+    Unreadable,
+}
+
+/// What the data folder has of the journal.
+#[derive(Debug)]
+struct LocalCopy {
+    history: History,
+    /// The last record that it has. Exact if the history is the same; otherwise, changes of tokens that
+    /// the journal lacks are not counted: no log has them.
+    applied: u64,
+}
+
+/// What another data folder or the journal has, and this data folder lacks.
+struct Missing {
+    message: String,
+    hint: &'static str,
+    is_in_journal: bool,
+}
+
+impl LocalCopy {
+    fn compare(
+        places: Places,
+        own: &Member,
+        journal: &Journal,
+    ) -> std::result::Result<Self, Error> {
+        let until = Until::within(LONG);
+        let (mut tail, mut last) = (own.base.position, own.base.places);
+        let (mut lacking, mut notices) = (None, 0);
+        let read = loop {
+            let rows = match journal.fetch(tail, &FetchOptions::default(), &until) {
+                Ok(fetched) => fetched.rows,
+                Err(error) => break Err(error),
+            };
+            let Some(row) = rows.last() else { break Ok(()) };
+            tail = row.position();
+            for row in &rows {
+                match Part::of_number(row.record.part) {
+                    Some(Part::Notices) => notices += u64::from(lacking.is_none()),
+                    Some(part) => {
+                        let at = part.index();
+                        last[at] = row.record.place.max(last[at]);
+                        if row.record.place > places[at] && lacking.is_none() {
+                            lacking = Some(row.seq);
+                        }
+                    }
+                    None => {}
+                }
+            }
+        };
+        let of_logs = || Part::ALL.into_iter().filter(|it| *it != Part::Notices).map(Part::index);
+        let more = of_logs().map(|it| places[it].saturating_sub(own.base.places[it]));
+        let counted = own.base.position.seq + more.sum::<u64>() + notices;
+        let has_more = of_logs().any(|it| places[it] > last[it]);
+        let history = match read {
+            Ok(()) if has_more => History::Other,
+            Ok(()) => History::Same,
+            Err(error) => match error.kind() {
+                ErrorKind::Lost => History::Other,
+                ErrorKind::Behind | ErrorKind::Damaged => History::Unreadable,
+                _ => return Err(error),
+            },
+        };
+        let applied = match (history, lacking) {
+            (History::Same, Some(seq)) => seq - 1,
+            (History::Same, None) => tail.seq,
+            (History::Other | History::Unreadable, _) => counted,
+        };
+        Ok(Self { history, applied })
+    }
+
+    /// What this machine lacks of what another data folder of it, the journal, which ends at `end`, or
+    /// another machine has.
+    fn missing(
+        &self,
+        machines: &[Machine],
+        own: &Member,
+        incarnation: u64,
+        end: Position,
+    ) -> Option<Missing> {
+        let is_own = |it: &&Machine| it.report.id == own.machine;
+        let listed = machines.iter().find(is_own).map(|it| &it.report);
+        let base = own.base.position.seq;
+        let elsewhere = |message, hint| Some(Missing { message, hint, is_in_journal: false });
+        if let Some(listed) = listed.filter(|it| it.base > base) {
+            return elsewhere(
+                format!(
+                    "this data folder is an older copy: it was at record {base} when its service last synced it, and this machine has reported {} since",
+                    listed.base
+                ),
+                "run it where the newer data folder is, or pass --although-behind to lose what only that one has",
+            );
+        }
+        // After a restored backup, the report is older than the data folder.
+        let reported = listed.map_or(0, |it| it.seq);
+        let (applied, ours) = (self.applied, self.applied.max(reported));
+        let is_behind = match self.history {
+            History::Same => end.seq > applied,
+            // What the journal lacks is not compared with what it has instead.
+            History::Other => false,
+            History::Unreadable => end.seq > ours,
+        };
+        if is_behind {
+            let has_fault = listed.is_some_and(|it| it.fault.is_some());
+            let can_apply = self.history == History::Same && own.incarnation == incarnation;
+            return Some(Missing {
+                message: format!(
+                    "the journal has {} records, and this machine has applied only {applied}",
+                    end.seq
+                ),
+                hint: if can_apply && !has_fault { APPLY } else { ELSEWHERE },
+                is_in_journal: true,
+            });
+        }
+        if reported > applied {
+            return elsewhere(
+                format!(
+                    "this machine has reported record {reported}, and its data folder has only {applied}"
+                ),
+                "if the folder is an older copy, run it where the newer one is; pass --although-behind to lose what only that one has, or if the others can only be changes of tokens, which are not counted",
+            );
+        }
+        let others = machines.iter().filter(|it| !is_own(it));
+        let other = others.max_by_key(|it| it.report.seq)?;
+        if other.report.seq <= ours {
+            return None;
+        }
+        elsewhere(
+            format!(
+                "{} has applied record {}, and this machine only {ours}",
+                named(other, machines),
+                other.report.seq
+            ),
+            "run it on that machine, or pass --although-behind to lose what only that machine has",
+        )
+    }
 }
 
 /// Refuses if the journal has everything that machines have reported and this one has, undamaged.
@@ -295,7 +438,7 @@ fn refuse_complete(data: &Path, places: Places, own: &Member, settings: Settings
             "nothing is lost: the journal has all {end} records, which is as far as any machine has come"
         ))
         .with_hint(
-            "if a service reports another record than its own, pass --although-complete: all other machines must join again",
+            "if an `accept-loss` was interrupted here, it has succeeded, and `ctl cluster status` shows the new store; if a service reports another record than its own, pass --although-complete: all other machines must join again",
         )),
         Ok(None) => Ok(()),
         Err(error) if is_loss(&error) => Ok(()),
