@@ -89,7 +89,8 @@ impl Link {
     /// Prepares the connection if the data folder is that of a member of a cluster. It connects
     /// later: a machine starts without the database, too.
     pub(crate) fn open(data: &Path, settings: &ClusterSettings) -> anyhow::Result<Option<Self>> {
-        let Some(member) = Member::read(data)? else { return Ok(None) };
+        let member = Member::read(data).context("failed to read the file of this member of a cluster; if it is damaged, move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`")?;
+        let Some(member) = member else { return Ok(None) };
         let url = settings.url.as_deref().unwrap_or(&member.url);
         let database = waypost_journal::Settings::parse(url, &|name| std::env::var_os(name))
             .context("failed to read the URL of the cluster's database")?;
@@ -227,14 +228,18 @@ impl Cluster {
     }
 
     /// How far this machine has come, for the others: also with records that the journal does not
-    /// have. Each record of the journal is one of one part.
+    /// have. Each record of the journal is one of one part. Notices that were read before all parts
+    /// were compared may be those of another history, and are not counted.
     pub(crate) fn reached(&self) -> u64 {
         if self.uncompared().is_none() {
             return self.applied();
         }
         let base = self.hub.member().base;
-        let places = self.places().into_iter().zip(base.places);
-        let more = places.map(|(has, had)| has.saturating_sub(had));
+        let mut places = self.places();
+        if !self.is_compared() {
+            places[Part::Notices.index()] = base.places[Part::Notices.index()];
+        }
+        let more = places.iter().zip(base.places).map(|(has, had)| has.saturating_sub(had));
         base.position.seq + more.sum::<u64>()
     }
 
@@ -334,8 +339,11 @@ impl Cluster {
     }
 
     /// Syncs the files, and lets the next start continue at a mark if all parts have reached it, which
-    /// it returns.
+    /// it returns. Never in another history: the base is the last position that was this machine's.
     fn sync_to(&self, mark: &Base) -> Result<bool, String> {
+        if self.uncompared().is_some() {
+            return Ok(false);
+        }
         // Also shown: a part reads on behind that, while a long write of it has more in its log.
         let shown = self.places();
         let reached =

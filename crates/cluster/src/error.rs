@@ -19,10 +19,7 @@ pub enum Error {
     #[error(transparent)]
     File(#[from] waypost_log::Error),
     /// The member file is damaged.
-    #[error(
-        "{} is damaged: {reason}; move the whole data folder away and join the cluster again with `ctl cluster join`",
-        path.display()
-    )]
+    #[error("{} is damaged: {reason}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,

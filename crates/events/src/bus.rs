@@ -110,7 +110,8 @@ impl Bus {
         // The keys of dropped events are in no log: a replica that joins does not know them.
         let adopted = if options.shared_journal.is_some() { first } else { 0 };
         let keys_from = floor.keys_from.unwrap_or(adopted);
-        let upstream = options.shared_journal.clone().map(|it| Upstream::new(it, replica::is_same));
+        let upstream =
+            options.shared_journal.clone().map(|it| Upstream::new(it, replica::is_same_record));
         let (block_store, kept, index_rebuilt) = found.accept(log.bytes(), (first, last))?;
         let mut opened = Opened {
             events: (last + 1).saturating_sub(first),

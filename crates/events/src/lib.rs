@@ -85,6 +85,7 @@ pub use options::{Opened, Options, Retention, Status};
 pub use pattern::{InvalidPattern, Pattern};
 pub use publish::{BATCH_BYTES_MAX, BATCH_DRAFTS_MAX};
 pub use read::{LIMIT_MAX, Order, Page, Query};
+pub use replica::is_same_record;
 pub use retention::RetentionPoint;
 pub use tail::{Tail, Tailed};
 pub use upkeep::Compacted;

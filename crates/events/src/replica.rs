@@ -155,7 +155,7 @@ impl Bus {
 }
 
 /// Whether two records of one number are the same event: the data of one may have been replaced.
-pub(crate) fn is_same(one: &Entry, other: &Entry) -> bool {
+pub fn is_same_record(one: &Entry, other: &Entry) -> bool {
     let without_data = |it: &Entry| -> std::result::Result<_, Malformed> {
         let stored = Stored::read(it.kind, it.version, &it.payload)?;
         let event = Event { data: Data::default(), ..stored.event(it.sequence)? };

@@ -134,7 +134,9 @@ impl Upstream {
                 Err(error) => return Err(self.refused(error)),
             };
             if found.is_some_and(|it| !(self.is_same)(&it, &own)) {
-                return Err(self.diverged(&format!("it has another record {last}")));
+                return Err(
+                    self.diverged(&format!("record {last} of this log is another one there"))
+                );
             }
         }
         self.is_compared.store(true, Ordering::Release);

@@ -16,7 +16,7 @@ use waypost_log::{
 
 use crate::layout::Folders;
 use crate::log_error::log_error;
-use crate::record::{Encoded, can_read};
+use crate::record::{Encoded, can_read, is_same_record};
 use crate::{Error, Result};
 
 /// The number of records that a change takes at most, but for a merge: an add and its note, a version
@@ -57,8 +57,7 @@ impl Journal {
     ) -> Result<(Self, Recovery)> {
         let (log, recovery) =
             Log::open(&folders.log, options).map_err(|it| log_error(&it, &folders.log))?;
-        // A text is not gone from the last record: the removal of texts is a later one.
-        let shared = shared.map(|it| Upstream::new(it, PartialEq::eq));
+        let shared = shared.map(|it| Upstream::new(it, is_same_record));
         Ok((Self { log, dir: folders.log.clone(), shared }, recovery))
     }
 

@@ -30,7 +30,7 @@ mod key;
 
 use std::borrow::Cow;
 
-use waypost_log::EntryRef;
+use waypost_log::{Entry, EntryRef};
 
 pub(crate) use self::key::{Done, KeyRecord};
 use self::key::{FORGET_KEYS_KIND, KEY_KIND};
@@ -350,6 +350,18 @@ impl Record<'_> {
         input.end()?;
         Ok(record)
     }
+}
+
+/// Whether a record of a shared journal and one of this machine's log, with the same number, are the same:
+/// a purge may have removed the text of the local one.
+pub fn is_same_record(shared: &Entry, local: &Entry) -> bool {
+    let purged = || {
+        let record = Record::decode(shared.kind, shared.version, &shared.payload).ok()?;
+        Some(record.purged().encode())
+    };
+    let is_head_same = (shared.sequence, shared.kind, shared.version)
+        == (local.sequence, local.kind, local.version);
+    shared == local || is_head_same && purged().is_some_and(|it| it == local.payload)
 }
 
 impl Body {

@@ -12,7 +12,8 @@ use std::time::Duration;
 use waypost_auth::{TokenChange, TokenStore};
 use waypost_cluster::{Begun, Hub, HubOptions, Member, Part, notice};
 use waypost_journal::{
-    Error, ErrorKind, FetchOptions, Journal, MachineId, MachineReport, Position, Settings, Until,
+    Error, ErrorKind, FetchOptions, Journal, Machine, MachineId, MachineReport, Position, Settings,
+    Until,
 };
 use waypost_log::FolderLock;
 
@@ -29,9 +30,11 @@ const SHORT: Duration = Duration::from_secs(30);
 /// How long `ctl doctor` waits for the database.
 const LOOK: Duration = Duration::from_secs(5);
 /// How to continue after an `accept-loss` of another machine.
-const ACCEPTED: &str = "`ctl cluster accept-loss` ran on another machine: move the data folder away and join the store that it printed; only if it was interrupted there and cannot be repeated, run it here with --although-complete";
+const ACCEPTED: &str = "`ctl cluster accept-loss` ran on another machine: move the data folder away and join the store that it printed; only if it was interrupted there and cannot be repeated, run it here with --although-complete, and move the data folder away there";
 /// What it means that the journal behind the base is not known.
 const REVOKED: &str = "the last records of the journal could not be read: tokens that other machines have revoked lately may be valid here; compare `ctl token list` with that of another machine";
+/// What to do about revocations that may be unknown.
+const COMPARE: &str = "compare `ctl token list` on both machines";
 /// How long a snapshot may take.
 const LONG: Duration = Duration::from_secs(6 * 60 * 60);
 
@@ -64,7 +67,7 @@ fn settings(url: &str) -> Result<Settings> {
 fn failed(error: &Error) -> Failure {
     let hint = match error {
         Error::Unreachable(_) => {
-            "check the URL, the password (`PGPASSFILE` or `PGPASSWORD`), and that the database runs"
+            "check the URL, the password (`PGPASSFILE` or `PGPASSWORD`), and that the database runs, and repeat the command"
         }
         Error::Forgotten(_) | Error::Trimmed { .. } => {
             "move the data folder away, and run `ctl cluster join`"
@@ -73,7 +76,12 @@ fn failed(error: &Error) -> Failure {
         Error::Feature { .. } | Error::Newer { .. } => {
             "install the release that the other machines have"
         }
-        Error::Missing(_) => "run `ctl cluster init` on the first machine",
+        Error::Missing(_) => {
+            "`ctl cluster init` on the first machine creates it; if the database has lost it, `ctl cluster accept-loss --help` says how to continue"
+        }
+        Error::Connection(_) | Error::Stopped | Error::Answer(_) => {
+            "check that the database runs, and repeat the command"
+        }
         Error::Shorter { .. } | Error::Diverged { .. } => {
             "`ctl cluster accept-loss --help` says how to continue"
         }
@@ -94,6 +102,9 @@ fn failed(error: &Error) -> Failure {
 fn cluster_failed(error: &waypost_cluster::Error) -> Failure {
     match error {
         waypost_cluster::Error::Journal(error) => failed(error),
+        waypost_cluster::Error::Damaged { .. } => Failure::of(error).with_hint(
+            "move the data folder away and run `ctl cluster join`; or, to continue without the cluster, run `ctl cluster leave`",
+        ),
         waypost_cluster::Error::File(waypost_log::Error::Full) => {
             Failure::new("no space on the disk for the files of the cluster in the data folder")
                 .with_hint("free some, and repeat the command")
@@ -212,11 +223,10 @@ fn compare(program: &Program, data: &Path, member: &Member) -> Result<String> {
         cluster_failed(&it).with_hint("`ctl cluster accept-loss` says how to continue")
     })?;
     if let Some(begun) = begun {
-        let has_closed = || {
-            let journal = Journal::open(settings.clone(), member.store, &until);
-            loss::has_closed(&begun, member, &journal.map_err(|it| failed(&it))?)
-        };
-        if begun.is_joinable || has_closed()? {
+        let journal = Journal::open(settings.clone(), member.store, &until);
+        let journal = journal.map_err(|it| failed(&it))?;
+        let continues = || journal.incarnation() == member.incarnation;
+        if loss::has_closed(&begun, member, &journal)? || begun.is_joinable && continues() {
             return Err(Failure::new("`ctl cluster accept-loss` was interrupted in this project")
                 .with_hint("run it again; it continues"));
         }
@@ -240,6 +250,34 @@ fn compare(program: &Program, data: &Path, member: &Member) -> Result<String> {
         }
     }
     Ok(found)
+}
+
+/// Which revocations this machine may not know, because another one, which is not `own`, has more than
+/// the journal, which ends at `end`, or another history.
+fn unknown_elsewhere(machines: &[Machine], own: MachineId, end: u64) -> Option<String> {
+    let has_more =
+        |it: &&Machine| it.report.id != own && (it.report.seq > end || it.report.fault.is_some());
+    let other = machines.iter().find(has_more)?;
+    let name = named(other, machines);
+    Some(match &other.report.fault {
+        Some(fault) => format!(
+            "{name} takes no part in the cluster: {}. If it has records that the journal lacks, tokens that they revoke may be valid here; {COMPARE}",
+            visible(fault, Lines::Fold)
+        ),
+        None => format!(
+            "{name} has applied record {}, and the journal ends at record {end}: tokens that were revoked there may be valid here; {COMPARE}",
+            other.report.seq
+        ),
+    })
+}
+
+/// The name of a machine, with its id if another one has the same name.
+fn named(machine: &Machine, machines: &[Machine]) -> String {
+    let name = visible(&machine.report.name, Lines::Fold);
+    match machines.iter().filter(|it| it.report.name == machine.report.name).count() {
+        0 | 1 => name.to_string(),
+        _ => format!("{name} ({})", machine.report.id),
+    }
 }
 
 /// Makes the changes of tokens that the journal has after a position. False if the journal was trimmed,
@@ -279,9 +317,7 @@ fn forget(program: &Program, args: &ClusterForgetArgs, output: &mut Output) -> R
     let journal = journal_of(program, &own)?;
     let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
     let asked = &args.machine;
-    let is_asked = |it: &&waypost_journal::Machine| {
-        it.report.name == *asked || it.report.id.to_string() == *asked
-    };
+    let is_asked = |it: &&Machine| it.report.name == *asked || it.report.id.to_string() == *asked;
     let found: Vec<_> = machines.iter().filter(is_asked).collect();
     let [machine] = found[..] else {
         return Err(if found.is_empty() {
@@ -304,7 +340,9 @@ fn forget(program: &Program, args: &ClusterForgetArgs, output: &mut Output) -> R
         ));
     }
     journal.forget(id, &short()).map_err(|it| failed(&it))?;
-    output
-        .line(&format!("forgot {}; it must join again before it returns", machine.report.name))?;
+    output.line(&format!(
+        "forgot {}; it must join again before it returns",
+        visible(&machine.report.name, Lines::Fold)
+    ))?;
     Ok(())
 }

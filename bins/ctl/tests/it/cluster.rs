@@ -1137,6 +1137,71 @@ fn what_was_revoked_after_a_loss_is_revoked_where_it_is_accepted_or_it_warns() {
     }
 }
 
+/// As after `kill -9` at a time when the member file said this.
+fn as_if_killed(server: &Server, machine: &Machine, member: &[u8]) {
+    fs::write(machine.path().join(".waypost/data/cluster-member"), member).expect("a file");
+    server.sql("UPDATE waypost.machine SET base = 0");
+}
+
+#[test]
+fn changes_of_tokens_of_another_history_are_not_counted_as_those_of_this_machine() {
+    for has_started in [false, true] {
+        let Some(server) = Server::start() else { return };
+        let (mut a, mut b, mut c) = (first(&server), joined(&server), joined(&server));
+        let id = &token(&a);
+        settled(&[&a, &b, &c]);
+        c.stop();
+        let kept = status(&a)["records"].as_u64().expect("a number");
+        let member = fs::read(a.path().join(".waypost/data/cluster-member")).expect("a file");
+        a.add("lost by the database");
+        settled(&[&a, &b]);
+        a.stop();
+        as_if_killed(&server, &a, &member);
+        b.ctl(&["token", "revoke", id]).done();
+        b.stop();
+        lose_after(&server, kept);
+        c.start();
+        token(&c);
+        c.stop();
+        if has_started {
+            a.start();
+            takes_no_part(&a);
+            a.stop();
+        }
+        let refused = a.at_rest(&ACCEPT[..3]);
+        assert!(refused.code == 1 && refused.err.contains("has applied record"), "{refused:?}");
+        let left = c.at_rest(&["cluster", "leave", "--yes"]);
+        assert!(left.code == 0 && left.err.contains("may be valid here"), "{left:?}");
+        assert!(!is_revoked(&c, id));
+    }
+}
+
+#[test]
+fn a_machine_that_was_killed_with_lost_records_accepts_the_loss_at_once() {
+    let Some(server) = Server::start() else { return };
+    let (mut a, mut b) = (first(&server), joined(&server));
+    a.add("kept by the database");
+    settled(&[&a, &b]);
+    b.stop();
+    let kept = status(&a)["records"].as_u64().expect("a number");
+    let member = fs::read(a.path().join(".waypost/data/cluster-member")).expect("a file");
+    for content in ["one", "two", "three"] {
+        a.add(content);
+    }
+    a.stop();
+    as_if_killed(&server, &a, &member);
+    lose_after(&server, kept);
+    b.start();
+    // The last record of the memories has a number that both histories have.
+    b.add("after the loss");
+    let accepted = a.at_rest(&ACCEPT[..3]);
+    assert_eq!(accepted.code, 0, "{accepted:?}");
+    assert!(!accepted.err.contains("may be valid here"), "{accepted:?}");
+    a.start();
+    let listed = a.ctl(&["export"]).done();
+    assert!(listed.contains("three") && !listed.contains("after the loss"), "{listed}");
+}
+
 /// The lost records have the revocation, and neither the journal nor this machine has them.
 #[test]
 fn it_warns_of_what_another_machine_revoked_in_lost_records() {
@@ -1187,8 +1252,7 @@ fn a_record_that_only_the_journal_has_is_not_taken_for_a_change_of_tokens() {
     token(&a);
     settled(&[&a, &b]);
     a.stop();
-    fs::write(&member, before).expect("a file");
-    server.sql("UPDATE waypost.machine SET base = 0");
+    as_if_killed(&server, &a, &before);
     let complete = a.at_rest(&ACCEPT[..3]);
     assert!(complete.code == 1 && complete.err.contains("nothing is lost"), "{complete:?}");
     b.ctl(&["emit", "work:done"]).done();

@@ -187,16 +187,24 @@ fn own(settings: &Settings, member: &Member) -> Result<Journal> {
     )))
 }
 
+/// The folder of a part's log in the data folder.
+pub(super) fn folder(part: Part) -> Option<&'static str> {
+    match part {
+        Part::Memory => Some("memory/log"),
+        Part::Events => Some("events/log"),
+        Part::Flows => Some("flows/log"),
+        Part::Notices => None,
+    }
+}
+
 /// The last record of each part of a store at rest.
 pub(super) fn places(data: &Path) -> Result<Places> {
-    let last = |folder: &str| {
-        let report = Log::verify(&data.join(folder), &Options::default());
-        report.map(|it| it.last_sequence).map_err(|it| Failure::of(&it))
-    };
     let mut places = [0; PARTS];
-    places[Part::Memory.index()] = last("memory/log")?;
-    places[Part::Events.index()] = last("events/log")?;
-    places[Part::Flows.index()] = last("flows/log")?;
+    for part in Part::ALL {
+        let Some(folder) = folder(part) else { continue };
+        let report = Log::verify(&data.join(folder), &Options::default());
+        places[part.index()] = report.map_err(|it| Failure::of(&it))?.last_sequence;
+    }
     Ok(places)
 }
 

@@ -18,7 +18,7 @@ use crate::span;
 
 /// The incarnation of an open store: `accept-loss` continues with another store, and begins an
 /// incarnation of the former one that no machine has.
-const FIRST: u64 = 1;
+pub(super) const FIRST: u64 = 1;
 
 pub(super) fn join(program: &Program, args: &ClusterJoinArgs, output: &mut Output) -> Result<()> {
     program.refuse_tracked()?;

@@ -10,15 +10,16 @@ use waypost_journal::{Journal, MachineId};
 
 use super::{
     REVOKED, cluster_failed, flows, follow_tokens, locked, no_member, restore_tokens, settings,
-    short, url_of,
+    short, unknown_elsewhere, url_of,
 };
 use crate::cli::ClusterLeaveArgs;
 use crate::failure::Result;
 use crate::output::Output;
 use crate::program::Program;
 
-/// A service that has not reported for this long does not run: it reports every second.
-const REPORTS_ENDED: Duration = Duration::from_secs(3);
+/// A service that has not reported for this long does not run: it reports every second, and up to 5 s after
+/// the last report of the one before.
+const REPORTS_ENDED: Duration = Duration::from_secs(6);
 /// The pause between two looks at a machine's reports.
 const REPORT_LOOK: Duration = Duration::from_millis(250);
 
@@ -67,6 +68,7 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
         places.push(Place::new(member, opened, &tokens));
     }
     drop(tokens.without_shared()?);
+    let unknown: Vec<_> = places.iter().filter_map(Place::unknown).collect();
     let forgotten: Vec<_> = places.iter().map(forget_own).collect();
     Member::remove(&data).map_err(|it| cluster_failed(&it))?;
     let unread = places.iter().map(|it| it.unread).sum::<Option<u64>>();
@@ -94,6 +96,9 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
             )),
         }
     }
+    for warning in &unknown {
+        output.warn(warning);
+    }
     match unread {
         Some(0) => {}
         Some(count) => output.note(&format!(
@@ -114,6 +119,13 @@ impl Place {
             is_read.then(|| end.saturating_sub(base.seq))
         });
         Self { member, journal, unread }
+    }
+
+    /// Which revocations this machine may not know, whatever it has read.
+    fn unknown(&self) -> Option<String> {
+        let journal = self.journal.as_ref()?;
+        let (head, machines) = (journal.head(&short()).ok()?, journal.machines(&short()).ok()?);
+        unknown_elsewhere(&machines, self.member.machine, head.position.seq)
     }
 }
 

@@ -4,20 +4,22 @@ use std::path::Path;
 
 use serde_json::json;
 use waypost_auth::TokenStore;
-use waypost_cluster::{Begun, Hub, HubOptions, Member, Part, Places};
+use waypost_cluster::{Begun, Hub, HubOptions, Member, PARTS, Part, Places};
 use waypost_journal::{
-    Error, ErrorKind, FetchOptions, Journal, Machine, Position, Settings, StoreId, Until,
+    Error, ErrorKind, FetchOptions, Journal, Machine, Position, Row, Settings, StoreId, Until,
 };
+use waypost_log::{Entry, Log, Options, Verify};
 
+use super::join::FIRST;
+use super::status::{SILENT, span};
 use super::{
-    LONG, REVOKED, backup, cluster_failed, create, failed, flows, follow_tokens, locked, member,
-    restore_tokens, settings, short, url_of,
+    COMPARE, LONG, REVOKED, backup, cluster_failed, create, failed, flows, follow_tokens, locked,
+    member, named, restore_tokens, settings, short, unknown_elsewhere, url_of,
 };
 use crate::cli::ClusterAcceptArgs;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::program::Program;
-use crate::visible::{Lines, visible};
 
 /// What to do on a machine that is behind the journal.
 const APPLY: &str = "start the service here, which applies them or says why it cannot; or pass --although-behind to lose what only the journal has";
@@ -62,13 +64,13 @@ pub(super) fn accept(
         _ => false,
     };
     let loss = Loss { data: &data, places, old: &old, url: &url, settings: &settings, args };
-    let (begun, unknown) = match &journal {
+    let (begun, mut warnings) = match &journal {
         Some(journal) if was_closed => {
             // What was checked before the former store was closed still holds.
             output.note("an `accept-loss` was interrupted; it continues");
             let closed = begun.as_ref().and_then(|it| it.closed);
             let begun = create::begin(&data, &settings, &url, begun, places, closed)?;
-            (begun, loss.check(journal)?.unknown)
+            (begun, loss.check(journal)?.warn(output))
         }
         journal => {
             let Some(closed) = loss.close(journal.as_ref(), begun, output)? else { return Ok(()) };
@@ -82,10 +84,9 @@ pub(super) fn accept(
         Some(_) => follow_to_the_end(&open().map_err(|it| failed(&it))?, &old, &tokens)?,
         None => false,
     };
-    let warnings = unknown.into_iter().chain((!is_read).then(|| REVOKED.to_owned()));
-    let warnings: Vec<String> = warnings.collect();
-    for warning in &warnings {
-        output.warn(warning);
+    if !is_read {
+        output.warn(REVOKED);
+        warnings.push(REVOKED.to_owned());
     }
     let member = create::create(program, &data, &settings, begun, output)?;
     if output.is_json() {
@@ -100,6 +101,11 @@ pub(super) fn accept(
         ))?;
     }
     output.note("what only other machines have, also what they have written since the loss, is only in their data folders");
+    if let Ok(open) = open_stores(&settings, member.store)
+        && !open.is_empty()
+    {
+        output.note(&format!("the database also has these open stores: {open}"));
+    }
     output.note(&format!(
         "on each other machine: stop the service, move the data folder away, and run `ctl cluster join {} --store {}`",
         quoted(&url),
@@ -110,18 +116,21 @@ pub(super) fn accept(
 
 /// The file of a begun store is damaged.
 fn damaged(file: &Path, settings: &Settings, old: StoreId) -> Failure {
-    let open = Journal::stores(settings, &short()).map(|stores| {
-        let open = stores.iter().filter(|(id, incarnation)| *id != old && *incarnation == 1);
-        open.map(|it| it.0.to_string()).collect::<Vec<_>>().join(", ")
-    });
-    let begun = match open {
+    let begun = match open_stores(settings, old) {
         Ok(open) if open.is_empty() => "the database has no other open store".to_owned(),
         Ok(open) => format!("the database has these other open stores: {open}"),
         Err(_) => "the stores in the database could not be listed".to_owned(),
     };
     Failure::new(format!("{} is damaged", file.display())).with_hint(format!(
-        "a `ctl cluster accept-loss` was interrupted here, and {begun}; if another machine has joined the one that it began, move the data folder away and join that store, too; otherwise remove the file and run the command with --although-complete",
+        "a `ctl cluster accept-loss` was interrupted here, and {begun}; if another machine has joined the one that it began, move the data folder away and join that store, too; otherwise remove the file and run the command with --although-complete: it begins another store, and `ctl cluster join` then needs --store",
     ))
+}
+
+/// The open stores of the database but for one, for a message.
+fn open_stores(settings: &Settings, but: StoreId) -> std::result::Result<String, Error> {
+    let stores = Journal::stores(settings, &short())?;
+    let open = stores.iter().filter(|(id, incarnation)| *id != but && *incarnation == FIRST);
+    Ok(open.map(|it| it.0.to_string()).collect::<Vec<_>>().join(", "))
 }
 
 /// A word for a shell.
@@ -152,23 +161,34 @@ struct Checked {
     /// Where the journal ended before.
     end: Position,
     missing: Option<Missing>,
+    /// Whether this machine has the journal's history.
+    history: History,
     /// Which revocations of tokens may be missing, whether or not the journal can be read.
-    unknown: Option<String>,
+    warnings: Vec<String>,
+}
+
+impl Checked {
+    fn warn(self, output: &mut Output) -> Vec<String> {
+        for warning in &self.warnings {
+            output.warn(warning);
+        }
+        self.warnings
+    }
 }
 
 impl Loss<'_> {
     /// Checks that this machine has what others have, asks, and lets no machine write to the former store
     /// any more: it begins an incarnation that none of them has. Of several machines, one succeeds, and only if
     /// the journal ends where it ended when it was checked. Returns the member that was begun and
-    /// [`Checked::unknown`]; `None` if the answer was no.
+    /// [`Checked::warnings`]; `None` if the answer was no.
     fn close(
         &self,
         journal: Option<&Journal>,
         mut found: Option<Begun>,
         output: &mut Output,
-    ) -> Result<Option<(Begun, Option<String>)>> {
+    ) -> Result<Option<(Begun, Vec<String>)>> {
         let although_behind = self.args.although_behind;
-        let mut is_agreed = self.args.yes;
+        let (mut is_agreed, mut warnings) = (self.args.yes, Vec::new());
         for _ in 0..ATTEMPTS_MAX {
             let checked = journal.map(|it| self.check(it)).transpose()?;
             if let (Some(journal), Some(checked)) = (journal, &checked) {
@@ -180,8 +200,12 @@ impl Loss<'_> {
                     return Err(Failure::new(&missing.message).with_hint(missing.hint));
                 }
                 if !self.args.although_complete {
-                    refuse_complete(self.data, self.places, self.old, self.settings.clone())?;
+                    refuse_complete(self.data, checked.history, self.old, self.settings.clone())?;
                 }
+            }
+            let end = checked.as_ref().map(|it| it.end);
+            if let Some(checked) = checked.filter(|it| it.warnings != warnings) {
+                warnings = checked.warn(output);
             }
             let question = "continue with this machine's copy? All other machines must join again";
             if !is_agreed && !flows::confirm(question, output)? {
@@ -191,11 +215,11 @@ impl Loss<'_> {
             let closed = journal.map(|it| (self.old.store, it.incarnation() + 1));
             let begun =
                 create::begin(self.data, self.settings, self.url, found, self.places, closed)?;
-            let (Some(journal), Some(checked)) = (journal, checked) else {
-                return Ok(Some((begun, None)));
+            let (Some(journal), Some(end)) = (journal, end) else {
+                return Ok(Some((begun, warnings)));
             };
-            match journal.begin_incarnation(checked.end, Some(begun.member.machine), &short()) {
-                Ok(_) => return Ok(Some((begun, checked.unknown))),
+            match journal.begin_incarnation(end, Some(begun.member.machine), &short()) {
+                Ok(_) => return Ok(Some((begun, warnings))),
                 // Another machine has appended.
                 Err(Error::Invalid(_)) => found = Some(begun),
                 // Perhaps by a statement of this command whose answer was lost.
@@ -203,7 +227,7 @@ impl Loss<'_> {
                     let journal = Journal::open(self.settings.clone(), self.old.store, &short());
                     let journal = journal.map_err(|it| failed(&it))?;
                     return if has_closed(&begun, self.old, &journal)? {
-                        Ok(Some((begun, checked.unknown)))
+                        Ok(Some((begun, warnings)))
                     } else {
                         Err(failed(&error))
                     };
@@ -217,41 +241,30 @@ impl Loss<'_> {
 
     /// Compares the data folder with the journal and with what machines have reported.
     fn check(&self, journal: &Journal) -> Result<Checked> {
-        let checked = journal.head(&short()).and_then(|head| {
-            let machines = journal.machines(&short())?;
-            let copy = LocalCopy::compare(self.places, self.old, journal)?;
-            Ok((head.position, machines, copy))
-        });
-        let (end, machines, copy) = checked.map_err(|it| failed(&it))?;
-        let mut others = machines.iter().filter(|it| it.report.id != self.old.machine);
+        let found = journal.head(&short()).and_then(|it| Ok((it, journal.machines(&short())?)));
+        let (head, machines) = found.map_err(|it| failed(&it))?;
+        let (end, own) = (head.position, self.old.machine);
+        let copy = LocalCopy::compare(self.data, self.places, self.old, journal)?;
         let missing = copy.missing(&machines, self.old, journal.incarnation(), end);
-        let takes_no_part = |it: &&Machine| it.report.seq > end.seq || it.report.fault.is_some();
-        let unknown = match (&missing, others.find(takes_no_part)) {
-            (Some(missing), _) if !missing.is_in_journal => {
-                Some(format!("{}: tokens that were revoked there", missing.message))
-            }
-            // Otherwise, the other one had no more than this one, which has the same records.
-            (_, Some(other)) if copy.history != History::Other => {
-                let name = named(other, &machines);
-                Some(match &other.report.fault {
-                    Some(fault) => format!(
-                        "{name} takes no part in the cluster: {}. If it has records that the journal lacks, tokens that they revoke",
-                        visible(fault, Lines::Fold)
-                    ),
-                    None => format!(
-                        "{name} has applied record {}, and the journal ends at {}: tokens that were revoked there",
-                        other.report.seq, end.seq
-                    ),
-                })
-            }
-            _ => None,
-        };
-        Ok(Checked {
-            end,
-            missing,
-            unknown: unknown
-                .map(|it| format!("{it} may be valid here; compare `ctl token list` on both")),
-        })
+        let of_missing = missing.as_ref().filter(|it| !it.is_in_journal).map(|it| {
+            format!("{}: tokens that were revoked there may be valid here; {COMPARE}", it.message)
+        });
+        let elsewhere = unknown_elsewhere(&machines, own, end.seq);
+        let is_lost = copy.history == History::Other || elsewhere.is_some();
+        // A machine that has another history, as this one has, has the records that this one has, or fewer.
+        let elsewhere = elsewhere.filter(|_| copy.history != History::Other);
+        let mut warnings: Vec<_> = of_missing.into_iter().chain(elsewhere).collect();
+        let is_silent =
+            |it: &&Machine| it.report.id != own && it.silent >= SILENT && it.report.fault.is_none();
+        // Its last report may be older than the loss.
+        for silent in machines.iter().filter(|it| is_lost && is_silent(it)) {
+            warnings.push(format!(
+                "{} reported for the last time {} ago: if the database has lost later reports, too, that machine may have more records, and tokens that it has revoked may be valid here; to find out, start its service before this command",
+                named(silent, &machines),
+                span(silent.silent)
+            ));
+        }
+        Ok(Checked { end, missing, history: copy.history, warnings })
     }
 }
 
@@ -265,15 +278,6 @@ fn follow_to_the_end(journal: &Journal, old: &Member, tokens: &TokenStore) -> Re
     // Where the other history begins is not known.
     let base = journal.head(&short()).map_err(|it| failed(&it))?.base;
     Ok(follow_tokens(journal, base, tokens, &until)? && base.seq == 0)
-}
-
-/// The name of a machine, with its id if another one has the same name.
-fn named(machine: &Machine, machines: &[Machine]) -> String {
-    let name = visible(&machine.report.name, Lines::Fold);
-    match machines.iter().filter(|it| it.report.name == machine.report.name).count() {
-        0 | 1 => name.to_string(),
-        _ => format!("{name} ({})", machine.report.id),
-    }
 }
 
 /// How the data folder and the journal differ behind the member's base.
@@ -292,7 +296,7 @@ enum History {
 struct LocalCopy {
     history: History,
     /// The last record that it has. Exact if the history is the same; otherwise, changes of tokens that
-    /// the journal lacks are not counted: no log has them.
+    /// come after the last common record are not counted: no log has them.
     applied: u64,
 }
 
@@ -304,14 +308,13 @@ struct Missing {
 }
 
 impl LocalCopy {
-    fn compare(
-        places: Places,
-        own: &Member,
-        journal: &Journal,
-    ) -> std::result::Result<Self, Error> {
+    /// Compares the records behind the base with those of the journal.
+    fn compare(data: &Path, places: Places, own: &Member, journal: &Journal) -> Result<Self> {
+        let logs = Logs::open(data, places, own)?;
         let until = Until::within(LONG);
         let (mut tail, mut last) = (own.base.position, own.base.places);
-        let (mut lacking, mut notices) = (None, 0);
+        let (mut lacking, mut is_different) = (None, false);
+        let (mut notices, mut later_notices) = (0, 0);
         let read = loop {
             let rows = match journal.fetch(tail, &FetchOptions::default(), &until) {
                 Ok(fetched) => fetched.rows,
@@ -320,16 +323,17 @@ impl LocalCopy {
             let Some(row) = rows.last() else { break Ok(()) };
             tail = row.position();
             for row in &rows {
-                match Part::of_number(row.record.part) {
-                    Some(Part::Notices) => notices += u64::from(lacking.is_none()),
-                    Some(part) => {
-                        let at = part.index();
-                        last[at] = row.record.place.max(last[at]);
-                        if row.record.place > places[at] && lacking.is_none() {
-                            lacking = Some(row.seq);
-                        }
-                    }
-                    None => {}
+                let Some(part) = Part::of_number(row.record.part) else { continue };
+                let (at, place) = (part.index(), row.record.place);
+                if part == Part::Notices {
+                    later_notices += 1;
+                } else if place > places[at] {
+                    lacking = lacking.or(Some(row.seq));
+                } else if !is_different && logs.has(part, row)? {
+                    last[at] = place.max(last[at]);
+                    notices += std::mem::take(&mut later_notices);
+                } else {
+                    is_different = true;
                 }
             }
         };
@@ -338,12 +342,12 @@ impl LocalCopy {
         let counted = own.base.position.seq + more.sum::<u64>() + notices;
         let has_more = of_logs().any(|it| places[it] > last[it]);
         let history = match read {
-            Ok(()) if has_more => History::Other,
+            Ok(()) if has_more || is_different => History::Other,
             Ok(()) => History::Same,
             Err(error) => match error.kind() {
                 ErrorKind::Lost => History::Other,
                 ErrorKind::Behind | ErrorKind::Damaged => History::Unreadable,
-                _ => return Err(error),
+                _ => return Err(failed(&error)),
             },
         };
         let applied = match (history, lacking) {
@@ -421,8 +425,51 @@ impl LocalCopy {
     }
 }
 
+/// The logs of the data folder that have records behind the member's base.
+struct Logs([Option<Log>; PARTS]);
+
+impl Logs {
+    fn open(data: &Path, places: Places, own: &Member) -> Result<Self> {
+        let mut logs = [const { None }; PARTS];
+        for part in Part::ALL {
+            let Some(folder) = create::folder(part) else { continue };
+            let at = part.index();
+            if places[at] > own.base.places[at] {
+                // All its records were verified.
+                let options = Options::default().with_verify(Verify::Unsealed);
+                let opened = Log::open(&data.join(folder), &options);
+                logs[at] = Some(opened.map_err(|it| Failure::of(&it))?.0);
+            }
+        }
+        Ok(Self(logs))
+    }
+
+    /// Whether the log has this record, or has removed the one of this number.
+    fn has(&self, part: Part, row: &Row) -> Result<bool> {
+        let Some(log) = &self.0[part.index()] else { return Ok(false) };
+        let record = &row.record;
+        let Some(local) = log.read(record.place).map_err(|it| Failure::of(&it))? else {
+            return Ok(true);
+        };
+        let shared = Entry {
+            sequence: record.place,
+            kind: record.kind,
+            version: record.version,
+            payload: record.payload.clone(),
+        };
+        Ok(match part {
+            Part::Memory => waypost_memory::is_same_record(&shared, &local),
+            Part::Events => waypost_events::is_same_record(&shared, &local),
+            Part::Flows | Part::Notices => shared == local,
+        })
+    }
+}
+
 /// Refuses if the journal has everything that machines have reported and this one has, undamaged.
-fn refuse_complete(data: &Path, places: Places, own: &Member, settings: Settings) -> Result<()> {
+fn refuse_complete(data: &Path, history: History, own: &Member, settings: Settings) -> Result<()> {
+    if history == History::Other {
+        return Ok(());
+    }
     // It refuses what the service refuses.
     let hub = Hub::new(data, own.clone(), settings, HubOptions::default());
     let journal = match hub.journal(&short()) {
@@ -433,9 +480,9 @@ fn refuse_complete(data: &Path, places: Places, own: &Member, settings: Settings
         Err(waypost_cluster::Error::Journal(error)) if is_loss(&error) => return Ok(()),
         Err(error) => return Err(cluster_failed(&error)),
     };
-    match is_complete(places, own, &journal) {
+    match is_complete(own, &journal) {
         Ok(Some(end)) => Err(Failure::new(format!(
-            "nothing is lost: the journal has all {end} records, which is as far as any machine has come"
+            "nothing is lost: the journal ends at record {end}, and no machine has more"
         ))
         .with_hint(
             "if an `accept-loss` was interrupted here, it has succeeded, and `ctl cluster status` shows the new store; if a service reports another record than its own, pass --although-complete: all other machines must join again",
@@ -446,12 +493,8 @@ fn refuse_complete(data: &Path, places: Places, own: &Member, settings: Settings
     }
 }
 
-/// The end of the journal if it is complete and undamaged up to there.
-fn is_complete(
-    places: Places,
-    own: &Member,
-    journal: &Journal,
-) -> std::result::Result<Option<u64>, Error> {
+/// The end of the journal if it is undamaged up to there and no machine has reported more.
+fn is_complete(own: &Member, journal: &Journal) -> std::result::Result<Option<u64>, Error> {
     let head = journal.confirm(own.base.position, &short())?;
     let machines = journal.machines(&short())?;
     let lacks = |it: &Machine| it.report.seq > head.position.seq || it.report.fault.is_some();
@@ -459,22 +502,16 @@ fn is_complete(
         return Ok(None);
     }
     let until = Until::within(LONG);
-    let (mut tail, mut last) = (head.base, own.base.places);
+    let mut tail = head.base;
     loop {
         let rows = journal.fetch(tail, &FetchOptions::default(), &until)?.rows;
-        let Some(row) = rows.last() else { break };
+        let Some(row) = rows.last() else { return Ok(Some(tail.seq)) };
         tail = row.position();
-        for row in &rows {
-            if row.seq == own.base.position.seq && row.position() != own.base.position {
-                return Ok(None);
-            }
-            if let Some(part) = Part::of_number(row.record.part) {
-                let last = &mut last[part.index()];
-                *last = row.record.place.max(*last);
-            }
+        let own = own.base.position;
+        if rows.iter().any(|row| row.seq == own.seq && row.position() != own) {
+            return Ok(None);
         }
     }
-    Ok(places.iter().zip(last).all(|(own, last)| *own <= last).then_some(tail.seq))
 }
 
 fn is_loss(error: &Error) -> bool {

@@ -177,7 +177,7 @@ fn leads(machine: &Machine, head: &Head) -> bool {
     head.lease_holder() == Some(machine.report.id) && machine.report.fault.is_none()
 }
 
-fn span(time: Duration) -> String {
+pub(super) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
         0..60 => format!("{seconds} s"),

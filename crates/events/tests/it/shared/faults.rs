@@ -98,7 +98,7 @@ fn a_log_with_another_last_event_is_no_replica() {
     let options = options().with_shared_journal(other.replicas[0].member.clone());
     let (bus, _) = Bus::open(replica.dir.path(), &options).unwrap();
     let differs = bus.follow().unwrap_err().to_string();
-    assert!(differs.contains("it has another record 1"), "{differs}");
+    assert!(differs.contains("record 1 of this log is another one there"), "{differs}");
     assert_eq!(bus.publish(draft("a:b"), NOW).unwrap_err().kind(), ErrorKind::Unavailable);
     assert_eq!(all(&bus).len(), 1);
 }
