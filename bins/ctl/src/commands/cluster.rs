@@ -1,6 +1,7 @@
 //! `cluster`: makes the project's store that of a member of a cluster, and shows the cluster.
 
 mod create;
+mod history;
 mod join;
 mod leave;
 mod loss;

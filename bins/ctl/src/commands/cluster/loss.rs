@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde_json::json;
 use waypost_auth::TokenStore;
-use waypost_cluster::{Begun, Hub, HubOptions, Member, PARTS, Part, Places};
+use waypost_cluster::{Begun, Hub, HubOptions, Member, Places};
 use waypost_journal::{
-    Error, ErrorKind, FetchOptions, Journal, Machine, Position, Row, Settings, StoreId, Until,
+    Error, ErrorKind, FetchOptions, Journal, Machine, Position, Settings, StoreId, Until,
 };
-use waypost_log::{Entry, Log, Options, Verify};
 
+use super::history::{History, LocalCopy, Missing};
 use super::join::FIRST;
 use super::status::{SILENT, span};
 use super::{
@@ -21,9 +21,6 @@ use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::program::Program;
 
-/// What to do on a machine that is behind the journal.
-const APPLY: &str = "start the service here, which applies them or says why it cannot; or pass --although-behind to lose what only the journal has";
-const ELSEWHERE: &str = "run it on a machine that has applied more, or pass --although-behind to lose what only the journal has";
 /// How often the journal may have moved while it was checked.
 const ATTEMPTS_MAX: usize = 5;
 
@@ -278,191 +275,6 @@ fn follow_to_the_end(journal: &Journal, old: &Member, tokens: &TokenStore) -> Re
     // Where the other history begins is not known.
     let base = journal.head(&short()).map_err(|it| failed(&it))?.base;
     Ok(follow_tokens(journal, base, tokens, &until)? && base.seq == 0)
-}
-
-/// How the data folder and the journal differ behind the member's base.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum History {
-    /// The data folder has nothing that the journal lacks.
-    Same,
-    /// The data folder has records that the journal lacks.
-    Other,
-    /// The journal was trimmed behind the base, or has a damaged record.
-    Unreadable,
-}
-
-/// What the data folder has of the journal.
-#[derive(Debug)]
-struct LocalCopy {
-    history: History,
-    /// The last record that it has. Exact if the history is the same; otherwise, changes of tokens that
-    /// come after the last common record are not counted: no log has them.
-    applied: u64,
-}
-
-/// What another data folder or the journal has, and this data folder lacks.
-struct Missing {
-    message: String,
-    hint: &'static str,
-    is_in_journal: bool,
-}
-
-impl LocalCopy {
-    /// Compares the records behind the base with those of the journal.
-    fn compare(data: &Path, places: Places, own: &Member, journal: &Journal) -> Result<Self> {
-        let logs = Logs::open(data, places, own)?;
-        let until = Until::within(LONG);
-        let (mut tail, mut last) = (own.base.position, own.base.places);
-        let (mut lacking, mut is_different) = (None, false);
-        let (mut notices, mut later_notices) = (0, 0);
-        let read = loop {
-            let rows = match journal.fetch(tail, &FetchOptions::default(), &until) {
-                Ok(fetched) => fetched.rows,
-                Err(error) => break Err(error),
-            };
-            let Some(row) = rows.last() else { break Ok(()) };
-            tail = row.position();
-            for row in &rows {
-                let Some(part) = Part::of_number(row.record.part) else { continue };
-                let (at, place) = (part.index(), row.record.place);
-                if part == Part::Notices {
-                    later_notices += 1;
-                } else if place > places[at] {
-                    lacking = lacking.or(Some(row.seq));
-                } else if !is_different && logs.has(part, row)? {
-                    last[at] = place.max(last[at]);
-                    notices += std::mem::take(&mut later_notices);
-                } else {
-                    is_different = true;
-                }
-            }
-        };
-        let of_logs = || Part::ALL.into_iter().filter(|it| *it != Part::Notices).map(Part::index);
-        let more = of_logs().map(|it| places[it].saturating_sub(own.base.places[it]));
-        let counted = own.base.position.seq + more.sum::<u64>() + notices;
-        let has_more = of_logs().any(|it| places[it] > last[it]);
-        let history = match read {
-            Ok(()) if has_more || is_different => History::Other,
-            Ok(()) => History::Same,
-            Err(error) => match error.kind() {
-                ErrorKind::Lost => History::Other,
-                ErrorKind::Behind | ErrorKind::Damaged => History::Unreadable,
-                _ => return Err(failed(&error)),
-            },
-        };
-        let applied = match (history, lacking) {
-            (History::Same, Some(seq)) => seq - 1,
-            (History::Same, None) => tail.seq,
-            (History::Other | History::Unreadable, _) => counted,
-        };
-        Ok(Self { history, applied })
-    }
-
-    /// What this machine lacks of what another data folder of it, the journal, which ends at `end`, or
-    /// another machine has.
-    fn missing(
-        &self,
-        machines: &[Machine],
-        own: &Member,
-        incarnation: u64,
-        end: Position,
-    ) -> Option<Missing> {
-        let is_own = |it: &&Machine| it.report.id == own.machine;
-        let listed = machines.iter().find(is_own).map(|it| &it.report);
-        let base = own.base.position.seq;
-        let elsewhere = |message, hint| Some(Missing { message, hint, is_in_journal: false });
-        if let Some(listed) = listed.filter(|it| it.base > base) {
-            return elsewhere(
-                format!(
-                    "this data folder is an older copy: it was at record {base} when its service last synced it, and this machine has reported {} since",
-                    listed.base
-                ),
-                "run it where the newer data folder is, or pass --although-behind to lose what only that one has",
-            );
-        }
-        // After a restored backup, the report is older than the data folder.
-        let reported = listed.map_or(0, |it| it.seq);
-        let (applied, ours) = (self.applied, self.applied.max(reported));
-        let is_behind = match self.history {
-            History::Same => end.seq > applied,
-            // What the journal lacks is not compared with what it has instead.
-            History::Other => false,
-            History::Unreadable => end.seq > ours,
-        };
-        if is_behind {
-            let has_fault = listed.is_some_and(|it| it.fault.is_some());
-            let can_apply = self.history == History::Same && own.incarnation == incarnation;
-            return Some(Missing {
-                message: format!(
-                    "the journal has {} records, and this machine has applied only {applied}",
-                    end.seq
-                ),
-                hint: if can_apply && !has_fault { APPLY } else { ELSEWHERE },
-                is_in_journal: true,
-            });
-        }
-        if reported > applied {
-            return elsewhere(
-                format!(
-                    "this machine has reported record {reported}, and its data folder has only {applied}"
-                ),
-                "if the folder is an older copy, run it where the newer one is; pass --although-behind to lose what only that one has, or if the others can only be changes of tokens, which are not counted",
-            );
-        }
-        let others = machines.iter().filter(|it| !is_own(it));
-        let other = others.max_by_key(|it| it.report.seq)?;
-        if other.report.seq <= ours {
-            return None;
-        }
-        elsewhere(
-            format!(
-                "{} has applied record {}, and this machine only {ours}",
-                named(other, machines),
-                other.report.seq
-            ),
-            "run it on that machine, or pass --although-behind to lose what only that machine has",
-        )
-    }
-}
-
-/// The logs of the data folder that have records behind the member's base.
-struct Logs([Option<Log>; PARTS]);
-
-impl Logs {
-    fn open(data: &Path, places: Places, own: &Member) -> Result<Self> {
-        let mut logs = [const { None }; PARTS];
-        for part in Part::ALL {
-            let Some(folder) = create::folder(part) else { continue };
-            let at = part.index();
-            if places[at] > own.base.places[at] {
-                // All its records were verified.
-                let options = Options::default().with_verify(Verify::Unsealed);
-                let opened = Log::open(&data.join(folder), &options);
-                logs[at] = Some(opened.map_err(|it| Failure::of(&it))?.0);
-            }
-        }
-        Ok(Self(logs))
-    }
-
-    /// Whether the log has this record, or has removed the one of this number.
-    fn has(&self, part: Part, row: &Row) -> Result<bool> {
-        let Some(log) = &self.0[part.index()] else { return Ok(false) };
-        let record = &row.record;
-        let Some(local) = log.read(record.place).map_err(|it| Failure::of(&it))? else {
-            return Ok(true);
-        };
-        let shared = Entry {
-            sequence: record.place,
-            kind: record.kind,
-            version: record.version,
-            payload: record.payload.clone(),
-        };
-        Ok(match part {
-            Part::Memory => waypost_memory::is_same_record(&shared, &local),
-            Part::Events => waypost_events::is_same_record(&shared, &local),
-            Part::Flows | Part::Notices => shared == local,
-        })
-    }
 }
 
 /// Refuses if the journal has everything that machines have reported and this one has, undamaged.
