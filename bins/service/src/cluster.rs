@@ -304,6 +304,10 @@ impl Cluster {
     pub(crate) fn leave_out(&self, why: SharedError) {
         if self.fault().is_none() {
             tracing::error!("{why}; this machine takes no part in its cluster any more");
+            // Before it is reported: after a power cut, this machine still has what it has reported.
+            if let Err(error) = self.sync() {
+                tracing::warn!(error, "failed to sync what this machine has applied");
+            }
         }
         self.hub.exclude(why);
     }
@@ -348,9 +352,7 @@ impl Cluster {
         let shown = self.places();
         let reached =
             |part: Part, place: u64| place.min(shown[part.index()]) >= mark.places[part.index()];
-        let memory = self.store.sync().map_err(|it| chain(&it))?;
-        let events = self.events.sync().map_err(|it| chain(&it))?;
-        let flows = self.flows.get().map_or(Ok(0), Files::sync).map_err(|it| chain(&it))?;
+        let [memory, events, flows] = self.sync()?;
         let is_whole = reached(Part::Memory, memory)
             && reached(Part::Events, events)
             && reached(Part::Flows, flows)
@@ -360,6 +362,14 @@ impl Cluster {
             self.hub.set_base(*mark, tokens).map_err(|it| chain(&it))?;
         }
         Ok(is_whole)
+    }
+
+    /// Syncs the files of the memory, the events and the flows, and returns the last record of each on disk.
+    fn sync(&self) -> Result<[u64; 3], String> {
+        let memory = self.store.sync().map_err(|it| chain(&it))?;
+        let events = self.events.sync().map_err(|it| chain(&it))?;
+        let flows = self.flows.get().map_or(Ok(0), Files::sync).map_err(|it| chain(&it))?;
+        Ok([memory, events, flows])
     }
 
     /// The shared tokens, with those of the last base that the token file has lost since.

@@ -187,7 +187,7 @@ pub enum Error {
         reason: String,
     },
     /// The deadline passed or the caller stopped the operation. Nothing was written.
-    #[error("the operation was not sent to the database in time; nothing was written")]
+    #[error("the operation was not sent to the database in time")]
     Stopped,
     /// The connection ended. Of an append, nothing was written.
     #[error("the connection to the database ended: {0}")]

@@ -102,7 +102,7 @@ pub use memory::{
 pub use options::{OpenPhase, OpenProgress, OpenProgressFn, OpenReport, Reached, StoreOptions};
 pub use params::SearchParams;
 pub use query::{Hit, HitExplanation, Rerank, SearchMode, SearchOptions, SearchResult, Signal};
-pub use record::is_same_record;
+pub use record::{has_time, is_same_record};
 pub use reranker::{Reranker, ScoreFn};
 pub use status::{
     Compacted, Compaction, Counts, IndexProgress, IndexStatus, Maintained, Reindex, ReindexPhase,

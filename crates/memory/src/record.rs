@@ -364,6 +364,25 @@ pub fn is_same_record(shared: &Entry, local: &Entry) -> bool {
     shared == local || is_head_same && purged().is_some_and(|it| it == local.payload)
 }
 
+/// Whether a record has a time. Others can be the same, byte for byte, in two histories of a store.
+pub fn has_time(entry: &Entry) -> bool {
+    let record = Record::decode(entry.kind, entry.version, &entry.payload);
+    record.is_ok_and(|it| match it {
+        Record::Add { .. }
+        | Record::Update { .. }
+        | Record::Delete { .. }
+        | Record::Link { .. }
+        | Record::Unlink { .. } => true,
+        Record::Purge { .. }
+        | Record::Forget { .. }
+        | Record::Taken { .. }
+        | Record::Notice { .. }
+        | Record::Told { .. }
+        | Record::Key(_)
+        | Record::ForgetKeys { .. } => false,
+    })
+}
+
 impl Body {
     /// The body without what a purge removes.
     pub(crate) fn purged(&self) -> Self {

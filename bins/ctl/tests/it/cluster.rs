@@ -1202,6 +1202,34 @@ fn a_machine_that_was_killed_with_lost_records_accepts_the_loss_at_once() {
     assert!(listed.contains("three") && !listed.contains("after the loss"), "{listed}");
 }
 
+/// It has reported a change of tokens that is in no log of it.
+#[test]
+fn a_machine_that_found_the_loss_has_what_it_has_reported() {
+    let Some(server) = Server::start() else { return };
+    let (mut a, mut b) = (first(&server), joined(&server));
+    let id = &token(&a);
+    settled(&[&a, &b]);
+    a.stop();
+    let kept = status(&b)["records"].as_u64().expect("a number");
+    let member = fs::read(b.path().join(".waypost/data/cluster-member")).expect("a file");
+    b.ctl(&["token", "revoke", id]).done();
+    let reported = |machine: &Machine| {
+        let shown = status(machine);
+        let machines = shown["machines"].as_array().expect("a list");
+        machines.iter().find(|it| it["isThis"] == true).expect("it is listed").clone()
+    };
+    until(|| (reported(&b)["applied"] == kept + 1).then_some(()).ok_or("it has not reported"));
+    lose_after(&server, kept);
+    until(|| (!reported(&b)["fault"].is_null()).then_some(()).ok_or("it has no fault"));
+    b.stop();
+    as_if_killed(&server, &b, &member);
+    let refused = a.at_rest(&ACCEPT[..3]);
+    assert!(refused.code == 1 && refused.err.contains("has applied record"), "{refused:?}");
+    let accepted = b.at_rest(&ACCEPT[..3]);
+    assert_eq!(accepted.code, 0, "{accepted:?}");
+    assert!(is_revoked(&b, id));
+}
+
 /// The lost records have the revocation, and neither the journal nor this machine has them.
 #[test]
 fn it_warns_of_what_another_machine_revoked_in_lost_records() {

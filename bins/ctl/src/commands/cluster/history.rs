@@ -28,8 +28,8 @@ pub(super) enum History {
 #[derive(Debug)]
 pub(super) struct LocalCopy {
     pub(super) history: History,
-    /// The last record that it has. Exact if the history is the same; otherwise, changes of tokens that
-    /// come after the last common record are not counted: no log has them.
+    /// The last record that it has. Exact if the history is the same; otherwise, notices that come after
+    /// the last record that is certainly common are not counted: no log has them.
     applied: u64,
 }
 
@@ -67,11 +67,16 @@ impl LocalCopy {
                     later_notices += 1;
                 } else if place > places[at] {
                     lacking = lacking.or(Some(row.seq));
-                } else if !is_different && logs.has(part, row)? {
-                    last[at] = place.max(last[at]);
-                    notices += std::mem::take(&mut later_notices);
                 } else {
-                    is_different = true;
+                    let equality = logs.compare(part, row)?;
+                    is_different |= equality == Equality::Different;
+                    if is_different {
+                        continue;
+                    }
+                    last[at] = place.max(last[at]);
+                    if equality == Equality::Certain {
+                        notices += std::mem::take(&mut later_notices);
+                    }
                 }
             }
         };
@@ -120,6 +125,8 @@ impl LocalCopy {
         }
         // After a restored backup, the report is older than the data folder.
         let reported = listed.map_or(0, |it| it.seq);
+        // A service that has found the loss has synced its logs. Its report also counts notices.
+        let has_fault = listed.is_some_and(|it| it.fault.is_some());
         let (applied, ours) = (self.applied, self.applied.max(reported));
         let is_behind = match self.history {
             History::Same => end.seq > applied,
@@ -128,7 +135,6 @@ impl LocalCopy {
             History::Unreadable => end.seq > ours,
         };
         if is_behind {
-            let has_fault = listed.is_some_and(|it| it.fault.is_some());
             let can_apply = self.history == History::Same && own.incarnation == incarnation;
             return Some(Missing {
                 message: format!(
@@ -139,12 +145,12 @@ impl LocalCopy {
                 is_in_journal: true,
             });
         }
-        if reported > applied {
+        if reported > applied && !has_fault {
             return elsewhere(
                 format!(
                     "this machine has reported record {reported}, and its data folder has only {applied}"
                 ),
-                "if the folder is an older copy, run it where the newer one is; pass --although-behind to lose what only that one has, or if the others can only be changes of tokens, which are not counted",
+                "if the service was killed, start it here once, and repeat the command; if the folder is an older copy, run it where the newer one is, or pass --although-behind to lose what only that one has",
             );
         }
         let others = machines.iter().filter(|it| !is_own(it));
@@ -161,6 +167,15 @@ impl LocalCopy {
             "run it on that machine, or pass --although-behind to lose what only that machine has",
         )
     }
+}
+
+/// Whether a record of the log is the one that the journal has under its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Equality {
+    Different,
+    /// The log has removed it, or another history could have the same bytes.
+    Possible,
+    Certain,
 }
 
 /// The logs of the data folder that have records behind the member's base.
@@ -182,12 +197,11 @@ impl Logs {
         Ok(Self(logs))
     }
 
-    /// Whether the log has this record, or has removed the one of this number.
-    fn has(&self, part: Part, row: &Row) -> Result<bool> {
-        let Some(log) = &self.0[part.index()] else { return Ok(false) };
+    fn compare(&self, part: Part, row: &Row) -> Result<Equality> {
+        let Some(log) = &self.0[part.index()] else { return Ok(Equality::Different) };
         let record = &row.record;
         let Some(local) = log.read(record.place).map_err(|it| Failure::of(&it))? else {
-            return Ok(true);
+            return Ok(Equality::Possible);
         };
         let shared = Entry {
             sequence: record.place,
@@ -195,10 +209,17 @@ impl Logs {
             version: record.version,
             payload: record.payload.clone(),
         };
-        Ok(match part {
-            Part::Memory => waypost_memory::is_same_record(&shared, &local),
-            Part::Events => waypost_events::is_same_record(&shared, &local),
-            Part::Flows | Part::Notices => shared == local,
+        let (is_same, is_unique) = match part {
+            Part::Memory => {
+                (waypost_memory::is_same_record(&shared, &local), waypost_memory::has_time(&shared))
+            }
+            Part::Events => (waypost_events::is_same_record(&shared, &local), true),
+            Part::Flows | Part::Notices => (shared == local, false),
+        };
+        Ok(match (is_same, is_unique) {
+            (false, _) => Equality::Different,
+            (true, false) => Equality::Possible,
+            (true, true) => Equality::Certain,
         })
     }
 }

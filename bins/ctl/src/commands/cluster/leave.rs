@@ -73,11 +73,13 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
     Member::remove(&data).map_err(|it| cluster_failed(&it))?;
     let unread = places.iter().map(|it| it.unread).sum::<Option<u64>>();
     let unread = unread.filter(|_| is_known && !is_damaged);
+    let unknown = unknown.into_iter().chain(unread.is_none().then(|| REVOKED.to_owned()));
+    let warnings: Vec<String> = unknown.collect();
     if output.is_json() {
         let store = places.first().map(|it| it.member.store.to_string());
         let is_forgotten = is_known && forgotten.iter().all(|it| matches!(it, Some(true)));
         output
-            .document(&json!({ "store": store, "isForgotten": is_forgotten, "unread": unread }))?;
+            .document(&json!({ "store": store, "isForgotten": is_forgotten, "unread": unread, "warnings": warnings }))?;
     } else {
         output.line("left the cluster; the store is one of this machine alone")?;
     }
@@ -96,15 +98,13 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
             )),
         }
     }
-    for warning in &unknown {
-        output.warn(warning);
-    }
-    match unread {
-        Some(0) => {}
-        Some(count) => output.note(&format!(
+    if let Some(count @ 1..) = unread {
+        output.note(&format!(
             "the store may lack records of the journal: {count} came after the last one that it is known to have; tokens that they revoke are revoked here, too"
-        )),
-        None => output.warn(REVOKED),
+        ));
+    }
+    for warning in &warnings {
+        output.warn(warning);
     }
     Ok(())
 }

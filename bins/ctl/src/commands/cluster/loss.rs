@@ -1,6 +1,7 @@
 //! `cluster accept-loss`: continues with the copy of this machine.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::json;
 use waypost_auth::TokenStore;
@@ -11,7 +12,7 @@ use waypost_journal::{
 
 use super::history::{History, LocalCopy, Missing};
 use super::join::FIRST;
-use super::status::{SILENT, span};
+use super::status::span;
 use super::{
     COMPARE, LONG, REVOKED, backup, cluster_failed, create, failed, flows, follow_tokens, locked,
     member, named, restore_tokens, settings, short, unknown_elsewhere, url_of,
@@ -21,6 +22,8 @@ use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::program::Program;
 
+/// A service that runs reports every second.
+const REPORTS_ENDED: Duration = Duration::from_secs(3);
 /// How often the journal may have moved while it was checked.
 const ATTEMPTS_MAX: usize = 5;
 
@@ -251,8 +254,9 @@ impl Loss<'_> {
         // A machine that has another history, as this one has, has the records that this one has, or fewer.
         let elsewhere = elsewhere.filter(|_| copy.history != History::Other);
         let mut warnings: Vec<_> = of_missing.into_iter().chain(elsewhere).collect();
-        let is_silent =
-            |it: &&Machine| it.report.id != own && it.silent >= SILENT && it.report.fault.is_none();
+        let is_silent = |it: &&Machine| {
+            it.report.id != own && it.silent >= REPORTS_ENDED && it.report.fault.is_none()
+        };
         // Its last report may be older than the loss.
         for silent in machines.iter().filter(|it| is_lost && is_silent(it)) {
             warnings.push(format!(
