@@ -1202,6 +1202,48 @@ fn a_machine_that_was_killed_with_lost_records_accepts_the_loss_at_once() {
     assert!(listed.contains("three") && !listed.contains("after the loss"), "{listed}");
 }
 
+/// The leader notes which events it has published: in two histories with the same number, and nothing else.
+#[test]
+fn a_record_that_two_histories_have_in_common_by_chance_proves_nothing() {
+    let Some(server) = Server::start() else { return };
+    let (mut a, mut b, mut c) = (first(&server), joined(&server), joined(&server));
+    let (id, others) = (&token(&a), [token(&a), token(&a)]);
+    settled(&[&a, &b, &c]);
+    c.stop();
+    a.add("kept by the database");
+    settled(&[&a, &b]);
+    let told = || {
+        let sql = "SELECT place, encode(payload, 'hex') FROM waypost.journal \
+             WHERE part = 1 AND kind = 10 ORDER BY seq DESC LIMIT 1";
+        server.sql(sql).trim().to_owned()
+    };
+    let until_told = |former: &str| {
+        until(|| {
+            let now = told();
+            (now != former && !now.is_empty()).then_some(now).ok_or("nothing was told")
+        })
+    };
+    let kept: u64 = server.sql("SELECT seq FROM waypost.head").trim().parse().expect("a number");
+    let before = told();
+    let member = fs::read(a.path().join(".waypost/data/cluster-member")).expect("a file");
+    let lost = until_told(&before);
+    a.add("lost by the database");
+    settled(&[&a, &b]);
+    a.stop();
+    as_if_killed(&server, &a, &member);
+    b.ctl(&["token", "revoke", id]).done();
+    b.stop();
+    lose_after(&server, kept);
+    c.start();
+    for other in &others {
+        c.ctl(&["token", "revoke", other]).done();
+    }
+    assert_eq!(until_told(&before), lost);
+    c.stop();
+    let refused = a.at_rest(&ACCEPT[..3]);
+    assert!(refused.code == 1 && refused.err.contains("has applied record"), "{refused:?}");
+}
+
 /// It has reported a change of tokens that is in no log of it.
 #[test]
 fn a_machine_that_found_the_loss_has_what_it_has_reported() {
