@@ -8,7 +8,7 @@ use crossterm::terminal::window_size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// A terminal that has not answered by then does not answer.
-const ANSWER_TIME_MAX: Duration = Duration::from_millis(400);
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 /// The maximum length of an answer; a longer one is ignored.
 const ANSWER_BYTES_MAX: usize = 512;
 /// The size of a cell in pixels; and the device attributes, which every terminal reports.
@@ -46,7 +46,10 @@ fn exchange() -> io::Result<Vec<u8>> {
     let mut said = Vec::new();
     while !is_answered(&said) && said.len() < ANSWER_BYTES_MAX {
         let left = ANSWER_TIME_MAX.saturating_sub(begun.elapsed());
-        let left = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) };
+        let left = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(0),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        };
         let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
         if poll(&mut fds, Some(&left))? == 0 {
             break;

@@ -78,8 +78,9 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
     if output.is_json() {
         let store = places.first().map(|it| it.member.store.to_string());
         let is_forgotten = is_known && forgotten.iter().all(|it| matches!(it, Some(true)));
-        output
-            .document(&json!({ "store": store, "isForgotten": is_forgotten, "unread": unread, "warnings": warnings }))?;
+        output.document(&json!({
+            "store": store, "isForgotten": is_forgotten, "unread": unread, "warnings": warnings,
+        }))?;
     } else {
         output.line("left the cluster; the store is one of this machine alone")?;
     }
