@@ -150,7 +150,7 @@ impl LocalCopy {
                 format!(
                     "this machine has reported record {reported}, and its data folder has only {applied}"
                 ),
-                "if the service was killed, start it here once, and repeat the command; if the folder is an older copy, run it where the newer one is, or pass --although-behind to lose what only that one has",
+                "if the folder is an older copy, run it where the newer one is; pass --although-behind to lose what only that one has, or if the others can only be notices, such as changes of tokens, which no log has",
             );
         }
         let others = machines.iter().filter(|it| !is_own(it));
