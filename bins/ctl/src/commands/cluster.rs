@@ -13,8 +13,8 @@ use std::time::Duration;
 use waypost_auth::{TokenChange, TokenStore};
 use waypost_cluster::{Begun, Hub, HubOptions, Member, Part, notice};
 use waypost_journal::{
-    Error, ErrorKind, FetchOptions, Journal, Machine, MachineId, MachineReport, Position, Settings,
-    Until,
+    Error, ErrorKind, FetchOptions, Journal, Machine, MachineId, MachineReport, Position, Row,
+    Settings, Until,
 };
 use waypost_log::FolderLock;
 
@@ -253,12 +253,34 @@ fn compare(program: &Program, data: &Path, member: &Member) -> Result<String> {
     Ok(found)
 }
 
+/// Whether a machine has more than the journal, which ends at `end`, or another history.
+fn has_more(machine: &Machine, end: u64) -> bool {
+    machine.report.seq > end || machine.report.fault.is_some()
+}
+
+/// The records of the journal after a position, verified, page by page. It ends after an error.
+fn pages(
+    journal: &Journal,
+    after: Position,
+    until: &Until,
+) -> impl Iterator<Item = waypost_journal::Result<Vec<Row>>> {
+    let mut next = Some(after);
+    std::iter::from_fn(move || {
+        let fetched = journal.fetch(next.take()?, &FetchOptions::default(), until);
+        let rows = match fetched {
+            Ok(fetched) => fetched.rows,
+            Err(error) => return Some(Err(error)),
+        };
+        next = Some(rows.last()?.position());
+        Some(Ok(rows))
+    })
+}
+
 /// Which revocations this machine may not know, because another one, which is not `own`, has more than
 /// the journal, which ends at `end`, or another history.
 fn unknown_elsewhere(machines: &[Machine], own: MachineId, end: u64) -> Option<String> {
-    let has_more =
-        |it: &&Machine| it.report.id != own && (it.report.seq > end || it.report.fault.is_some());
-    let other = machines.iter().find(has_more)?;
+    let is_other = |it: &&Machine| it.report.id != own && has_more(it, end);
+    let other = machines.iter().find(is_other)?;
     let name = named(other, machines);
     Some(match &other.report.fault {
         Some(fault) => format!(
@@ -289,10 +311,9 @@ fn follow_tokens(
     tokens: &TokenStore,
     until: &Until,
 ) -> Result<bool> {
-    let mut after = after;
-    loop {
-        let rows = match journal.fetch(after, &FetchOptions::default(), until) {
-            Ok(fetched) => fetched.rows,
+    for rows in pages(journal, after, until) {
+        let rows = match rows {
+            Ok(rows) => rows,
             Err(error) => {
                 return match error.kind() {
                     ErrorKind::Lost | ErrorKind::Behind | ErrorKind::Damaged => Ok(false),
@@ -300,8 +321,6 @@ fn follow_tokens(
                 };
             }
         };
-        let Some(last) = rows.last() else { return Ok(true) };
-        after = last.position();
         let changes = rows
             .iter()
             .map(|it| &it.record)
@@ -311,6 +330,7 @@ fn follow_tokens(
             tokens.apply(&change, span::now())?;
         }
     }
+    Ok(true)
 }
 
 fn forget(program: &Program, args: &ClusterForgetArgs, output: &mut Output) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 
@@ -81,6 +81,13 @@ impl Machine {
         ran(trusting(self.path(), arguments).output().expect("the program starts"))
     }
 
+    /// Runs a command that fails with this message, without a service.
+    #[track_caller]
+    fn refuses(&self, arguments: &[&str], expected: &str) {
+        let refused = self.at_rest(arguments);
+        assert!(refused.code == 1 && refused.err.contains(expected), "{refused:?}");
+    }
+
     fn client(&self) -> Client {
         let token = fs::read_to_string(self.path().join(".waypost/token")).expect("a token");
         Client::new(&self.url(), Some(token.trim())).expect("an address")
@@ -128,6 +135,14 @@ fn joined(server: &Server) -> Machine {
     machine
 }
 
+/// Two machines, and a token that both know.
+fn pair(server: &Server) -> (Machine, Machine, String) {
+    let (a, b) = (first(server), joined(server));
+    let id = token(&a);
+    settled(&[&a, &b]);
+    (a, b, id)
+}
+
 /// Whether the token is in the machine's list, and revoked. No service runs.
 fn is_revoked(machine: &Machine, id: &str) -> bool {
     let listed = machine.at_rest(&["--json", "token", "list"]).json();
@@ -152,6 +167,15 @@ fn settled(machines: &[&Machine]) -> String {
 
 fn long() -> Until {
     Until::within(Duration::from_secs(60))
+}
+
+/// Where the journal ends.
+fn records(machine: &Machine) -> u64 {
+    status(machine)["records"].as_u64().expect("a number")
+}
+
+fn member_file(machine: &Machine) -> PathBuf {
+    machine.path().join(".waypost/data/cluster-member")
 }
 
 fn status(machine: &Machine) -> Value {
@@ -663,8 +687,7 @@ fn a_database_that_lost_records_stops_writes_until_the_loss_is_accepted() {
     let set =
         |what: &str| server.sql(&format!("UPDATE waypost.machine SET {what} WHERE id = '{id}'"));
     set("base = base + 1000");
-    let refused = a.at_rest(&["cluster", "accept-loss", "--yes"]);
-    assert!(refused.code == 1 && refused.err.contains("an older copy"), "{refused:?}");
+    a.refuses(&["cluster", "accept-loss", "--yes"], "an older copy");
     set("base = 0, seq = 0");
     a.at_rest(&["cluster", "accept-loss", "--yes"]).done();
     a.start();
@@ -715,9 +738,9 @@ fn a_machine_that_crashed_with_records_that_the_database_lost_takes_no_part() {
         a.add("kept by the database");
         settled(&[&a, &b]);
         b.stop();
-        let member = a.path().join(".waypost/data/cluster-member");
+        let member = member_file(&a);
         let before = fs::read(&member).expect("a file");
-        let kept = status(&a)["records"].as_u64().expect("a number");
+        let kept = records(&a);
         a.add("lost by the database");
         a.stop();
         // As after a crash: where it was is not in the file.
@@ -752,8 +775,8 @@ fn a_database_that_lost_the_revocation_of_a_token_is_noticed_after_a_crash() {
     let mut a = first(&server);
     a.add("kept by the database");
     let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
-    let kept = status(&a)["records"].as_u64().expect("a number");
-    let member = a.path().join(".waypost/data/cluster-member");
+    let kept = records(&a);
+    let member = member_file(&a);
     a.ctl(&["token", "revoke", created["info"]["id"].as_str().expect("an id")]).done();
     let noted = until(|| {
         let noted = fs::read(&member).expect("a file");
@@ -872,7 +895,7 @@ fn a_machine_with_a_damaged_member_file_can_leave() {
     let Some(server) = Server::start() else { return };
     let mut a = first(&server);
     a.stop();
-    fs::write(a.path().join(".waypost/data/cluster-member"), "damaged").expect("a file");
+    fs::write(member_file(&a), "damaged").expect("a file");
     let left = a.at_rest(&["cluster", "leave", "--yes"]);
     assert!(left.code == 0 && left.err.contains("may be valid here"), "{left:?}");
     a.start();
@@ -1010,12 +1033,10 @@ fn an_accepted_loss_that_was_interrupted_does_not_continue_after_that_of_another
     // Also if a record that it lacks is damaged.
     for payload in ["payload || '\\x00'", "substring(payload FOR length(payload) - 1)"] {
         last(payload);
-        let refused = a.at_rest(&ACCEPT);
-        assert!(refused.code == 1 && refused.err.contains("--although-behind"), "{refused:?}");
+        a.refuses(&ACCEPT, "--although-behind");
     }
     b.at_rest(&ACCEPT).done();
-    let refused = a.at_rest(&ACCEPT[..3]);
-    assert!(refused.code == 1 && refused.err.contains("ran on another machine"), "{refused:?}");
+    a.refuses(&ACCEPT[..3], "ran on another machine");
     assert_eq!(open_stores(&server), 1);
 }
 
@@ -1045,8 +1066,7 @@ fn a_machine_that_leaves_after_an_interruption_knows_what_was_revoked_in_both_st
         seen["machines"].as_array().expect("a list").iter().filter_map(|it| it["id"].as_str());
     let of_a = ids.into_iter().find(|it| *it != own).expect("the machine that was begun");
     b.ctl(&["cluster", "forget", of_a, "--although-running"]).done();
-    let refused = a.at_rest(&ACCEPT[..3]);
-    assert!(refused.code == 1 && refused.err.contains("does not list this machine"), "{refused:?}");
+    a.refuses(&ACCEPT[..3], "does not list this machine");
     assert_eq!(open_stores(&server), 1);
 
     let lock = Lock::take(&server, "machine", "ACCESS EXCLUSIVE");
@@ -1094,8 +1114,7 @@ fn a_damaged_file_of_a_creation_is_named_and_leaving_warns() {
     leave();
     // Without a member file, too: machines may have joined.
     fs::write(&file, "damaged").expect("a file");
-    let refused = a.at_rest(&["cluster", "init", &server.url()]);
-    assert!(refused.code == 1 && refused.err.contains("cluster-begun is damaged"), "{refused:?}");
+    a.refuses(&["cluster", "init", &server.url()], "cluster-begun is damaged");
     let options = Options::for_project(a.path()).expect("options");
     let error = waypost_service::start(&options).map(drop).expect_err("others may have joined");
     assert!(format!("{error:#}").contains("`ctl cluster leave`"), "{error:#}");
@@ -1108,11 +1127,9 @@ fn a_damaged_file_of_a_creation_is_named_and_leaving_warns() {
 fn what_was_revoked_after_a_loss_is_revoked_where_it_is_accepted_or_it_warns() {
     for is_trimmed in [false, true] {
         let Some(server) = Server::start() else { return };
-        let (mut a, mut b) = (first(&server), joined(&server));
-        let id = &token(&a);
-        settled(&[&a, &b]);
+        let (mut a, mut b, ref id) = pair(&server);
         b.stop();
-        let kept = status(&a)["records"].as_u64().expect("a number");
+        let kept = records(&a);
         for content in ["one", "two", "three", "four"] {
             a.add(content);
         }
@@ -1139,8 +1156,24 @@ fn what_was_revoked_after_a_loss_is_revoked_where_it_is_accepted_or_it_warns() {
 
 /// As after `kill -9` at a time when the member file said this.
 fn as_if_killed(server: &Server, machine: &Machine, member: &[u8]) {
-    fs::write(machine.path().join(".waypost/data/cluster-member"), member).expect("a file");
+    fs::write(member_file(machine), member).expect("a file");
     server.sql("UPDATE waypost.machine SET base = 0");
+}
+
+/// The database loses a memory of the first machine, which is killed, and then what the second one revokes.
+fn loses_a_revocation(
+    server: &Server,
+    kept: u64,
+    (killed, member): (&mut Machine, &[u8]),
+    (other, id): (&mut Machine, &str),
+) {
+    killed.add("lost by the database");
+    settled(&[killed, other]);
+    killed.stop();
+    as_if_killed(server, killed, member);
+    other.ctl(&["token", "revoke", id]).done();
+    other.stop();
+    lose_after(server, kept);
 }
 
 #[test]
@@ -1151,15 +1184,9 @@ fn changes_of_tokens_of_another_history_are_not_counted_as_those_of_this_machine
         let id = &token(&a);
         settled(&[&a, &b, &c]);
         c.stop();
-        let kept = status(&a)["records"].as_u64().expect("a number");
-        let member = fs::read(a.path().join(".waypost/data/cluster-member")).expect("a file");
-        a.add("lost by the database");
-        settled(&[&a, &b]);
-        a.stop();
-        as_if_killed(&server, &a, &member);
-        b.ctl(&["token", "revoke", id]).done();
-        b.stop();
-        lose_after(&server, kept);
+        let kept = records(&a);
+        let member = fs::read(member_file(&a)).expect("a file");
+        loses_a_revocation(&server, kept, (&mut a, &member), (&mut b, id));
         c.start();
         token(&c);
         c.stop();
@@ -1168,8 +1195,7 @@ fn changes_of_tokens_of_another_history_are_not_counted_as_those_of_this_machine
             takes_no_part(&a);
             a.stop();
         }
-        let refused = a.at_rest(&ACCEPT[..3]);
-        assert!(refused.code == 1 && refused.err.contains("has applied record"), "{refused:?}");
+        a.refuses(&ACCEPT[..3], "has applied record");
         let left = c.at_rest(&["cluster", "leave", "--yes"]);
         assert!(left.code == 0 && left.err.contains("may be valid here"), "{left:?}");
         assert!(!is_revoked(&c, id));
@@ -1183,8 +1209,8 @@ fn a_machine_that_was_killed_with_lost_records_accepts_the_loss_at_once() {
     a.add("kept by the database");
     settled(&[&a, &b]);
     b.stop();
-    let kept = status(&a)["records"].as_u64().expect("a number");
-    let member = fs::read(a.path().join(".waypost/data/cluster-member")).expect("a file");
+    let kept = records(&a);
+    let member = fs::read(member_file(&a)).expect("a file");
     for content in ["one", "two", "three"] {
         a.add(content);
     }
@@ -1225,35 +1251,26 @@ fn a_record_that_two_histories_have_in_common_by_chance_proves_nothing() {
     };
     let kept: u64 = server.sql("SELECT seq FROM waypost.head").trim().parse().expect("a number");
     let before = told();
-    let member = fs::read(a.path().join(".waypost/data/cluster-member")).expect("a file");
+    let member = fs::read(member_file(&a)).expect("a file");
     let lost = until_told(&before);
-    a.add("lost by the database");
-    settled(&[&a, &b]);
-    a.stop();
-    as_if_killed(&server, &a, &member);
-    b.ctl(&["token", "revoke", id]).done();
-    b.stop();
-    lose_after(&server, kept);
+    loses_a_revocation(&server, kept, (&mut a, &member), (&mut b, id));
     c.start();
     for other in &others {
         c.ctl(&["token", "revoke", other]).done();
     }
     assert_eq!(until_told(&before), lost);
     c.stop();
-    let refused = a.at_rest(&ACCEPT[..3]);
-    assert!(refused.code == 1 && refused.err.contains("has applied record"), "{refused:?}");
+    a.refuses(&ACCEPT[..3], "has applied record");
 }
 
 /// It has reported a change of tokens that is in no log of it.
 #[test]
 fn a_machine_that_found_the_loss_has_what_it_has_reported() {
     let Some(server) = Server::start() else { return };
-    let (mut a, mut b) = (first(&server), joined(&server));
-    let id = &token(&a);
-    settled(&[&a, &b]);
+    let (mut a, mut b, ref id) = pair(&server);
     a.stop();
-    let kept = status(&b)["records"].as_u64().expect("a number");
-    let member = fs::read(b.path().join(".waypost/data/cluster-member")).expect("a file");
+    let kept = records(&b);
+    let member = fs::read(member_file(&b)).expect("a file");
     b.ctl(&["token", "revoke", id]).done();
     let reported = |machine: &Machine| {
         let shown = status(machine);
@@ -1265,8 +1282,7 @@ fn a_machine_that_found_the_loss_has_what_it_has_reported() {
     until(|| (!reported(&b)["fault"].is_null()).then_some(()).ok_or("it has no fault"));
     b.stop();
     as_if_killed(&server, &b, &member);
-    let refused = a.at_rest(&ACCEPT[..3]);
-    assert!(refused.code == 1 && refused.err.contains("has applied record"), "{refused:?}");
+    a.refuses(&ACCEPT[..3], "has applied record");
     let accepted = b.at_rest(&ACCEPT[..3]);
     assert_eq!(accepted.code, 0, "{accepted:?}");
     assert!(is_revoked(&b, id));
@@ -1277,11 +1293,9 @@ fn a_machine_that_found_the_loss_has_what_it_has_reported() {
 fn it_warns_of_what_another_machine_revoked_in_lost_records() {
     for follows_journal in [false, true] {
         let Some(server) = Server::start() else { return };
-        let (mut a, mut b) = (first(&server), joined(&server));
-        let id = &token(&a);
-        settled(&[&a, &b]);
+        let (mut a, mut b, ref id) = pair(&server);
         b.stop();
-        let kept = status(&a)["records"].as_u64().expect("a number");
+        let kept = records(&a);
         a.add("lost by the database");
         a.ctl(&["token", "revoke", id]).done();
         a.stop();
@@ -1294,8 +1308,7 @@ fn it_warns_of_what_another_machine_revoked_in_lost_records() {
             a.stop();
             b.stop();
         } else {
-            let refused = b.at_rest(&ACCEPT[..3]);
-            assert!(refused.code == 1 && refused.err.contains("has applied record"), "{refused:?}");
+            b.refuses(&ACCEPT[..3], "has applied record");
             let lock = Lock::take(&server, "machine", "EXCLUSIVE");
             lock.kills(&b, &["cluster", "accept-loss", "--yes", "--although-behind"]);
             lock.release();
@@ -1317,7 +1330,7 @@ fn a_record_that_only_the_journal_has_is_not_taken_for_a_change_of_tokens() {
     let Some(server) = Server::start() else { return };
     let (mut a, mut b) = (first(&server), joined(&server));
     settled(&[&a, &b]);
-    let member = a.path().join(".waypost/data/cluster-member");
+    let member = member_file(&a);
     let before = fs::read(&member).expect("a file");
     token(&a);
     settled(&[&a, &b]);
@@ -1327,8 +1340,7 @@ fn a_record_that_only_the_journal_has_is_not_taken_for_a_change_of_tokens() {
     assert!(complete.code == 1 && complete.err.contains("nothing is lost"), "{complete:?}");
     b.ctl(&["emit", "work:done"]).done();
     b.stop();
-    let refused = a.at_rest(&ACCEPT);
-    assert!(refused.code == 1 && refused.err.contains("has applied only"), "{refused:?}");
+    a.refuses(&ACCEPT, "has applied only");
 }
 
 #[test]
@@ -1408,8 +1420,7 @@ fn a_creation_continues_only_in_the_database_in_which_it_began() {
     lock.release();
     let shared = fs::read(&tokens).expect("a file");
     fs::write(&tokens, alone).expect("a file");
-    let refused = a.at_rest(&["token", "create", "--scope", "memory:read"]);
-    assert!(refused.code == 1 && refused.err.contains("was interrupted"), "{refused:?}");
+    a.refuses(&["token", "create", "--scope", "memory:read"], "was interrupted");
     fs::write(&tokens, shared).expect("a file");
     let refused = a.at_rest(&["cluster", "init", &other]);
     for expected in [&server.url(), &other, "ctl cluster leave"] {
@@ -1421,8 +1432,7 @@ fn a_creation_continues_only_in_the_database_in_which_it_began() {
     let options = Options::for_project(a.path()).expect("options");
     let error = waypost_service::start(&options).map(drop).expect_err("others may have joined");
     assert!(format!("{error:#}").contains("`ctl cluster init` was interrupted"), "{error:#}");
-    let refused = a.at_rest(&["cluster", "init", &other]);
-    assert!(refused.code == 1 && refused.err.contains(&other), "{refused:?}");
+    a.refuses(&["cluster", "init", &other], &other);
     fs::rename(&aside, &tokens).expect("a file");
     a.at_rest(&init).done();
     assert_eq!(open_stores(&server), 2);
@@ -1431,8 +1441,7 @@ fn a_creation_continues_only_in_the_database_in_which_it_began() {
     a.stop();
 
     server.sql("DELETE FROM waypost.journal; DELETE FROM waypost.head");
-    let refused = a.at_rest(&ACCEPT);
-    assert!(refused.code == 1 && refused.err.contains("--although-behind"), "{refused:?}");
+    a.refuses(&ACCEPT, "--although-behind");
     a.at_rest(&["cluster", "accept-loss", "--yes", "--although-behind"]).done();
     a.start();
     assert_eq!(a.add("and goes on"), 3);
@@ -1473,14 +1482,12 @@ fn a_creation_that_was_interrupted_continues_with_the_same_store() {
         ))
     };
     shift("+ 1");
-    let refused = a.at_rest(again);
-    assert!(refused.code == 1 && refused.err.contains("--although-complete"), "{refused:?}");
+    a.refuses(again, "--although-complete");
     shift("- 1");
     let continued = a.at_rest(again);
     assert!(continued.code == 0 && continued.err.contains("it continues"), "{continued:?}");
     assert_eq!(stores().trim(), "3");
-    let refused = a.at_rest(again);
-    assert!(refused.code == 1 && refused.err.contains("nothing is lost"), "{refused:?}");
+    a.refuses(again, "nothing is lost");
     a.start();
     assert_eq!(a.add("and goes on"), 3);
     let store = status(&a)["store"].as_str().expect("a store").to_owned();
@@ -1509,7 +1516,7 @@ fn a_revoked_token_stays_revoked_with_an_older_token_file_and_without_one() {
     b.start();
     a.ctl(&["token", "revoke", &id]).done();
     // The base is written at once, though nothing else happens.
-    let end = status(&a)["records"].as_u64().expect("a number");
+    let end = records(&a);
     for machine in [&a, &b] {
         until(|| {
             let base = base(machine);
@@ -1548,7 +1555,7 @@ fn a_revoked_token_stays_revoked_with_an_older_token_file_and_without_one() {
 
 /// Where a machine's reading of the journal continues after a start.
 fn base(machine: &Machine) -> u64 {
-    let text = fs::read_to_string(machine.path().join(".waypost/data/cluster-member"));
+    let text = fs::read_to_string(member_file(machine));
     let text = text.expect("a file");
     let line = text.lines().find_map(|it| it.strip_prefix("base ")).expect("a base");
     line.split(' ').next().and_then(|it| it.parse().ok()).expect("a number")
@@ -1603,7 +1610,7 @@ fn a_member_without_its_file_does_not_go_on_alone_and_its_backup_does() {
     a.add("in the backup");
     a.ctl(&["backup", "whole.backup"]).done();
     a.stop();
-    fs::remove_file(a.path().join(".waypost/data/cluster-member")).expect("a file");
+    fs::remove_file(member_file(&a)).expect("a file");
     let options = Options::for_project(a.path()).expect("options");
     let refused = waypost_service::start(&options).expect_err("it is not started");
     assert!(refused.to_string().contains("ctl cluster leave"), "{refused:#}");

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use waypost_cluster::{Member, PARTS, Part, Places};
-use waypost_journal::{ErrorKind, FetchOptions, Journal, Machine, Position, Row, Until};
+use waypost_journal::{ErrorKind, Journal, Machine, Position, Row, Until};
 use waypost_log::{Entry, Log, Options, Verify};
 
-use super::{LONG, create, failed, named};
+use super::{LONG, create, failed, named, pages};
 use crate::failure::{Failure, Result};
 
 /// What to do on a machine that is behind the journal.
@@ -50,17 +50,17 @@ impl LocalCopy {
     ) -> Result<Self> {
         let logs = Logs::open(data, places, own)?;
         let until = Until::within(LONG);
-        let (mut tail, mut last) = (own.base.position, own.base.places);
+        let mut last = own.base.places;
         let (mut lacking, mut is_different) = (None, false);
         let (mut notices, mut later_notices) = (0, 0);
-        let read = loop {
-            let rows = match journal.fetch(tail, &FetchOptions::default(), &until) {
-                Ok(fetched) => fetched.rows,
-                Err(error) => break Err(error),
-            };
-            let Some(row) = rows.last() else { break Ok(()) };
-            tail = row.position();
+        let (mut tail, mut unread) = (own.base.position.seq, None);
+        for rows in pages(journal, own.base.position, &until) {
+            let rows = rows.unwrap_or_else(|error| {
+                unread = Some(error);
+                Vec::new()
+            });
             for row in &rows {
+                tail = row.seq;
                 let Some(part) = Part::of_number(row.record.part) else { continue };
                 let (at, place) = (part.index(), row.record.place);
                 if part == Part::Notices {
@@ -79,15 +79,15 @@ impl LocalCopy {
                     }
                 }
             }
-        };
+        }
         let of_logs = || Part::ALL.into_iter().filter(|it| *it != Part::Notices).map(Part::index);
         let more = of_logs().map(|it| places[it].saturating_sub(own.base.places[it]));
         let counted = own.base.position.seq + more.sum::<u64>() + notices;
         let has_more = of_logs().any(|it| places[it] > last[it]);
-        let history = match read {
-            Ok(()) if has_more || is_different => History::Other,
-            Ok(()) => History::Same,
-            Err(error) => match error.kind() {
+        let history = match unread {
+            None if has_more || is_different => History::Other,
+            None => History::Same,
+            Some(error) => match error.kind() {
                 ErrorKind::Lost => History::Other,
                 ErrorKind::Behind | ErrorKind::Damaged => History::Unreadable,
                 _ => return Err(failed(&error)),
@@ -95,7 +95,7 @@ impl LocalCopy {
         };
         let applied = match (history, lacking) {
             (History::Same, Some(seq)) => seq - 1,
-            (History::Same, None) => tail.seq,
+            (History::Same, None) => tail,
             (History::Other | History::Unreadable, _) => counted,
         };
         Ok(Self { history, applied })

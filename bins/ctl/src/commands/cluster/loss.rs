@@ -6,16 +6,14 @@ use std::time::Duration;
 use serde_json::json;
 use waypost_auth::TokenStore;
 use waypost_cluster::{Begun, Hub, HubOptions, Member, Places};
-use waypost_journal::{
-    Error, ErrorKind, FetchOptions, Journal, Machine, Position, Settings, StoreId, Until,
-};
+use waypost_journal::{Error, ErrorKind, Journal, Machine, Position, Settings, StoreId, Until};
 
 use super::history::{History, LocalCopy, Missing};
 use super::join::FIRST;
 use super::status::span;
 use super::{
-    COMPARE, LONG, REVOKED, backup, cluster_failed, create, failed, flows, follow_tokens, locked,
-    member, named, restore_tokens, settings, short, unknown_elsewhere, url_of,
+    COMPARE, LONG, REVOKED, backup, cluster_failed, create, failed, flows, follow_tokens, has_more,
+    locked, member, named, pages, restore_tokens, settings, short, unknown_elsewhere, url_of,
 };
 use crate::cli::ClusterAcceptArgs;
 use crate::failure::{Failure, Result};
@@ -313,21 +311,19 @@ fn refuse_complete(data: &Path, history: History, own: &Member, settings: Settin
 fn is_complete(own: &Member, journal: &Journal) -> std::result::Result<Option<u64>, Error> {
     let head = journal.confirm(own.base.position, &short())?;
     let machines = journal.machines(&short())?;
-    let lacks = |it: &Machine| it.report.seq > head.position.seq || it.report.fault.is_some();
-    if machines.iter().any(lacks) {
+    if machines.iter().any(|it| has_more(it, head.position.seq)) {
         return Ok(None);
     }
-    let until = Until::within(LONG);
-    let mut tail = head.base;
-    loop {
-        let rows = journal.fetch(tail, &FetchOptions::default(), &until)?.rows;
-        let Some(row) = rows.last() else { return Ok(Some(tail.seq)) };
-        tail = row.position();
-        let own = own.base.position;
-        if rows.iter().any(|row| row.seq == own.seq && row.position() != own) {
-            return Ok(None);
+    let (base, mut end) = (own.base.position, head.base.seq);
+    for rows in pages(journal, head.base, &Until::within(LONG)) {
+        for row in rows? {
+            if row.seq == base.seq && row.position() != base {
+                return Ok(None);
+            }
+            end = row.seq;
         }
     }
+    Ok(Some(end))
 }
 
 fn is_loss(error: &Error) -> bool {
