@@ -79,8 +79,6 @@ pub(crate) struct Cluster {
     /// When this machine last had applied what the journal had.
     followed: Mutex<Option<Instant>>,
     started: Instant,
-    /// All parts have followed since the start: their last records are those of the journal.
-    is_compared: AtomicBool,
     /// A change of tokens is in no base: only the base shows that the journal has lost it.
     has_token_change: AtomicBool,
 }
@@ -149,7 +147,6 @@ impl Cluster {
                 logged: Mutex::default(),
                 followed: Mutex::default(),
                 started: Instant::now(),
-                is_compared: AtomicBool::new(false),
                 has_token_change: AtomicBool::new(false),
             }
         })
@@ -219,7 +216,7 @@ impl Cluster {
 
     /// Whether all parts were compared with the journal since the start.
     fn is_compared(&self) -> bool {
-        self.is_compared.load(Ordering::Acquire)
+        self.hub.is_compared()
     }
 
     /// Whether this machine failed to follow the journal last time.
@@ -243,9 +240,36 @@ impl Cluster {
         base.position.seq + more.sum::<u64>()
     }
 
-    /// Applies what other machines have appended, and returns whether all parts have. Logs what fails,
-    /// once. If a part can never follow again, the machine takes no part any more.
-    fn follow(&self, flows: Result<(), Unfollowed>) -> bool {
+    /// Applies what other machines have appended, the flows with `follow_flows`, and returns whether all
+    /// parts have. Logs what fails, once. If a part can never follow again, the machine takes no part
+    /// any more.
+    fn follow(&self, follow_flows: impl FnOnce() -> Result<(), waypost_flows::Error>) -> bool {
+        let outcome = self.compare().and_then(|()| self.follow_all(follow_flows));
+        let is_whole = outcome.is_ok();
+        self.note(outcome);
+        self.applied.notify_waiters();
+        is_whole
+    }
+
+    /// Compares all parts with the journal, once, before any of them follows: what others have written
+    /// since a loss must not get into the parts that do not show it.
+    fn compare(&self) -> Result<(), String> {
+        if self.is_compared() {
+            return Ok(());
+        }
+        let compared = || -> Result<(), Unfollowed> {
+            self.store.compare()?;
+            self.events.compare()?;
+            Ok(self.flows.get().map_or(Ok(()), Files::compare)?)
+        };
+        compared().map_err(|it| self.unfollowed(it))
+    }
+
+    fn follow_all(
+        &self,
+        follow_flows: impl FnOnce() -> Result<(), waypost_flows::Error>,
+    ) -> Result<(), String> {
+        let flows = follow_flows().map_err(Unfollowed::from);
         let memory = self.store.follow().map(drop).map_err(Unfollowed::from);
         let events = self.events.follow().map(drop).map_err(Unfollowed::from);
         let notices = self.notices.follow(&|notice| self.carry_out(notice));
@@ -254,19 +278,17 @@ impl Cluster {
         }
         let mut outcome = Ok(());
         for followed in [memory, events, flows, notices] {
-            let Err(unfollowed) = followed else { continue };
-            if let Some(why) = unfollowed.forever {
-                self.leave_out(why);
-            }
-            outcome = outcome.and(Err(unfollowed.why));
+            outcome = outcome.and(followed.map_err(|it| self.unfollowed(it)));
         }
-        let is_whole = outcome.is_ok();
-        if is_whole {
-            self.is_compared.store(true, Ordering::Release);
+        outcome
+    }
+
+    /// Takes no further part if the part can never follow again, and returns why it has not.
+    fn unfollowed(&self, unfollowed: Unfollowed) -> String {
+        if let Some(why) = unfollowed.forever {
+            self.leave_out(why);
         }
-        self.note(outcome);
-        self.applied.notify_waiters();
-        is_whole
+        unfollowed.why
     }
 
     /// Whether this machine follows the journal: one that cannot must not lead the others.
@@ -348,11 +370,11 @@ impl Cluster {
         if self.uncompared().is_some() {
             return Ok(false);
         }
+        let [memory, events, flows] = self.sync()?;
         // Also shown: a part reads on behind that, while a long write of it has more in its log.
         let shown = self.places();
         let reached =
             |part: Part, place: u64| place.min(shown[part.index()]) >= mark.places[part.index()];
-        let [memory, events, flows] = self.sync()?;
         let is_whole = reached(Part::Memory, memory)
             && reached(Part::Events, events)
             && reached(Part::Flows, flows)

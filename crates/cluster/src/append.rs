@@ -50,6 +50,7 @@ impl Hub {
         after: u64,
         records: &[Record<'_>],
     ) -> Result<(), SharedError> {
+        self.check_compared()?;
         if !self.turn.enter(part, self.options.append_time) {
             let why = "another write of this machine waits for the database";
             return Err(SharedError::Unavailable(why.to_owned()));

@@ -10,6 +10,7 @@ use waypost_journal::{Journal, MachineId, Pending, Position, Settings, Stop, Unt
 use waypost_log::{SharedError, SharedJournal};
 
 use crate::append::CUTS_MAX;
+use crate::compare::Uncompared;
 use crate::contact::{Contact, LastContact, now};
 use crate::error::{Error, Result};
 use crate::member::{Base, Member};
@@ -32,11 +33,17 @@ pub struct HubOptions {
     pub append_time: Duration,
     /// How long a read of the journal may take; 10 s by default.
     pub read_time: Duration,
+    /// The parts that have a replica on this machine; by default, all that have a log.
+    pub parts: Vec<Part>,
 }
 
 impl Default for HubOptions {
     fn default() -> Self {
-        Self { append_time: Duration::from_secs(10), read_time: Duration::from_secs(10) }
+        Self {
+            append_time: Duration::from_secs(10),
+            read_time: Duration::from_secs(10),
+            parts: vec![Part::Memory, Part::Events, Part::Flows],
+        }
     }
 }
 
@@ -54,6 +61,14 @@ impl HubOptions {
         self.read_time = read_time;
         self
     }
+
+    /// Sets the parts that have a replica on this machine. No part is read or appended to before
+    /// each of these was compared with the journal: [`SharedJournal::compare`].
+    #[must_use]
+    pub fn with_parts(mut self, parts: &[Part]) -> Self {
+        self.parts = parts.to_vec();
+        self
+    }
 }
 
 /// Connects the parts of one machine's store with the journal of the cluster. Threads share it.
@@ -67,6 +82,7 @@ pub struct Hub {
     /// An append whose outcome is unknown.
     pub(crate) unsettled: Mutex<Option<Pending>>,
     pub(crate) contact: LastContact,
+    pub(crate) uncompared: Uncompared,
     settings: Settings,
     data: PathBuf,
     member: Mutex<Member>,
@@ -92,12 +108,13 @@ impl Hub {
     /// Prepares the hub of a data folder with this member file. It connects when it is first used.
     pub fn new(data: &Path, member: Member, settings: Settings, options: HubOptions) -> Arc<Self> {
         Arc::new(Self {
-            options,
             turn: Turn::default(),
             queues: Mutex::new(Queues::new(member.base)),
             reading: Mutex::default(),
             unsettled: Mutex::default(),
             contact: LastContact::new(),
+            uncompared: Uncompared::new(&options.parts),
+            options,
             settings,
             data: data.to_path_buf(),
             member: Mutex::new(member),

@@ -7,6 +7,8 @@
 //!
 //! - A part appends behind its own last record. Records of other parts that came in between do not
 //!   matter to it: the hub reads them and appends again.
+//! - No part follows or appends before the records of all parts were compared with the journal: after
+//!   a loss of the database, one part may not show that it has another history.
 //! - The hub reads the journal once for all parts, and keeps for each part what that part has not
 //!   applied yet.
 //! - An append whose outcome is unknown is settled before the next append or read.
@@ -28,6 +30,7 @@ mod turn;
 mod hub;
 
 mod append;
+mod compare;
 mod contact;
 mod read;
 mod shared;

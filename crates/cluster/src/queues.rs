@@ -67,6 +67,19 @@ pub(crate) enum Page {
     Dropped,
 }
 
+/// How the records of a replica compare with those that were read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Compared {
+    /// All of them are the same.
+    Same,
+    /// The record with this number is another one.
+    Different(u64),
+    /// More must be read.
+    Unread,
+    /// Records that were not compared are no longer in memory.
+    Dropped,
+}
+
 /// Why rows do not continue what was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Broken(pub(crate) String);
@@ -237,6 +250,30 @@ impl Queues {
         let queue = &mut self.of_parts[part.index()];
         let has_asked = queue.asked.replace(after) == Some(after);
         queue.lacks_after == Some(after) && is_behind_base || has_asked
+    }
+
+    /// Compares the records of a part up to the number `last`, which its replica has, and drops those
+    /// that are the same.
+    pub(crate) fn compare(
+        &mut self,
+        part: Part,
+        last: u64,
+        is_same: &mut dyn FnMut(&Entry) -> bool,
+    ) -> Compared {
+        let queue = &mut self.of_parts[part.index()];
+        if queue.is_dropped {
+            return Compared::Dropped;
+        }
+        while let Some(first) = queue.rows.front()
+            && first.entry.sequence <= last
+        {
+            let number = first.entry.sequence;
+            if !is_same(&first.entry) {
+                return Compared::Different(number);
+            }
+            queue.drop_through(number);
+        }
+        if queue.place < last { Compared::Unread } else { Compared::Same }
     }
 
     /// The records of a part after the number `after`, which it has applied: whole appends.

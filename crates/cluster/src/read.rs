@@ -11,19 +11,25 @@ use crate::queues::Page;
 impl Hub {
     /// Some records of a part after the number `after`, which the part has applied.
     pub(crate) fn read(&self, part: Part, after: u64) -> Result<Vec<Entry>, SharedError> {
+        self.check_compared()?;
         if let Some(page) = self.queued(part, after)? {
             return Ok(page);
         }
+        self.reading(|journal, until| self.read_on(journal, part, after, until))
+    }
+
+    /// Calls `read` with the journal, and again if a connection ends.
+    pub(crate) fn reading<T>(
+        &self,
+        mut read: impl FnMut(&Journal, &Until) -> Result<T, Stopped>,
+    ) -> Result<T, SharedError> {
         let until = self.within(self.options.read_time);
         let journal = self.connected(&until)?;
         let mut cut = 0;
         loop {
-            let read = self
-                .settle(&journal, &until)
-                .and_then(|()| self.read_on(&journal, part, after, &until));
-            match read {
+            match self.settle(&journal, &until).and_then(|()| read(&journal, &until)) {
                 Err(Stopped::Cut(_)) if cut < CUTS_MAX => cut += 1,
-                read => return Ok(read?),
+                outcome => return Ok(outcome?),
             }
         }
     }
@@ -81,7 +87,7 @@ impl Hub {
     }
 
     /// The part lacks records that it had on disk when the base was set.
-    fn check_base(&self, part: Part, after: u64) -> Result<(), SharedError> {
+    pub(crate) fn check_base(&self, part: Part, after: u64) -> Result<(), SharedError> {
         let first = self.queues.lock().base().places[part.index()];
         if after >= first {
             return Ok(());
@@ -93,7 +99,7 @@ impl Hub {
     }
 
     /// Reads from the base again: the part went back to an earlier record, or its queue was dropped.
-    fn rewind(&self) {
+    pub(crate) fn rewind(&self) {
         let _no_reader = self.reading.lock();
         self.queues.lock().rewind();
     }

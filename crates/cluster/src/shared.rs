@@ -28,6 +28,14 @@ impl fmt::Debug for PartJournal {
 }
 
 impl SharedJournal for PartJournal {
+    fn compare(
+        &self,
+        last: u64,
+        is_same: &mut dyn FnMut(&Entry) -> bool,
+    ) -> Result<(), SharedError> {
+        self.hub.compare(self.part, last, is_same)
+    }
+
     fn append_max(&self) -> AppendMax {
         self.hub.append_max(self.part)
     }

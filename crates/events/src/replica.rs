@@ -13,6 +13,18 @@ use crate::keys::Keyed;
 use crate::{Data, Error, Event, Result};
 
 impl Bus {
+    /// Compares the events of this bus with the [shared journal](waypost_log::SharedJournal), once.
+    /// [`follow`](Self::follow) and publishing do it, too; call it before them where other stores
+    /// share the journal, which may give nothing before all of them were compared.
+    ///
+    /// # Errors
+    /// [`Error::SharedJournal`] if the shared journal cannot be read, or is not the one that this bus
+    /// has copied.
+    pub fn compare(&self) -> Result<()> {
+        let Some(upstream) = &self.upstream else { return Ok(()) };
+        upstream.compare(&self.log).map_err(|it| self.refused(&it))
+    }
+
     /// Applies what other replicas have published to the [shared
     /// journal](waypost_log::SharedJournal), in order, shows it to readers, and returns the number of
     /// events. Call it at intervals and when others have written: it returns when the shared journal

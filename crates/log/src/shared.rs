@@ -27,12 +27,41 @@ use crate::{Entry, Record};
 ///
 /// # How a store calls it
 ///
-/// Before anything else, the store reads its last record there and compares it with its own.
+/// Before anything else, the store [compares](Self::compare) its records with those here.
 ///
 /// One thread at a time calls [`append`](Self::append), and [`release`](Self::release) after it.
 /// [`read`](Self::read) is called by that thread and by those that make the store follow, at the
 /// same time.
 pub trait SharedJournal: fmt::Debug + Send + Sync {
+    /// Compares the records of this replica, whose last one has the number `last`, with those here:
+    /// a log that was repaired, belongs to another store, or has outlived a loss of this journal may
+    /// have as many records, but others. Calls `is_same` with records that have the numbers of the
+    /// replica's, and fails at the first for which it returns false.
+    ///
+    /// By default, only the last record is compared. Where several stores of one machine share the
+    /// journal, an implementation can refuse [`append`](Self::append) and [`read`](Self::read) with
+    /// [`SharedError::Unavailable`] until each of them was compared: then no store applies what
+    /// belongs to another history than the records of another one.
+    ///
+    /// # Errors
+    /// [`SharedError::Diverged`] if a record differs, or the journal ends before `last`;
+    /// [`SharedError::Unavailable`].
+    fn compare(
+        &self,
+        last: u64,
+        is_same: &mut dyn FnMut(&Entry) -> bool,
+    ) -> Result<(), SharedError> {
+        let Some(before) = last.checked_sub(1) else { return Ok(()) };
+        match self.read(before) {
+            Ok(page) if page.first().is_some_and(|it| !is_same(it)) => {
+                Err(SharedError::other_record(last))
+            }
+            // It may begin behind this record. If it ends before it, this reports that.
+            Err(error) if !error.is_final() => Err(error),
+            Ok(_) | Err(_) => self.read(last).map(drop),
+        }
+    }
+
     /// How much the next append may have. The store asks before it decides commands, so the answer
     /// may be another one after [`SharedError::Moved`].
     fn append_max(&self) -> AppendMax;
@@ -121,6 +150,11 @@ pub enum SharedError {
 }
 
 impl SharedError {
+    /// The journal has another record under this number than the replica.
+    pub fn other_record(number: u64) -> Self {
+        Self::Diverged(format!("record {number} of this log is another one there"))
+    }
+
     /// Whether the replica cannot use the shared journal until it is opened again: after
     /// [`SharedError::Diverged`] and [`SharedError::Excluded`].
     pub fn is_final(&self) -> bool {

@@ -16,7 +16,7 @@ pub struct Upstream {
     journal: Arc<dyn SharedJournal>,
     /// Whether two records with one number are the same record.
     is_same: fn(&Entry, &Entry) -> bool,
-    /// Whether the shared journal has the last record that the log had when it was opened.
+    /// Whether the shared journal has the records that the log had when it was opened.
     is_compared: AtomicBool,
     /// Why it is no longer used, if so.
     fault: Mutex<Option<SharedError>>,
@@ -41,9 +41,9 @@ pub enum Refused {
 pub struct Held<'a>(&'a dyn SharedJournal);
 
 impl Upstream {
-    /// A shared journal that was not used yet. `is_same` compares the last record of the log with
-    /// the record that the shared journal has under its number. It is more than equality where a
-    /// replica may erase parts of its copy.
+    /// A shared journal that was not used yet. `is_same` compares a record of the log with the record
+    /// that the shared journal has under its number. It is more than equality where a replica may
+    /// erase parts of its copy.
     pub fn new(journal: Arc<dyn SharedJournal>, is_same: fn(&Entry, &Entry) -> bool) -> Self {
         Self { journal, is_same, is_compared: AtomicBool::new(false), fault: Mutex::default() }
     }
@@ -58,6 +58,34 @@ impl Upstream {
         self.fault.lock().as_ref().map(ToString::to_string)
     }
 
+    /// Compares the records of the log with the shared journal, once. [`append`](Self::append) and
+    /// [`page`](Self::page) do it first.
+    ///
+    /// # Errors
+    /// [`Refused::Shared`] and [`Refused::Failed`].
+    pub fn compare(&self, log: &Log) -> Result<(), Refused> {
+        self.check()?;
+        if self.is_compared.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut failed = None;
+        let mut is_same = |there: &Entry| match log.read(there.sequence) {
+            // Without one, the log has removed it.
+            Ok(own) => own.is_none_or(|own| (self.is_same)(there, &own)),
+            Err(error) => {
+                failed = Some(error);
+                false
+            }
+        };
+        let compared = self.journal.compare(log.last_sequence(), &mut is_same);
+        if let Some(error) = failed {
+            return Err(Refused::Failed(error));
+        }
+        compared.map_err(|it| self.refused(it))?;
+        self.is_compared.store(true, Ordering::Release);
+        Ok(())
+    }
+
     /// Appends records to the shared journal and then to the log, behind the sequence `after`, which
     /// is the log's last. Without records, checks that others have not appended.
     ///
@@ -66,8 +94,7 @@ impl Upstream {
     pub fn append(&self, log: &Log, after: u64, records: &[Record<'_>]) -> Result<(), Refused> {
         // The shared journal must not get what this machine cannot take.
         check_end(log, after)?;
-        self.check()?;
-        self.compare_last(log)?;
+        self.compare(log)?;
         self.journal.append(after, records).map_err(|it| self.refused(it))?;
         copy_all(log, records)
     }
@@ -87,8 +114,7 @@ impl Upstream {
     /// # Errors
     /// [`Refused::Shared`] and [`Refused::Failed`].
     pub fn page(&self, log: &Log, after: u64) -> Result<Vec<Entry>, Refused> {
-        self.check()?;
-        self.compare_last(log)?;
+        self.compare(log)?;
         let page = self.journal.read(after).map_err(|it| self.refused(it))?;
         let gap = (after + 1..).zip(&page).find(|it| it.0 != it.1.sequence);
         if let Some((number, found)) = gap {
@@ -117,30 +143,6 @@ impl Upstream {
 
     fn check(&self) -> Result<(), Refused> {
         self.fault.lock().clone().map_or(Ok(()), |it| Err(Refused::Shared(it)))
-    }
-
-    /// Compares the last record of the log with the shared journal, once: a log that was repaired, or
-    /// belongs to another store, may have as many records, but others.
-    fn compare_last(&self, log: &Log) -> Result<(), Refused> {
-        if self.is_compared.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        let last = log.last_sequence();
-        if let Some(own) = log.read(last).map_err(Refused::Failed)? {
-            let found = match self.journal.read(last - 1) {
-                Ok(page) => page.into_iter().next(),
-                // What follows reports a shorter one. It may begin behind this record.
-                Err(error) if error.is_final() => None,
-                Err(error) => return Err(self.refused(error)),
-            };
-            if found.is_some_and(|it| !(self.is_same)(&it, &own)) {
-                return Err(
-                    self.diverged(&format!("record {last} of this log is another one there"))
-                );
-            }
-        }
-        self.is_compared.store(true, Ordering::Release);
-        Ok(())
     }
 
     fn refused(&self, error: SharedError) -> Refused {

@@ -114,6 +114,11 @@ impl Journal {
         shared.copy(&self.log, after, &borrowed(records))
     }
 
+    /// Compares the records with those of the shared journal, once.
+    pub(crate) fn compare(&self) -> std::result::Result<(), Refused> {
+        self.shared.as_ref().map_or(Ok(()), |it| it.compare(&self.log))
+    }
+
     /// Some records that the shared journal has after a position, in order and without gaps.
     pub(crate) fn page(&self, after: u64) -> std::result::Result<Vec<Entry>, Refused> {
         self.shared.as_ref().map_or(Ok(Vec::new()), |it| it.page(&self.log, after))

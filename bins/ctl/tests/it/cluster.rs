@@ -1202,6 +1202,35 @@ fn changes_of_tokens_of_another_history_are_not_counted_as_those_of_this_machine
     }
 }
 
+/// Only its events show that it has another history.
+#[test]
+fn a_machine_with_lost_records_of_one_part_applies_nothing_of_what_came_after_the_loss() {
+    let Some(server) = Server::start() else { return };
+    let (mut a, mut b, mut c) = (first(&server), joined(&server), joined(&server));
+    let id = &token(&a);
+    settled(&[&a, &b, &c]);
+    c.stop();
+    let kept = records(&a);
+    let member = fs::read(member_file(&a)).expect("a file");
+    for _ in 0..8 {
+        a.ctl(&["emit", "lost:event"]).done();
+    }
+    a.stop();
+    as_if_killed(&server, &a, &member);
+    b.ctl(&["token", "revoke", id]).done();
+    b.stop();
+    lose_after(&server, kept);
+    c.start();
+    c.add("written after the loss");
+    let other = token(&c);
+    a.start();
+    takes_no_part(&a);
+    assert!(!a.ctl(&["export"]).done().contains("written after the loss"));
+    assert!(!a.ctl(&["token", "list"]).done().contains(&other));
+    a.stop();
+    a.refuses(&ACCEPT[..3], "has applied record");
+}
+
 #[test]
 fn a_machine_that_was_killed_with_lost_records_accepts_the_loss_at_once() {
     let Some(server) = Server::start() else { return };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Cluster, Unfollowed};
+use super::Cluster;
 use crate::error::chain;
 use crate::flows::Flows;
 use crate::wake::Wake;
@@ -30,8 +30,7 @@ impl Follower {
             match self.cluster.hub.wait(WAIT) {
                 Ok(has_more) => {
                     if has_more || !has_followed || !self.is_current() {
-                        let flows = self.flows.follow().map_err(Unfollowed::from);
-                        has_followed = self.cluster.follow(flows);
+                        has_followed = self.cluster.follow(|| self.flows.follow());
                     } else {
                         self.cluster.note(Ok(()));
                     }

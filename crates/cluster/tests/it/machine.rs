@@ -50,6 +50,7 @@ impl Machine {
         let mut machine =
             Self { dir, url: url.to_owned(), hub, store: None, bus: None, following: None };
         machine.open();
+        assert_eq!(machine.compare(), None);
         machine
     }
 
@@ -65,6 +66,12 @@ impl Machine {
         (self.store, self.bus) = (Some(Arc::new(store)), Some(Arc::new(bus)));
     }
 
+    /// Compares both parts with the journal, and returns why that fails.
+    pub(crate) fn compare(&self) -> Option<String> {
+        let store = self.store().compare().err().map(|it| it.to_string());
+        store.or_else(|| self.bus().compare().err().map(|it| it.to_string()))
+    }
+
     /// Ends everything and opens it again, with the database at this URL from then on.
     pub(crate) fn reopen(&mut self, url: &str) {
         self.stop_following();
@@ -73,6 +80,7 @@ impl Machine {
         url.clone_into(&mut self.url);
         self.hub = hub(&self.dir, url);
         self.open();
+        drop(self.compare());
     }
 
     pub(crate) fn store(&self) -> &Arc<Store> {
@@ -163,7 +171,8 @@ fn hub(dir: &TempDir, url: &str) -> Arc<Hub> {
     let member = Member::read(dir.path()).unwrap().unwrap();
     let options = HubOptions::default()
         .with_append_time(Duration::from_secs(30))
-        .with_read_time(Duration::from_secs(30));
+        .with_read_time(Duration::from_secs(30))
+        .with_parts(&[Part::Memory, Part::Events]);
     Hub::new(dir.path(), member, settings(url), options)
 }
 

@@ -7,6 +7,7 @@ use waypost_cluster::{Member, Part};
 use crate::machine::{Machine, create, settle, two};
 use crate::proxy::{Fault, Proxy};
 use crate::server;
+use crate::server::Server;
 
 const INSERT: &str = "INSERT INTO waypost.journal";
 
@@ -66,7 +67,13 @@ fn without_the_database_a_machine_reads_and_refuses_writes_and_then_continues() 
     assert!(machines[0].hub.wait(Duration::from_millis(10)).is_err());
     assert!(machines[0].hub.contact().fault.is_some());
     server.run();
-    crate::wait::until(|| machines[0].add("after"));
+    let not_compared = || {
+        let refused = machines[0].add("after").unwrap_err().to_string();
+        refused.contains("not compared").then_some(()).ok_or(refused)
+    };
+    crate::wait::until(not_compared);
+    crate::wait::until(|| machines[0].compare().map_or(Ok(()), Err));
+    machines[0].add("after").unwrap();
     assert_eq!(machines[0].hub.contact().fault, None);
     settle(&machines);
 }
@@ -101,8 +108,6 @@ fn a_store_that_went_back_behind_the_base_must_join_again() {
     std::mem::swap(&mut machine.dir, &mut Machine::new(&server.url(), store).dir);
     member.write(machine.dir.path()).unwrap();
     machine.reopen(&server.url());
-    // The first look could be that of a reader that was overtaken.
-    assert_eq!(machine.store().follow().unwrap(), 0);
     let refused = machine.store().follow().unwrap_err().to_string();
     assert!(refused.contains("join the cluster again"), "{refused}");
     assert!(machine.add("two").is_err(), "it writes nothing");
@@ -133,18 +138,66 @@ fn a_machine_with_records_that_the_journal_lacks_writes_nothing() {
     assert_eq!(machine.hub.mark().places[Part::Memory.index()], 2);
 }
 
+/// The database loses everything that it has.
+fn lose(server: &Server, empty: &str) {
+    server.sql("DELETE FROM waypost.journal");
+    server.sql(&format!("UPDATE waypost.head SET seq = 0, hash = decode('{empty}', 'hex')"));
+}
+
+/// The hash of the journal's end, as [`lose`] takes it.
+fn hash(server: &Server) -> String {
+    server.sql("SELECT encode(hash, 'hex') FROM waypost.head").trim().to_owned()
+}
+
+#[test]
+fn no_part_applies_what_was_written_after_a_loss_that_only_another_part_shows() {
+    let server = server!();
+    let [mut a, b] = two(&server.url());
+    let empty = hash(&server);
+    for text in ["one", "two"] {
+        a.publish(text).unwrap();
+    }
+    lose(&server, &empty);
+    b.add("another history").unwrap();
+    b.publish("another one").unwrap();
+    a.reopen(&server.url());
+    let refused = a.compare().unwrap();
+    assert!(refused.contains("record 1 of this log is another one"), "{refused}");
+    for refused in [a.store().follow().unwrap_err(), a.add("three").unwrap_err()] {
+        assert!(refused.to_string().contains("not compared"), "{refused}");
+    }
+    assert_eq!(a.places(), [0, 2, 0, 0]);
+    assert!(!a.hub.is_compared());
+}
+
+/// Events of two histories can be the same: here, they have the same time.
+#[test]
+fn all_records_behind_the_base_are_compared() {
+    let server = server!();
+    let [mut a, b] = two(&server.url());
+    let empty = hash(&server);
+    for text in ["one", "two"] {
+        a.publish(text).unwrap();
+    }
+    lose(&server, &empty);
+    for text in ["another one", "two"] {
+        b.publish(text).unwrap();
+    }
+    a.reopen(&server.url());
+    let refused = a.compare().unwrap();
+    assert!(refused.contains("record 1 of this log is another one"), "{refused}");
+}
+
 /// A database that lost its last record and took another one in its place is as long as before.
 #[test]
 fn another_history_of_the_same_length_is_found_without_another_write() {
     let server = server!();
     let machines = two(&server.url());
     let [a, b] = &machines;
-    let hash = server.sql("SELECT encode(hash, 'hex') FROM waypost.head");
+    let empty = hash(&server);
     a.add("the release is on Friday").unwrap();
     assert!(!a.hub.wait(Duration::from_millis(10)).unwrap());
-    server.sql("DELETE FROM waypost.journal");
-    let hash = hash.trim();
-    server.sql(&format!("UPDATE waypost.head SET seq = 0, hash = decode('{hash}', 'hex')"));
+    lose(&server, &empty);
     b.add("the release is on Monday").unwrap();
     assert_eq!(a.hub.tail().seq, b.hub.tail().seq);
     assert!(a.hub.wait(Duration::from_millis(10)).unwrap());

@@ -104,6 +104,18 @@ impl Files {
         !waited.timed_out() || *now >= position
     }
 
+    /// Compares the records of the journal on this machine with the shared journal, once. Everything
+    /// that reads or appends there does it, too; call it before that where other stores share the
+    /// journal, which may give nothing before all of them were compared. It waits for the shared
+    /// journal, so call it without a lock on the engine.
+    ///
+    /// # Errors
+    /// [`Error::SharedJournal`] and [`Error::Log`].
+    pub fn compare(&self) -> Result<(), Error> {
+        let Some(upstream) = self.upstream() else { return Ok(()) };
+        upstream.compare(self.log()).map_err(|it| self.refused(it))
+    }
+
     /// Reads some records that the shared journal has and this machine does not, for
     /// [`Engine::take_page`](crate::Engine::take_page). It waits for the shared journal, so call it
     /// without a lock on the engine.

@@ -25,6 +25,18 @@ impl Store {
         self.writer.follow()
     }
 
+    /// Compares the records of this store with the [shared journal](waypost_log::SharedJournal), once.
+    /// [`follow`](Store::follow) and writes do it, too; call it before them where other stores share
+    /// the journal, which may give nothing before all of them were compared.
+    ///
+    /// # Errors
+    /// [`Error::SharedJournal`](crate::Error::SharedJournal) if the shared journal cannot be read, or
+    /// is not the one that this store has copied.
+    pub fn compare(&self) -> Result<()> {
+        let journal = &self.records.journal;
+        journal.compare().map_err(|it| journal.error(&it))
+    }
+
     /// The position up to which this store has the records of the journal: reads and searches find
     /// everything up to there. It never decreases, and the position of a change is at most the one
     /// that is read after the change was acknowledged.
