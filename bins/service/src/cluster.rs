@@ -38,6 +38,8 @@ const CONTACT_LOST: Duration = Duration::from_secs(300);
 const BASE_RECORDS: u64 = 1000;
 /// The pause between two attempts to move the base.
 const BASE_PAUSE: Duration = Duration::from_millis(200);
+/// How often a compaction tries to move the base: another write can be in progress.
+const BASE_TRIES: u32 = 10;
 /// How often the base moves at least, if there is something: the journal is trimmed below it.
 const BASE_EVERY: Duration = Duration::from_secs(60);
 
@@ -308,7 +310,13 @@ impl Cluster {
             }
             Err(error) => {
                 if logged.as_ref() != Some(&error) {
-                    tracing::warn!(error, "failed to follow the journal of the cluster; retrying");
+                    // The fault is in the log, and it is not tried again.
+                    if self.fault().is_none() {
+                        tracing::warn!(
+                            error,
+                            "failed to follow the journal of the cluster; retrying"
+                        );
+                    }
                     *logged = Some(error);
                 }
             }
@@ -364,6 +372,28 @@ impl Cluster {
         }
     }
 
+    /// Lets the next start continue at least where this machine is now: a compaction removes no record
+    /// behind that. Returns whether it does, or nothing can be removed behind the base.
+    pub(crate) fn move_base(&self) -> bool {
+        for _ in 0..BASE_TRIES {
+            if self.uncompared().is_some() {
+                return true;
+            }
+            match self.sync_to(&self.hub.mark()) {
+                Ok(true) => return true,
+                Ok(false) => thread::sleep(BASE_PAUSE),
+                Err(error) => {
+                    tracing::warn!(
+                        error,
+                        "failed to record how far this machine has followed the journal"
+                    );
+                    return false;
+                }
+            }
+        }
+        false
+    }
+
     /// Syncs the files, and lets the next start continue at a mark if all parts have reached it, which
     /// it returns. Never in another history: the base is the last position that was this machine's.
     fn sync_to(&self, mark: &Base) -> Result<bool, String> {
@@ -412,6 +442,9 @@ impl Cluster {
 
     /// Removes texts from the files of this machine that another one has purged.
     pub(crate) fn destroy_purged(&self) {
+        if !self.move_base() {
+            return;
+        }
         match self.store.compact(Compaction::default()) {
             Ok(_) => tracing::info!("removed purged texts from this machine's files"),
             Err(error) => {

@@ -1,8 +1,6 @@
 //! Compares the records that the replicas of a machine have with the journal, before any of them
 //! follows or appends.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-
 use waypost_journal::{Journal, Until};
 use waypost_log::{Entry, SharedError};
 
@@ -11,28 +9,6 @@ use crate::hub::Hub;
 use crate::part::Part;
 use crate::queues::Compared;
 use crate::read::check_reached;
-
-/// The parts that were not compared yet.
-#[derive(Debug)]
-pub(crate) struct Uncompared(AtomicU8);
-
-impl Uncompared {
-    pub(crate) fn new(parts: &[Part]) -> Self {
-        Self(AtomicU8::new(parts.iter().fold(0, |bits, it| bits | bit(*it))))
-    }
-
-    fn remove(&self, part: Part) {
-        self.0.fetch_and(!bit(part), Ordering::AcqRel);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.load(Ordering::Acquire) == 0
-    }
-}
-
-fn bit(part: Part) -> u8 {
-    1 << part.index()
-}
 
 impl Hub {
     /// Whether the records of all [parts](crate::HubOptions::with_parts) were compared with the journal.
@@ -77,7 +53,12 @@ impl Hub {
             };
             match compared {
                 Compared::Same => return Ok(()),
-                Compared::Different(number) => return Err(SharedError::other_record(number).into()),
+                Compared::Different(number) => {
+                    return Err(SharedError::Diverged(format!(
+                        "record {number} of {part} on this machine is another one in the journal"
+                    ))
+                    .into());
+                }
                 Compared::Dropped => self.rewind(),
                 Compared::Unread => {
                     if self.fetch(journal, until)? == Some(tail) {

@@ -10,11 +10,10 @@ use waypost_journal::{Journal, MachineId, Pending, Position, Settings, Stop, Unt
 use waypost_log::{SharedError, SharedJournal};
 
 use crate::append::CUTS_MAX;
-use crate::compare::Uncompared;
 use crate::contact::{Contact, LastContact, now};
 use crate::error::{Error, Result};
 use crate::member::{Base, Member};
-use crate::part::{Part, Places};
+use crate::part::{Part, Places, Uncompared};
 use crate::queues::Queues;
 use crate::shared::PartJournal;
 use crate::turn::Turn;

@@ -1,6 +1,7 @@
 //! The parts of a store.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The number of parts.
 pub const PARTS: usize = 4;
@@ -66,4 +67,26 @@ impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// The parts that were not compared yet.
+#[derive(Debug)]
+pub(crate) struct Uncompared(AtomicU8);
+
+impl Uncompared {
+    pub(crate) fn new(parts: &[Part]) -> Self {
+        Self(AtomicU8::new(parts.iter().fold(0, |bits, it| bits | bit(*it))))
+    }
+
+    pub(crate) fn remove(&self, part: Part) {
+        self.0.fetch_and(!bit(part), Ordering::AcqRel);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Acquire) == 0
+    }
+}
+
+fn bit(part: Part) -> u8 {
+    1 << part.index()
 }

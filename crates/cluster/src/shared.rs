@@ -36,6 +36,10 @@ impl SharedJournal for PartJournal {
         self.hub.compare(self.part, last, is_same)
     }
 
+    fn base(&self) -> u64 {
+        self.hub.queues.lock().base().places[self.part.index()]
+    }
+
     fn append_max(&self) -> AppendMax {
         self.hub.append_max(self.part)
     }

@@ -55,7 +55,10 @@ impl Bus {
         let _writes_alone = self.settling.lock();
         // The log of a replica keeps the events whose keys are known: only from it do a machine that
         // joins and one that has lost its index know them.
-        let log_from = if self.upstream.is_some() { first.min(keys_from) } else { first };
+        let log_from = match &self.upstream {
+            Some(_) => self.kept_from(first).min(keys_from),
+            None => first,
+        };
         let drops = log_from > self.log.first_sequence();
         if drops || self.last() > self.writer.lock().saved_to {
             // Keys outlive the events that they were used for, and the block store knows how far
@@ -166,13 +169,13 @@ impl Bus {
     pub fn compact(&self) -> Result<Compacted> {
         let _one_at_a_time = self.upkeep.lock();
         let _writes_alone = self.settling.lock();
-        let first = self.first();
+        let kept_from = self.kept_from(self.first());
         self.save_keys()?;
         self.block_store.sync()?;
         let compacted = self
             .log
             .compact(&mut |it| {
-                let is_kept = it.sequence >= first || self.needs_key_of(it);
+                let is_kept = it.sequence >= kept_from || self.needs_key_of(it);
                 if is_kept { Keep::Yes } else { Keep::No }
             })
             .map_err(|it| self.log_error(&it))?;
@@ -182,6 +185,12 @@ impl Bus {
             bytes_after: compacted.bytes_after,
             removed: compacted.removed,
         })
+    }
+
+    /// The first event that stays in the log if those before `first` were dropped: the next start
+    /// compares the others with the shared journal.
+    fn kept_from(&self, first: u64) -> u64 {
+        self.upstream.as_ref().map_or(first, |it| first.min(it.base().saturating_add(1)))
     }
 
     /// Whether the log is to keep a dropped event because of its key.

@@ -53,13 +53,20 @@ pub trait SharedJournal: fmt::Debug + Send + Sync {
     ) -> Result<(), SharedError> {
         let Some(before) = last.checked_sub(1) else { return Ok(()) };
         match self.read(before) {
-            Ok(page) if page.first().is_some_and(|it| !is_same(it)) => {
-                Err(SharedError::other_record(last))
-            }
+            Ok(page) if page.first().is_some_and(|it| !is_same(it)) => Err(SharedError::Diverged(
+                format!("record {last} of this log is another one in the shared journal"),
+            )),
             // It may begin behind this record. If it ends before it, this reports that.
             Err(error) if !error.is_final() => Err(error),
             Ok(_) | Err(_) => self.read(last).map(drop),
         }
+    }
+
+    /// The last record that the next [`compare`](Self::compare) need not be given. A store keeps the
+    /// records behind it: a compaction may replace them by what is still the same record, and removes
+    /// none. By default, it may remove all.
+    fn base(&self) -> u64 {
+        u64::MAX
     }
 
     /// How much the next append may have. The store asks before it decides commands, so the answer
@@ -150,11 +157,6 @@ pub enum SharedError {
 }
 
 impl SharedError {
-    /// The journal has another record under this number than the replica.
-    pub fn other_record(number: u64) -> Self {
-        Self::Diverged(format!("record {number} of this log is another one there"))
-    }
-
     /// Whether the replica cannot use the shared journal until it is opened again: after
     /// [`SharedError::Diverged`] and [`SharedError::Excluded`].
     pub fn is_final(&self) -> bool {

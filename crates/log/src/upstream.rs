@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::{AppendMax, Entry, Error, Log, Record, SharedError, SharedJournal};
+use crate::{AppendMax, Entry, Error, ErrorKind, Log, Record, SharedError, SharedJournal};
 
 /// A [`SharedJournal`] and what its replica knows of it. The replica's [`Log`] is passed to each
 /// call: it is the copy.
@@ -72,6 +72,8 @@ impl Upstream {
         let mut is_same = |there: &Entry| match log.read(there.sequence) {
             // Without one, the log has removed it.
             Ok(own) => own.is_none_or(|own| (self.is_same)(there, &own)),
+            // Who reads it reports it. It shows no other history.
+            Err(error) if error.kind() == ErrorKind::Damaged => true,
             Err(error) => {
                 failed = Some(error);
                 false
@@ -84,6 +86,11 @@ impl Upstream {
         compared.map_err(|it| self.refused(it))?;
         self.is_compared.store(true, Ordering::Release);
         Ok(())
+    }
+
+    /// The last record that a compaction may remove: the next start compares those behind it.
+    pub fn base(&self) -> u64 {
+        self.journal.base()
     }
 
     /// Appends records to the shared journal and then to the log, behind the sequence `after`, which
@@ -118,10 +125,10 @@ impl Upstream {
         let page = self.journal.read(after).map_err(|it| self.refused(it))?;
         let gap = (after + 1..).zip(&page).find(|it| it.0 != it.1.sequence);
         if let Some((number, found)) = gap {
-            return Err(self.diverged(&format!(
-                "it has record {} where {number} is expected",
+            return Err(self.stop(SharedError::Diverged(format!(
+                "the shared journal has record {} where {number} is expected",
                 found.sequence
-            )));
+            ))));
         }
         Ok(page)
     }
@@ -137,10 +144,6 @@ impl Upstream {
         Refused::Shared(self.fault.lock().insert(fault).clone())
     }
 
-    fn diverged(&self, why: &str) -> Refused {
-        self.stop(SharedError::Diverged(format!("it differs from this replica: {why}")))
-    }
-
     fn check(&self) -> Result<(), Refused> {
         self.fault.lock().clone().map_or(Ok(()), |it| Err(Refused::Shared(it)))
     }
@@ -148,8 +151,7 @@ impl Upstream {
     fn refused(&self, error: SharedError) -> Refused {
         match error {
             SharedError::Moved => Refused::Moved,
-            SharedError::Diverged(why) => self.diverged(&why),
-            error @ SharedError::Excluded(_) => self.stop(error),
+            error if error.is_final() => self.stop(error),
             error => Refused::Shared(error),
         }
     }

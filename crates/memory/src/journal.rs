@@ -163,9 +163,15 @@ impl Journal {
         self.log.read(position).map_err(|it| log_error(&it, &self.dir))
     }
 
-    /// Removes or replaces records on this machine. Positions stay.
+    /// Removes or replaces records on this machine. Positions stay. Removes none that the next start
+    /// compares with the shared journal.
     pub(crate) fn trim(&self, keep: &mut dyn FnMut(&Entry) -> Keep) -> Result<Compacted> {
-        self.log.compact(keep).map_err(|it| log_error(&it, &self.dir))
+        let base = self.shared.as_ref().map_or(u64::MAX, Upstream::base);
+        let mut keep = |entry: &Entry| match keep(entry) {
+            Keep::No if entry.sequence > base => Keep::Yes,
+            kept => kept,
+        };
+        self.log.compact(&mut keep).map_err(|it| log_error(&it, &self.dir))
     }
 
     /// Brings what was copied to the disk, before derived data that has it.

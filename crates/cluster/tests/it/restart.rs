@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use waypost_cluster::{Member, Part};
+use waypost_memory::{Compaction, LinkKind, MemoryId};
 
-use crate::machine::{Machine, create, settle, two};
+use crate::machine::{Machine, at, create, settle, two};
 use crate::proxy::{Fault, Proxy};
 use crate::server;
 use crate::server::Server;
@@ -138,22 +139,23 @@ fn a_machine_with_records_that_the_journal_lacks_writes_nothing() {
     assert_eq!(machine.hub.mark().places[Part::Memory.index()], 2);
 }
 
-/// The database loses everything that it has.
-fn lose(server: &Server, empty: &str) {
-    server.sql("DELETE FROM waypost.journal");
-    server.sql(&format!("UPDATE waypost.head SET seq = 0, hash = decode('{empty}', 'hex')"));
+/// Where the journal ends, and the hash of that.
+fn end(server: &Server) -> (String, String) {
+    let read = |it: &str| server.sql(&format!("SELECT {it} FROM waypost.head")).trim().to_owned();
+    (read("seq"), read("encode(hash, 'hex')"))
 }
 
-/// The hash of the journal's end, as [`lose`] takes it.
-fn hash(server: &Server) -> String {
-    server.sql("SELECT encode(hash, 'hex') FROM waypost.head").trim().to_owned()
+/// The database loses everything behind an earlier [`end`].
+fn lose(server: &Server, (seq, hash): &(String, String)) {
+    server.sql(&format!("DELETE FROM waypost.journal WHERE seq > {seq}"));
+    server.sql(&format!("UPDATE waypost.head SET seq = {seq}, hash = decode('{hash}', 'hex')"));
 }
 
 #[test]
 fn no_part_applies_what_was_written_after_a_loss_that_only_another_part_shows() {
     let server = server!();
     let [mut a, b] = two(&server.url());
-    let empty = hash(&server);
+    let empty = end(&server);
     for text in ["one", "two"] {
         a.publish(text).unwrap();
     }
@@ -162,7 +164,7 @@ fn no_part_applies_what_was_written_after_a_loss_that_only_another_part_shows() 
     b.publish("another one").unwrap();
     a.reopen(&server.url());
     let refused = a.compare().unwrap();
-    assert!(refused.contains("record 1 of this log is another one"), "{refused}");
+    assert!(refused.contains("record 1 of events on this machine is another one"), "{refused}");
     for refused in [a.store().follow().unwrap_err(), a.add("three").unwrap_err()] {
         assert!(refused.to_string().contains("not compared"), "{refused}");
     }
@@ -175,7 +177,7 @@ fn no_part_applies_what_was_written_after_a_loss_that_only_another_part_shows() 
 fn all_records_behind_the_base_are_compared() {
     let server = server!();
     let [mut a, b] = two(&server.url());
-    let empty = hash(&server);
+    let empty = end(&server);
     for text in ["one", "two"] {
         a.publish(text).unwrap();
     }
@@ -185,7 +187,31 @@ fn all_records_behind_the_base_are_compared() {
     }
     a.reopen(&server.url());
     let refused = a.compare().unwrap();
-    assert!(refused.contains("record 1 of this log is another one"), "{refused}");
+    assert!(refused.contains("record 1 of events on this machine is another one"), "{refused}");
+}
+
+#[test]
+fn a_compaction_keeps_what_the_next_start_compares() {
+    let server = server!();
+    let [mut a, b] = two(&server.url());
+    for text in ["one", "two"] {
+        a.add(text).unwrap();
+    }
+    let [one, two] = [1, 2].map(|it| MemoryId::new(it).unwrap());
+    a.store().link(one, two, LinkKind::RelatedTo, at(1)).unwrap();
+    a.settle_base();
+    let kept = end(&server);
+    a.store().unlink(one, two, LinkKind::RelatedTo, at(2)).unwrap();
+    let compacted = || a.store().compact(Compaction::default()).unwrap();
+    // The link is below the base, and its removal is not.
+    let first = compacted();
+    assert!(first.bytes_after < first.bytes_before, "{first:?}");
+    lose(&server, &kept);
+    b.add("three").unwrap();
+    a.reopen(&server.url());
+    let refused = a.compare().unwrap();
+    assert!(refused.contains("record 4 of memory on this machine is another one"), "{refused}");
+    assert_eq!(a.places()[0], 4);
 }
 
 /// A database that lost its last record and took another one in its place is as long as before.
@@ -194,7 +220,7 @@ fn another_history_of_the_same_length_is_found_without_another_write() {
     let server = server!();
     let machines = two(&server.url());
     let [a, b] = &machines;
-    let empty = hash(&server);
+    let empty = end(&server);
     a.add("the release is on Friday").unwrap();
     assert!(!a.hub.wait(Duration::from_millis(10)).unwrap());
     lose(&server, &empty);

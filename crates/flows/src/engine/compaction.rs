@@ -1,6 +1,6 @@
 //! Compacts the journal, without locking the engine.
 
-use waypost_log::Keep;
+use waypost_log::{Keep, Upstream};
 
 use super::error::{Error, decoded};
 use super::files::Files;
@@ -27,7 +27,9 @@ impl Compaction {
     /// # Errors
     /// [`Error::Log`]; the journal has the records that it had, or fewer.
     pub fn run(&mut self) -> Result<(), Error> {
-        let (needed, last) = (&self.needed, self.last);
+        // The next start compares what is behind the base with the shared journal.
+        let base = self.files.upstream().map_or(u64::MAX, Upstream::base);
+        let (needed, last) = (&self.needed, self.last.min(base));
         let mut kept = 0;
         self.files.log().compact(&mut |entry| {
             let is_newer = entry.sequence > last;

@@ -2,10 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
+
 /// Counts of changes since derived data was last written.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) since_snapshot: AtomicU64,
+    /// Held while a snapshot is written.
+    pub(crate) saving: Mutex<()>,
     /// `since_snapshot` at the last maintenance.
     pub(crate) at_upkeep: AtomicU64,
     pub(crate) since_sync: AtomicU64,

@@ -122,6 +122,8 @@ impl Store {
 
     pub(super) fn write_snapshot(&self) -> Result<()> {
         let dir = &self.folders.index;
+        // A snapshot that was begun earlier may have texts that were removed since.
+        let _one_at_a_time = self.index.changes.saving.lock();
         if !self.index.backlog.is_complete() {
             // An earlier one may contain texts that must be removed.
             return snapshot::remove(dir);

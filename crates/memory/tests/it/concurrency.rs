@@ -52,6 +52,28 @@ fn the_same_draft_from_many_threads_is_stored_once() {
 }
 
 #[test]
+fn compactions_on_several_threads_write_the_snapshot_in_turn() {
+    let mut world = World::new();
+    for number in 0..500 {
+        world.add(&format!("memory {number} of the harbour"));
+    }
+    let store = world.store();
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            scope.spawn(move || {
+                for number in 0..12 {
+                    store.delete(id(1 + thread * 12 + number), at(2)).expect("a deletion");
+                    store.compact(purge()).expect("a compaction");
+                }
+            });
+        }
+    });
+    let before = world.export();
+    world.reopen();
+    assert_eq!(world.export(), before);
+}
+
+#[test]
 fn searches_and_a_reindex_go_on_beside_changes() {
     let mut world = World::with_model();
     for number in 0..40 {

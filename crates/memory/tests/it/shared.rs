@@ -296,7 +296,7 @@ fn a_shared_journal_that_is_shorter_or_has_gaps_stops_the_replica() {
     cluster.replicas[1].member.set_fault(None);
     let still = cluster.store(1).add(Draft::new("three"), at(5)).expect_err("it has stopped");
     assert_eq!(still.kind(), ErrorKind::Unavailable);
-    assert!(cluster.store(1).write_fault().is_some_and(|it| it.contains("differs")));
+    assert!(cluster.store(1).write_fault().is_some_and(|it| it.contains("where 1 is expected")));
 
     // An older copy of the shared journal was restored.
     let other = Cluster::new(1, 256, 100);
@@ -327,7 +327,7 @@ fn a_log_with_other_records_is_no_replica() {
     let options = options().with_shared_journal(other.replicas[0].member.clone());
     let (store, _) = Store::open(replica.dir.path(), options).expect("it opens");
     let differs = store.follow().expect_err("the deletion differs").to_string();
-    assert!(differs.contains("record 3 of this log is another one there"), "{differs}");
+    assert!(differs.contains("record 3 of this log is another one"), "{differs}");
     assert_eq!(store.add(Draft::new("two"), at(5)).expect_err("it").kind(), ErrorKind::Unavailable);
 }
 

@@ -21,7 +21,7 @@ use crate::output::Output;
 use crate::program::Program;
 
 /// A service that runs reports every second.
-const REPORTS_ENDED: Duration = Duration::from_secs(3);
+const SILENT: Duration = Duration::from_secs(3);
 /// How often the journal may have moved while it was checked.
 const ATTEMPTS_MAX: usize = 5;
 
@@ -252,9 +252,8 @@ impl Loss<'_> {
         // A machine that has another history, as this one has, has the records that this one has, or fewer.
         let elsewhere = elsewhere.filter(|_| copy.history != History::Other);
         let mut warnings: Vec<_> = of_missing.into_iter().chain(elsewhere).collect();
-        let is_silent = |it: &&Machine| {
-            it.report.id != own && it.silent >= REPORTS_ENDED && it.report.fault.is_none()
-        };
+        let is_silent =
+            |it: &&Machine| it.report.id != own && it.silent >= SILENT && it.report.fault.is_none();
         // Its last report may be older than the loss.
         for silent in machines.iter().filter(|it| is_lost && is_silent(it)) {
             warnings.push(format!(

@@ -148,6 +148,9 @@ fn purge(app: &App, store: &Store, what: Compaction) -> Result<Compacted, Failur
     // First, so that no crash leaves the title of a memory that is purged; and again for those that
     // were deleted meanwhile, and for versions.
     app.publisher.erase_forgotten()??;
+    if app.cluster.as_ref().is_some_and(|it| !it.move_base()) {
+        return Err(Failure::busy("other writes are in progress, or the files cannot be synced"));
+    }
     let done = store.compact(what)?;
     app.publisher.erase_forgotten()??;
     Ok(done)

@@ -154,7 +154,7 @@ fn a_shared_journal_with_a_gap_or_of_others_is_refused() {
     cluster.say(0, "a:x", "{}");
     cluster.nodes[1].access.member.set_fault(Some(Fault::Gap));
     let error = cluster.engine(1).follow().unwrap_err();
-    assert!(error.to_string().contains("it has record 2 where 1 is expected"), "{error}");
+    assert!(error.to_string().contains("has record 2 where 1 is expected"), "{error}");
     cluster.nodes[1].access.member.set_fault(None);
     // Not until it is opened again.
     cluster.engine(1).follow().unwrap_err();
