@@ -237,6 +237,8 @@ pub(crate) struct UpdateArgs {
 }
 
 /// Delete memories
+///
+/// Ids that do not exist are reported at the end, after the others were deleted.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl delete 12 13 --purge")]
 pub(crate) struct DeleteArgs {

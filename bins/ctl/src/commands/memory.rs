@@ -17,6 +17,7 @@ use crate::cli::{
     AddArgs, CountArgs, DeleteArgs, GetArgs, HistoryArgs, LifespanArgs, ListArgs, MergeArgs,
     RevertArgs, UndeleteArgs, UpdateArgs,
 };
+use crate::exit;
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
 use crate::program::Program;
@@ -287,8 +288,17 @@ pub(super) fn undelete(program: &Program, args: &UndeleteArgs, output: &mut Outp
 
 pub(super) fn delete(program: &Program, args: &DeleteArgs, output: &mut Output) -> Result<()> {
     let client = program.client()?;
+    let (mut deleted, mut missing) = (Vec::new(), Vec::new());
     for id in &args.ids {
-        client.delete(*id)?;
+        match client.delete(*id).map_err(Failure::from) {
+            Ok(()) => deleted.push(*id),
+            // A command that was interrupted can be repeated.
+            Err(failure) if failure.code() == exit::NOT_FOUND => {
+                missing.push(failure);
+                continue;
+            }
+            Err(failure) => return Err(failure),
+        }
         if !output.is_json() {
             output.styled(&[(Look::Plain, "deleted"), (Look::Name, &format!(" #{id}"))])?;
         }
@@ -296,12 +306,13 @@ pub(super) fn delete(program: &Program, args: &DeleteArgs, output: &mut Output) 
     let compacted =
         if args.purge { Some(client.compact(&CompactRequest::default())?) } else { None };
     if output.is_json() {
-        output.document(&json!({ "deleted": args.ids, "compacted": compacted }))?;
+        output.document(&json!({ "deleted": deleted, "compacted": compacted }))?;
     } else if let Some(compacted) = compacted {
         let versions = show::count(compacted.purged_versions, "version", "versions");
         output.line(&format!("removed {versions} from disk"))?;
     }
-    Ok(())
+    let messages: Vec<_> = missing.iter().map(Failure::message).collect();
+    if messages.is_empty() { Ok(()) } else { Err(Failure::not_found(messages.join("; "))) }
 }
 
 pub(super) fn history(program: &Program, args: &HistoryArgs, output: &mut Output) -> Result<()> {

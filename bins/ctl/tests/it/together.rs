@@ -84,6 +84,21 @@ fn a_memory_lives() {
     assert_eq!(service.ctl(&["delete", &id]).code, 3);
 }
 
+/// As after a command that was interrupted between its deletions and the purge.
+#[test]
+fn a_deletion_is_repeated_with_ids_that_are_gone() {
+    let service = Service::start();
+    let (one, two) = (service.add("first secret").to_string(), service.add("second secret"));
+    service.ctl(&["delete", &one]).done();
+    let two = two.to_string();
+    let repeated = service.ctl(&["--json", "delete", &one, &two, "999", "--purge"]);
+    assert_eq!(repeated.code, 3);
+    assert!(repeated.err.contains("no memory 999"), "{repeated:?}");
+    let done: Value = serde_json::from_str(&repeated.out).unwrap();
+    assert_eq!(done["deleted"], json!([two.parse::<u64>().unwrap()]));
+    assert_eq!(done["compacted"]["purgedVersions"], 2);
+}
+
 #[test]
 fn links_lead_both_ways() {
     let service = Service::start();

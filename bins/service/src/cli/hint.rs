@@ -6,9 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indicatif::HumanBytes;
+use waypost_cluster::Member;
 
 const REPAIR: &str =
     "`ctl doctor` says what is damaged, and `ctl doctor --repair` keeps everything else";
+const OF_MEMBER: &str = "`ctl doctor` says what is damaged and what to do: a member of a cluster joins again instead of being repaired";
 
 /// Bytes that a start writes at most: the first files of every store.
 const START_BYTES: u64 = 16 << 20;
@@ -23,7 +25,10 @@ pub(super) fn hint(error: &anyhow::Error, data_dir: Option<&Path>) -> Option<Cow
         if is_full(cause) {
             return Some(of_full_disk(data_dir).into());
         }
-        of_cause(cause).or_else(|| is_denied(cause).then_some(DENIED)).map(Cow::from)
+        let is_member = || data_dir.is_some_and(|it| Member::file(it).exists());
+        let of_cause =
+            of_cause(cause).map(|it| if it == REPAIR && is_member() { OF_MEMBER } else { it });
+        of_cause.or_else(|| is_denied(cause).then_some(DENIED)).map(Cow::from)
     })
 }
 

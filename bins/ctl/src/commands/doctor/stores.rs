@@ -22,7 +22,7 @@ const REACHED: &str = "reached";
 const CLUSTER: &str = "cluster";
 
 const REBUILT: &str = "it is derived from the rest: the next start of the service rebuilds it";
-const REJOIN: &str = "the other machines of the cluster have everything: stop the service, move the data folder away, and run `ctl cluster join URL`";
+const REJOIN: &str = "the other machines of the cluster have everything, unless the database has lost records (docs/cluster.md, “After a loss”): stop the service, move the data folder away, and run `ctl cluster join URL`";
 const BY_HAND: &str =
     "move the file or folder that is named away, then run `ctl doctor --repair` again";
 const IMPORT: &str = "`ctl import EXPORT` adds missing memories; to use a backup, restore it into an empty project and export it there";
