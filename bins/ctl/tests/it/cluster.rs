@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -468,8 +468,7 @@ fn the_copy_of_a_machine_takes_no_part_while_the_machine_does() {
     let mut copy = Machine::new();
     let copied = ["-r", ".waypost/."].map(String::from);
     let to = copy.path().join(".waypost").display().to_string();
-    let copied =
-        std::process::Command::new("cp").current_dir(a.path()).args(copied).arg(to).status();
+    let copied = Command::new("cp").current_dir(a.path()).args(copied).arg(to).status();
     assert!(copied.expect("cp starts").success());
     a.start();
     until(|| {
@@ -837,6 +836,28 @@ fn a_member_without_the_tokens_of_its_cluster_does_not_start() {
     assert!(format!("{error:#}").contains("does not have the cluster's tokens"), "{error:#}");
     a.at_rest(&["cluster", "leave", "--yes"]).done();
     a.start();
+}
+
+#[test]
+fn a_member_with_a_damaged_log_is_told_to_join_again() {
+    let Some(server) = Server::start() else { return };
+    let mut a = first(&server);
+    a.stop();
+    let log = a.path().join(".waypost/data/memory/log/00000000000000000001.log");
+    let mut bytes = fs::read(&log).expect("a file");
+    let at = bytes.windows(10).position(|it| it == b"lighthouse").expect("the text");
+    bytes[at] ^= 1;
+    fs::write(&log, bytes).expect("it is written");
+    let program = Path::new(env!("CARGO_BIN_EXE_ctl")).with_file_name("service");
+    assert!(program.is_file(), "{} is built with the whole workspace", program.display());
+    let mut service = Command::new(program);
+    service.current_dir(a.path()).env("WAYPOST_TRUST_PROJECT", "1");
+    service.env("WAYPOST_MODEL_NAME", "none").env("WAYPOST_LISTEN", "127.0.0.1:0");
+    let refused = ran(service.output().expect("the program starts"));
+    let expected = "a member of a cluster joins again instead of being repaired";
+    assert!(refused.code == 1 && refused.err.contains(expected), "{refused:?}");
+    let found = a.at_rest(&["doctor"]);
+    assert!(found.code == 1 && found.out.contains("run `ctl cluster join URL`"), "{found:?}");
 }
 
 #[test]
