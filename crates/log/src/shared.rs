@@ -40,8 +40,8 @@ pub trait SharedJournal: fmt::Debug + Send + Sync {
     ///
     /// By default, only the last record is compared. Where several stores of one machine share the
     /// journal, an implementation can refuse [`append`](Self::append) and [`read`](Self::read) with
-    /// [`SharedError::Unavailable`] until each of them was compared: then no store applies what
-    /// belongs to another history than the records of another one.
+    /// [`SharedError::Unavailable`] until each of them was compared: a loss of the journal may show in
+    /// one store only, and the others must not apply what was written after it.
     ///
     /// # Errors
     /// [`SharedError::Diverged`] if a record differs, or the journal ends before `last`;

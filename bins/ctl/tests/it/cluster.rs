@@ -143,6 +143,15 @@ fn pair(server: &Server) -> (Machine, Machine, String) {
     (a, b, id)
 }
 
+/// Three machines, and a token that all know. The third one is stopped.
+fn trio(server: &Server) -> (Machine, Machine, Machine, String) {
+    let (a, b, mut c) = (first(server), joined(server), joined(server));
+    let id = token(&a);
+    settled(&[&a, &b, &c]);
+    c.stop();
+    (a, b, c, id)
+}
+
 /// Whether the token is in the machine's list, and revoked. No service runs.
 fn is_revoked(machine: &Machine, id: &str) -> bool {
     let listed = machine.at_rest(&["--json", "token", "list"]).json();
@@ -1181,15 +1190,13 @@ fn as_if_killed(server: &Server, machine: &Machine, member: &[u8]) {
     server.sql("UPDATE waypost.machine SET base = 0");
 }
 
-/// The database loses a memory of the first machine, which is killed, and then what the second one revokes.
+/// The first machine is killed, the second one revokes a token, and the database loses everything since.
 fn loses_a_revocation(
     server: &Server,
     kept: u64,
     (killed, member): (&mut Machine, &[u8]),
     (other, id): (&mut Machine, &str),
 ) {
-    killed.add("lost by the database");
-    settled(&[killed, other]);
     killed.stop();
     as_if_killed(server, killed, member);
     other.ctl(&["token", "revoke", id]).done();
@@ -1201,12 +1208,11 @@ fn loses_a_revocation(
 fn changes_of_tokens_of_another_history_are_not_counted_as_those_of_this_machine() {
     for has_started in [false, true] {
         let Some(server) = Server::start() else { return };
-        let (mut a, mut b, mut c) = (first(&server), joined(&server), joined(&server));
-        let id = &token(&a);
-        settled(&[&a, &b, &c]);
-        c.stop();
+        let (mut a, mut b, mut c, ref id) = trio(&server);
         let kept = records(&a);
         let member = fs::read(member_file(&a)).expect("a file");
+        a.add("lost by the database");
+        settled(&[&a, &b]);
         loses_a_revocation(&server, kept, (&mut a, &member), (&mut b, id));
         c.start();
         token(&c);
@@ -1227,20 +1233,13 @@ fn changes_of_tokens_of_another_history_are_not_counted_as_those_of_this_machine
 #[test]
 fn a_machine_with_lost_records_of_one_part_applies_nothing_of_what_came_after_the_loss() {
     let Some(server) = Server::start() else { return };
-    let (mut a, mut b, mut c) = (first(&server), joined(&server), joined(&server));
-    let id = &token(&a);
-    settled(&[&a, &b, &c]);
-    c.stop();
+    let (mut a, mut b, mut c, ref id) = trio(&server);
     let kept = records(&a);
     let member = fs::read(member_file(&a)).expect("a file");
     for _ in 0..8 {
         a.ctl(&["emit", "lost:event"]).done();
     }
-    a.stop();
-    as_if_killed(&server, &a, &member);
-    b.ctl(&["token", "revoke", id]).done();
-    b.stop();
-    lose_after(&server, kept);
+    loses_a_revocation(&server, kept, (&mut a, &member), (&mut b, id));
     c.start();
     c.add("written after the loss");
     let other = token(&c);
@@ -1303,6 +1302,8 @@ fn a_record_that_two_histories_have_in_common_by_chance_proves_nothing() {
     let before = told();
     let member = fs::read(member_file(&a)).expect("a file");
     let lost = until_told(&before);
+    a.add("lost by the database");
+    settled(&[&a, &b]);
     loses_a_revocation(&server, kept, (&mut a, &member), (&mut b, id));
     c.start();
     for other in &others {

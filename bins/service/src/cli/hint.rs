@@ -25,10 +25,7 @@ pub(super) fn hint(error: &anyhow::Error, data_dir: Option<&Path>) -> Option<Cow
         if is_full(cause) {
             return Some(of_full_disk(data_dir).into());
         }
-        let is_member = || data_dir.is_some_and(|it| Member::file(it).exists());
-        let of_cause =
-            of_cause(cause).map(|it| if it == REPAIR && is_member() { OF_MEMBER } else { it });
-        of_cause.or_else(|| is_denied(cause).then_some(DENIED)).map(Cow::from)
+        of_cause(cause, data_dir).or_else(|| is_denied(cause).then_some(DENIED)).map(Cow::from)
     })
 }
 
@@ -44,7 +41,7 @@ fn of_full_disk(data_dir: Option<&Path>) -> String {
     )
 }
 
-fn of_cause(cause: &(dyn StdError + 'static)) -> Option<&'static str> {
+fn of_cause(cause: &(dyn StdError + 'static), data_dir: Option<&Path>) -> Option<&'static str> {
     if let Some(error) = cause.downcast_ref() {
         return of_project(error);
     }
@@ -56,7 +53,8 @@ fn of_cause(cause: &(dyn StdError + 'static)) -> Option<&'static str> {
         use waypost_flows::Error;
         matches!(cause.downcast_ref()?, Error::Damaged { .. } | Error::EventsLost { .. })
     };
-    is_damaged.then_some(REPAIR)
+    let is_member = || data_dir.is_some_and(|it| Member::file(it).exists());
+    is_damaged.then(|| if is_member() { OF_MEMBER } else { REPAIR })
 }
 
 /// Whether the system refused access to a file.

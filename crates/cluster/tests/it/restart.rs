@@ -151,15 +151,21 @@ fn lose(server: &Server, (seq, hash): &(String, String)) {
     server.sql(&format!("UPDATE waypost.head SET seq = {seq}, hash = decode('{hash}', 'hex')"));
 }
 
+/// Two machines, and the database has lost two events of the first one.
+fn two_with_lost_events(server: &Server) -> [Machine; 2] {
+    let machines = two(&server.url());
+    let empty = end(server);
+    for text in ["one", "two"] {
+        machines[0].publish(text).unwrap();
+    }
+    lose(server, &empty);
+    machines
+}
+
 #[test]
 fn no_part_applies_what_was_written_after_a_loss_that_only_another_part_shows() {
     let server = server!();
-    let [mut a, b] = two(&server.url());
-    let empty = end(&server);
-    for text in ["one", "two"] {
-        a.publish(text).unwrap();
-    }
-    lose(&server, &empty);
+    let [mut a, b] = two_with_lost_events(&server);
     b.add("another history").unwrap();
     b.publish("another one").unwrap();
     a.reopen(&server.url());
@@ -176,12 +182,7 @@ fn no_part_applies_what_was_written_after_a_loss_that_only_another_part_shows() 
 #[test]
 fn all_records_behind_the_base_are_compared() {
     let server = server!();
-    let [mut a, b] = two(&server.url());
-    let empty = end(&server);
-    for text in ["one", "two"] {
-        a.publish(text).unwrap();
-    }
-    lose(&server, &empty);
+    let [mut a, b] = two_with_lost_events(&server);
     for text in ["another one", "two"] {
         b.publish(text).unwrap();
     }
