@@ -3,6 +3,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use serde::Deserialize;
 use waypost_api::client::Client;
@@ -13,6 +14,7 @@ use crate::cli::Global;
 use crate::exit;
 use crate::failure::{Failure, Result, of_other_user};
 use crate::files;
+use crate::output::Output;
 use crate::positions::Positions;
 
 /// The project and the settings that a command runs with.
@@ -23,6 +25,8 @@ pub(crate) struct Program {
     flags: Vec<Flag>,
     ca: Option<PathBuf>,
     trust_project: bool,
+    /// Whether an agent runs it: then the project may have set its variables.
+    is_of_agent: bool,
     settings: OnceCell<Settings>,
     positions: OnceCell<Option<Positions>>,
     /// The clients of this command, which share their positions with what the command used.
@@ -69,10 +73,32 @@ impl Program {
             flags,
             ca,
             trust_project,
+            is_of_agent: false,
             settings: OnceCell::new(),
             positions: OnceCell::new(),
             clients: RefCell::default(),
         })
+    }
+
+    /// The same for a command that agents run. It uses no variable that [`ignored`](Self::ignored) names.
+    pub(crate) fn of_agent(global: Global) -> Result<Self> {
+        Ok(Self { is_of_agent: true, ..Self::new(global)? })
+    }
+
+    /// The variables that are set and not used, because an entry or a settings file in the project may have set them.
+    pub(crate) fn ignored(&self) -> Vec<String> {
+        let set = std::env::vars_os().filter(|(_, value)| self.is_of_agent && !value.is_empty());
+        let names = set.filter_map(|(name, _)| name.into_string().ok());
+        names.filter(|name| waypost_project::needs_approval(name)).collect()
+    }
+
+    /// Reports once which variables are not used.
+    fn note_ignored(&self, once: &Once, names: &str) {
+        once.call_once(|| {
+            Output::new(self.global.json, self.global.color).note(&format!(
+                "commands of agents do not use {names}, which the project could have set: put the setting into your own config.yaml, or install the entry again with an option, such as `ctl --url URL mcp install`"
+            ));
+        });
     }
 
     /// The options that it was created from.
@@ -168,7 +194,13 @@ impl Program {
         if let Some(settings) = self.settings.get() {
             return Ok(settings);
         }
-        let environment = |name: &str| std::env::var_os(name);
+        let ignored = self.ignored();
+        if !ignored.is_empty() {
+            static NOTED: Once = Once::new();
+            self.note_ignored(&NOTED, &ignored.join(", "));
+        }
+        let is_ignored = |name: &str| ignored.iter().any(|it| it == name);
+        let environment = |name: &str| std::env::var_os(name).filter(|_| !is_ignored(name));
         let variables: Vec<String> =
             std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
         let settings = Settings::preview(
@@ -221,13 +253,24 @@ impl Program {
     pub(crate) fn connect(&self, url: &str, token: Option<&str>) -> Result<Client> {
         let authorities = match &self.ca {
             Some(file) => Some(files::read(file)?),
-            None if url.starts_with("https:") => system_authorities(),
+            None if url.starts_with("https:") => self.system_authorities(),
             None => None,
         };
         let client = Client::with_authorities(url, token, authorities.as_deref())?;
         let client = client.remembering(self.positions().map(Positions::known).unwrap_or_default());
         self.clients.borrow_mut().push(client.clone());
         Ok(client)
+    }
+
+    /// The certificate authorities that OpenSSL and others use; if there are none, `None`: then the built-in ones apply.
+    fn system_authorities(&self) -> Option<Vec<u8>> {
+        let mut named = std::env::var_os("SSL_CERT_FILE").filter(|it| !it.is_empty());
+        if self.is_of_agent && named.take().is_some() {
+            static NOTED: Once = Once::new();
+            self.note_ignored(&NOTED, "SSL_CERT_FILE");
+        }
+        let usual = SYSTEM_AUTHORITIES.iter().map(PathBuf::from);
+        named.map(PathBuf::from).into_iter().chain(usual).find_map(|it| files::read(&it).ok())
     }
 
     /// What earlier commands have seen; `None` for a user without a state folder.
@@ -301,14 +344,6 @@ pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
             .with_hint(hint)
     })?;
     Ok(Some(file.secret.expose().to_owned()))
-}
-
-/// The certificate authorities that OpenSSL and others use; if there are none, `None`: then the
-/// built-in ones apply.
-fn system_authorities() -> Option<Vec<u8>> {
-    let named = std::env::var_os("SSL_CERT_FILE").filter(|it| !it.is_empty()).map(PathBuf::from);
-    let usual = SYSTEM_AUTHORITIES.iter().map(PathBuf::from);
-    named.into_iter().chain(usual).find_map(|it| files::read(&it).ok())
 }
 
 /// The fields of `service.json` that `ctl` uses.

@@ -113,6 +113,9 @@ impl Starter {
         if program.global().trust_project {
             command.arg("--trust-project");
         }
+        for variable in program.ignored() {
+            command.env_remove(variable);
+        }
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         let child = command.spawn().map_err(|error| {
             Failure::of(&error).while_doing(format!("cannot start {}", service.display()))

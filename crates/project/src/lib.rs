@@ -54,7 +54,7 @@ pub use settings::{
     BrowserEngine, BrowserPictures, BrowserSettings, ClusterSettings, ContextSettings,
     EmbeddingSettings, EventSettings, Flag, LimitSettings, LogFormat, LogSettings, MeshSettings,
     Model, ModelSettings, Origin, RUN_PREFIXES, RUN_VARIABLES, RecallSettings, RerankSettings, Row,
-    Settings, Sources, TlsSettings, WatchMode,
+    Settings, Sources, TlsSettings, WatchMode, needs_approval,
 };
 pub use shape::{check_shape, in_the_way};
 pub use trusted::read_of_project;

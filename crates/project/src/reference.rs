@@ -16,6 +16,9 @@ The project's file comes with the project, so it is not trusted: a value that is
 Until then, the service does not start, and `ctl` exits with 4.
 A key is harmless only if it makes the service do less or controls how it prints.
 A setting from a flag, a variable or your own file needs no approval.
+`ctl hook`, `ctl mcp` and a service that `ctl mcp` starts ignore `WAYPOST_TRUST_PROJECT` and the variables of keys that need approval, because agents take variables from files of the project; `ctl hook` and `ctl mcp` also ignore `SSL_CERT_FILE`.
+They report it on standard error.
+For these commands, use your own file, or options that `install` writes into the entry: `ctl --url URL mcp install`.
 
 Your own file applies to all projects.
 Write settings for one project below its folder:

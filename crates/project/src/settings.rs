@@ -732,6 +732,13 @@ fn unregistered(project: &Project, state: &Path) -> Option<String> {
     })
 }
 
+/// Whether a variable sets what a project's file may set only with approval. A project can also set variables of
+/// programs that others start in it, such as the hooks of agents.
+pub fn needs_approval(variable: &str) -> bool {
+    let is_of = |key: &Key| !key.is_harmless() && key.variable() == variable;
+    variable == TRUST || KEYS.iter().any(is_of)
+}
+
 /// Whether everything in the project counts as approved, because of the flag or the variable.
 fn is_trusting(sources: &Sources<'_>) -> Result<bool> {
     let text = (sources.environment)(TRUST).filter(|text| !text.is_empty());

@@ -149,7 +149,7 @@ fn respond(global: &Global, event: &HookEvent, deadline: Instant) -> Result<Opti
         record::in_background(global, event.name(), harness, &input)?;
         return Ok(None);
     }
-    let program = Program::new(global.clone())?;
+    let program = Program::of_agent(global.clone())?;
     let settings = program.settings()?.recall;
     let left = deadline.saturating_duration_since(Instant::now());
     let client = || Ok::<_, Failure>(program.client()?.with_answer_time_max(left));

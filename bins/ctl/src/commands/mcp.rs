@@ -103,7 +103,7 @@ impl State {
             }
             *self.kept() = None;
         }
-        let program = Program::new(self.global.clone())?;
+        let program = Program::of_agent(self.global.clone())?;
         let client = program.client()?;
         let answered = match (client.exchange(request.clone()), &self.starter) {
             (Err(Error::NotReachable { .. }), Some(starter)) => {

@@ -345,7 +345,7 @@ fn no_failure_reaches_the_agent() {
     let fine = fine.to_string();
     for event in ["session-start", "user-prompt", "stop", "pre-compact", "session-end"] {
         let arguments = ["hook", event, "--harness", "claude"];
-        let command = || ctl::trusting(empty.path(), &arguments);
+        let command = || ctl::command(empty.path(), &arguments);
         for input in
             ["", "{", "null", "[]", "{}", "7", "{\"session_id\":7}", "\u{0}", "{\"prompt\":\"x\"}"]
         {
@@ -462,7 +462,7 @@ fn a_hook_ends_in_time_whatever_waits() {
     for (event, limit) in [("user-prompt", "300ms"), ("session-start", "1s")] {
         for ends in [true, false] {
             let arguments = ["--url", &url, "hook", event, "--harness", "claude"];
-            let mut command = ctl::trusting(folder.path(), &arguments);
+            let mut command = ctl::command(folder.path(), &arguments);
             let mut child = command.stdin(Stdio::piped()).spawn().expect("it starts");
             let mut stdin = child.stdin.take().expect("it is piped");
             stdin.write_all(input.as_bytes()).expect("it reads");

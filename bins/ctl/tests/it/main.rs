@@ -24,6 +24,7 @@ mod mesh;
 mod messages;
 mod near;
 mod operator;
+mod planted;
 mod recall;
 mod recall_at_rest;
 mod reference;

@@ -318,7 +318,7 @@ fn a_cancelled_call_leaves_the_others() {
 fn without_a_service_each_call_says_what_to_do_until_one_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join(".waypost")).expect("a folder");
-    let mut server = Server::start(&mut ctl::trusting(folder.path(), &["mcp", "--no-start"]));
+    let mut server = Server::start(&mut ctl::command(folder.path(), &["mcp", "--no-start"]));
     let listed = server.ask(&modern("tools/list", &json!({})))["result"].clone();
     assert_eq!(listed["tools"].as_array().map(Vec::len), Some(7));
     let failed = server.call("memory_search", &json!({"query": "x"}));

@@ -62,9 +62,9 @@ impl Service {
 
     /// The program, for use with this service.
     pub(crate) fn ctl_command(&self, arguments: &[&str]) -> Command {
-        let arguments = [&["--url", &self.url][..], arguments].concat();
-        // As the service does here.
-        ctl::trusting(self.folder(), &arguments)
+        // It trusts the project, as the service does here.
+        let arguments = [&["--trust-project", "--url", &self.url][..], arguments].concat();
+        ctl::command(self.folder(), &arguments)
     }
 
     /// Runs the program against this service.

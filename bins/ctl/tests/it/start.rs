@@ -12,11 +12,11 @@ use crate::ctl;
 use crate::mcp::{Server, modern};
 use crate::wait::until;
 
-/// A project whose service has no model, no mesh, and a free port.
-struct Project(TempDir);
+/// A project whose service has no model, no mesh, and a free port, and the user's home.
+pub(crate) struct Project(TempDir, TempDir);
 
 impl Project {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::within(&std::env::temp_dir())
     }
 
@@ -24,19 +24,33 @@ impl Project {
     fn within(folder: &Path) -> Self {
         let folder = tempfile::tempdir_in(folder).expect("a folder");
         fs::create_dir(folder.path().join(".waypost")).expect("a folder");
-        Self(folder)
+        let project = Self(folder, tempfile::tempdir().expect("a folder"));
+        project.write_settings("127.0.0.1:0");
+        project
     }
 
-    fn path(&self) -> &Path {
+    /// Writes the user's settings.
+    fn write_settings(&self, listen: &str) {
+        let folder = self.1.path().join(".config/waypost");
+        fs::create_dir_all(&folder).expect("a folder");
+        let root = self.path().canonicalize().expect("a folder");
+        let text = format!(
+            "model: {{ name: none }}\nmesh: {{ enabled: false }}\nprojects:\n  {}: {{ listen: \"{listen}\" }}\n",
+            root.display()
+        );
+        fs::write(folder.join("config.yaml"), text).expect("a file");
+    }
+
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    /// The program, for a user who has approved nothing.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let program = Path::new(env!("CARGO_BIN_EXE_ctl")).with_file_name("service");
         assert!(program.is_file(), "{} is built with the whole workspace", program.display());
-        let mut command = ctl::trusting(self.path(), arguments);
-        command.env("WAYPOST_MODEL_NAME", "none").env("WAYPOST_LISTEN", "127.0.0.1:0");
-        command.env("WAYPOST_MESH_ENABLED", "false");
+        let mut command = ctl::command(self.path(), arguments);
+        command.env("HOME", self.1.path());
         command
     }
 
@@ -59,12 +73,12 @@ impl Project {
     }
 
     /// The pid of the service, which has just responded, and writes its file about then.
-    fn running(&self) -> u64 {
+    pub(crate) fn running(&self) -> u64 {
         until(|| self.pid().ok_or("no service runs"))
     }
 
     /// Waits until the service has ended in order.
-    fn wait_for_end(&self) {
+    pub(crate) fn wait_for_end(&self) {
         until(|| self.pid().map_or(Ok(()), |it| Err(format!("{it} still runs: {}", self.log()))));
     }
 }
@@ -77,7 +91,7 @@ impl Drop for Project {
     }
 }
 
-fn text(result: &Value) -> String {
+pub(crate) fn text(result: &Value) -> String {
     let blocks = result["content"].as_array().expect("blocks").iter();
     blocks.filter_map(|it| it["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
@@ -169,9 +183,7 @@ fn a_project_that_is_not_approved_gets_no_service() {
     let project = Project::new();
     fs::create_dir(project.path().join(".waypost/data")).expect("a folder");
     fs::write(project.data("project"), "somebody-elses").expect("a file");
-    let mut command = project.command(&["mcp"]);
-    command.env_remove("WAYPOST_TRUST_PROJECT");
-    let mut server = Server::start(&mut command);
+    let mut server = project.server(&[]);
     let refused = server.call("memory_search", &json!({"query": "x"}));
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(text(&refused).contains("ctl allow --data"), "{refused}");
@@ -201,9 +213,8 @@ fn a_folder_that_is_no_project_gets_no_service_unless_it_is_named() {
 #[test]
 fn a_service_that_cannot_start_says_why() {
     let project = Project::new();
-    let mut command = project.command(&["mcp"]);
-    command.env("WAYPOST_LISTEN", "192.0.2.1:1");
-    let mut server = Server::start(&mut command);
+    project.write_settings("192.0.2.1:1");
+    let mut server = project.server(&[]);
     let refused = server.call("memory_search", &json!({"query": "x"}));
     assert_eq!(refused["isError"], true);
     let said = text(&refused);
