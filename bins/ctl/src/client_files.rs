@@ -58,8 +58,12 @@ pub(crate) struct Edited {
 
 /// Adds or removes our entries in the text of a file, or says why it cannot. The text of a missing file is empty.
 pub(crate) trait Entries {
+    /// Adds ours, or replaces them. What [`foreign`](Self::foreign) names stays.
     fn install(&self, text: &str) -> std::result::Result<Edited, String>;
+    /// Removes entries that run our command and nothing else.
     fn remove(&self, text: &str) -> std::result::Result<Edited, String>;
+    /// The entries that look like ours and have what no release of `install` has written, for people.
+    fn foreign(&self, text: &str) -> std::result::Result<Vec<String>, String>;
     /// What they are, for messages: `the server waypost`.
     fn what(&self) -> &'static str;
 }
@@ -67,7 +71,10 @@ pub(crate) trait Entries {
 /// What to do with the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
-    Install,
+    Install {
+        /// Whether what is not ours in entries that look like ours stays, instead of being an error.
+        is_keeping: bool,
+    },
     Remove,
 }
 
@@ -76,6 +83,8 @@ pub(crate) struct Edit<'a> {
     pub(crate) place: Place,
     pub(crate) entries: &'a dyn Entries,
     pub(crate) action: Action,
+    /// Another file that the agent reads for the project.
+    pub(crate) beside: Option<Place>,
     /// Whether to only say what would change.
     pub(crate) is_dry: bool,
 }
@@ -86,11 +95,19 @@ impl Edit<'_> {
         // What a file has that has nothing else: for people to look at, or to paste.
         let alone = self.entries.install("").map_err(Failure::new)?.text;
         match self.change() {
-            Ok(change) => {
+            Ok((change, kept)) => {
                 self.report(change, &alone, output)?;
+                warn_of(&self.place, &kept, output);
+                if let Some(beside) = self.beside.as_ref().filter(|it| **it != self.place) {
+                    // If the agent cannot read it either, it has no effect.
+                    let text = ClientFile::read(beside).map(|file| file.text().to_owned());
+                    let text = text.unwrap_or_default();
+                    let text = text.trim_start_matches(BYTE_ORDER_MARK);
+                    warn_of(beside, &self.entries.foreign(text).unwrap_or_default(), output);
+                }
                 Ok(change)
             }
-            Err(failure) if self.action == Action::Install && !output.is_json() => {
+            Err(failure) if self.action != Action::Remove && !output.is_json() => {
                 output.text(&alone)?;
                 let hint = failure.hint().unwrap_or("correct that and try again").to_owned();
                 Err(failure.with_hint(format!("{hint}; or paste the entry that is printed here")))
@@ -99,25 +116,38 @@ impl Edit<'_> {
         }
     }
 
-    fn change(&self) -> Result<Change> {
+    /// Edits the file. The second value names the entries in it that are not ours.
+    fn change(&self) -> Result<(Change, Vec<String>)> {
         let file = ClientFile::read(&self.place)?;
         let (mark, text) = match file.text().strip_prefix(BYTE_ORDER_MARK) {
             Some(rest) => (BYTE_ORDER_MARK, rest),
             None => ("", file.text()),
         };
-        let edited = match self.action {
-            Action::Install => self.entries.install(text),
-            Action::Remove => self.entries.remove(text),
+        let cannot = |why: String| refused(&self.place.path, &why);
+        let (edited, kept) = match self.action {
+            Action::Install { is_keeping } => {
+                let foreign = self.entries.foreign(text).map_err(cannot)?;
+                if !foreign.is_empty() && !is_keeping {
+                    let list = foreign.join("\n  ");
+                    let why = format!("it has what `install` did not write:\n  {list}");
+                    return Err(cannot(why).with_hint(FOREIGN));
+                }
+                (self.entries.install(text).map_err(cannot)?, foreign)
+            }
+            Action::Remove => {
+                let edited = self.entries.remove(text).map_err(cannot)?;
+                let left = self.entries.foreign(&edited.text).map_err(cannot)?;
+                (edited, left)
+            }
         };
-        let edited = edited.map_err(|why| refused(&self.place.path, &why))?;
         if !self.is_dry && edited.change != Change::Nothing {
             file.write(&format!("{mark}{}", edited.text))?;
         }
-        Ok(edited.change)
+        Ok((edited.change, kept))
     }
 
     fn report(&self, change: Change, alone: &str, output: &mut Output) -> Result<()> {
-        let is_install = self.action == Action::Install;
+        let is_install = self.action != Action::Remove;
         let path = self.place.path.display();
         if output.is_json() {
             let entry = serde_json::from_str(alone).unwrap_or_else(|_| Value::from(alone));
@@ -152,6 +182,16 @@ impl Edit<'_> {
     }
 }
 
+/// Names entries of a file that stay although they are not ours.
+fn warn_of(place: &Place, foreign: &[String], output: &mut Output) {
+    for entry in foreign {
+        output.warn(&format!("{} has what `install` did not write: {entry}", place.path.display()));
+    }
+}
+
+/// What to do about entries that look like ours.
+const FOREIGN: &str = "remove it if it is not yours, because it may send prompts and tokens elsewhere; or pass `--keep` to keep it";
+
 /// Why a file is left alone.
 fn refused(path: &Path, why: &str) -> Failure {
     Failure::new(format!("cannot edit {}: {why}", path.display()))
@@ -177,6 +217,7 @@ pub(crate) fn options(program: &Program) -> Result<Vec<String>> {
             options.extend([name.to_owned(), file]);
         }
     }
+    options.extend(global.trust_project.then(|| "--trust-project".to_owned()));
     Ok(options)
 }
 

@@ -10,12 +10,18 @@ use super::mcp::ClientPlaceArgs;
 pub(crate) enum HookCommand {
     /// Add the hooks to an agent's configuration file
     ///
-    /// Replaces hooks that run `ctl hook` and nothing else. One with variables before it, such as `A=1 ctl hook stop`, is
-    /// kept instead of the one for its event. The rest of the file stays as it is, with comments.
+    /// Replaces hooks that an earlier `install` wrote. Another hook that runs `ctl hook`, such as `A=1 ctl hook stop`, is
+    /// shown, and nothing is changed without `--keep`. The rest of the file stays as it is, with comments.
     #[command(
         after_help = "Examples:\n  ctl hook install --harness claude\n  ctl --project ~/notes hook install --harness codex --user --dry-run"
     )]
-    Install(HookInstallArgs),
+    Install {
+        #[command(flatten)]
+        args: HookInstallArgs,
+        /// Keep hooks that run `ctl hook` and that `install` did not write, instead of ours for the same event
+        #[arg(long)]
+        keep: bool,
+    },
     /// Remove the hooks from an agent's configuration file
     #[command(after_help = "Example:\n  ctl hook remove --harness claude")]
     Remove(HookInstallArgs),

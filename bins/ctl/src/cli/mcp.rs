@@ -35,12 +35,20 @@ fn idle_time(text: &str) -> Result<String, String> {
 pub(crate) enum McpCommand {
     /// Add `ctl mcp` to a client's configuration file
     ///
-    /// Replaces an entry that runs `ctl mcp`, whatever its name. The rest of the file stays as it is, with comments. No
-    /// token is written: `ctl mcp` reads it from the token file.
+    /// Replaces an entry that an earlier `install` wrote, whatever its name. Another one that runs `ctl mcp` or is called
+    /// `waypost`, or has other members (`env`, `cwd`), is shown, and nothing is changed without `--keep`. The rest of the
+    /// file stays as it is, with comments. No token is written: `ctl mcp` reads it from the token file.
     #[command(
         after_help = "Examples:\n  ctl mcp install --client claude-code\n  ctl --project ~/notes mcp install --client claude-desktop --dry-run"
     )]
-    Install(McpClientArgs),
+    Install {
+        #[command(flatten)]
+        args: McpClientArgs,
+        /// Keep what `install` did not write: members beside our command line, and an entry with another command line
+        /// instead of ours
+        #[arg(long)]
+        keep: bool,
+    },
     /// Remove `ctl mcp` from a client's configuration file
     #[command(after_help = "Example:\n  ctl mcp remove --client claude-code")]
     Remove(McpClientArgs),

@@ -4,7 +4,7 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectPr
 use serde_json::Value;
 
 use super::json;
-use super::own::HookCommand;
+use super::own::{self, Found, Own};
 use super::{Change, Edited, Entries};
 
 /// The member that has all hooks.
@@ -52,16 +52,16 @@ impl Entries for Hooks {
             Some(it) => it,
             None => outer.object_value_or_set(LIST),
         };
-        // Those that somebody gave variables stay, instead of ours.
+        // Those of others stay, in place of ours.
         let (had, kept): (Vec<_>, Vec<_>) =
-            own_hooks(&list)?.into_iter().partition(|(_, it)| is_plain_hook(it));
-        let is_kept = |event: &Event| kept.iter().any(|(name, _)| name == event.name);
-        let wanted: Vec<&Event> = self.events.iter().filter(|it| !is_kept(it)).collect();
-        if had.len() == wanted.len() && wanted.iter().all(|it| it.is_among(&had)) {
+            own_hooks(&list)?.into_iter().partition(|hook| hook.found.is_ours());
+        let is_kept = |event: &Event| kept.iter().any(|hook| hook.event == event.name);
+        let wanted: Vec<&Event> = self.events.iter().filter(|event| !is_kept(event)).collect();
+        if had.len() == wanted.len() && wanted.iter().all(|event| event.is_among(&had)) {
             return Ok(Edited { text: text.to_owned(), change: Change::Nothing });
         }
         let change = if had.is_empty() { Change::Added } else { Change::Updated };
-        remove_own(&list, is_plain_hook)?;
+        remove_own(&list, Found::is_ours)?;
         for event in wanted {
             let hooks = match array_of(&list, event.name)? {
                 Some(it) => it,
@@ -77,12 +77,21 @@ impl Entries for Hooks {
         let Some(list) = json::object_of(&outer, LIST)? else {
             return Ok(Edited { text: text.to_owned(), change: Change::Nothing });
         };
-        if own_hooks(&list)?.is_empty() {
+        if !own_hooks(&list)?.iter().any(|hook| hook.found.is_alone) {
             return Ok(Edited { text: text.to_owned(), change: Change::Nothing });
         }
-        remove_own(&list, is_own_hook)?;
+        remove_own(&list, |found| found.is_alone)?;
         json::remove_if_empty(&outer, LIST)?;
         finished(text, root.to_string(), Change::Removed)
+    }
+
+    fn foreign(&self, text: &str) -> Result<Vec<String>, String> {
+        let list = json::object_of(&json::document(text)?.1, LIST)?;
+        let found = list.map(|list| own_hooks(&list)).transpose()?.unwrap_or_default();
+        let foreign = found.iter().filter(|hook| !hook.found.is_ours());
+        Ok(foreign
+            .map(|hook| hook.found.shown(&format!("a hook of `{}`", hook.event), &hook.element))
+            .collect())
     }
 }
 
@@ -106,9 +115,9 @@ impl Hooks {
 }
 
 impl Event {
-    /// Whether one of the hooks, each with its event, is this one.
-    fn is_among(&self, had: &[(String, Value)]) -> bool {
-        had.iter().any(|(event, hook)| {
+    /// Whether one of the hooks is this one.
+    fn is_among(&self, had: &[OwnHook]) -> bool {
+        had.iter().any(|OwnHook { event, hook, .. }| {
             event == self.name
                 && hook["command"] == self.command.as_str()
                 && hook["timeout"] == self.timeout_seconds
@@ -117,16 +126,22 @@ impl Event {
     }
 }
 
-fn command_of(hook: &Value) -> Option<HookCommand> {
-    hook["command"].as_str().and_then(HookCommand::of)
+/// A hook of a file that runs ours, or looks as if it did.
+struct OwnHook {
+    event: String,
+    hook: Value,
+    /// The hook, or the group that has it.
+    element: Value,
+    found: Found,
 }
 
-fn is_own_hook(hook: &Value) -> bool {
-    command_of(hook).is_some()
-}
-
-fn is_plain_hook(hook: &Value) -> bool {
-    command_of(hook) == Some(HookCommand::Plain)
+/// What a hook is, in the element of an event's array that it is or that has it.
+fn found(hook: &Value, element: &Value) -> Option<Found> {
+    let words = hook["command"].as_str().and_then(own::words).unwrap_or_default();
+    let found = Own::Hook
+        .found(&words, &own::texts(&serde_json::json!([hook["command"], hook["args"]])))?;
+    let found = found.with_members(hook, &["command", "timeout", "async"]);
+    Some(if hook == element { found } else { found.with_members(element, &[LIST]) })
 }
 
 /// The array that a member has, if the member exists.
@@ -136,24 +151,25 @@ fn array_of(object: &CstObject, name: &str) -> Result<Option<CstArray>, String> 
     value.map(Some).ok_or_else(|| format!("\"{name}\" of \"{LIST}\" is not an array"))
 }
 
-/// Our hooks, each with its event.
-fn own_hooks(list: &CstObject) -> Result<Vec<(String, Value)>, String> {
-    let mut found = Vec::new();
+fn own_hooks(list: &CstObject) -> Result<Vec<OwnHook>, String> {
+    let mut own = Vec::new();
     for event in list.properties() {
-        let name = event.decoded_name().unwrap_or_default();
-        let Some(elements) = array_of(list, &name)? else { continue };
-        for element in elements.elements() {
+        let event = event.decoded_name().unwrap_or_default();
+        for element in array_of(list, &event)?.iter().flat_map(CstArray::elements) {
             let element = element.to_serde_value().unwrap_or_default();
             let nested = element[LIST].as_array().into_iter().flatten();
-            let own = nested.chain([&element]).filter(|it| is_own_hook(it));
-            found.extend(own.map(|it| (name.clone(), it.clone())));
+            own.extend(nested.chain([&element]).filter_map(|hook| {
+                let found = found(hook, &element)?;
+                let (event, element) = (event.clone(), element.clone());
+                Some(OwnHook { event, hook: hook.clone(), element, found })
+            }));
         }
     }
-    Ok(found)
+    Ok(own)
 }
 
 /// Removes those hooks, and the groups and events that have no others.
-fn remove_own(list: &CstObject, is_own_hook: fn(&Value) -> bool) -> Result<(), String> {
+fn remove_own(list: &CstObject, is_removed: fn(&Found) -> bool) -> Result<(), String> {
     for event in list.properties() {
         let Some(elements) = array_of(list, &event.decoded_name().unwrap_or_default())? else {
             continue;
@@ -161,12 +177,13 @@ fn remove_own(list: &CstObject, is_own_hook: fn(&Value) -> bool) -> Result<(), S
         let mut is_changed = false;
         for element in elements.elements() {
             let value = element.to_serde_value().unwrap_or_default();
+            let is_own = |hook: &Value| found(hook, &value).is_some_and(|it| is_removed(&it));
             let nested = element.as_object().and_then(|it| it.array_value(LIST));
-            if is_own_hook(&value) {
+            if is_own(&value) {
                 element.remove();
                 is_changed = true;
             } else if let Some(nested) = nested {
-                let is_ours = |it: &CstNode| is_own_hook(&it.to_serde_value().unwrap_or_default());
+                let is_ours = |it: &CstNode| is_own(&it.to_serde_value().unwrap_or_default());
                 let own: Vec<CstNode> = nested.elements().into_iter().filter(is_ours).collect();
                 is_changed |= !own.is_empty();
                 if !own.is_empty() && own.len() == nested.elements().len() {
@@ -198,14 +215,15 @@ fn strip(document: &mut Value) {
         outer.remove("version");
     }
     let Some(list) = outer.get_mut(LIST).and_then(Value::as_object_mut) else { return };
+    let is_own = |hook: &Value| found(hook, hook).is_some_and(|it| it.is_alone);
     list.retain(|_, event| {
         let Some(elements) = event.as_array_mut() else { return true };
         elements.retain_mut(|element| {
             if let Some(nested) = element.get_mut(LIST).and_then(Value::as_array_mut) {
-                nested.retain(|it| !is_own_hook(it));
+                nested.retain(|it| !is_own(it));
                 return !nested.is_empty();
             }
-            !is_own_hook(element)
+            !is_own(element)
         });
         !elements.is_empty()
     });

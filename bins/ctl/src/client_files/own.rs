@@ -5,11 +5,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
+use serde_json::{Value, json};
 use waypost_recall::Harness;
 
-use crate::cli::{self, Cli, Command, McpArgs};
+use crate::cli::{Cli, Command, HookCommand, McpArgs};
 use crate::failure::{Failure, Result};
+use crate::output::cut;
 
+/// Longer entries are cut where they are shown.
+const SHOWN_COLUMNS_MAX: usize = 2000;
 /// The file name of the program, unless the user has renamed it.
 const NAME: &str = "ctl";
 
@@ -56,7 +60,7 @@ pub(crate) fn text(path: &Path) -> Result<String> {
 }
 
 /// Whether a command of that path is our program, whatever folder it is in.
-pub(super) fn is_own(command: &str) -> bool {
+fn is_own(command: &str) -> bool {
     let name = |it: &Path| it.file_name().map(OsStr::to_owned);
     let exe = std::env::current_exe().ok().and_then(|it| name(&it));
     let found = name(Path::new(command));
@@ -65,7 +69,7 @@ pub(super) fn is_own(command: &str) -> bool {
 
 /// The words of a shell command, without quotes; none if it is more than one command with its arguments. Variables stay
 /// as they are.
-fn words(command: &str) -> Option<Vec<String>> {
+pub(super) fn words(command: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut rest = command.trim().chars().peekable();
     while let Some(c) = rest.next() {
@@ -103,23 +107,127 @@ fn words(command: &str) -> Option<Vec<String>> {
     quote.is_none().then_some(words)
 }
 
-/// A shell command that runs `ctl … hook EVENT …` and nothing else.
+/// One of our commands that clients run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HookCommand {
-    Plain,
-    /// With variables that somebody has put before it: `A=1 ctl hook stop`.
-    WithVariables,
+pub(super) enum Own {
+    Hook,
+    Mcp,
 }
 
-impl HookCommand {
-    /// What such a command is; none if it is not ours.
-    pub(super) fn of(command: &str) -> Option<Self> {
-        let words = words(command)?;
-        let variables = words.iter().take_while(|it| is_assignment(it)).count();
-        let (program, arguments) = words.get(variables..)?.split_first()?;
-        let is_ours = is_own(program) && runs_hook(arguments);
-        let kind = if variables == 0 { Self::Plain } else { Self::WithVariables };
-        is_ours.then_some(kind)
+/// An entry of a client's file that runs our command, or looks as if it did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Whether it runs ours and nothing else.
+    pub(super) is_alone: bool,
+    /// What its command line has that `install` does not write, and its members.
+    line: Vec<String>,
+    members: Vec<String>,
+}
+
+impl Found {
+    /// An entry with another command.
+    pub(super) fn other() -> Self {
+        Self { line: vec!["another command line".to_owned()], ..Self::default() }
+    }
+
+    /// Whether `install` of this or an earlier release wrote its command line.
+    pub(super) fn has_our_line(&self) -> bool {
+        self.line.is_empty()
+    }
+
+    /// Whether it wrote all of it.
+    pub(super) fn is_ours(&self) -> bool {
+        self.line.is_empty() && self.members.is_empty()
+    }
+
+    /// With the members of its entry that have other names, and a value.
+    pub(super) fn with_members(mut self, entry: &Value, own: &[&str]) -> Self {
+        let is_other = |(name, value): &(&String, &Value)| {
+            let is_usual = *name == "type" && (*value == "stdio" || *value == "command");
+            let is_empty = [json!(null), json!({}), json!([]), json!("")].contains(value);
+            !own.contains(&name.as_str()) && !is_usual && !is_empty
+        };
+        let members = entry.as_object().into_iter().flatten().filter(is_other);
+        self.members.extend(members.map(|(name, _)| name.clone()));
+        self
+    }
+
+    /// For people: what is not ours, and the whole entry.
+    pub(super) fn shown(&self, what: &str, entry: &Value) -> String {
+        let additions = [self.line.as_slice(), &self.members].concat();
+        cut(&format!("{what} has {}: {entry}", additions.join(", ")), SHOWN_COLUMNS_MAX)
+    }
+}
+
+impl Own {
+    /// What a command is; `None` if it does not run ours. `words` are its parts as far as they are known.
+    pub(super) fn found(self, words: &[String], text: &str) -> Option<Found> {
+        let count = words.iter().take_while(|word| is_assignment(word)).count();
+        let (variables, words) = words.split_at(count);
+        let arguments = words.split_first().filter(|(program, _)| is_own(program));
+        let run = arguments.and_then(|(_, it)| Some((it, self.is_run_with(it)?)));
+        let Some((arguments, is_ours)) = run else {
+            return self.is_named_in(text).then(Found::other);
+        };
+        let names = variables.iter().filter_map(|it| it.split_once('='));
+        let mut line: Vec<String> = names.map(|(name, _)| format!("the variable {name}")).collect();
+        if !self.is_written_with(arguments) {
+            line.push("other options".to_owned());
+        }
+        is_ours.then(|| Found { is_alone: true, line, members: Vec::new() })
+    }
+
+    /// Whether our program runs this with these arguments; `None` if they are not valid.
+    fn is_run_with(self, arguments: &[String]) -> Option<bool> {
+        let parsed = |more: &[String]| {
+            Cli::try_parse_from([NAME.to_owned()].iter().chain(arguments).chain(more))
+        };
+        let cli = match parsed(&[]) {
+            // A hook without the harness fails, but is ours.
+            Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => {
+                parsed(&["--harness", Harness::Claude.as_str()].map(str::to_owned))
+            }
+            cli => cli,
+        };
+        Some(match cli.ok()?.command {
+            Command::Hook(HookCommand::Event(_)) => self == Self::Hook,
+            Command::Mcp(McpArgs { command: None, .. }) => self == Self::Mcp,
+            _ => false,
+        })
+    }
+
+    /// Whether `install` writes these arguments.
+    fn is_written_with(self, arguments: &[String]) -> bool {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let mut rest = arguments.as_slice();
+        while let ["--trust-project", more @ ..]
+        | ["--project" | "--url" | "--token-file" | "--ca", _, more @ ..] = rest
+        {
+            rest = more;
+        }
+        match self {
+            Self::Hook => matches!(rest, ["hook", _, "--harness", _]),
+            Self::Mcp => rest == ["mcp"],
+        }
+    }
+
+    /// Whether a text has the names of our program and of this command as words, whatever is around them.
+    fn is_named_in(self, text: &str) -> bool {
+        let plain = text.replace(['"', '\'', '\\'], "");
+        let is_of_word = |c: char| c.is_alphanumeric() || "._-".contains(c);
+        let words: Vec<&str> = plain.split(|c| !is_of_word(c)).collect();
+        let name = if self == Self::Hook { "hook" } else { "mcp" };
+        words.contains(&name) && words.iter().any(|word| is_own(word))
+    }
+}
+
+/// All texts in a value.
+pub(super) fn texts(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(texts).collect::<Vec<_>>().join(" "),
+        Value::Object(members) => members.values().map(texts).collect::<Vec<_>>().join(" "),
+        _ => String::new(),
     }
 }
 
@@ -128,31 +236,6 @@ fn is_assignment(word: &str) -> bool {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     })
-}
-
-fn runs_hook(arguments: &[String]) -> bool {
-    let is_event = |it: clap::error::Result<Cli>| {
-        it.map(|it| matches!(it.command, Command::Hook(cli::HookCommand::Event(_))))
-    };
-    match is_event(parsed(arguments)) {
-        Ok(is_event) => is_event,
-        // One without the harness fails, but is ours.
-        Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => {
-            let harness = ["--harness", Harness::Claude.as_str()].map(str::to_owned);
-            is_event(parsed(&[arguments, &harness].concat())).unwrap_or(false)
-        }
-        Err(_) => false,
-    }
-}
-
-/// Whether the program serves the Model Context Protocol with these arguments.
-pub(super) fn runs_mcp(arguments: &[String]) -> bool {
-    let parsed = parsed(arguments).map(|it| it.command);
-    matches!(parsed, Ok(Command::Mcp(McpArgs { command: None, .. })))
-}
-
-fn parsed(arguments: &[String]) -> clap::error::Result<Cli> {
-    Cli::try_parse_from([NAME.to_owned()].iter().chain(arguments))
 }
 
 #[cfg(test)]
@@ -202,78 +285,93 @@ mod tests {
         assert!(!is_own("npx") && !is_own("kubectl") && !is_own("ctl-x") && !is_own(""));
     }
 
+    /// What a shell command has that `install` does not write; whether it runs a hook and nothing else.
+    fn hook(command: &str) -> Option<(bool, String)> {
+        let found = Own::Hook.found(&words(command).unwrap_or_default(), command);
+        found.map(|it| (it.is_alone, it.line.join(", ")))
+    }
+
     #[test]
-    fn a_command_is_ours_if_it_runs_a_hook_and_nothing_else() {
-        for ours in [
-            "ctl hook stop",
+    fn hooks_are_found_with_what_install_does_not_write() {
+        for written in [
             "ctl hook stop --harness claude",
             "  ctl hook stop --harness claude\n",
-            "ctl --project \"$CLAUDE_PROJECT_DIR\" hook pre-compact --foreground --harness codex",
-            "ctl hook session-start --harness=cursor --json",
+            "ctl --project \"$CLAUDE_PROJECT_DIR\" hook pre-compact --harness codex",
             "'/o l d/ctl' --project /x --url http://127.0.0.1:1 hook user-prompt --harness claude",
-            r"/opt/my\ ctl/ctl hook stop",
-            r#""/opt/my ctl/ctl" hook stop"#,
-            "~/bin/ctl hook \\\n session-end --harness claude",
+            "ctl --trust-project --token-file /t --ca /c hook stop --harness cursor",
+            r#""/opt/my ctl/ctl" hook \
+             stop --harness claude"#,
         ] {
-            assert_eq!(HookCommand::of(ours), Some(HookCommand::Plain), "{ours}");
+            assert_eq!(hook(written), Some((true, String::new())), "{written}");
         }
-        for with_variables in ["A=1 ctl hook session-start", "A='x y' _b2= ctl hook stop"] {
-            let found = HookCommand::of(with_variables);
-            assert_eq!(found, Some(HookCommand::WithVariables), "{with_variables}");
+        for (changed, additions) in [
+            ("ctl hook stop", "other options"),
+            ("~/bin/ctl hook stop --foreground --harness codex", "other options"),
+            ("ctl hook session-start --harness=cursor --json", "other options"),
+            ("A=1 ctl hook stop --harness claude", "the variable A"),
+            ("A='x y' _b2= /x/ctl hook stop", "the variable A, the variable _b2, other options"),
+        ] {
+            assert_eq!(hook(changed), Some((true, additions.to_owned())), "{changed}");
         }
-        for foreign in [
+        for other in [
             "ctl hook stop --harness claude; ./mine.sh",
             "ctl hook stop --harness claude && say done",
-            "ctl hook stop --harness claude & say done",
             "ctl hook stop --harness claude | tee log",
             "ctl hook stop --harness claude > log",
-            "ctl hook stop --harness claude\nsay done",
+            "say done\nctl hook stop --harness claude",
             "ctl hook stop --harness claude # mine",
             "ctl --project $(mine) hook stop --harness claude",
             "ctl --project \"`mine`\" hook stop --harness claude",
-            "ctl --project $'mine' hook stop --harness claude",
             "(ctl hook stop)",
             "ctl hook stop 'unfinished",
-            "ctl hook stop mine",
             "ctl hook stop --mine",
             "ctl hook mine",
+            "env A=1 ctl hook stop",
+            "sh -c 'A=1 exec /opt/ctl hook stop'",
+            "nice c\"t\"l 'ho'ok stop",
+            "export A=1; . ./x; \\ctl hook stop",
+        ] {
+            let found = Some((false, "another command line".to_owned()));
+            assert_eq!(hook(other), found, "{other}");
+        }
+        for foreign in [
             "ctl hook install --harness claude",
             "ctl search hook stop",
             "ctl add hook",
-            "env A=1 ctl hook stop",
+            "ctl mcp",
             "kubectl hook stop",
-            "2=1 ctl hook stop",
+            "ctl-hook stop",
+            "./hook.sh ctl",
             "A=1",
             "",
         ] {
-            assert_eq!(HookCommand::of(foreign), None, "{foreign}");
+            assert_eq!(hook(foreign), None, "{foreign}");
         }
     }
 
     #[test]
-    fn arguments_serve_the_protocol_if_the_command_is_mcp() {
-        let runs = |arguments: &[&str]| {
-            runs_mcp(&arguments.iter().map(|&it| it.to_owned()).collect::<Vec<_>>())
+    fn servers_are_found_with_what_install_does_not_write() {
+        let found = |command: &[&str]| {
+            let words: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
+            let found = Own::Mcp.found(&words, &command.join(" "));
+            found.map(|it| (it.is_alone, it.is_ours()))
         };
-        for ours in [
-            &["mcp"] as &[&str],
-            &["mcp", "--exit-idle", "1h"],
-            &["mcp", "--no-start"],
-            &["--project", "X", "mcp"],
-            &["mcp", "--project=${workspaceFolder}", "--json"],
+        for (command, expected) in [
+            (&["ctl", "mcp"] as &[&str], Some((true, true))),
+            (&["/a b/ctl", "--project", "${workspaceFolder}", "mcp"], Some((true, true))),
+            (&["ctl", "--url", "https://a", "--ca", "/c", "mcp"], Some((true, true))),
+            (&["ctl", "mcp", "--exit-idle", "1h"], Some((true, false))),
+            (&["ctl", "mcp", "--project=X", "--json"], Some((true, false))),
+            (&["ctl", "mcp", "--mine"], Some((false, false))),
+            (&["sh", "-c", "A=1 ctl mcp"], Some((false, false))),
+            (&["env", "A=1", "/x/ctl", "mcp"], Some((false, false))),
+            (&["ctl", "mcp", "install", "--client", "zed"], None),
+            (&["ctl", "search", "mcp"], None),
+            (&["ctl"], None),
+            (&["npx", "mcp"], None),
+            (&[], None),
         ] {
-            assert!(runs(ours), "{ours:?}");
-        }
-        for foreign in [
-            &[] as &[&str],
-            &["search", "mcp"],
-            &["hook", "mcp"],
-            &["--project", "mcp"],
-            &["mcp", "install", "--client", "zed"],
-            &["mcp", "--mine"],
-            &["mcp", "--help"],
-        ] {
-            assert!(!runs(foreign), "{foreign:?}");
+            assert_eq!(found(command), expected, "{command:?}");
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use toml_edit::{Array, Item, Table, TableLike, value};
 
 use super::json;
-use super::own;
+use super::own::{self, Found, Own};
 use super::toml;
 use super::{Change, Edited, Entries};
 
@@ -49,14 +49,35 @@ impl Entries for Servers {
             Format::Toml { list } => remove_toml(list, text),
         }
     }
+
+    fn foreign(&self, text: &str) -> Result<Vec<String>, String> {
+        let entries = match self.format {
+            Format::Json { list } | Format::TypedJson { list } => {
+                let servers = json::object_of(&json::document(text)?.1, list)?;
+                servers.and_then(|it| it.to_serde_value()).unwrap_or_default()
+            }
+            Format::Toml { list } => {
+                toml::document(text)?.0.get(list).map(toml::to_json).unwrap_or_default()
+            }
+        };
+        let found = entries.as_object().into_iter().flatten().filter_map(|(name, entry)| {
+            let found = found(name, entry).filter(|it| !it.is_ours())?;
+            Some(found.shown(&format!("the server `{name}`"), entry))
+        });
+        Ok(found.collect())
+    }
 }
 
-/// Whether an entry of that command and those arguments, none if one is not a string, is ours.
-fn is_own(command: Option<&str>, arguments: Option<Vec<String>>) -> bool {
-    command.is_some_and(own::is_own) && arguments.is_some_and(|it| own::runs_mcp(&it))
+/// What an entry is; `None` if it has neither our name nor our command.
+fn found(name: &str, entry: &Value) -> Option<Found> {
+    let (command, arguments) = (&entry["command"], &entry["args"]);
+    let words = std::iter::once(command).chain(arguments.as_array().into_iter().flatten());
+    let words: Option<Vec<String>> = words.map(|it| it.as_str().map(str::to_owned)).collect();
+    let text = own::texts(&serde_json::json!([command, arguments]));
+    let found = Own::Mcp.found(&words.unwrap_or_default(), &text);
+    let found = found.or_else(|| name.eq_ignore_ascii_case(NAME).then(Found::other))?;
+    Some(found.with_members(entry, &["command", "args"]))
 }
-
-const TAKEN: &str = "its server `waypost` runs something else: rename or remove that entry first";
 
 impl Servers {
     fn install_json(&self, list: &str, text: &str) -> Result<Edited, String> {
@@ -65,17 +86,20 @@ impl Servers {
             Some(it) => it,
             None => outer.object_value_or_set(list),
         };
-        let mut own = own_members(&servers).into_iter();
-        let change = if let Some(first) = own.next() {
+        let own = own_members(&servers);
+        let mut updated = own.iter().filter(|(_, found)| found.has_our_line());
+        let change = if let Some((first, _)) = updated.next() {
             let before = servers.to_string();
             let entry = first.object_value_or_set();
             for (name, wanted) in self.members() {
                 set(&entry, name, wanted);
             }
-            own.for_each(CstObjectProp::remove);
+            for (other, _) in updated.filter(|(_, found)| found.is_ours()) {
+                other.clone().remove();
+            }
             if servers.to_string() == before { Change::Nothing } else { Change::Updated }
-        } else if json::member(&servers, NAME).is_some() {
-            return Err(TAKEN.to_owned());
+        } else if !own.is_empty() {
+            Change::Nothing
         } else {
             let members = self.members().into_iter().map(|(name, it)| (name.to_owned(), it));
             servers.append(NAME, CstInputValue::Object(members.collect()));
@@ -108,7 +132,8 @@ impl Servers {
         };
         let arguments: Array = self.arguments.iter().map(String::as_str).collect();
         let own = own_tables(servers);
-        let change = if let Some((first, others)) = own.split_first() {
+        let mut updated = own.iter().filter(|(_, found)| found.has_our_line());
+        let change = if let Some((first, _)) = updated.next() {
             let is_same = is_as_wanted(servers, first, self);
             if !is_same
                 && let Some(entry) = servers.get_mut(first).and_then(Item::as_table_like_mut)
@@ -116,12 +141,13 @@ impl Servers {
                 entry.insert("command", value(&self.command));
                 entry.insert("args", value(arguments));
             }
-            for it in others {
-                servers.remove(it);
+            let others: Vec<_> = updated.filter(|(_, found)| found.is_ours()).collect();
+            for (other, _) in &others {
+                servers.remove(other);
             }
             if is_same && others.is_empty() { Change::Nothing } else { Change::Updated }
-        } else if servers.contains_key(NAME) {
-            return Err(TAKEN.to_owned());
+        } else if !own.is_empty() {
+            Change::Nothing
         } else {
             let mut entry = Table::new();
             entry.insert("command", value(&self.command));
@@ -166,27 +192,26 @@ fn remove_json(list: &str, text: &str) -> Result<Edited, String> {
     let Some(servers) = json::object_of(&outer, list)? else {
         return Ok(Edited { text: text.to_owned(), change: Change::Nothing });
     };
-    let own = own_members(&servers);
+    let mut own = own_members(&servers);
+    own.retain(|(_, found)| found.is_alone);
     if own.is_empty() {
         return Ok(Edited { text: text.to_owned(), change: Change::Nothing });
     }
-    own.into_iter().for_each(CstObjectProp::remove);
+    for (member, _) in own {
+        member.remove();
+    }
     json::remove_if_empty(&outer, list)?;
     finished(list, text, root.to_string(), Change::Removed)
 }
 
-/// Our members among the servers, whatever they are called.
-fn own_members(servers: &CstObject) -> Vec<CstObjectProp> {
-    let is_ours =
-        |it: &CstObjectProp| it.value().is_some_and(|it| is_own_entry(it.to_serde_value()));
-    servers.properties().into_iter().filter(is_ours).collect()
-}
-
-fn is_own_entry(entry: Option<Value>) -> bool {
-    let entry = entry.unwrap_or_default();
-    let arguments = entry["args"].as_array().into_iter().flatten();
-    let arguments = arguments.map(|it| it.as_str().map(str::to_owned)).collect();
-    is_own(entry["command"].as_str(), arguments)
+/// The servers with our name or our command.
+fn own_members(servers: &CstObject) -> Vec<(CstObjectProp, Found)> {
+    let own = servers.properties().into_iter().filter_map(|member| {
+        let entry = member.to_serde_value().unwrap_or_default();
+        let found = found(&member.decoded_name().unwrap_or_default(), &entry)?;
+        Some((member, found))
+    });
+    own.collect()
 }
 
 fn finished(list: &str, old: &str, mut new: String, change: Change) -> Result<Edited, String> {
@@ -199,7 +224,7 @@ fn finished(list: &str, old: &str, mut new: String, change: Change) -> Result<Ed
     json::check_others(old, &new, |document| {
         let Some(outer) = document.as_object_mut() else { return };
         let Some(servers) = outer.get_mut(list).and_then(Value::as_object_mut) else { return };
-        servers.retain(|_, it| !is_own_entry(Some(it.clone())));
+        servers.retain(|name, entry| !found(name, entry).is_some_and(|it| it.is_alone));
         if servers.is_empty() {
             outer.remove(list);
         }
@@ -210,23 +235,22 @@ fn finished(list: &str, old: &str, mut new: String, change: Change) -> Result<Ed
 fn remove_toml(list: &str, text: &str) -> Result<Edited, String> {
     let (mut document, layout) = toml::document(text)?;
     let servers = document.get_mut(list).and_then(Item::as_table_like_mut);
-    let own = servers.as_ref().map(|it| own_tables(*it)).unwrap_or_default();
+    let mut own = servers.as_ref().map(|it| own_tables(*it)).unwrap_or_default();
+    own.retain(|(_, found)| found.is_alone);
     let (Some(servers), false) = (servers, own.is_empty()) else {
         return Ok(Edited { text: text.to_owned(), change: Change::Nothing });
     };
-    for it in own {
-        servers.remove(&it);
+    for (name, _) in own {
+        servers.remove(&name);
     }
     Ok(Edited { text: layout.text_of(&document)?, change: Change::Removed })
 }
 
-fn own_tables(servers: &dyn TableLike) -> Vec<String> {
-    let is_ours = |entry: &Item| {
-        let command = entry.get("command").and_then(Item::as_str);
-        let arguments = entry.get("args").and_then(Item::as_array).into_iter().flatten();
-        is_own(command, arguments.map(|it| it.as_str().map(str::to_owned)).collect())
-    };
-    servers.iter().filter(|(_, it)| is_ours(it)).map(|(name, _)| name.to_owned()).collect()
+fn own_tables(servers: &dyn TableLike) -> Vec<(String, Found)> {
+    let own = servers
+        .iter()
+        .filter_map(|(name, entry)| Some((name.to_owned(), found(name, &toml::to_json(entry))?)));
+    own.collect()
 }
 
 fn is_as_wanted(servers: &dyn TableLike, name: &str, wanted: &Servers) -> bool {

@@ -8,6 +8,7 @@ use super::file::{ClientFile, Place};
 use super::{Action, Change, Edit, Entries, Event, Format, Hooks, Servers, Shape};
 
 const JSON: Format = Format::Json { list: "mcpServers" };
+const INSTALL: Action = Action::Install { is_keeping: false };
 const TOML: Format = Format::Toml { list: "mcp_servers" };
 
 fn servers(format: Format) -> Servers {
@@ -157,7 +158,7 @@ fn hooks_of_the_user_stay() {
 
 #[test]
 fn servers_of_the_user_stay() {
-    let json = r#"{"mcpServers":{"a":{"command":"ctl","args":["search","mcp"]},"b":{"command":"ctl","args":["hook","mcp"]},"c":{"command":"ctl","args":[1,"mcp"]}}}"#;
+    let json = r#"{"mcpServers":{"a":{"command":"ctl","args":["search","mcp"]}}}"#;
     let toml = "[mcp_servers.a]\ncommand = \"ctl\"\nargs = [\"search\", \"mcp\"]\n";
     for (format, text) in [(JSON, json), (TOML, toml)] {
         let found = servers(format).remove(text).expect("it can be edited");
@@ -173,18 +174,13 @@ fn servers_of_the_user_stay() {
 
 #[test]
 fn texts_that_cannot_be_edited_are_refused_with_the_reason() {
-    let cases: [(&dyn Entries, &str, &str); 19] = [
+    let cases: [(&dyn Entries, &str, &str); 17] = [
         (&servers(JSON), "{", "not valid JSON: line 1"),
         (&servers(JSON), "{\n\"a\": 1,\n\"b\" 2}", "not valid JSON: line 3"),
         (&servers(JSON), "{'a': 1}", "not valid JSON"),
         (&servers(JSON), "[1]", "not a JSON object"),
         (&servers(JSON), "{\"mcpServers\": []}", "\"mcpServers\" is not an object"),
         (&servers(JSON), "{\"mcpServers\": {}, \"mcpServers\": {}}", "\"mcpServers\" twice"),
-        (
-            &servers(JSON),
-            "{\"mcpServers\": {\"waypost\": {\"url\": \"x\"}}}",
-            "runs something else",
-        ),
         (&servers(JSON), "{\"z\": 1, \"z\": 2}", "\"z\" twice"),
         (&servers(JSON), "{\"a\": [{\"z\": {}, \"\\u007a\": 2}]}", "\"z\" twice"),
         (&hooks(Shape::Flat), "{\"z\": 1, \"z\": 2}", "\"z\" twice"),
@@ -192,7 +188,6 @@ fn texts_that_cannot_be_edited_are_refused_with_the_reason() {
         (&servers(TOML), "a = 1\r\nb = 2\n", "line ends are mixed: line 2 ends with LF"),
         (&servers(TOML), "a = 1\rb = 2\n", "not valid TOML: line 1"),
         (&servers(TOML), "mcp_servers = 3\n", "`mcp_servers` is not a table"),
-        (&servers(TOML), "[mcp_servers.waypost]\nurl = \"x\"\n", "runs something else"),
         (&hooks(Shape::Groups), "{\"hooks\": []}", "\"hooks\" is not an object"),
         (
             &hooks(Shape::Groups),
@@ -253,16 +248,14 @@ fn a_byte_order_mark_stays() {
         let path = folder.path().join(file);
         let text = format!("\u{feff}{text}");
         fs::write(&path, &text).expect("a file");
-        for (action, change) in
-            [(Action::Install, Change::Added), (Action::Remove, Change::Removed)]
-        {
+        for (action, change) in [(INSTALL, Change::Added), (Action::Remove, Change::Removed)] {
             let entries = servers(format);
             let place = place(folder.path(), file);
-            let edit = Edit { place, entries: &entries, action, is_dry: false };
-            assert_eq!(edit.change().expect("it can be edited"), change);
+            let edit = Edit { place, entries: &entries, action, beside: None, is_dry: false };
+            assert_eq!(edit.change().expect("it can be edited"), (change, Vec::new()));
             let found = fs::read_to_string(&path).expect("a file");
             assert!(found.starts_with("\u{feff}"), "{found}");
-            assert_eq!(found.contains("waypost"), action == Action::Install);
+            assert_eq!(found.contains("waypost"), action == INSTALL);
         }
     }
 }

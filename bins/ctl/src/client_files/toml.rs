@@ -1,6 +1,7 @@
 //! TOML, edited as text.
 
-use toml_edit::DocumentMut;
+use serde_json::Value as Json;
+use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 /// What the parser does not keep of a text.
 #[derive(Debug, Clone, Copy)]
@@ -53,5 +54,30 @@ impl Layout {
         }
         self::document(&text)?;
         Ok(text)
+    }
+}
+
+/// The same in JSON. Values that JSON does not have become texts.
+pub(super) fn to_json(item: &Item) -> Json {
+    match item {
+        Item::None => Json::Null,
+        Item::Value(value) => value_to_json(value),
+        Item::Table(table) => table_to_json(table),
+        Item::ArrayOfTables(tables) => tables.iter().map(|it| table_to_json(it)).collect(),
+    }
+}
+
+fn table_to_json(table: &dyn TableLike) -> Json {
+    table.iter().map(|(name, item)| (name.to_owned(), to_json(item))).collect()
+}
+
+fn value_to_json(value: &Value) -> Json {
+    match value {
+        Value::String(text) => Json::from(text.value().as_str()),
+        Value::Integer(number) => Json::from(*number.value()),
+        Value::Boolean(is_on) => Json::from(*is_on.value()),
+        Value::Array(values) => values.iter().map(value_to_json).collect(),
+        Value::InlineTable(table) => table_to_json(table),
+        Value::Float(_) | Value::Datetime(_) => Json::from(value.to_string().trim()),
     }
 }

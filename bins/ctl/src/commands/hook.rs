@@ -32,7 +32,9 @@ const RECORD_TIME_MAX: Duration = Duration::from_secs(120);
 /// Edits an agent's configuration file.
 pub(super) fn run(program: &Program, command: HookCommand, output: &mut Output) -> Result<()> {
     match command {
-        HookCommand::Install(args) => install::edit(program, &args, Action::Install, output),
+        HookCommand::Install { args, keep } => {
+            install::edit(program, &args, Action::Install { is_keeping: keep }, output)
+        }
         HookCommand::Remove(args) => install::edit(program, &args, Action::Remove, output),
         // Answered before: a hook needs no project.
         HookCommand::Event(_) => Ok(()),

@@ -20,7 +20,9 @@ use crate::start::{Started, Starter};
 pub(super) fn run(program: &Program, args: McpArgs, output: &mut Output) -> Result<()> {
     match args.command {
         None => serve(program, &args),
-        Some(McpCommand::Install(args)) => install::edit(program, &args, Action::Install, output),
+        Some(McpCommand::Install { args, keep }) => {
+            install::edit(program, &args, Action::Install { is_keeping: keep }, output)
+        }
         Some(McpCommand::Remove(args)) => install::edit(program, &args, Action::Remove, output),
     }
 }

@@ -32,7 +32,9 @@ pub(super) fn edit(
     let place = place(program, args.hook.harness, scope)?;
     let hooks = hooks(program, args.hook.harness, scope)?;
     let is_dry = args.place.dry_run;
-    let change = Edit { place, entries: &hooks, action, is_dry }.run(output)?;
+    // Agents run the hooks of both files.
+    let beside = Some(self::place(program, args.hook.harness, Scope::Project)?);
+    let change = Edit { place, entries: &hooks, action, beside, is_dry }.run(output)?;
     let is_new = matches!(change, Change::Added | Change::Updated) && !is_dry;
     if is_new && args.hook.harness == Harness::Codex && !output.is_json() {
         output.note("Codex asks you to trust each hook: run `/hooks` in it");

@@ -21,8 +21,10 @@ pub(super) fn edit(
     let place = place(program, client, scope)?;
     let servers = entry(program, client, scope)?;
     let is_dry = args.place.dry_run;
-    let change = Edit { place, entries: &servers, action, is_dry }.run(output)?;
-    if scope == Scope::Project && action == Action::Install && !is_dry {
+    // Clients prefer the project's entry of the same name.
+    let beside = Some(self::place(program, client, Scope::Project)?);
+    let change = Edit { place, entries: &servers, action, beside, is_dry }.run(output)?;
+    if scope == Scope::Project && action != Action::Remove && !is_dry {
         // `ctl mcp` starts a service in such a folder only.
         program.project().prepare()?;
     }
