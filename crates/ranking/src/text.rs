@@ -15,6 +15,10 @@ use self::stems::Stems;
 /// Longer terms are cut, so that a megabyte without a space does not become a term.
 const TERM_CHARS_MAX: usize = 64;
 
+/// Longer words are cut before they are stemmed: some stemmers copy the word for each of its letters.
+/// They change only the end of a word, so what a term keeps of a word is the same.
+const WORD_CHARS_MAX: usize = 2 * TERM_CHARS_MAX;
+
 /// Further query terms are omitted, which keeps the arithmetic of scores within bounds.
 const QUERY_TERMS_MAX: usize = 4096;
 
@@ -40,6 +44,7 @@ const WEIGHT_MAX: f32 = 1e9;
 pub struct Analyzer {
     stopping: DefaultTokenizer,
     unstopped: DefaultTokenizer,
+    unstemmed: DefaultTokenizer,
     stems: Stems,
     memos: Memos,
 }
@@ -56,15 +61,14 @@ impl Analyzer {
 
     /// An analyzer for English, and in any language for identifiers and the scripts named above.
     pub fn english() -> Self {
-        let tokenizer = |stopwords| {
-            DefaultTokenizer::builder()
-                .language_mode(Language::English)
-                .stopwords(stopwords)
-                .build()
+        let tokenizer = |stopwords, stemming| {
+            let builder = DefaultTokenizer::builder().language_mode(Language::English);
+            builder.stopwords(stopwords).stemming(stemming).build()
         };
         Self {
-            stopping: tokenizer(true),
-            unstopped: tokenizer(false),
+            stopping: tokenizer(true, true),
+            unstopped: tokenizer(false, true),
+            unstemmed: tokenizer(false, false),
             stems: Stems::new(),
             memos: Memos::default(),
         }
@@ -112,12 +116,13 @@ impl Analyzer {
     pub fn has_only_stop_words(&self, query: &str) -> bool {
         let mut scanned = scan::scan(query, Purpose::Query);
         self.without_stop_words(&mut scanned).is_empty()
-            && !self.unstopped.tokenize(&scanned.words).is_empty()
+            && !self.tokenize(&self.unstopped, &scanned.words).is_empty()
     }
 
     /// The terms of a text without those of stop words; takes its grams.
     fn without_stop_words(&self, scanned: &mut Scanned) -> Vec<String> {
-        let mut terms = self.memos.terms(&scanned.words, &|it| self.stopping.tokenize(it));
+        let tokenize = |words: &str| self.tokenize(&self.stopping, words);
+        let mut terms = self.memos.terms(&scanned.words, &tokenize);
         for (script, word) in &scanned.stemmed {
             terms.extend(self.stems.terms(*script, word));
         }
@@ -129,15 +134,27 @@ impl Analyzer {
         let mut scanned = scan::scan(text, purpose);
         let mut terms = self.without_stop_words(&mut scanned);
         if terms.is_empty() {
-            terms = self.unstopped.tokenize(&scanned.words);
+            terms = self.tokenize(&self.unstopped, &scanned.words);
         }
         for term in &mut terms {
-            if let Some((end, _)) = term.char_indices().nth(TERM_CHARS_MAX) {
-                term.truncate(end);
-            }
+            term.truncate(head(term, TERM_CHARS_MAX).len());
         }
         terms
     }
+
+    /// The terms of a text by a tokenizer, which gets no long words.
+    fn tokenize(&self, tokenizer: &DefaultTokenizer, text: &str) -> Vec<String> {
+        if text.split_ascii_whitespace().all(|run| run.len() <= WORD_CHARS_MAX) {
+            return tokenizer.tokenize(text);
+        }
+        let words = self.unstemmed.tokenize(text);
+        words.iter().flat_map(|word| tokenizer.tokenize(head(word, WORD_CHARS_MAX))).collect()
+    }
+}
+
+/// The first characters of a word.
+fn head(word: &str, chars: usize) -> &str {
+    word.char_indices().nth(chars).map_or(word, |(end, _)| &word[..end])
 }
 
 /// An analysed document: its distinct terms with their counts.
@@ -233,5 +250,30 @@ impl Query {
     /// Whether it has no terms and therefore finds nothing.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_word_that_is_cut_before_it_is_stemmed_has_the_same_term(
+            words in proptest::collection::vec("(don't |the |[a-zé.']{0,9} |([a-yY]{1,9}|[0-9]|y){20,60})\
+                ((ational|fulness|ed|ing|s|'s|ement|ly|ies|y|é){0,6} ?)", 1..6),
+        ) {
+            let analyzer = Analyzer::english();
+            let text = words.concat();
+            let cut = |terms: Vec<String>| -> Vec<String> {
+                terms.iter().map(|term| head(term, TERM_CHARS_MAX).to_owned()).collect()
+            };
+            for tokenizer in [&analyzer.stopping, &analyzer.unstopped] {
+                let terms = analyzer.tokenize(tokenizer, &text);
+                prop_assert_eq!(cut(terms), cut(tokenizer.tokenize(&text)));
+            }
+        }
     }
 }

@@ -9,6 +9,8 @@ use std::fmt;
 
 use bm25::{DefaultTokenizer, Language, Tokenizer};
 
+use super::{WORD_CHARS_MAX, head};
+
 /// A script, by its stemmer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Script {
@@ -71,10 +73,11 @@ impl Stems {
     pub(super) fn terms(&self, script: Script, run: &str) -> Vec<String> {
         let is_accent = |c: &char| matches!(c, '\u{300}'..='\u{36F}');
         let word: String = run.chars().filter(|c| !is_accent(c)).collect();
+        let head = head(&word, WORD_CHARS_MAX);
         let stems = match script {
-            Script::Cyrillic => self.russian.tokenize(&word.replace(['ё', 'Ё'], "е")),
-            Script::Greek => self.greek.tokenize(&word),
-            Script::Arabic => self.arabic.tokenize(&word),
+            Script::Cyrillic => self.russian.tokenize(&head.replace(['ё', 'Ё'], "е")),
+            Script::Greek => self.greek.tokenize(head),
+            Script::Arabic => self.arabic.tokenize(head),
             Script::Hebrew => vec![hebrew::stem(&word)],
             Script::Devanagari => vec![hindi::stem(&word)],
         };
@@ -122,6 +125,24 @@ mod tests {
                 for term in stems.terms(script, &run) {
                     prop_assert!(!term.is_empty());
                 }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_run_that_is_cut_before_it_is_stemmed_has_the_same_term(
+            cyrillic in "([а-щэ-я]{4,40}){1,8}(ость|ейшими|ующиеся|ами|ого)?",
+            greek in "([α-ω]{4,40}){1,8}(ους|ματων|ιζοντας)?",
+        ) {
+            let stems = Stems::new();
+            let whole = [stems.russian.tokenize(&cyrillic), stems.greek.tokenize(&greek)];
+            let runs = [(Script::Cyrillic, &cyrillic), (Script::Greek, &greek)];
+            for ((script, run), whole) in runs.into_iter().zip(whole) {
+                let cut = |term: &String| head(term, 64).to_owned();
+                let terms: Vec<String> = stems.terms(script, run).iter().map(cut).collect();
+                let whole: Vec<String> = whole.iter().map(|stem| cut(&stems.in_ascii(stem))).collect();
+                prop_assert_eq!(terms, whole);
             }
         }
     }

@@ -15,7 +15,7 @@ pub(super) fn stem(word: &str) -> String {
     let letters = word.chars().filter(|c| !matches!(c, '\u{591}'..='\u{5C7}'));
     let word: String = letters.map(usual_form).collect();
     let mut stem = word.as_str();
-    let is_long = |rest: &str| rest.chars().count() >= LETTERS_MIN;
+    let is_long = |rest: &str| rest.chars().nth(LETTERS_MIN - 1).is_some();
     let ends = SUFFIXES.iter().find_map(|suffix| stem.strip_suffix(suffix));
     if let Some(rest) = ends.filter(|rest| is_long(rest)) {
         stem = rest;
