@@ -75,17 +75,20 @@ pub(super) fn without(text: &str, names: &[&str]) -> String {
     let mut kept = text.to_owned();
     for name in names {
         let (open, close) = (format!("<{name}"), format!("</{name}>"));
-        let mut from = 0;
-        while let Some(at) = kept[from..].find(&open).map(|it| it + from) {
+        let (mut rest, mut others) = (kept.as_str(), String::new());
+        while let Some(at) = rest.find(&open) {
+            let (before, element) = rest.split_at(at);
+            others.push_str(before);
             // `<name` may begin a longer name.
-            if !kept[at + open.len()..].starts_with(['>', ' ', '\n']) {
-                from = at + open.len();
-                continue;
+            if element[open.len()..].starts_with(['>', ' ', '\n']) {
+                rest = element.split_once(&close).map_or("", |(_, after)| after);
+            } else {
+                others.push_str(&open);
+                rest = &element[open.len()..];
             }
-            let end = kept[at..].find(&close).map_or(kept.len(), |it| at + it + close.len());
-            kept.replace_range(at..end, "");
-            from = at;
         }
+        others.push_str(rest);
+        kept = others;
     }
     kept.trim().to_owned()
 }
