@@ -41,28 +41,34 @@ const LDAP: [&str; 2] = ["ldap", "isql"];
 pub(super) fn p(text: &str, at: usize, end: usize) -> Option<Secret> {
     let is_next = text[end..].starts_with(' ');
     let commands: &[&str] = if is_next { &NEXT_WORD } else { &SAME_WORD };
-    names_one(line_before(text, at), commands).then_some(())?;
-    password(text, end + usize::from(is_next))
+    of_command(text, at, end + usize::from(is_next), commands)
 }
 
 /// The password after ` -a `.
 pub(super) fn a(text: &str, at: usize, end: usize) -> Option<Secret> {
-    names_one(line_before(text, at), &REDIS).then(|| password(text, end)).flatten()
+    of_command(text, at, end, &REDIS)
 }
 
 /// The password after ` -w `.
 pub(super) fn w(text: &str, at: usize, end: usize) -> Option<Secret> {
-    names_one(line_before(text, at), &LDAP).then(|| password(text, end)).flatten()
+    of_command(text, at, end, &LDAP)
 }
 
 /// The passphrase after ` -n `.
 pub(super) fn n(text: &str, at: usize, end: usize) -> Option<Secret> {
-    names_one(line_before(text, at), &["ssh-keygen"]).then(|| password(text, end)).flatten()
+    of_command(text, at, end, &["ssh-keygen"])
 }
 
 /// The password after `pass:`, as options of `openssl` name it.
 pub(super) fn pass(text: &str, at: usize, end: usize) -> Option<Secret> {
-    names_one(line_before(text, at), &["openssl", "-pass"]).then(|| password(text, end)).flatten()
+    of_command(text, at, end, &["openssl", "-pass"])
+}
+
+/// The password at a position, if the line before its option names one of these commands. That is
+/// asked last: options without a password may fill a text.
+fn of_command(text: &str, at: usize, start: usize, commands: &[&str]) -> Option<Secret> {
+    let secret = password(text, start)?;
+    names_one(line_before(text, at), commands).then_some(secret)
 }
 
 /// The password that is piped or redirected into a command that reads one from its standard input.
@@ -87,20 +93,19 @@ pub(super) fn stdin(text: &str, at: usize, end: usize) -> Option<Secret> {
 /// The password after `IDENTIFIED … BY `.
 pub(super) fn sql(text: &str, at: usize, end: usize) -> Option<Secret> {
     text[end..].starts_with(['\'', '"']).then_some(())?;
-    let line = line_before(text, at).to_ascii_lowercase();
-    line.contains("identified").then(|| password(text, end)).flatten()
+    let secret = password(text, end)?;
+    line_before(text, at).to_ascii_lowercase().contains("identified").then_some(secret)
 }
 
 /// The password of `smbclient -U name%password` and `lftp -u name,password`.
 pub(super) fn joined(text: &str, at: usize, end: usize) -> Option<Secret> {
-    let line = line_before(text, at);
-    let sign = match () {
-        () if names_one(line, &["smb", "rpcclient", "winexe", "net "]) => b'%',
-        () if names_one(line, &["ftp"]) => b',',
-        () => return None,
+    let after = |sign: u8, commands: &[&str]| {
+        let is_name = |it: u8| it.is_ascii_graphic() && it != sign;
+        let name = run_within(&text[end..], NAME_BYTES_MAX, is_name)?;
+        (text.as_bytes().get(end + name) == Some(&sign)).then_some(())?;
+        of_command(text, at, end + name + 1, commands)
     };
-    let name = run_within(&text[end..], NAME_BYTES_MAX, |it| it.is_ascii_graphic() && it != sign)?;
-    (text.as_bytes().get(end + name) == Some(&sign)).then(|| password(text, end + name + 1))?
+    after(b'%', &["smb", "rpcclient", "winexe", "net "]).or_else(|| after(b',', &["ftp"]))
 }
 
 /// The password of `rabbitmqctl add_user name password` and `net use … /user:name password`.
