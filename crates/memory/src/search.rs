@@ -4,6 +4,7 @@ mod answerable;
 mod answers;
 mod beside;
 mod candidates;
+mod cycles;
 mod finish;
 mod force;
 mod past;

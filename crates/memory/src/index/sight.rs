@@ -65,24 +65,6 @@ impl<'a> Sight<'a> {
         self.view.graph.around(id).filter(move |it| self.sees(other(it)))
     }
 
-    /// Whether `older` updates `newer` over at most `steps` links.
-    pub(crate) fn updates_transitively(self, older: MemoryId, newer: MemoryId, steps: u32) -> bool {
-        let mut seen = BTreeSet::from([newer]);
-        let mut at = vec![newer];
-        for _ in 0..steps {
-            let next: Vec<MemoryId> =
-                at.iter().flat_map(|it| self.updaters(*it)).filter(|it| seen.insert(*it)).collect();
-            if seen.contains(&older) {
-                return true;
-            }
-            if next.is_empty() {
-                return false;
-            }
-            at = next;
-        }
-        false
-    }
-
     /// Every link up to `depth` steps around a memory, breadth first, each once.
     pub(crate) fn walk(self, id: MemoryId, depth: u32) -> Vec<Link> {
         let mut links = Vec::new();

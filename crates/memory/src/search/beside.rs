@@ -1,12 +1,13 @@
 //! The memories related to a candidate: neighbours in its session, linked memories, and memories
 //! that update it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
 use waypost_ranking::Slot;
 
 use super::candidates::{Candidate, Candidates, Scored, Scoring};
+use super::cycles::cycles;
 use super::force::out_of_force;
 use crate::index::condition::Condition;
 use crate::index::sight::Sight;
@@ -16,7 +17,8 @@ use crate::{Filter, LinkKind, MemoryId, SearchParams, Timestamp};
 
 /// The share of its score that a memory keeps for each newer memory in its chain of updates.
 const SUPERSEDED_SHARE: f64 = 0.75;
-/// The maximum number of links of one kind that are followed, those with the lowest ids first.
+/// The maximum number of links of one kind that are followed: of updates the newest, of others those
+/// with the lowest ids.
 const LINKED_MAX: usize = 64;
 
 /// The spaces that a search covers, the filter on their memories, and the links that it sees.
@@ -185,45 +187,97 @@ pub(super) fn share_over_links(
 
 /// Raises a memory that updates another to the score of that one, and ranks the other below it.
 /// Returns the updates of which both memories are candidates, each as the older and the newer one,
-/// without those that a cycle contains.
+/// without those that a cycle contains; the updates by the newest memories come first.
 pub(super) fn demote_superseded(
     sight: Sight<'_>,
     candidates: &mut Candidates,
 ) -> Vec<(MemoryId, MemoryId)> {
-    let updated: Vec<(MemoryId, MemoryId)> = candidates
-        .iter()
-        .filter(|candidate| candidate.is_linked)
-        .flat_map(|it| sight.updaters(it.id).map(|updater| (it.id, updater)))
-        .filter(|(_, updater)| candidates.get(*updater).is_some())
+    let linked = candidates.iter().filter(|candidate| candidate.is_linked);
+    let updates = updates_of(sight, linked.map(|candidate| candidate.id).collect());
+    let cycles = cycles(updates.iter().map(|(older, newer)| (*newer, *older)));
+    let mut updated = updates;
+    updated.retain(|(older, newer)| {
         // A cycle has no newest memory, so its members keep their scores.
-        .filter(|(id, updater)| !sight.updates_transitively(*id, *updater, UPDATE_STEPS_MAX))
-        .collect();
-    let mut steps: BTreeMap<MemoryId, u32> = BTreeMap::new();
-    for _ in 0..UPDATE_STEPS_MAX {
-        let mut is_settled = true;
-        for (older, newer) in &updated {
-            let wanted = steps.get(newer).copied().unwrap_or(0) + 1;
-            let older_total = candidates.get(*older).map_or(0.0, |it| it.total() + it.lifted);
-            if steps.get(older).copied().unwrap_or(0) < wanted {
-                steps.insert(*older, wanted);
-                is_settled = false;
-            }
-            if let Some(candidate) = candidates.get_mut(*newer) {
-                let missing = older_total - candidate.total() - candidate.lifted;
-                if missing > 0.0 {
-                    candidate.lifted += missing;
-                    is_settled = false;
-                }
-            }
-        }
-        if is_settled {
-            break;
+        cycles[older] != cycles[newer]
+            && candidates.get(*older).is_some()
+            && candidates.get(*newer).is_some()
+    });
+    updated.sort_unstable_by_key(|(older, newer)| (cycles[newer], *older));
+    let mut steps: BTreeMap<MemoryId, i32> = BTreeMap::new();
+    for (older, newer) in &updated {
+        let wanted = steps.get(newer).copied().unwrap_or(0) + 1;
+        let steps = steps.entry(*older).or_default();
+        *steps = wanted.max(*steps);
+    }
+    for (older, newer) in updated.iter().rev() {
+        let least = candidates.get(*older).map_or(0.0, |it| it.total() + it.lifted);
+        if let Some(candidate) = candidates.get_mut(*newer) {
+            candidate.lifted = candidate.lifted.max(least - candidate.total());
         }
     }
     for (id, steps) in steps {
         if let Some(candidate) = candidates.get_mut(id) {
-            candidate.superseded = SUPERSEDED_SHARE.powi(steps.cast_signed());
+            candidate.superseded = SUPERSEDED_SHARE.powi(steps);
         }
     }
     updated
+}
+
+/// The updates of some memories, of those that update them, and so on, each as the older and the
+/// newer memory: of each memory the newest [`LINKED_MAX`], in all at most as many for each of the
+/// given memories.
+fn updates_of(sight: Sight<'_>, memories: Vec<MemoryId>) -> Vec<(MemoryId, MemoryId)> {
+    let updates_max = LINKED_MAX * memories.len();
+    let mut seen: BTreeSet<MemoryId> = memories.iter().copied().collect();
+    let mut queue = VecDeque::from(memories);
+    let mut updates = Vec::new();
+    while let Some(older) = queue.pop_front() {
+        let count = LINKED_MAX.min(updates_max - updates.len());
+        for newer in sight.updaters(older).rev().take(count) {
+            updates.push((older, newer));
+            if seen.insert(newer) {
+                queue.push_back(newer);
+            }
+        }
+    }
+    updates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Link;
+    use crate::index::graph::Graph;
+
+    /// How many updates are followed from some memories, of these links from a newer memory to an older
+    /// one.
+    fn followed(links: impl Iterator<Item = (u64, u64)>, from: impl Iterator<Item = u64>) -> usize {
+        let id = |number| MemoryId::new(number).expect("a number from 1");
+        let kind = LinkKind::Updates;
+        let links = links.map(|(newer, older)| Link {
+            from: id(newer),
+            to: id(older),
+            kind,
+            created_at: Timestamp::EPOCH,
+        });
+        let mut view = View::default();
+        view.graph = Graph::of(links.collect());
+        updates_of(Sight::new(&view, None, None), from.map(id).collect()).len()
+    }
+
+    #[test]
+    fn a_search_follows_updates_in_proportion_to_its_candidates() {
+        for count in [60, 240] {
+            let all = || 1..=count;
+            let pairs = all().flat_map(|one| all().map(move |other| (one, other)));
+            let in_every_direction = pairs.filter(|(one, other)| one != other);
+            let each = LINKED_MAX.min(count as usize - 1);
+            assert_eq!(followed(in_every_direction, all()), count as usize * each);
+        }
+        let chain = || (1..10_000).map(|older| (older + 1, older));
+        assert_eq!(followed(chain(), std::iter::once(1)), LINKED_MAX);
+        assert_eq!(followed(chain(), 1..=10_000), 9_999);
+        let star = (2..10_000).map(|newer| (newer, 1));
+        assert_eq!(followed(star, 1..10_000), LINKED_MAX);
+    }
 }

@@ -1,7 +1,8 @@
 //! Which memories were in force at a time, by their links.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use super::cycles::cycles;
 use crate::index::view::{Space, View};
 use crate::{LinkKind, MemoryId, Timestamp};
 
@@ -31,55 +32,8 @@ pub(super) fn out_of_force(
         Some((it.from, it.to, begin(it.from)?))
     });
     let updates: Vec<(MemoryId, MemoryId, Timestamp)> = updates.collect();
-    let cycles = cycles(&updates);
+    let cycles = cycles(updates.iter().map(|(newer, older, _)| (*newer, *older)));
     let is_cycle = |newer, older| cycles.get(newer) == cycles.get(older);
     let replaced = updates.iter().filter(|(newer, older, _)| !is_cycle(newer, older));
     replaced.map(|(newer, older, begin)| if *begin <= time { *older } else { *newer }).collect()
-}
-
-type Neighbours = BTreeMap<MemoryId, Vec<MemoryId>>;
-
-/// For each memory of these updates, one memory of the cycles that it is in, the same for all
-/// memories of them: itself if it is in none. The strongly connected components, by the algorithm of
-/// Kosaraju and Sharir (1981).
-fn cycles(updates: &[(MemoryId, MemoryId, Timestamp)]) -> BTreeMap<MemoryId, MemoryId> {
-    let (mut older, mut newer) = (Neighbours::new(), Neighbours::new());
-    for (from, to, _) in updates {
-        older.entry(*from).or_default().push(*to);
-        newer.entry(*to).or_default().push(*from);
-    }
-    let (mut seen, mut finished) = (BTreeSet::new(), Vec::new());
-    for start in older.keys() {
-        visit(&older, *start, &mut seen, &mut |id| finished.push(id));
-    }
-    let (mut seen, mut cycles) = (BTreeSet::new(), BTreeMap::new());
-    for root in finished.into_iter().rev() {
-        visit(&newer, root, &mut seen, &mut |id| {
-            cycles.insert(id, root);
-        });
-    }
-    cycles
-}
-
-/// Calls `finish` for each memory that is reached from one and was not seen before, after those that
-/// are reached from it.
-fn visit(
-    neighbours: &Neighbours,
-    start: MemoryId,
-    seen: &mut BTreeSet<MemoryId>,
-    finish: &mut dyn FnMut(MemoryId),
-) {
-    let next = |id: MemoryId| neighbours.get(&id).map_or([].as_slice(), Vec::as_slice).iter();
-    let mut path = Vec::new();
-    if seen.insert(start) {
-        path.push((start, next(start)));
-    }
-    while let Some((id, others)) = path.last_mut() {
-        if let Some(other) = others.find(|it| seen.insert(**it)) {
-            path.push((*other, next(*other)));
-        } else {
-            finish(*id);
-            path.pop();
-        }
-    }
 }

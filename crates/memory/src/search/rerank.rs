@@ -106,21 +106,12 @@ fn keys(hits: &[Hit], scores: &[f32], updates: &[(MemoryId, MemoryId)]) -> Vec<(
     let places: HashMap<MemoryId, usize> =
         hits.iter().enumerate().map(|(at, hit)| (hit.memory.id, at)).collect();
     let place = |id: &MemoryId| places.get(id).copied();
+    // The newest come first, so what an update takes from the newer hit is final.
     let pairs = updates.iter().filter_map(|(older, newer)| Some((place(older)?, place(newer)?)));
-    let pairs: Vec<(usize, usize)> = pairs.collect();
     let mut keys: Vec<(f32, usize)> = scores.iter().map(|it| (*it, 0)).collect();
-    // A chain of updates has at most all hits.
-    for _ in 0..hits.len() {
-        let mut is_settled = true;
-        for (older, newer) in &pairs {
-            let ((key, depth), (least, above)) = (keys[*older], keys[*newer]);
-            let lower = (key.min(least), depth.max(above + 1));
-            is_settled &= lower == keys[*older];
-            keys[*older] = lower;
-        }
-        if is_settled {
-            break;
-        }
+    for (older, newer) in pairs {
+        let ((key, depth), (least, above)) = (keys[older], keys[newer]);
+        keys[older] = (key.min(least), depth.max(above + 1));
     }
     keys
 }

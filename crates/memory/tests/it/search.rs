@@ -157,6 +157,27 @@ fn chains_and_circles_of_updates_have_an_order() {
 }
 
 #[test]
+fn memories_that_update_each_other_in_every_direction_keep_their_order() {
+    let mut world = World::new();
+    let all: Vec<_> = (0..24).map(|it| world.add(&format!("deadline version {it}"))).collect();
+    let now = world.now();
+    for one in &all {
+        for other in all.iter().filter(|other| *other != one) {
+            world.store().link(*one, *other, LinkKind::Updates, now).expect("a link");
+        }
+    }
+    let options = SearchOptions::default().with_limit(all.len());
+    assert_eq!(ids(&search(&world, "deadline", &options)), all);
+    // One that replaces one of them ranks above it, and leaves the others as they are.
+    let newer = world.add("the deadline has moved");
+    world.store().link(newer, all[3], LinkKind::Updates, now).expect("a link");
+    let found = ids(&search(&world, "deadline", &options.with_limit(all.len() + 1)));
+    let others: Vec<_> = found.iter().filter(|id| **id != newer && **id != all[3]).collect();
+    assert!(others.into_iter().eq(all.iter().filter(|id| **id != all[3])), "{found:?}");
+    assert_eq!(found.last(), Some(&all[3]));
+}
+
+#[test]
 fn a_contradiction_is_shown_on_both_hits() {
     let mut world = World::new();
     let (a, b) = (world.add("the sky is blue"), world.add("the sky is green"));
