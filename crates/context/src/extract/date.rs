@@ -6,6 +6,11 @@ use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Offset, TimeZone};
 use waypost_time::Timestamp;
 
+use super::text::head;
+
+/// The longest date in words.
+const WORDS_BYTES_MAX: usize = 64;
+
 /// A year: a date further in the future is a mistake.
 const AHEAD_MAX: Duration = Duration::from_secs(366 * 86_400);
 
@@ -102,6 +107,7 @@ fn month_first(text: &str) -> Option<Timestamp> {
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
+    let text = head(text, WORDS_BYTES_MAX);
     text.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty()).take(4)
 }
 

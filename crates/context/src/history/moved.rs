@@ -39,6 +39,9 @@ pub(super) fn pairs(removed: &[Side], added: &[Side]) -> Vec<Move> {
         by_content.entry(side.content).or_default().push(side);
         by_name.entry(name(&side.path)).or_default().push(side);
     }
+    for sides in by_content.values_mut().chain(by_name.values_mut()) {
+        sides.sort_unstable_by(|one, other| from_end(&one.path).cmp(from_end(&other.path)));
+    }
     let heir = |side: &Side| {
         let same = by_content.get(&side.content).and_then(|it| nearest(&side.path, it));
         same.or_else(|| nearest(&side.path, by_name.get(name(&side.path))?))
@@ -46,8 +49,11 @@ pub(super) fn pairs(removed: &[Side], added: &[Side]) -> Vec<Move> {
     removed.iter().filter_map(|it| Some((it.path.clone(), heir(it)?.into()))).collect()
 }
 
-/// The side whose path ends most like a path; nothing if several do.
+/// The side whose path ends most like a path; nothing if several do. `sides` are sorted from the ends
+/// of their paths, so these are next to the place of the path.
 fn nearest<'a>(path: &str, sides: &[&'a Side]) -> Option<&'a str> {
+    let at = sides.partition_point(|side| from_end(&side.path).lt(from_end(path)));
+    let sides = &sides[at.saturating_sub(2)..sides.len().min(at + 2)];
     let most = sides.iter().map(|it| common(path, &it.path)).max()?;
     let mut nearest = sides.iter().filter(|it| common(path, &it.path) == most);
     let first = nearest.next()?;
@@ -56,7 +62,12 @@ fn nearest<'a>(path: &str, sides: &[&'a Side]) -> Option<&'a str> {
 
 /// How many last parts two paths have in common.
 fn common(one: &str, other: &str) -> usize {
-    one.rsplit('/').zip(other.rsplit('/')).take_while(|it| it.0 == it.1).count()
+    from_end(one).zip(from_end(other)).take_while(|it| it.0 == it.1).count()
+}
+
+/// The parts of a path, the last one first.
+fn from_end(path: &str) -> std::str::RSplit<'_, char> {
+    path.rsplit('/')
 }
 
 fn name(path: &str) -> &str {

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../../../../tests/doubling.rs"]
+mod doubling;
+
 #[cfg(feature = "git")]
 mod asked;
 #[cfg(feature = "git")]
@@ -11,6 +14,7 @@ mod history;
 #[cfg(feature = "git")]
 mod hostile;
 #[cfg(feature = "git")]
+mod proportional;
 mod repository;
 #[cfg(feature = "watch")]
 mod watch;

@@ -3,6 +3,10 @@
 use std::ops::Range;
 
 use super::Format;
+use crate::extract::text::clip;
+
+/// A longer heading is cut: the titles of all chunks below it contain it.
+pub(super) const HEADING_BYTES_MAX: usize = 512;
 
 /// A part of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +121,7 @@ impl<'a> Reader<'a> {
                 self.level(sign, over)?
             }
         };
-        let text = text.trim().to_owned();
+        let text = clip(text.trim(), HEADING_BYTES_MAX).into_owned();
         self.at = text_at + 2;
         Some(What::Heading(level, text))
     }
@@ -163,12 +167,13 @@ impl<'a> Reader<'a> {
         let mut after_blank = false;
         while let Some(line) = self.line(self.at) {
             if line.trim().is_empty() {
-                let goes_on = self.lines[self.at..].iter().find(|it| !it.trim().is_empty());
-                if goes_on.is_none_or(|it| width(it) < indent) {
+                let rest = &self.lines[self.at..];
+                let blank = rest.iter().take_while(|it| it.trim().is_empty()).count();
+                if rest.get(blank).is_none_or(|it| width(it) < indent) {
                     break;
                 }
                 after_blank = true;
-                self.at += 1;
+                self.at += blank;
                 continue;
             }
             let deeper = width(line) >= indent;
@@ -269,7 +274,7 @@ fn marked(line: &str, sign: char, levels: usize) -> Option<(u8, String)> {
     let text = rest.trim();
     let text = text.trim_end_matches('#').trim_end();
     let text = text.split(" {#").next().unwrap_or(text).trim();
-    (!text.is_empty()).then(|| (count as u8, text.to_owned()))
+    (!text.is_empty()).then(|| (count as u8, clip(text, HEADING_BYTES_MAX).into_owned()))
 }
 
 /// The character of a line of three or more of only that character.

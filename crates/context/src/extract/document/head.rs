@@ -2,10 +2,11 @@
 
 use waypost_time::Timestamp;
 
-use super::blocks::{Block, What};
+use super::blocks::{Block, HEADING_BYTES_MAX, What};
 use super::{date, links, stem};
 use crate::extract::Standing;
 use crate::extract::frontmatter::Frontmatter;
+use crate::extract::text::clip;
 use crate::{Kind, Source};
 
 /// Lines at the start in which `Status: …` is searched for.
@@ -46,7 +47,7 @@ pub(super) fn title(head: &Frontmatter, blocks: &[Block], path: &str) -> String 
         What::Heading(1, text) => Some(text.as_str()),
         _ => None,
     });
-    head.get("title").or(first).unwrap_or_else(|| stem(path)).to_owned()
+    clip(head.get("title").or(first).unwrap_or_else(|| stem(path)), HEADING_BYTES_MAX).into_owned()
 }
 
 pub(super) fn date(head: &Frontmatter) -> Option<Timestamp> {
