@@ -5,6 +5,8 @@
     reason = "a refused request is rare, and its caller wants the problem itself"
 )]
 
+use std::collections::HashMap;
+
 use serde::de::value::{Error, SeqDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
 use serde::{Serialize, forward_to_deserialize_any};
@@ -20,12 +22,15 @@ pub(crate) type Pair = (String, Vec<String>);
 /// Splits and decodes a query string; values with the same name are grouped.
 pub(crate) fn pairs(query: &str) -> Result<Vec<Pair>, Problem> {
     let mut pairs: Vec<Pair> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for part in query.split('&').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         let (name, value) = (decode(name)?, decode(value)?);
-        match pairs.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, values)) => values.push(value),
-            None => pairs.push((name, vec![value])),
+        if let Some(place) = places.get(&name) {
+            pairs[*place].1.push(value);
+        } else {
+            places.insert(name.clone(), pairs.len());
+            pairs.push((name, vec![value]));
         }
     }
     Ok(pairs)

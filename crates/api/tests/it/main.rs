@@ -2,12 +2,16 @@
 
 #![expect(clippy::result_large_err, reason = "the problem is what is looked at")]
 
+#[path = "../../../../tests/doubling.rs"]
+mod doubling;
+
 mod body;
 #[cfg(feature = "client")]
 mod client;
 mod context;
 #[cfg(feature = "openapi")]
 mod openapi;
+mod proportional;
 mod query;
 mod recall;
 #[cfg(feature = "openapi")]

@@ -2,6 +2,9 @@
 
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "../../../../tests/doubling.rs"]
+mod doubling;
+
 #[path = "../../../../tests/child.rs"]
 mod child;
 mod concurrency;
@@ -15,6 +18,7 @@ mod kill;
 mod killed_repair;
 mod lifecycle;
 mod model;
+mod proportional;
 mod publish;
 mod read;
 mod repair;
