@@ -10,6 +10,55 @@ export const session = {
   may(scope) { return this.grants.scopes.includes(scope) || this.grants.scopes.includes("admin"); },
 };
 
+// The session of the token is over: the page sends nothing more.
+function end(token, why, isForeign) {
+  if (!token || session.token !== token) return;
+  session.token = null;
+  dispatchEvent(new CustomEvent("signedout", { detail: { why, isForeign } }));
+}
+
+async function reach(path, options) {
+  try {
+    return await fetch(path, { ...options, cache: "no-store", redirect: "error" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("The service does not respond. Is it running?");
+  }
+}
+
+// Once the service stops, any program of the machine can listen on its port. The page sends nothing that has a value
+// until the listener has proven that it knows the code or token, which only the process that issued it does. The proof
+// is an HMAC of a random text. Without credentials, browsers do not use the connection to load a page later.
+async function check(secret) {
+  const encode = (text) => new TextEncoder().encode(text);
+  const nonce = crypto.randomUUID();
+  const body = JSON.stringify({ id: secret.split("_").at(-2), nonce });
+  const response = await reach("/api/dashboard/proof", { method: "POST", body, headers: { "content-type": "application/json" }, credentials: "omit" });
+  if (response.status >= 500) throw new Error("The service does not respond. Is it running?");
+  const answer = await response.json().catch(() => undefined);
+  const bytes = Uint8Array.from(String(answer?.proof).match(/../g) ?? [], (it) => parseInt(it, 16));
+  const key = await crypto.subtle.importKey("raw", encode(secret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
+  if (await crypto.subtle.verify("HMAC", key, bytes, encode(nonce))) return;
+  const foreign = new Error("The service that opened this page has stopped. Now another start of it or another program listens at its address, and the page sends nothing there. Copy what you have not saved, and close this tab.");
+  end(secret, foreign, true);
+  throw foreign;
+}
+
+let checking = {};
+
+// Requests that begin during a check share it.
+function prove(secret) {
+  if (!secret) throw new Error("This tab is signed out. Run ctl open.");
+  // Over plain HTTP from another machine, which --allow-remote accepts, browsers have no cryptography.
+  if (!isSecureContext) return undefined;
+  if (checking.secret !== secret) {
+    const it = { secret };
+    it.done = check(secret).finally(() => { if (checking === it) checking = {}; });
+    checking = it;
+  }
+  return checking.done;
+}
+
 // A request that the service refused.
 export class Problem extends Error {
   constructor(status, body) {
@@ -22,24 +71,17 @@ export class Problem extends Error {
 
 async function send(method, path, { body, headers, signal } = {}) {
   const given = { ...headers };
-  if (session.token) given.authorization = `Bearer ${session.token}`;
+  const { token } = session;
+  await prove(token ?? body?.code);
+  if (token) given.authorization = `Bearer ${token}`;
   let sent;
   if (body !== undefined) [sent, given["content-type"]] = [JSON.stringify(body), "application/json"];
-  let response;
-  try {
-    response = await fetch(path, { method, headers: given, body: sent, signal, cache: "no-store", redirect: "error" });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Error("The service does not respond. Is it running?");
-  }
+  const response = await reach(path, { method, headers: given, body: sent, signal });
   if (response.ok) return response;
   const text = await response.text();
   let problem = {};
   try { problem = JSON.parse(text); } catch { /* not one of the service */ }
-  if (response.status === 401 && session.token) {
-    session.token = null;
-    dispatchEvent(new CustomEvent("signedout"));
-  }
+  if (response.status === 401) end(token, new Error("This tab's access has expired or was revoked."));
   throw new Problem(response.status, problem);
 }
 

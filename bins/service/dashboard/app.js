@@ -1,6 +1,6 @@
 // Signing in, the list of views, and which of them is shown.
 
-import { Problem, ask, get, session } from "./api.js";
+import { ask, get, session } from "./api.js";
 import { act, empty, failure, fill, h, heading, say } from "./dom.js";
 import * as search from "./search.js";
 import * as memory from "./memory.js";
@@ -33,7 +33,7 @@ let shown = new AbortController();
 
 // The code is used at once and does not stay in the address, nor in the history.
 async function signIn() {
-  const code = /^#code=([A-Za-z0-9]+)$/.exec(location.hash)?.[1];
+  const code = /^#code=(\w+)$/.exec(location.hash)?.[1];
   if (!code) return;
   history.replaceState(null, "", "/#/search");
   session.token = null;
@@ -41,16 +41,18 @@ async function signIn() {
   session.token = data.token;
 }
 
-function explain(error) {
+// What is shown already may have texts that are not saved yet.
+function explain(error, keepsShown) {
   document.body.classList.add("out");
   document.title = "Open the dashboard · Waypost";
   fill(nav);
-  fill(main, h("div.card.door", {},
+  if (!keepsShown) fill(main);
+  main.prepend(h("div.card.door", {},
     h("h1", { tabIndex: -1 }, "Open the dashboard"),
     error && failure(error),
     h("p", {}, "In a terminal, in the project's folder, run:"),
     h("pre", {}, h("code", {}, "ctl open")),
-    h("p", {}, "It opens this page with a code that is valid once and for 60 seconds. The page keeps its access in this tab, for 12 hours."),
+    h("p", {}, "It opens this page with a code that is valid once and for 60 seconds. The page keeps its access in this tab, for 12 hours or until the service stops."),
     h("p.muted", {}, "If no page opens, ", h("code", {}, "ctl open --print"), " prints the path of a file: open it in a browser.")));
   main.querySelector("h1").focus();
 }
@@ -83,7 +85,7 @@ async function show() {
     try {
       await view[1].show(main, { parts, query, signal: shown.signal });
     } catch (error) {
-      if (error.name !== "AbortError") fill(main, heading(view[1].title(parts)), failure(error));
+      if (error.name !== "AbortError" && session.token) fill(main, heading(view[1].title(parts)), failure(error));
     }
   }
 }
@@ -113,8 +115,7 @@ async function start() {
   try {
     session.grants = await get("/api/tokens/current");
   } catch (error) {
-    if (error instanceof Problem && error.status === 401) return;
-    return explain(error);
+    return session.token && explain(error);
   }
   document.body.classList.remove("out");
   list();
@@ -126,9 +127,9 @@ addEventListener("hashchange", () => {
   if (!session.token) return;
   show().then(() => main.querySelector("h1")?.focus({ preventScroll: true }));
 });
-addEventListener("signedout", () => {
+addEventListener("signedout", ({ detail: { why, isForeign } }) => {
   shown.abort();
-  explain(new Error("This tab's access has expired or was revoked."));
+  explain(why, isForeign);
 });
 addEventListener("keydown", (event) => {
   const isTyping = event.target.closest("input, textarea, select, dialog");

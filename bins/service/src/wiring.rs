@@ -122,6 +122,11 @@ impl Stores {
         let made = waypost_auth::ensure_admin_token_file(&options.token_file, &tokens, now())
             .context("failed to create the admin token")?;
         log_token(&made, &options.token_file);
+        if cluster.is_none()
+            && let Err(error) = end_dashboards(&tokens)
+        {
+            tracing::warn!(%error, "failed to revoke the tokens of earlier dashboards, which are rejected");
+        }
         Ok(Self { store, events, tokens, witness, cluster })
     }
 }
@@ -304,6 +309,17 @@ fn cluster_workers(app: &App, options: &Options) -> anyhow::Result<Option<Cluste
             records_max: options.snapshot_records,
         },
     }))
+}
+
+/// Revokes the tokens of dashboards, which an earlier start issued: the list shows what is valid.
+fn end_dashboards(tokens: &TokenStore) -> waypost_auth::Result<()> {
+    let now = now();
+    for token in tokens.list()? {
+        if token.parent.is_some() && token.is_active(now) {
+            tokens.revoke(token.id, now)?;
+        }
+    }
+    Ok(())
 }
 
 fn log_token(made: &AdminToken, path: &std::path::Path) {

@@ -1,10 +1,14 @@
-//! Opening the dashboard: a one-time code, and the token that its page gets for it.
+//! Opening the dashboard: a one-time code, the token that its page gets for it, and the proof that the listener issued
+//! them.
 
 use serde::{Deserialize, Serialize};
 use waypost_time::Timestamp;
 
 use crate::limits::{Check, Faults};
 use crate::{Scope, wire};
+
+/// Bytes of a nonce.
+const NONCE_BYTES_MAX: usize = 128;
 
 /// Body of `POST /api/dashboard/codes`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,4 +61,32 @@ pub struct DashboardTokenRequest {
 impl Check for DashboardTokenRequest {
     // Whether it is a code is for the service to say, in one way for all that are not.
     fn check(&self, _faults: &mut Faults) {}
+}
+
+/// Body of `POST /api/dashboard/proof`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DashboardProofRequest {
+    /// The public part of the code or of the token that the page is about to send.
+    pub id: String,
+    /// Random text that the page has not used before, up to 128 bytes.
+    pub nonce: String,
+}
+
+impl Check for DashboardProofRequest {
+    fn check(&self, faults: &mut Faults) {
+        if self.nonce.len() > NONCE_BYTES_MAX {
+            faults.add("nonce", format!("use up to {NONCE_BYTES_MAX} bytes"));
+        }
+    }
+}
+
+/// Response of `POST /api/dashboard/proof`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct DashboardProof {
+    /// The HMAC-SHA256 of the nonce in hexadecimal digits; its key is the whole code or token.
+    pub proof: String,
 }

@@ -10,15 +10,16 @@ use utoipa::{IntoParams, ToSchema};
 use crate::{
     AddRequest, AddedMemory, AllowRequest, BatchResult, Browser, CompactRequest, CompactResult,
     ContextAnswer, ContextRequest, ContextScan, ContextStatus, CountRequest, Counts, DashboardCode,
-    DashboardCodeRequest, DashboardTokenRequest, Event, EventsRequest, FlowFileInfo, FlowFileTexts,
-    FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit, ImportRequest, ImportResult,
-    IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory,
-    MergeRequest, NewTokenRequest, PatchRequest, PauseRequest, PublishRequest, Published,
-    Readiness, RecallBriefRequest, RecallCompactionRequest, RecallEntry, RecallListRequest,
-    RecallPromptRequest, RecallSession, RecallSessionRequest, RecallTurns, RecallTurnsRequest,
-    RecallWhy, RecallWhyRequest, Recalled, Replay, ReplayRequest, RestoreRequest, Run, RunsRequest,
-    Scope, SearchRequest, Status, StreamRequest, Suggestions, SuggestionsRequest, TokenCreated,
-    TokenGrants, TokenInfo, TokenRevoked, Version, WhyRequest,
+    DashboardCodeRequest, DashboardProof, DashboardProofRequest, DashboardTokenRequest, Event,
+    EventsRequest, FlowFileInfo, FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy,
+    Flows, Health, Hit, ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult,
+    Link, LinkRequest, LinksRequest, ListRequest, Memory, MergeRequest, NewTokenRequest,
+    PatchRequest, PauseRequest, PublishRequest, Published, Readiness, RecallBriefRequest,
+    RecallCompactionRequest, RecallEntry, RecallListRequest, RecallPromptRequest, RecallSession,
+    RecallSessionRequest, RecallTurns, RecallTurnsRequest, RecallWhy, RecallWhyRequest, Recalled,
+    Replay, ReplayRequest, RestoreRequest, Run, RunsRequest, Scope, SearchRequest, Status,
+    StreamRequest, Suggestions, SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo,
+    TokenRevoked, Version, WhyRequest,
 };
 
 /// One method on one path.
@@ -808,6 +809,17 @@ pub const ROUTES: &[Route] = &[
         answers: &[answer(201, "The token", Payload::Json(shape::<TokenCreated>()))],
         repeat: Repeat::Harmless,
         problems: &[401, 403, 410],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/dashboard/proof",
+        operation: "proveDashboard",
+        summary: "Prove to the dashboard's page that this start of the service issued its code or token",
+        access: Access::Open,
+        body: Payload::Json(shape::<DashboardProofRequest>()),
+        answers: &[answer(200, "The proof", Payload::Json(shape::<DashboardProof>()))],
+        problems: &[404],
         ..BASE
     },
     Route {

@@ -129,6 +129,7 @@ impl TokenStore {
             scopes: entry.record.scopes,
             space: entry.space.clone(),
             expires: end.expires,
+            parent: entry.record.parent,
         })
     }
 

@@ -18,6 +18,8 @@ pub struct Verified {
     pub space: Option<Arc<str>>,
     /// When it expires.
     pub expires: Option<Timestamp>,
+    /// The token that it is derived from.
+    pub parent: Option<TokenId>,
 }
 
 impl Verified {

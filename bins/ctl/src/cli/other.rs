@@ -108,7 +108,7 @@ pub(crate) struct AllowArgs {
 /// Open the dashboard in the browser
 ///
 /// Writes a file that only you can read, and that leads to the dashboard with a code. The code is valid once and for 60
-/// seconds; the page exchanges it for a token that is valid for 12 hours, in one tab.
+/// seconds; the page exchanges it for a token that is valid in one tab, for 12 hours or until the service stops.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  ctl open\n  ctl open --scope memory:read --space work")]
 pub(crate) struct OpenArgs {

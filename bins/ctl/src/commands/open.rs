@@ -22,9 +22,11 @@ pub(super) fn open(program: &Program, args: OpenArgs, output: &mut Output) -> Re
     let client = program.client()?;
     let request = DashboardCodeRequest { scopes: args.scopes, space: args.space };
     let code = client.dashboard_code(&request)?;
-    // The address with which this command reached the service is the one that works from here.
+    // The address with which this command reached the service is the one that works from here. But
+    // a browser may take `localhost` for `::1`, where another user can listen.
     let named = client.base_url();
-    let page = if named.starts_with("http") { format!("{named}/") } else { code.url.clone() };
+    let is_certain = named.starts_with("http") && !named.starts_with("http://localhost:");
+    let page = if is_certain { format!("{named}/") } else { code.url.clone() };
     let url = format!("{page}#code={}", code.code);
     let data_dir = &program.settings()?.data_dir;
     let file = open_file(data_dir, &|name| std::env::var_os(name));

@@ -5,6 +5,7 @@ mod hostile;
 mod live;
 mod page;
 mod pairs;
+mod taken;
 mod tokens;
 
 use std::fs;

@@ -84,9 +84,15 @@ impl Service {
     }
 
     /// Starts it again in its folder.
-    pub(crate) fn restart(mut self) -> Self {
+    pub(crate) fn restart(self) -> Self {
+        self.restart_at("127.0.0.1:0")
+    }
+
+    /// The same at that address.
+    pub(crate) fn restart_at(mut self, address: &str) -> Self {
         self.stop();
-        Self::start_in(self.folder, |_, _| {})
+        let address = address.parse().expect("an address");
+        Self::start_in(self.folder, |_, options| options.listen = address)
     }
 
     pub(crate) fn stop(&mut self) {

@@ -7,4 +7,4 @@ mod assets;
 mod codes;
 
 pub(crate) use self::assets::{PAGE, asset, router};
-pub(crate) use self::codes::{Codes, Opened, Refused};
+pub(crate) use self::codes::{Codes, Key, Opened, Refused, TOKEN_VALID};

@@ -173,6 +173,9 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Fai
         return Ok(Caller { session, scopes: Grant::scopes(), space: None });
     }
     let rejected = match app.tokens.verify(token, now()) {
+        // The token of a dashboard ends with the start of the service that issued it: another
+        // program may have had the port since.
+        Ok(it) if it.parent.is_some() && !app.codes.has_issued(it.id) => Rejected::Unknown,
         Ok(it) => {
             let session = Session::new(Identity::Token(it.id));
             return Ok(Caller { session, scopes: it.scopes, space: it.space });

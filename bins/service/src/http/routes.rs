@@ -182,6 +182,7 @@ fn answers(route: &Route) -> Option<MethodRouter<Arc<App>>> {
         "revokeToken" => on(by, token::revoke),
         "createDashboardCode" => on(by, dashboard::open),
         "createDashboardToken" => on(by, dashboard::exchange),
+        "proveDashboard" => on(by, dashboard::prove),
         "backUp" => on(by, transfer::backup),
         "live" => on(by, operation::healthz),
         "ready" => on(by, operation::readyz),

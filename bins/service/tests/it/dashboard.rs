@@ -5,8 +5,10 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
+use waypost_auth::{NewToken, Scope, TokenStore};
 
 use crate::client::{Answer, raw};
+use crate::flow_hooks::hmac_sha256;
 use crate::service::{Service, send};
 use crate::wait::until;
 
@@ -496,5 +498,65 @@ fn a_dashboard_that_signs_out_or_revokes_its_parent_gets_the_response() {
         assert_eq!(answer.status, 200, "{}", answer.text());
         assert_eq!(answer.json(), json!({"derived": [other["info"]["id"]]}));
         assert_eq!(status_with(&service, &other["token"]), 401);
+    }
+}
+
+fn proof(service: &Service, id: &str, nonce: &str) -> Answer {
+    let body = json!({"id": id, "nonce": nonce}).to_string();
+    ask(service, "POST", "/api/dashboard/proof", &[], &body)
+}
+
+/// What the page compares a proof with.
+fn expected(secret: &str, nonce: &str) -> Value {
+    let proof = hmac_sha256(secret.as_bytes(), nonce.as_bytes());
+    let digits: Vec<String> = proof.iter().map(|byte| format!("{byte:02x}")).collect();
+    json!({"proof": digits.concat()})
+}
+
+#[test]
+fn only_the_start_that_opened_a_dashboard_proves_it_and_accepts_its_token() {
+    let service = Service::start();
+    let code = code(&service, &json!({}));
+    let id = code.split('_').next().expect("an id");
+    assert_eq!(proof(&service, id, "a nonce").json(), expected(&code, "a nonce"));
+    let token = exchange(&service, &code).json()["token"].as_str().expect("a token").to_owned();
+    let of_token = token.split('_').nth(1).expect("an id");
+    for (id, secret) in [(id, &code), (of_token, &token)] {
+        assert_eq!(proof(&service, id, "another").json(), expected(secret, "another"));
+    }
+    // Nobody else has a proof: an administrator's token does not open a page.
+    let administrator = service.token.split('_').nth(1).expect("an id");
+    for unknown in [administrator, "", "aaaaaaaaaa", &token] {
+        assert!(proof(&service, unknown, "a nonce").problem(404).contains("ctl open"));
+    }
+    let long = json!({"id": of_token, "nonce": "n".repeat(129)}).to_string();
+    ask(&service, "POST", "/api/dashboard/proof", &[], &long).field_problem("/nonce");
+    let page = [("origin", "https://evil.example")];
+    ask(&service, "POST", "/api/dashboard/proof", &page, "{}").problem(403);
+
+    let service = service.restart();
+    for id in [id, of_token] {
+        proof(&service, id, "a nonce").problem(404);
+    }
+    exchange(&service, &code).problem(401);
+    assert_eq!(status_with(&service, &json!(token)), 401);
+    let tokens = service.get("/api/tokens").json();
+    let tokens = tokens.as_array().expect("tokens");
+    let listed = tokens.iter().find(|it| it["id"] == of_token).expect("it is listed");
+    assert!(listed["revokedAt"].is_string(), "{listed}");
+}
+
+/// As another machine of a cluster, or a release before this rule, may have created it.
+#[test]
+fn a_derived_token_that_this_start_did_not_issue_is_rejected() {
+    let service = Service::start();
+    let tokens = TokenStore::open(&service.folder.path().join(".waypost/data/tokens.json"));
+    let tokens = tokens.expect("the tokens");
+    let now = waypost_time::Timestamp::from(SystemTime::now());
+    let parent = service.token.split('_').nth(1).and_then(|it| it.parse().ok()).expect("an id");
+    let of_dashboard = NewToken::new([Scope::Admin]).with_parent(parent);
+    for (new, status) in [(NewToken::new([Scope::Admin]), 200), (of_dashboard, 401)] {
+        let (secret, _) = tokens.create(new, now).expect("it is created");
+        assert_eq!(status_with(&service, &json!(secret.expose())), status);
     }
 }

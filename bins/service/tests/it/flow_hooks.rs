@@ -52,7 +52,7 @@ impl Received {
 }
 
 /// RFC 2104, for keys up to a block.
-fn hmac_sha256(key: &[u8], text: &[u8]) -> [u8; 32] {
+pub(crate) fn hmac_sha256(key: &[u8], text: &[u8]) -> [u8; 32] {
     let pad = |with: u8| {
         let mut block = [with; 64];
         block.iter_mut().zip(key).for_each(|(it, key)| *it ^= key);

@@ -256,6 +256,7 @@ const ROUTES: &[(&str, &str, &str, Sees)] = &[
     ("POST", "/api/dashboard/codes", "", Sees::Refused),
     // Without an `Origin` it is not the dashboard's page.
     ("POST", "/api/dashboard/token", r#"{"code":"x"}"#, Sees::Refused),
+    ("POST", "/api/dashboard/proof", r#"{"id":"x","nonce":"x"}"#, Sees::Hidden),
     ("GET", "/api/backup", "", Sees::Refused),
     ("POST", "/mcp", SEARCH_BY_MCP, Sees::Own),
     ("GET", "/healthz", "", Sees::Open),

@@ -49,6 +49,28 @@ fn a_signal_lets_accepted_requests_finish_and_ends_well() {
     }
 }
 
+/// Another program may listen on the port by then, and pass on what a page asks it.
+#[test]
+fn a_service_that_stops_proves_nothing() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let program = Program::start(folder.path());
+    let code = program.send("POST", "/api/dashboard/codes", b"").json();
+    let id = code["code"].as_str().and_then(|it| it.split('_').next()).expect("an id");
+    let body = json!({"id": id, "nonce": "a nonce"}).to_string();
+    let path = "/api/dashboard/proof";
+    assert_eq!(program.send("POST", path, body.as_bytes()).status, 200);
+    let headers = [("expect", "100-continue")];
+    let bytes = request(program.address, "POST", path, "none", &headers, body.as_bytes());
+    let (head, body) = bytes.split_at(bytes.len() - body.len());
+    let mut stream = connect(program.address);
+    stream.write_all(head).expect("a connection");
+    assert_eq!(read(&mut stream).expect("an answer").status, 100);
+    program.signal("TERM");
+    while TcpStream::connect(program.address).is_ok() {}
+    stream.write_all(body).expect("a connection");
+    read(&mut stream).expect("an answer").problem(503);
+}
+
 #[test]
 fn what_comes_while_it_stops_is_answered_whole_or_not_at_all_and_nothing_answered_is_lost() {
     const CLIENTS: usize = 12;

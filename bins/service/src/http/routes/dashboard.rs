@@ -1,7 +1,7 @@
-//! Opening the dashboard: `ctl` creates a code, and the page exchanges it for a token.
+//! Opening the dashboard: `ctl` creates a code, and the page exchanges it for a token. Before it
+//! sends either, this process proves that it created it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -12,15 +12,13 @@ use waypost_auth::NewToken;
 
 use crate::app::App;
 use crate::clock::now;
-use crate::http::dashboard::{Opened, PAGE, Refused};
+use crate::http::dashboard::{Key, Opened, PAGE, Refused, TOKEN_VALID};
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::reply::json;
 use crate::http::request::{parse, whole};
 use crate::http::wire;
 
-/// How long the dashboard's token is valid.
-const TOKEN_VALID: Duration = Duration::from_secs(12 * 60 * 60);
 /// The note of the dashboard's token.
 const NOTE: &str = "the dashboard";
 
@@ -65,7 +63,8 @@ pub(super) async fn exchange(
                 tracing::info!(%id, scopes = info.scopes.to_string(), "opened the dashboard");
                 let info = wire::token(info);
                 let token = secret.expose().to_owned();
-                Ok::<_, Problem>((id, api::TokenCreated { token, info }))
+                let key = Key::of(&token);
+                Ok::<_, Problem>((id, key, api::TokenCreated { token, info }))
             });
             match exchanged {
                 Ok(created) => Ok(json(StatusCode::CREATED, &created)),
@@ -74,6 +73,24 @@ pub(super) async fn exchange(
             }
         })
         .await?
+}
+
+/// Proves to the page that this process issued what it is about to send.
+pub(super) async fn prove(
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Result<Response, Failure> {
+    let body = whole(&app, request).await?;
+    let asked: api::DashboardProofRequest = parse(&body.bytes)?;
+    // Another program may have the port by now, and pass on what it is asked.
+    if app.is_stopping() {
+        return Err(Failure::stopping());
+    }
+    let proof = app.codes.prove(&asked.id, &asked.nonce).ok_or_else(|| {
+        Failure::not_found("this start of the service did not open that dashboard: run `ctl open`")
+    })?;
+    let digits: Vec<String> = proof.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(json(StatusCode::OK, &api::DashboardProof { proof: digits.concat() }))
 }
 
 enum Problem {
