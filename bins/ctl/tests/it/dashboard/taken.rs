@@ -44,7 +44,7 @@ impl Stranger {
                 }
                 heard.connections.push(stream.try_clone().expect("a connection"));
                 let (shared, ways) = (Arc::clone(&shared), (own.clone(), beyond.clone()));
-                thread::spawn(move || serve(stream, &shared, &ways));
+                thread::spawn(move || serve(&stream, &shared, &ways));
             }
         });
         Self { address: address.to_owned(), heard }
@@ -83,8 +83,8 @@ impl Stranger {
 }
 
 /// Responds to the requests of a connection, but to the first of all with nothing.
-fn serve(stream: TcpStream, heard: &Mutex<Heard>, (own, beyond): &(String, Option<String>)) {
-    let mut reader = BufReader::new(&stream);
+fn serve(mut stream: &TcpStream, heard: &Mutex<Heard>, (own, beyond): &(String, Option<String>)) {
+    let mut reader = BufReader::new(stream);
     loop {
         let (mut head, mut length) = (String::new(), 0);
         while !head.ends_with("\r\n\r\n") {
@@ -117,7 +117,7 @@ fn serve(stream: TcpStream, heard: &Mutex<Heard>, (own, beyond): &(String, Optio
             }
             None => respond("[]"),
         };
-        if (&stream).write_all(&response).is_err() {
+        if stream.write_all(&response).is_err() {
             return;
         }
     }
