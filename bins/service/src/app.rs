@@ -99,6 +99,8 @@ impl App {
             "the event bus is read-only"
         } else if self.flows.halt() == Some(Halt::Fault) {
             "flows have stopped"
+        } else if self.recall.log.has_fault() {
+            "the recall log is read-only"
         } else {
             return None;
         };
@@ -137,7 +139,7 @@ impl App {
 
     /// Records the positions of the stores.
     pub(crate) fn write_witness(&self) {
-        self.witness.write(&self.store, &self.events, &self.flows);
+        self.witness.write(&self.store, &self.events, &self.flows, &self.recall.log);
     }
 
     /// The parts that the end of the service closes in order; the rest is dropped.

@@ -8,6 +8,7 @@ use waypost_log::Damage;
 use waypost_memory::Store;
 
 use crate::flows::Flows;
+use crate::recall::Recall;
 
 /// What to do about a damaged store.
 pub(crate) const REPAIR: &str =
@@ -44,14 +45,21 @@ pub(crate) struct Damages {
     store: Arc<Store>,
     events: Arc<Bus>,
     flows: Arc<Flows>,
+    recall: Arc<Recall>,
     /// The damage that the service has already logged.
     reported: Mutex<Vec<Damaged>>,
 }
 
 impl Damages {
-    pub(crate) fn new(store: &Arc<Store>, events: &Arc<Bus>, flows: &Arc<Flows>) -> Self {
-        let (store, events, flows) = (Arc::clone(store), Arc::clone(events), Arc::clone(flows));
-        Self { store, events, flows, reported: Mutex::default() }
+    pub(crate) fn new(
+        store: &Arc<Store>,
+        events: &Arc<Bus>,
+        flows: &Arc<Flows>,
+        recall: &Arc<Recall>,
+    ) -> Self {
+        let (store, events) = (Arc::clone(store), Arc::clone(events));
+        let (flows, recall) = (Arc::clone(flows), Arc::clone(recall));
+        Self { store, events, flows, recall, reported: Mutex::default() }
     }
 
     /// The damage that reads have found since the start. Reads no file.
@@ -60,7 +68,8 @@ impl Damages {
         let vectors = Damaged::of("memory", "memory/vectors", self.store.vectors_damage());
         let events = Damaged::of("events", "events/log", self.events.damage());
         let flows = Damaged::of("flows", "flows/log", self.flows.files().damage());
-        memory.chain(vectors).chain(events).chain(flows).collect()
+        let recall = Damaged::of("recall", "recall/log", self.recall.log.damage());
+        memory.chain(vectors).chain(events).chain(flows).chain(recall).collect()
     }
 
     /// Logs damage found since the last call.

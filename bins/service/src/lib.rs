@@ -21,6 +21,7 @@ mod mesh;
 mod metrics;
 mod model;
 mod nice;
+mod pace;
 mod placed;
 mod predecessor;
 mod prepare;

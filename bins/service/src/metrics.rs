@@ -373,7 +373,7 @@ fn write_damage(out: &mut String, damage: &[Damaged]) -> std::fmt::Result {
         (store, of_store.map(Damaged::records).sum())
     };
     let help = "Records that reads have found damaged since the start.";
-    let counts = ["memory", "events", "flows"].map(records);
+    let counts = ["memory", "events", "flows", "recall"].map(records);
     write_counts(out, ("damaged_records", "gauge", help), "store", &counts)
 }
 

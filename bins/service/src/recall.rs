@@ -10,6 +10,7 @@ use waypost_recall::{LogOptions, RecallLog};
 
 use crate::clock::now;
 use crate::error::chain;
+use crate::pace::Pace;
 
 /// How often entries are checked for their age.
 const RETAIN_EVERY: Duration = Duration::from_secs(600);
@@ -20,19 +21,24 @@ pub(crate) struct Recall {
     pub(crate) log: RecallLog,
     /// `None` if turns do not expire.
     pub(crate) keep_turns: Option<Duration>,
+    /// Of requests that add to the log and need a scope that only reads.
+    pub(crate) pace: Pace,
     retained: Mutex<Instant>,
 }
 
 impl Recall {
-    /// Opens the log in the store's folder, and logs the result.
-    pub(crate) fn open(data_dir: &Path, settings: RecallSettings) -> anyhow::Result<Self> {
-        let options = LogOptions::default().with_retention(settings.log_retention);
+    /// Opens the log in the store's folder, which is known to have `reached` that record, and logs the
+    /// result.
+    pub(crate) fn open(
+        data_dir: &Path,
+        settings: RecallSettings,
+        reached: u64,
+    ) -> anyhow::Result<Self> {
+        let options =
+            LogOptions::default().with_retention(settings.log_retention).with_reached(reached);
         let dir = data_dir.join("recall/log");
         let (log, opened) =
             RecallLog::open(&dir, &options, now()).context("failed to open the recall log")?;
-        if let Some(damage) = &opened.damage {
-            tracing::warn!(damage, "the recall log was damaged; kept its other entries");
-        }
         if opened.unreadable > 0 {
             tracing::warn!(
                 records = opened.unreadable,
@@ -41,7 +47,7 @@ impl Recall {
         }
         tracing::debug!(entries = opened.entries, "opened the recall log");
         let keep_turns = Some(settings.retention).filter(|it| !it.is_zero());
-        Ok(Self { log, keep_turns, retained: Mutex::new(Instant::now()) })
+        Ok(Self { log, keep_turns, pace: Pace::default(), retained: Mutex::new(Instant::now()) })
     }
 
     /// Drops entries beyond the retention, from time to time.
@@ -51,14 +57,8 @@ impl Recall {
             return;
         }
         *retained = Instant::now();
-        match self.log.retain(now()) {
-            Ok(dropped) => tracing::trace!(dropped, "dropped old entries of the recall log"),
-            Err(error) => {
-                tracing::warn!(
-                    error = chain(&error),
-                    "failed to drop old entries of the recall log"
-                );
-            }
+        if let Err(error) = self.log.retain(now()) {
+            tracing::warn!(error = chain(&error), "failed to drop old entries of the recall log");
         }
     }
 }

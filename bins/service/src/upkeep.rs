@@ -67,7 +67,7 @@ impl Upkeep {
 
     fn maintain(&self, erased: &mut Erased) {
         // First, because the rest may take long.
-        self.witness.write(&self.store, &self.events, &self.flows);
+        self.witness.write(&self.store, &self.events, &self.flows, &self.recall.log);
         self.damage.report();
         self.publisher.try_again();
         if self.leadership.leads() {

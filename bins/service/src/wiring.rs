@@ -159,10 +159,10 @@ pub(crate) fn app(
     if let Some(cluster) = &cluster {
         cluster.set_flows(flows.files().clone());
     }
-    let damage = Damages::new(&store, &events, &flows);
+    let recall = Arc::new(Recall::open(&options.data_dir, options.recall, witness.recall())?);
+    let damage = Damages::new(&store, &events, &flows, &recall);
     let context_dir = options.data_dir.join("context");
     let context = ProjectContext::open(options.project.root(), &context_dir, &options.context)?;
-    let recall = Arc::new(Recall::open(&options.data_dir, options.recall)?);
     let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
     Ok(App {
         data_dir: options.data_dir.clone(),

@@ -7,6 +7,7 @@ use anyhow::Context;
 use parking_lot::Mutex;
 use waypost_events::Bus;
 use waypost_memory::{Reached, Store};
+use waypost_recall::RecallLog;
 
 use crate::error::chain;
 use crate::flows::Flows;
@@ -17,6 +18,7 @@ const MEMORY: &str = "memory";
 const MEMORY_ID: &str = "memory-id";
 const EVENTS: &str = "events";
 const FLOWS: &str = "flows";
+const RECALL: &str = "recall";
 
 /// The file in the data folder.
 #[derive(Debug)]
@@ -58,6 +60,10 @@ impl Witness {
         self.written.lock().get(FLOWS)
     }
 
+    pub(crate) fn recall(&self) -> u64 {
+        self.written.lock().get(RECALL)
+    }
+
     /// The data folder.
     pub(crate) fn folder(&self) -> &Placed {
         &self.dir
@@ -65,7 +71,7 @@ impl Witness {
 
     /// Writes the positions of the stores if they have changed. A failed write is retried later:
     /// the stores have everything. Writes nothing into a folder that has taken the place of ours.
-    pub(crate) fn write(&self, store: &Store, events: &Bus, flows: &Flows) {
+    pub(crate) fn write(&self, store: &Store, events: &Bus, flows: &Flows, recall: &RecallLog) {
         let mut written = self.written.lock();
         let mut witness = written.clone();
         match store.reached() {
@@ -79,6 +85,7 @@ impl Witness {
         }
         witness.raise(EVENTS, events.reached());
         witness.raise(FLOWS, flows.reached());
+        witness.raise(RECALL, recall.reached());
         if witness == *written || !self.dir.is_in_place() {
             return;
         }

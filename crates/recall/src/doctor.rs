@@ -5,10 +5,8 @@ use std::path::Path;
 use waypost_log::{Log, OnDamage, RepairedDamage, Verify};
 
 use crate::Result;
+use crate::error::FOLDER;
 use crate::record::can_read;
-
-/// The log's folder within the data folder.
-const FOLDER: &str = "recall/log";
 
 /// What [`verify`] found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,6 +24,8 @@ pub struct Checked {
 pub struct Repaired {
     /// Records that were kept.
     pub kept: u64,
+    /// The last record, or the last one that is known to have been written.
+    pub last: u64,
     /// Each damaged place.
     pub set_aside: Vec<RepairedDamage>,
 }
@@ -42,31 +42,31 @@ pub fn check_versions(dir: &Path, verify: Verify) -> Result<()> {
     }
 }
 
-/// Reads every byte of the log in `dir`, and changes nothing. A missing folder is a log without
-/// records. The caller must hold the lock of the data folder.
+/// Reads every byte of the log in `dir`, and changes nothing. `known` is the last record that is known
+/// from outside the folder, 0 for none: a log that ends before it is damaged. A missing folder is a log
+/// without records. The caller must hold the lock of the data folder.
 ///
 /// # Errors
 /// [`Error::Log`](crate::Error::Log) if a newer release wrote a part of it, or if the file system fails. Damage is not
 /// an error.
-pub fn verify(dir: &Path) -> Result<Checked> {
-    if !dir.is_dir() {
-        return Ok(Checked::default());
-    }
-    let report = Log::verify(dir, &options())?;
+pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
+    let report = Log::verify(dir, &options().with_reached(known))?;
     let damage = report.damage.iter().map(|it| it.describe(FOLDER)).collect();
     Ok(Checked { records: report.records, damage })
 }
 
-/// Keeps every record with a valid checksum, and sets damaged bytes aside, as
-/// [`RecallLog::open`](crate::RecallLog::open) does. The caller must hold the lock of the data folder.
+/// Keeps every record with a valid checksum, and sets damaged bytes aside. Sequences of lost records are
+/// not used again, which shows [`RecallLog::open`](crate::RecallLog::open) what was forgotten. `known`
+/// is as for [`verify`]. The caller must hold the lock of the data folder.
 ///
 /// # Errors
 /// As [`verify`].
-pub fn repair(dir: &Path) -> Result<Repaired> {
-    if !dir.is_dir() {
+pub fn repair(dir: &Path, known: u64) -> Result<Repaired> {
+    if !dir.is_dir() && known == 0 {
         return Ok(Repaired::default());
     }
-    let (log, recovery) = Log::open(dir, &options().with_on_damage(OnDamage::Salvage))?;
+    let options = options().with_reached(known).with_on_damage(OnDamage::Salvage);
+    let (log, recovery) = Log::open(dir, &options)?;
     let set_aside = recovery.damage.iter().map(|it| it.mended(it.describe(FOLDER))).collect();
     let mut kept = 0;
     let mut records = log.entries_after(0);
@@ -74,7 +74,7 @@ pub fn repair(dir: &Path) -> Result<Repaired> {
         record?;
         kept += 1;
     }
-    Ok(Repaired { kept, set_aside })
+    Ok(Repaired { kept, last: log.last_sequence(), set_aside })
 }
 
 fn options() -> waypost_log::Options {

@@ -1,5 +1,8 @@
 //! Errors of recall.
 
+/// The log's folder within the data folder.
+pub(crate) const FOLDER: &str = "recall/log";
+
 /// The result of every operation on the recall log.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -9,7 +12,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The log on disk failed.
     #[error("the recall log failed")]
-    Log(#[from] waypost_log::Error),
+    Log(#[source] waypost_log::Error),
+    /// Records of the log have changed or are missing.
+    #[error("the recall log is damaged: {0}")]
+    Damaged(String),
     /// A session's name, a harness or a space is too long, or an entry names too many memories.
     #[error("{what} has {len} {unit}; the limit is {limit}")]
     TooLong {
@@ -32,6 +38,8 @@ pub enum ErrorKind {
     Invalid,
     /// Free space and try again.
     Full,
+    /// Repair the log, or restore a copy.
+    Damaged,
     /// Open the log again, or see its cause.
     Failed,
 }
@@ -42,7 +50,19 @@ impl Error {
         match self {
             Self::Log(error) if error.kind() == waypost_log::ErrorKind::Full => ErrorKind::Full,
             Self::Log(_) => ErrorKind::Failed,
+            Self::Damaged(_) => ErrorKind::Damaged,
             Self::TooLong { .. } => ErrorKind::Invalid,
         }
+    }
+}
+
+impl From<waypost_log::Error> for Error {
+    fn from(error: waypost_log::Error) -> Self {
+        const SHOWN: usize = 4;
+        let waypost_log::Error::Damaged(damage) = error else { return Self::Log(error) };
+        let shown: Vec<String> = damage.iter().take(SHOWN).map(|it| it.describe(FOLDER)).collect();
+        let more = damage.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        Self::Damaged(shown.join("; ") + &more)
     }
 }

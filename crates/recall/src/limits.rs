@@ -28,6 +28,9 @@ pub const TURN_BYTES_MAX: usize = 16 << 10;
 
 /// Entries in memory and on disk; the oldest are dropped first.
 pub const ENTRIES_MAX: usize = 50_000;
+/// Sessions that the log knows; those that were not seen for the longest time are dropped first, with
+/// their entries.
+pub const SESSIONS_MAX: usize = 10_000;
 /// Bytes of a session's name.
 pub const SESSION_BYTES_MAX: usize = 4 << 10;
 /// Memories that one entry names, used and withheld.

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use waypost_log::{Keep, Log, OnDamage, Snapshot};
-use waypost_time::Timestamp;
+use waypost_log::{Damage, Keep, Log, Snapshot};
+use waypost_time::{SkipDetector, Timestamp};
 
-use crate::limits::ENTRIES_MAX;
+use crate::limits::{ENTRIES_MAX, SESSIONS_MAX};
 use crate::record::{Record, can_read};
 use crate::{Entry, NewEntry, Result, Session, SessionKey};
 
 /// The size of the log's files: retention drops whole files.
 const SEGMENT_BYTES: u64 = 1 << 20;
-/// Entries that are too old and in a file with newer ones are removed from the disk this much later,
-/// so that a file is not written again for each of them.
-const COMPACT_AFTER: Duration = Duration::from_secs(24 * 3600);
+/// Records that are too old and in a file with newer ones are removed from the disk this much later,
+/// so that a file is not written again for each of them. A clock that advances by less has not skipped.
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Options of [`RecallLog::open`].
 #[derive(Debug, Clone)]
@@ -27,6 +27,11 @@ pub struct LogOptions {
     pub retention: Duration,
     /// The maximum number of entries; default: [`ENTRIES_MAX`].
     pub entries_max: usize,
+    /// The maximum number of sessions; default: [`SESSIONS_MAX`].
+    pub sessions_max: usize,
+    /// The last record that is known from outside the folder, 0 for none: a log that ends before it is
+    /// damaged.
+    pub reached: u64,
     /// Appends fail if less than this would stay free on the disk; default: 64 MiB.
     pub free_bytes_min: u64,
 }
@@ -36,6 +41,8 @@ impl Default for LogOptions {
         Self {
             retention: Duration::from_secs(30 * 24 * 3600),
             entries_max: ENTRIES_MAX,
+            sessions_max: SESSIONS_MAX,
+            reached: 0,
             free_bytes_min: 64 << 20,
         }
     }
@@ -54,6 +61,18 @@ impl LogOptions {
         Self { entries_max, ..self }
     }
 
+    /// Sets the maximum number of sessions.
+    #[must_use]
+    pub fn with_sessions_max(self, sessions_max: usize) -> Self {
+        Self { sessions_max, ..self }
+    }
+
+    /// Sets the last record that is known from outside the folder.
+    #[must_use]
+    pub fn with_reached(self, reached: u64) -> Self {
+        Self { reached, ..self }
+    }
+
     /// Sets how many bytes of the disk appends leave free.
     #[must_use]
     pub fn with_free_bytes_min(self, free_bytes_min: u64) -> Self {
@@ -64,10 +83,8 @@ impl LogOptions {
 /// What opening found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Opened {
-    /// Entries within the retention.
+    /// Entries within the limits.
     pub entries: u64,
-    /// What was damaged; the log keeps every other record.
-    pub damage: Option<String>,
     /// Records whose bytes are intact and that this release cannot read.
     pub unreadable: u64,
 }
@@ -125,16 +142,29 @@ impl Query {
     }
 }
 
-/// What follows from the records.
+/// What follows from the records from `first` on, and from a few before.
 #[derive(Debug, Default)]
 struct State {
     entries: VecDeque<Entry>,
     sessions: BTreeMap<SessionKey, Session>,
+    /// Everything before this record was dropped.
+    first: u64,
+    /// The last record, and its time.
+    last: u64,
+    at: Option<Timestamp>,
+    /// See [`RecallLog::forgotten`].
+    forgotten: Option<Timestamp>,
 }
 
 impl State {
-    /// The only place that changes what the log knows, so that opening it gives the same again.
-    fn apply(&mut self, id: u64, record: Record) {
+    /// The only place that adds to what the log knows, so that opening it gives the same again.
+    fn apply(&mut self, id: u64, record: Record, limits: &LogOptions) {
+        let at = record.at();
+        if id != self.last + 1 {
+            // The records between were dropped or lost.
+            self.forgotten = self.forgotten.max(self.at).max(Some(at));
+        }
+        (self.last, self.at) = (id, Some(at));
         match record {
             Record::Entry(new, at) => {
                 let session = self.seen(&new.key, &new.harness, at);
@@ -143,11 +173,15 @@ impl State {
                     session.is_compacted = false;
                 }
                 session.injected.extend(new.used.iter().map(|it| it.id));
-                session.entries += 1;
                 self.entries.push_back(entry(id, at, new));
             }
             Record::Recorded { key, harness, at, offset } => {
-                self.seen(&key, &harness, at).offset = offset;
+                let session = self.seen(&key, &harness, at);
+                if offset < session.offset {
+                    // The clock may have been ahead when it was recorded.
+                    session.before_restart = session.recorded_at.min(Some(at));
+                }
+                (session.offset, session.recorded_at) = (offset, Some(at));
             }
             Record::Compacted { key, harness, at } => {
                 let session = self.seen(&key, &harness, at);
@@ -155,34 +189,45 @@ impl State {
                 session.is_compacted = true;
             }
         }
+        while self.entries.len() > limits.entries_max
+            && let Some(oldest) = self.entries.pop_front()
+        {
+            self.first = oldest.id + 1;
+        }
+        if let Some(over) = self.sessions.len().checked_sub(limits.sessions_max + 1) {
+            // More than one at once, because it takes time by the number of sessions.
+            let mut seen: Vec<u64> = self.sessions.values().map(|it| it.last).collect();
+            let (_, first, _) = seen.select_nth_unstable(over + 1 + limits.sessions_max / 8);
+            let first = *first;
+            self.drop_before(first);
+        }
     }
 
     fn seen(&mut self, key: &SessionKey, harness: &Arc<str>, at: Timestamp) -> &mut Session {
+        let last = self.last;
         let session = self.sessions.entry(key.clone()).or_default();
         session.harness = Arc::clone(harness);
         session.at = session.at.max(at);
+        session.last = last;
         session
     }
 
-    /// Forgets what is older than `oldest`, and the oldest of too many; returns how many entries
-    /// that were.
-    fn forget(&mut self, oldest: Option<Timestamp>, entries_max: usize) -> u64 {
-        let mut dropped = 0;
-        // The clock may have gone back: entries are in the order of their ids.
-        while self.entries.len() > entries_max
-            || self.entries.front().is_some_and(|it| oldest.is_some_and(|oldest| it.at < oldest))
-        {
-            if let Some(entry) = self.entries.pop_front() {
-                if let Some(session) = self.sessions.get_mut(&entry.key) {
-                    session.entries = session.entries.saturating_sub(1);
-                }
-                dropped += 1;
+    /// Drops the records before that one: their entries, and the sessions that have no later one.
+    fn drop_before(&mut self, first: u64) {
+        self.first = self.first.max(first);
+        while self.entries.front().is_some_and(|it| it.id < self.first) {
+            self.entries.pop_front();
+        }
+        let mut forgotten = None;
+        self.sessions.retain(|_, session| {
+            let is_kept = session.last >= self.first;
+            if !is_kept {
+                forgotten = forgotten.max(session.recorded_at);
             }
-        }
-        if let Some(oldest) = oldest {
-            self.sessions.retain(|_, it| it.at >= oldest);
-        }
-        dropped
+            is_kept
+        });
+        // The clock may have been ahead when it was recorded.
+        self.forgotten = self.forgotten.max(forgotten.min(self.at));
     }
 }
 
@@ -200,43 +245,47 @@ pub struct RecallLog {
     log: Log,
     options: LogOptions,
     /// Held from an append to the change of the state, so that both have the same order.
-    writing: Mutex<()>,
+    writing: Mutex<SkipDetector>,
     state: RwLock<State>,
 }
 
 impl RecallLog {
-    /// Opens the log in `dir`, and creates it if it does not exist. Damaged records are set aside:
-    /// losing an entry must not keep a service from starting.
+    /// Opens the log in `dir`, and creates it if it does not exist.
     ///
     /// # Errors
-    /// If a newer release wrote it, or the file system fails.
+    /// [`Error::Damaged`](crate::Error::Damaged) if records have changed or are missing:
+    /// [`repair`](crate::repair) keeps the others. If a newer release wrote it, or the file system
+    /// fails.
     pub fn open(dir: &Path, options: &LogOptions, now: Timestamp) -> Result<(Self, Opened)> {
         let on_disk = waypost_log::Options::default()
             .with_segment_bytes(SEGMENT_BYTES)
             .with_preallocate_bytes(64 << 10)
             .with_free_bytes_min(options.free_bytes_min)
+            .with_reached(options.reached)
             .with_can_read(can_read);
+        let (log, _) = Log::open(dir, &on_disk)?;
         let mut opened = Opened::default();
-        let log = match Log::open(dir, &on_disk) {
-            Err(error) if error.kind() == waypost_log::ErrorKind::Damaged => {
-                opened.damage = Some(error.to_string());
-                Log::open(dir, &on_disk.with_on_damage(OnDamage::Salvage))?.0
-            }
-            other => other?.0,
-        };
         let mut state = State::default();
         let mut records = log.entries_after(0);
         while let Some(record) = records.next_ref() {
             let record = record?;
             match Record::decode(record.kind, record.version, record.payload) {
-                Ok(it) => state.apply(record.sequence, it),
+                Ok(it) => state.apply(record.sequence, it, options),
                 Err(_) => opened.unreadable += 1,
             }
         }
-        state.forget(oldest(options.retention, now), options.entries_max);
-        opened.entries = state.entries.len() as u64;
-        let (writing, state) = (Mutex::new(()), RwLock::new(state));
-        Ok((Self { log, options: options.clone(), writing, state }, opened))
+        drop(records);
+        if state.last != log.last_sequence() {
+            // A repair found that the last records are lost.
+            (state.last, state.forgotten) = (log.last_sequence(), Some(now));
+        }
+        // A clock that was ahead must not keep from being recorded what is said from now on.
+        state.forgotten = state.forgotten.min(Some(now));
+        let (writing, state) = (Mutex::default(), RwLock::new(state));
+        let opened_log = Self { log, options: options.clone(), writing, state };
+        opened_log.forget(now)?;
+        opened.entries = opened_log.state.read().entries.len() as u64;
+        Ok((opened_log, opened))
     }
 
     /// Appends an entry, and returns its id.
@@ -247,7 +296,8 @@ impl RecallLog {
         self.write(Record::Entry(entry, now))
     }
 
-    /// Records that a session's turns are stored, up to that offset of its transcript.
+    /// Records that a session's turns are stored, up to that offset of its transcript. An offset below the
+    /// last one means that the transcript became shorter and is read again.
     ///
     /// # Errors
     /// As [`append`](Self::append).
@@ -274,7 +324,7 @@ impl RecallLog {
         let (kind, version) = record.tag();
         let _writing = self.writing.lock();
         let id = self.log.append(waypost_log::Record { kind, version, payload: &payload })?;
-        self.state.write().apply(id, record);
+        self.state.write().apply(id, record, &self.options);
         Ok(id)
     }
 
@@ -302,36 +352,61 @@ impl RecallLog {
         named.map(|(key, session)| (key.clone(), session.clone())).collect()
     }
 
-    /// Drops what is older than the retention, and the oldest of too many entries. Returns how many
-    /// entries were dropped. Files are removed as soon as all of their entries are too old, and
-    /// single entries within a day.
+    /// Turns that were said up to this time may have been recorded, and deleted since, although the log
+    /// does not know it any more: it has dropped or lost records of that time. `None` if it has all.
+    pub fn forgotten(&self) -> Option<Timestamp> {
+        self.state.read().forgotten
+    }
+
+    /// The last record that is known to be on disk, 0 for none.
+    pub fn reached(&self) -> u64 {
+        self.log.reached()
+    }
+
+    /// Whether nothing can be appended until the log is opened again.
+    pub fn has_fault(&self) -> bool {
+        self.log.fault().is_some()
+    }
+
+    /// The damage that reads have found since the log was opened.
+    pub fn damage(&self) -> Vec<Damage> {
+        self.log.damage()
+    }
+
+    /// Drops what is older than the retention, with the sessions that have nothing newer. Nothing counts
+    /// as too old on the first day after the clock has skipped more than the retention, and more than a
+    /// day: it may be wrong. Files are removed as soon as all of their records are dropped, and single
+    /// records within a day, except the newest of them, whose time says what was forgotten.
     ///
     /// # Errors
     /// If a file cannot be removed or written again.
-    pub fn retain(&self, now: Timestamp) -> Result<u64> {
-        let _writing = self.writing.lock();
-        let oldest = oldest(self.options.retention, now);
-        let (dropped, overfull) = {
-            let mut state = self.state.write();
-            let dropped = state.forget(oldest, self.options.entries_max);
-            let is_full = state.entries.len() >= self.options.entries_max;
-            (dropped, state.entries.front().filter(|_| is_full).map(|it| it.id))
-        };
-        let aged = match oldest {
-            Some(oldest) => self.first_since(oldest)?,
-            None => 0,
-        };
-        let covered = self.log.truncate_before(aged.max(overfull.unwrap_or(0)))?;
-        let Some(oldest) = oldest else { return Ok(dropped) };
+    pub fn retain(&self, now: Timestamp) -> Result<()> {
+        let oldest = self.forget(now)?;
+        let kept = self.state.read().first.saturating_sub(1);
+        let covered = self.log.truncate_before(kept)?;
+        let Some(oldest) = oldest else { return Ok(()) };
         let first = self.log.entries_after(covered.saturating_sub(1)).next().transpose()?;
-        let first = first.and_then(|it| time_of(it.kind, it.version, &it.payload));
-        if first.is_some_and(|it| it < oldest.saturating_sub(COMPACT_AFTER)) {
-            self.log.compact(&mut |it| match time_of(it.kind, it.version, &it.payload) {
-                Some(at) if at < oldest => Keep::No,
-                _ => Keep::Yes,
-            })?;
+        let is_due = first.filter(|it| it.sequence < kept).and_then(|it| {
+            let at = time_of(it.kind, it.version, &it.payload)?;
+            Some(at < oldest.saturating_sub(DAY))
+        });
+        if is_due == Some(true) {
+            self.log.compact(&mut |it| if it.sequence < kept { Keep::No } else { Keep::Yes })?;
         }
-        Ok(dropped)
+        Ok(())
+    }
+
+    /// Drops from memory what is too old, and sessions whose entries were too many. Returns since when
+    /// records are kept; `None` if there is no limit, or the clock is not believed.
+    fn forget(&self, now: Timestamp) -> Result<Option<Timestamp>> {
+        let retention = self.options.retention;
+        let mut clock = self.writing.lock();
+        let newest = || self.state.read().at;
+        let is_limited = !retention.is_zero() && clock.believes(now, retention.max(DAY), newest);
+        let oldest = is_limited.then(|| now.saturating_sub(retention));
+        let first = oldest.map_or(Ok(0), |it| self.first_since(it))?;
+        self.state.write().drop_before(first);
+        Ok(oldest)
     }
 
     /// The first record that is not older; after the last if all are.
@@ -362,12 +437,6 @@ impl RecallLog {
     }
 }
 
-fn oldest(retention: Duration, now: Timestamp) -> Option<Timestamp> {
-    (!retention.is_zero()).then(|| now.saturating_sub(retention))
-}
-
 fn time_of(kind: u8, version: u8, payload: &[u8]) -> Option<Timestamp> {
-    Some(match Record::decode(kind, version, payload).ok()? {
-        Record::Entry(_, at) | Record::Recorded { at, .. } | Record::Compacted { at, .. } => at,
-    })
+    Record::decode(kind, version, payload).ok().map(|it| it.at())
 }

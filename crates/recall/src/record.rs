@@ -38,6 +38,13 @@ impl Record {
         (kind, VERSION)
     }
 
+    /// When it was written.
+    pub(crate) fn at(&self) -> Timestamp {
+        match self {
+            Self::Entry(_, at) | Self::Recorded { at, .. } | Self::Compacted { at, .. } => *at,
+        }
+    }
+
     pub(crate) fn encode(&self) -> Result<Vec<u8>> {
         let mut out = Writer::default();
         match self {

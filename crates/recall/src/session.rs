@@ -15,6 +15,11 @@ pub struct Session {
     pub harness: Arc<str>,
     /// The position in the transcript, in bytes, up to which turns were recorded.
     pub offset: u64,
+    /// When turns were last recorded.
+    pub(crate) recorded_at: Option<Timestamp>,
+    /// Since the transcript became shorter and is read again: when turns were last recorded before. Those
+    /// that were said up to then may have been recorded, and deleted since.
+    pub before_restart: Option<Timestamp>,
     /// The memories that it got since its conversation began or was compacted.
     pub injected: BTreeSet<u64>,
     /// When its conversation was last compacted.
@@ -23,8 +28,8 @@ pub struct Session {
     pub is_compacted: bool,
     /// When it was last seen.
     pub at: Timestamp,
-    /// Its entries in the log.
-    pub entries: u64,
+    /// Its last record.
+    pub(crate) last: u64,
 }
 
 impl Session {

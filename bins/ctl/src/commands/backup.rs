@@ -248,7 +248,7 @@ fn check_stores(data: &Path, witness: &Witness) -> Result<u64> {
     waypost_memory::check_log(data, witness.get("memory"))?;
     let last_event = waypost_events::check_log(&data.join("events"), witness.get("events"))?;
     waypost_flows::check_log(&data.join("flows"), witness.get("flows"))?;
-    if let Some(damage) = waypost_recall::verify(&data.join("recall/log"))
+    if let Some(damage) = waypost_recall::verify(&data.join("recall/log"), witness.get("recall"))
         .map_err(|it| Failure::of(&it))?
         .damage
         .first()

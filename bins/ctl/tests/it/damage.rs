@@ -14,6 +14,7 @@ use waypost_memory::{
     Added, Embedder, LinkKind, MemoryId, ModelInfo, Patch, SearchMode, SearchOptions, Store,
     StoreOptions, Timestamp,
 };
+use waypost_recall::{LogOptions, Moment, NewEntry, RecallLog, SessionKey};
 
 use crate::ctl::{ran, trusting};
 
@@ -42,6 +43,7 @@ fn project() -> tempfile::TempDir {
     make_memories(&data);
     make_events(&data);
     make_runs(&data);
+    make_recall(&data);
     let tokens = TokenStore::open(&data.join("tokens.json")).expect("the tokens open");
     tokens.create(NewToken::new([Scope::Admin]), Timestamp::EPOCH).expect("a token");
     let context = open_context(folder.path());
@@ -146,6 +148,20 @@ fn make_runs(data: &Path) {
     }
 }
 
+fn open_recall(data: &Path) -> waypost_recall::Result<RecallLog> {
+    let options = LogOptions::default().with_free_bytes_min(0);
+    RecallLog::open(&data.join("recall/log"), &options, now(0)).map(|it| it.0)
+}
+
+fn make_recall(data: &Path) {
+    let log = open_recall(data).expect("the recall log opens");
+    for at in 0..20 {
+        let key = SessionKey::new(&format!("session {}", at % 3), None);
+        let entry = NewEntry::new(key, "claude", Moment::Prompt);
+        log.append(entry, now(at)).expect("an entry");
+    }
+}
+
 fn open_context(folder: &Path) -> Context {
     let options = waypost_context::Options::default();
     Context::open(folder, &data_of(folder).join("context"), options).expect("the context opens")
@@ -161,6 +177,7 @@ struct Contents {
     cursor: u64,
     runs: BTreeSet<String>,
     tokens: Vec<String>,
+    recall: Vec<String>,
     context: Vec<String>,
 }
 
@@ -187,6 +204,8 @@ fn read(folder: &Path) -> Result<Contents, String> {
     let tokens = TokenStore::open(&data.join("tokens.json"))
         .and_then(|it| it.list())
         .map_err(|it| refused("tokens", &it))?;
+    let recall = open_recall(&data).map_err(|it| refused("recall", &it))?;
+    let entries = recall.list(&waypost_recall::Query::new(1_000));
     let context = open_context(folder);
     context.scan(Timestamp::EPOCH, &|| false).map_err(|it| refused("context", &it))?;
     let query = waypost_context::Query::new("lamp");
@@ -199,6 +218,7 @@ fn read(folder: &Path) -> Result<Contents, String> {
         cursor: engine.cursor(),
         runs: runs.collect(),
         tokens: tokens.iter().map(|it| format!("{it:?}")).collect(),
+        recall: entries.iter().map(|it| format!("{it:?}")).collect(),
         context: answer.items.iter().map(|it| format!("{} {}", it.title, it.content)).collect(),
     })
 }
@@ -290,6 +310,9 @@ fn check_left(before: &Contents, after: &Contents) -> Result<(), String> {
     }
     if after.cursor < before.cursor {
         return Err(format!("flows go back to {}", after.cursor));
+    }
+    if let Some(entry) = after.recall.iter().find(|it| !before.recall.contains(it)) {
+        return Err(format!("invented: {entry}"));
     }
     if before.context != after.context {
         return Err("the context differs".to_owned());
@@ -398,6 +421,7 @@ fn a_repair_says_what_was_lost_and_only_that() {
         ("store", "memory/log", "no record lost"),
         ("events", "events/log", "no event lost"),
         ("flows", "flows/log", "no record lost"),
+        ("recall", "recall/log", "no record lost"),
     ];
     for (part, log, nothing) in parts {
         let segment = |folder: &Path| data_of(folder).join(log).join(format!("{:020}.log", 1));
@@ -459,6 +483,7 @@ fn a_folder_in_place_of_a_file_of_a_log_is_set_aside() {
         ("memory/vectors", &segment),
         ("events/log", &segment),
         ("flows/log", &segment),
+        ("recall/log", &segment),
         ("memory/log", "reached"),
         ("events/log", "floor"),
     ] {
@@ -517,6 +542,7 @@ fn differs(before: &Contents, after: &Contents) -> String {
         ("events", before.events != after.events || before.last_event != after.last_event),
         ("runs", before.runs != after.runs || before.cursor != after.cursor),
         ("tokens", before.tokens != after.tokens),
+        ("recall", before.recall != after.recall),
         ("context", before.context != after.context),
     ];
     let names: Vec<&str> = parts.iter().filter(|it| it.1).map(|it| it.0).collect();

@@ -45,6 +45,11 @@ fn transcript(harness: &str, question: &str, answer: &str) -> String {
     lines.concat()
 }
 
+/// The same, said after everything that was recorded.
+fn later(transcript: &str) -> String {
+    transcript.replace("2026-11-20", "2100-01-01")
+}
+
 fn hook(service: &Service, harness: &str, event: &[&str], input: &Value) -> Ran {
     let arguments = [&["hook"], event, &["--harness", harness]].concat();
     service.ctl_with_input(&arguments, input.to_string().as_bytes())
@@ -119,6 +124,14 @@ fn a_cycle_of_each_harness_ends_in_a_session_that_knows() {
             if listed.as_array().map(Vec::len) == Some(2) { Ok(listed) } else { Err(listed) }
         });
         assert_eq!(turns[1]["content"], ANSWER);
+        // Without a time in the transcript, it was said when the session began.
+        let created = fs::metadata(&path).and_then(|it| it.created());
+        let began = created.map(|it| waypost_time::Timestamp::from(it).to_string());
+        if harness != "cursor" {
+            assert_eq!(turns[1]["createdAt"], "2026-11-20T10:00:00.000Z");
+        } else if let Ok(began) = began {
+            assert_eq!(turns[1]["createdAt"], began);
+        }
         assert!(!turns.to_string().contains("tool output"));
 
         let start = said(harness, "second", &json!({"source": "startup", "cwd": cwd}));
@@ -215,7 +228,7 @@ fn a_transcript_is_read_on_and_again_when_it_shrinks() {
         "{\"type\":\"of 2030\"}\nnonsense\n"
     );
     assert_eq!(record(&shorter).len(), 4);
-    let grown = format!("{shorter}{}", transcript("claude", "A third?", "No."));
+    let grown = format!("{shorter}{}", later(&transcript("claude", "A third?", "No.")));
     assert_eq!(record(&grown).len(), 6);
     assert_eq!(record("").len(), 6);
 }
@@ -305,7 +318,8 @@ fn a_refused_turn_is_left_out_and_named() {
     assert_eq!(record(), (contents.clone(), String::new()));
     assert_eq!(log().as_array().map(Vec::len), Some(1));
     // The file became shorter: it is read again from its beginning.
-    let shorter = transcript("claude", &long, QUESTION) + &transcript("claude", "Third?", "No.");
+    let new = later(&transcript("claude", "Third?", "No."));
+    let shorter = transcript("claude", &long, QUESTION) + &new;
     let shorter = shorter.replacen("much much ", "", 1);
     assert!(shorter.len() < whole.len());
     write(folder.path(), &shorter);

@@ -119,7 +119,7 @@ fn damaged(service: &Service, to: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_damaged_recall_log_is_named_and_repaired_and_the_service_starts() {
+fn a_damaged_recall_log_is_named_and_the_service_starts_once_it_is_repaired() {
     let mut service = Service::start();
     for session in ["first-session", "second-session", "third-session"] {
         ask(&service, session);
@@ -136,8 +136,11 @@ fn a_damaged_recall_log_is_named_and_repaired_and_the_service_starts() {
     let said: Vec<&str> = found.out[at..].lines().take(2).collect();
     let place = "bad record in recall/log/00000000000000000001.log at offset ";
     assert!(said[0].contains(place), "{said:?}");
-    let hint = "hint: `ctl doctor --repair` keeps every record with a valid checksum; so does the next start of the service";
+    let hint = "hint: `ctl doctor --repair` keeps every record with a valid checksum";
     assert_eq!(said[1].trim(), hint);
+    let options = waypost_service::Options::for_project(&folder).expect("options");
+    let refused = waypost_service::start(&options).map(drop).expect_err("it is damaged");
+    assert!(format!("{refused:#}").contains(place), "{refused:#}");
     let mut backup = trusting(&folder, &["backup", &to.path().join("b").to_string_lossy()]);
     backup.env("WAYPOST_URL", "http://127.0.0.1:9");
     let refused = ran(backup.output().expect("it runs"));
@@ -148,9 +151,6 @@ fn a_damaged_recall_log_is_named_and_repaired_and_the_service_starts() {
     assert!(repaired.out.contains("lost: bad record in recall/log/0000"), "{repaired:?}");
     assert_eq!(alone(&folder, &["doctor"]).code, 0);
 
-    // The service repairs it, too.
-    let again = tempfile::tempdir().expect("a folder");
-    let folder = damaged(&service, again.path());
     let place = project();
     fs::rename(folder.join(".waypost/data"), place.path().join(".waypost/data")).expect("data");
     let started = Service::start_at(place, |_, _| {});

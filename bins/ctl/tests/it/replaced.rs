@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use waypost_api::client::Client;
+use waypost_api::{RecallRole, RecallTurn, RecallTurnsRequest};
 use waypost_log::{Log, Marker, Record, Witness};
 use waypost_service::{Options, Running};
 
@@ -29,8 +32,8 @@ struct World {
 }
 
 impl World {
-    /// Adds three memories, three events and their runs; copies the data; then adds three more of
-    /// each.
+    /// Adds three memories, three events and their runs, and records a turn; copies the data; then
+    /// adds as much again.
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let flows = folder.path().join(".waypost/flows");
@@ -44,6 +47,7 @@ impl World {
                 world.add(&format!("memory {round} {number}"));
                 world.emit();
             }
+            world.record(round..round + 1);
             world.stop();
             if round == 0 {
                 copy(&world.data(), world.older.path());
@@ -82,6 +86,37 @@ impl World {
         let tail = ["events", "tail", "--after", &id.to_string(), "--pattern", "flow:*", "-n", "1"];
         self.ctl(&tail).done();
         id
+    }
+
+    /// Records turns of one session, the last of them said in the future.
+    fn record(&self, turns: Range<usize>) {
+        let address = self.running.as_ref().expect("it runs").address();
+        let token = fs::read_to_string(self.folder.path().join(".waypost/token")).expect("a token");
+        let client =
+            Client::new(&format!("http://{address}"), Some(token.trim())).expect("a client");
+        let turn = |number: usize| RecallTurn {
+            role: RecallRole::User,
+            text: format!("turn {number}"),
+            at: ["2026-01-01", "2026-01-02", "2100-01-01"]
+                .get(number)
+                .and_then(|day| format!("{day}T00:00:00Z").parse().ok()),
+        };
+        let request = RecallTurnsRequest {
+            session: "s".to_owned(),
+            harness: "claude".to_owned(),
+            from: turns.start as u64,
+            to: turns.end as u64,
+            turns: turns.map(turn).collect(),
+            ..RecallTurnsRequest::default()
+        };
+        client.record_turns(&request).expect("they are recorded");
+    }
+
+    /// The texts of the recorded turns.
+    fn turns(&self) -> Vec<String> {
+        let listed = self.ctl(&["--json", "list", "--type", "turn"]).json();
+        let listed = listed.as_array().expect("a list").iter();
+        listed.map(|it| it["content"].as_str().expect("a text").to_owned()).collect()
     }
 
     /// The number of times that the flow's action ran.
@@ -184,13 +219,33 @@ fn a_missing_or_older_journal_of_flows_is_rejected_and_no_action_is_repeated() {
 }
 
 #[test]
+fn a_missing_or_older_recall_log_is_rejected_and_no_deleted_turn_returns() {
+    for is_gone in [true, false] {
+        let mut world = World::new();
+        world.start().expect("it starts");
+        assert_eq!(world.turns(), ["turn 0", "turn 1"]);
+        let found = world.ctl(&["--json", "list", "--type", "turn"]).json();
+        world.ctl(&["delete", &found[1]["id"].to_string()]).done();
+        world.stop();
+        world.replace("recall", is_gone);
+        let backup = world.ctl(&["backup", "refused.backup"]);
+        assert!(backup.code != 0 && backup.err.contains("recall/log"), "{backup:?}");
+        world.check_refused_and_repair("recall", "recall/log");
+        // The log has an earlier position, from which the transcript is read again.
+        world.record(0..3);
+        assert_eq!(world.turns(), ["turn 0", "turn 2"]);
+        world.stop();
+    }
+}
+
+#[test]
 fn all_stores_that_are_gone_are_named_at_once() {
     let mut world = World::new();
-    for store in ["memory", "events", "flows"] {
+    for store in ["memory", "events", "flows", "recall"] {
         world.replace(store, true);
     }
     let faults = world.faults();
-    assert_eq!(faults.len(), 3, "{faults:?}");
+    assert_eq!(faults.len(), 4, "{faults:?}");
     world.ctl(&["doctor", "--repair"]).done();
     world.start().expect("it is repaired");
     assert!(world.add("after the repair") > 6 && world.emit() > 6);
@@ -315,7 +370,7 @@ fn stores_of_a_newer_release_are_not_backed_up() {
         world.check_not_backed_up(file, &content, &["newer"]);
     }
     world.ctl(&["backup", "accepted.backup"]).done();
-    for store in ["memory", "events", "flows"] {
+    for store in ["memory", "events", "flows", "recall"] {
         let world = World::new();
         let log = world.data().join(store).join("log");
         let (log, _) = Log::open(&log, &waypost_log::Options::default()).expect("a log");

@@ -49,6 +49,9 @@ fn of_cause(cause: &(dyn StdError + 'static), data_dir: Option<&Path>) -> Option
         error.kind() == waypost_memory::ErrorKind::Damaged
     } else if let Some(error) = cause.downcast_ref() {
         matches!(error, waypost_events::Error::Damaged(_))
+    } else if let Some(waypost_recall::Error::Damaged(_)) = cause.downcast_ref() {
+        // Also that of a member of a cluster is its own.
+        return Some(REPAIR);
     } else {
         use waypost_flows::Error;
         matches!(cause.downcast_ref()?, Error::Damaged { .. } | Error::EventsLost { .. })

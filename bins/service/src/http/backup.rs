@@ -16,11 +16,7 @@ pub(crate) fn collect(app: &App) -> Result<Snapshot, Failure> {
     let dir = &app.data_dir;
     let flows = app.flows.snapshot()?.under("flows");
     let events = app.events.snapshot()?.under("events");
-    let recall = app.recall.log.snapshot().map_err(|error| match error {
-        waypost_recall::Error::Log(error) => unsound("recall", &error),
-        error => error.into(),
-    })?;
-    let recall = recall.under("recall/log");
+    let recall = app.recall.log.snapshot()?.under("recall/log");
     let memory = app.store.snapshot()?;
     let pairing = Snapshot::default()
         .and_folder(&dir.join("pairing"), &|_| true)

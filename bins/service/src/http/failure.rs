@@ -56,6 +56,12 @@ impl Failure {
             .with(RETRY_AFTER, HeaderValue::from_static("1"))
     }
 
+    /// 429 for a caller that asked for more than it may in that time.
+    pub(crate) fn too_often(detail: &str) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, detail)
+            .with(RETRY_AFTER, HeaderValue::from_static("1"))
+    }
+
     /// 503 for a write that the journal of the cluster did not take. The log has the reason: it may
     /// name servers.
     pub(crate) fn no_cluster(why: &SharedError) -> Self {
@@ -222,6 +228,10 @@ impl From<waypost_recall::Error> for Failure {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
             }
             waypost_recall::ErrorKind::Full => full(),
+            waypost_recall::ErrorKind::Damaged => {
+                tracing::error!(error = chain(&error), "the recall log is damaged");
+                Self::damaged("recall")
+            }
             _ => {
                 tracing::error!(error = chain(&error), "the recall log failed");
                 Self::unavailable()

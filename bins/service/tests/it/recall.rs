@@ -246,6 +246,51 @@ fn turns_are_recorded_once_and_without_secrets_and_injected_text() {
     assert!(gap.problem(409).contains("up to 70"), "{}", gap.text());
 }
 
+/// The transcript was replaced by a shorter one that begins in the same way.
+#[test]
+fn a_deleted_turn_does_not_return_when_its_transcript_is_read_again() {
+    let service = Service::start();
+    let said = |text: &str, day: &str| json!({"role": "user", "text": text, "at": format!("{day}T00:00:00Z")});
+    let mut all =
+        vec![said("The north pier.", "2026-01-01"), said("The south pier.", "2026-01-02")];
+    let recorded = ids_of(&service.recorded(&turns("s", &all, 0, 50)));
+    assert_eq!(service.delete(&format!("/api/memory/{}", recorded[1])).status, 204);
+    all.push(said("And the west pier?", "2100-01-01"));
+    // In two parts, of which only the first one says that it is read again.
+    let mut restarted = turns("s", &all[..1], 0, 20);
+    restarted["restart"] = json!(true);
+    assert_eq!(service.recorded(&restarted), json!({"recorded": [], "skipped": 1, "offset": 20}));
+    let rest = service.recorded(&turns("s", &all[1..], 20, 40));
+    assert_eq!((ids_of(&rest).len(), &rest["offset"]), (1, &json!(40)));
+    let turns = service.get("/api/memory?type=turn").json();
+    let contents = turns.as_array().expect("turns").iter().map(|it| &it["content"]);
+    assert_eq!(contents.collect::<Vec<_>>(), ["The north pier.", "And the west pier?"]);
+}
+
+#[test]
+fn a_token_that_only_reads_adds_to_the_log_at_a_pace() {
+    let service = Service::start();
+    let [reader, other] = ["memory:read"; 2].map(|scope| service.new_token(&[scope], None));
+    let body = json!({"session": "s", "harness": "claude", "prompt": "go on"}).to_string();
+    let ask =
+        |token: &str, path: &str, body: &str| service.send("POST", path, token, body.as_bytes());
+    // Requests that are refused for another reason count, too.
+    let refused = |path: &str| {
+        (0..).find_map(|count: usize| {
+            let answer = ask(&reader, path, "{}");
+            (answer.status == 429).then_some((count, answer))
+        })
+    };
+    let (count, answer) = refused("/api/recall/prompt").expect("one is refused");
+    assert!(count >= 600, "{count}");
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    assert!(answer.problem(429).contains("20 in each second"), "{}", answer.text());
+    assert!(refused("/api/recall/brief").expect("one is refused").0 < 600);
+    assert_eq!(ask(&other, "/api/recall/prompt", &body).status, 200);
+    // What adds nothing is as before.
+    assert_eq!(service.send("GET", "/api/recall", &reader, b"").status, 200);
+}
+
 #[test]
 fn limits_are_checked_and_named() {
     let service = Service::start();

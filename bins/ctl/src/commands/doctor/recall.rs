@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use waypost_log::{Error, FolderLock};
+use waypost_log::{Error, FolderLock, Witness};
 
 use super::Finding;
 use super::stores::mended;
@@ -10,9 +10,9 @@ use crate::commands::show;
 use crate::failure::{Failure, REPAIR};
 
 pub(super) const PART: &str = "recall";
-const LOST: &str = "a session may get a memory again, and its transcript is read from an earlier position, which stores no turn twice";
+const LOST: &str = "a session may get a memory again; what was said before the next start and is not recorded yet is left out, because it may have been deleted";
 
-/// Checks the recall log, or repairs it. The service has no other place for what it lost.
+/// Checks the recall log, or repairs it.
 pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
     let _lock = match FolderLock::take(data_dir) {
         Ok(lock) => lock,
@@ -22,23 +22,24 @@ pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
         Err(error) => return vec![Finding::fault(PART, &Failure::of(&error))],
     };
     let dir = data_dir.join("recall/log");
-    let findings = if repair { repaired(&dir) } else { checked(&dir) };
+    // A witness that cannot be read has a finding of its own.
+    let known = Witness::read(data_dir).map_or(0, |it| it.get(PART));
+    let findings = if repair { repaired(&dir, known) } else { checked(&dir, known) };
     findings.unwrap_or_else(|error| vec![Finding::fault(PART, &Failure::of(&error))])
 }
 
-fn checked(dir: &Path) -> waypost_recall::Result<Vec<Finding>> {
-    let found = waypost_recall::verify(dir)?;
+fn checked(dir: &Path, known: u64) -> waypost_recall::Result<Vec<Finding>> {
+    let found = waypost_recall::verify(dir, known)?;
     if found.damage.is_empty() {
         let records = show::count(found.records, "record", "records");
         return Ok(vec![Finding::ok(PART, format!("{records}, all valid, in {}", dir.display()))]);
     }
-    let hint = format!("{REPAIR}; so does the next start of the service");
-    let fault = |it: String| Finding::fault(PART, &Failure::new(it).with_hint(&*hint));
+    let fault = |it: String| Finding::fault(PART, &Failure::new(it).with_hint(REPAIR));
     Ok(found.damage.into_iter().map(fault).collect())
 }
 
-fn repaired(dir: &Path) -> waypost_recall::Result<Vec<Finding>> {
-    let repaired = waypost_recall::repair(dir)?;
+fn repaired(dir: &Path, known: u64) -> waypost_recall::Result<Vec<Finding>> {
+    let repaired = waypost_recall::repair(dir, known)?;
     let kept = show::count(repaired.kept, "record", "records");
     let mut findings = vec![Finding::ok(PART, format!("{kept} kept"))];
     findings.extend(mended(PART, &repaired.set_aside, LOST));

@@ -71,7 +71,7 @@ pub(super) fn newer(settings: &Settings, repair: bool) -> Vec<Finding> {
 /// succeed if the service would refuse to start.
 pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
     if Member::file(data_dir).exists() {
-        return of_member(data_dir);
+        return of_member(data_dir, repair);
     }
     let mut findings = examine(data_dir, repair);
     if repair && findings.iter().all(|it| it.verdict != Verdict::Fault) {
@@ -86,9 +86,9 @@ pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
 }
 
 /// Checks the copy of a member of a cluster. A repair would leave out records that the other machines
-/// have: nothing is changed.
-fn of_member(data_dir: &Path) -> Vec<Finding> {
-    let mut findings = examine(data_dir, false);
+/// have: nothing is changed, except in the recall log, which no other machine has.
+fn of_member(data_dir: &Path, repair: bool) -> Vec<Finding> {
+    let findings = examine(data_dir, false);
     let member = match Member::read(data_dir) {
         Ok(Some(member)) => Finding::ok(
             CLUSTER,
@@ -100,9 +100,12 @@ fn of_member(data_dir: &Path) -> Vec<Finding> {
         Ok(None) => Finding::ok(CLUSTER, "no member of a cluster".to_owned()),
         Err(error) => Finding::fault(CLUSTER, &Failure::of(&error)),
     };
+    let (recall, mut findings): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|it| it.part == recall::PART);
     for damaged in findings.iter_mut().filter(|it| it.verdict == Verdict::Fault) {
         damaged.hint = Some(REJOIN.to_owned());
     }
+    findings.extend(if repair { recall::check(data_dir, true) } else { recall });
     findings.push(member);
     findings
 }

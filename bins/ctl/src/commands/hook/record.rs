@@ -10,6 +10,7 @@ use waypost_api::client::{Client, Error};
 use waypost_api::limits::RECALL_TURNS_MAX;
 use waypost_api::{Problem, RecallRefusal, RecallRole, RecallTurn, RecallTurnsRequest};
 use waypost_recall::{Batch, Harness, Role, Transcript, Turn};
+use waypost_time::Timestamp;
 
 use super::input::Input;
 use crate::cli::Global;
@@ -66,7 +67,12 @@ pub(super) fn now(program: &Program, harness: Harness, input: &Input) -> Result<
         return Err(Failure::new(format!("{} is not a regular file", path.display())));
     }
     let from = offset(&client, session, harness)?;
-    let mut recording = Recording { client: &client, session, harness, path: &path, refused: None };
+    // Without their times, the service could not tell new turns from those of a session that it has
+    // forgotten.
+    let created = path.metadata().and_then(|it| it.created()).ok().filter(|_| from == 0);
+    let began = created.map(Timestamp::from);
+    let mut recording =
+        Recording { client: &client, session, harness, path: &path, began, refused: None };
     let mut transcript = recording.open(from)?;
     loop {
         let batch = recording.next(&mut transcript, RECALL_TURNS_MAX)?;
@@ -104,6 +110,8 @@ struct Recording<'a> {
     session: &'a str,
     harness: Harness,
     path: &'a Path,
+    /// When a transcript that is read for the first time was created.
+    began: Option<Timestamp>,
     refused: Option<Refused>,
 }
 
@@ -115,7 +123,12 @@ impl Recording<'_> {
     }
 
     fn next(&self, transcript: &mut Transcript<File>, turns_max: usize) -> Result<Batch> {
-        transcript.next_batch(turns_max).map_err(|it| cannot_read(self.path, it))
+        let mut batch =
+            transcript.next_batch(turns_max).map_err(|it| cannot_read(self.path, it))?;
+        for turn in &mut batch.turns {
+            turn.at = turn.at.or(self.began);
+        }
+        Ok(batch)
     }
 
     /// Records a batch; if the service refuses it for what it contains, each turn on its own.

@@ -102,12 +102,23 @@ fn which_space(of: &[(SessionKey, Session)]) -> String {
     format!("is required: the session is in the spaces {}{others}", shown.join(", "))
 }
 
+/// 429 if the token asks too often: a brief and a prompt add to the log, with a scope that only reads.
+fn pace(app: &App, caller: &Caller) -> Result<(), Failure> {
+    if app.recall.pace.takes(caller.source()) {
+        return Ok(());
+    }
+    Err(Failure::too_often(
+        "the token has asked for more than 600 briefs and prompts at once, and 20 in each second since; try again in a second",
+    ))
+}
+
 pub(super) async fn brief(
     State(app): State<Arc<App>>,
     caller: Caller,
     request: Request,
 ) -> Result<Response, Failure> {
     let body = whole(&app, request).await?;
+    pace(&app, &caller)?;
     let (scoped, recall) = (app.scoped(&caller), Arc::clone(&app.recall));
     app.reads
         .run(move || {
@@ -127,6 +138,7 @@ pub(super) async fn prompt(
     request: Request,
 ) -> Result<Response, Failure> {
     let body = whole(&app, request).await?;
+    pace(&app, &caller)?;
     let (scoped, recall) = (app.scoped(&caller), Arc::clone(&app.recall));
     app.reads
         .run(move || {

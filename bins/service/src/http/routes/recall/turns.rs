@@ -33,7 +33,15 @@ pub(super) fn record(
     if asked.to <= offset && !asked.restart {
         return Ok(api::RecallTurns { recorded: Vec::new(), skipped: sent, offset });
     }
-    let drafts = asked.turns.iter().filter_map(|turn| draft(turn, asked, recall, now));
+    if asked.restart && offset > 0 {
+        // First, so that what comes after it counts as read again, also after a crash.
+        recall.log.recorded(key.clone(), &asked.harness, 0, now)?;
+    }
+    // What was said up to then may have been recorded, and deleted since.
+    let again = recall.log.session(&key).and_then(|it| it.before_restart);
+    let known = recall.log.forgotten().max(again);
+    let new = asked.turns.iter().filter(|it| it.at.is_none() || it.at > known);
+    let drafts = new.filter_map(|turn| draft(turn, asked, recall, now));
     let drafts: Vec<Draft> = drafts.map(|it| scoped.draft(it)).collect();
     let mut recorded = Vec::new();
     for added in scoped.adding().add_batch(drafts, now) {
