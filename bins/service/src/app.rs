@@ -24,6 +24,7 @@ use crate::http::dashboard::Codes;
 use crate::http::pool::Pool;
 use crate::http::rejections::Rejections;
 use crate::http::sessions::Sessions;
+use crate::http::waiting::Waiting;
 use crate::leadership::Leadership;
 use crate::memory::publisher::Publisher;
 use crate::mesh::Membership;
@@ -66,6 +67,7 @@ pub(crate) struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) activity: Arc<Activity>,
     pub(crate) bodies: Bodies,
+    pub(crate) waiting: Arc<Waiting>,
     pub(crate) reads: Pool,
     /// For searches of the past, one at a time: each takes much memory, and seconds.
     pub(crate) past: Pool,

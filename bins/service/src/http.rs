@@ -27,4 +27,5 @@ pub(crate) mod server;
 pub(crate) mod sessions;
 pub(crate) mod stream;
 pub(crate) mod tls;
+pub(crate) mod waiting;
 pub(crate) mod wire;

@@ -114,6 +114,7 @@ pub(crate) struct Gauges {
     pub(crate) context_vectors: u64,
     pub(crate) context_vectors_pending: u64,
     pub(crate) context_bytes: u64,
+    pub(crate) waiting_bytes: usize,
     pub(crate) queued_reads: usize,
     pub(crate) queued_writes: usize,
     pub(crate) uptime_seconds: u64,
@@ -235,7 +236,7 @@ impl Metrics {
 
     fn write_values(&self, out: &mut String, gauges: &Gauges) -> std::fmt::Result {
         let read = |it: &AtomicU64| it.load(Ordering::Relaxed);
-        let values: [Value; 23] = [
+        let values: [Value; 24] = [
             (
                 "connections_refused_total",
                 "counter",
@@ -255,6 +256,12 @@ impl Metrics {
                 read(&self.embed_failed),
             ),
             ("http_requests_in_flight", "gauge", "Requests in progress.", read(&self.in_flight)),
+            (
+                "http_bytes_waiting",
+                "gauge",
+                "Bytes of responses that clients have not read.",
+                gauges.waiting_bytes as u64,
+            ),
             ("memories", "gauge", "Memories in the store.", gauges.memories),
             ("links", "gauge", "Links in the store.", gauges.links),
             ("memories_embedded", "gauge", "Memories with a vector.", gauges.embedded),

@@ -33,6 +33,7 @@ use crate::http::pool::Pool;
 use crate::http::rejections::Rejections;
 use crate::http::routes::stream;
 use crate::http::sessions::Sessions;
+use crate::http::waiting::Waiting;
 use crate::leadership::Leadership;
 use crate::memory::indexing::Indexing;
 use crate::memory::publisher::Publisher;
@@ -186,6 +187,7 @@ pub(crate) fn app(
         metrics: Arc::default(),
         activity: Arc::default(),
         bodies: Bodies::new(&limits),
+        waiting: Waiting::new(&limits),
         reads: pool(limits.reads_max),
         past: pool(1),
         writes: pool(limits.writes_max).for_writes(),

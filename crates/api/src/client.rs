@@ -49,12 +49,12 @@ use self::way::{Near, NoResolver};
 use crate::query::{encode, with_query};
 use crate::{
     ANSWERABLE_HEADER, AddRequest, AddedMemory, BatchResult, CompactRequest, CompactResult,
-    CountRequest, Counts, DashboardCode, DashboardCodeRequest, EVENT_STREAM, FORGOTTEN_HEADER, Hit,
-    ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult, JournalPosition, Link,
-    LinkRequest, ListRequest, MIN_POSITION_HEADER, Memory, MergeRequest, NDJSON, NewTokenRequest,
-    POSITION_HEADER, PatchRequest, Problem, RestoreRequest, SEARCH_MODE_HEADER, STOP_WORDS_HEADER,
-    SearchMode, SearchRequest, Status, Suggestions, SuggestionsRequest, TokenCreated, TokenGrants,
-    TokenInfo, TokenRevoked, Version, Vocabulary,
+    CountRequest, Counts, DashboardCode, DashboardCodeRequest, EVENT_STREAM, FORGOTTEN_HEADER,
+    HistoryRequest, Hit, ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult,
+    JournalPosition, Link, LinkRequest, ListRequest, MIN_POSITION_HEADER, Memory, MergeRequest,
+    NDJSON, NewTokenRequest, POSITION_HEADER, PatchRequest, Problem, RestoreRequest,
+    SEARCH_MODE_HEADER, STOP_WORDS_HEADER, SearchMode, SearchRequest, Status, Suggestions,
+    SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo, TokenRevoked, Version, Vocabulary,
 };
 
 /// The time limit for establishing a connection.
@@ -249,9 +249,8 @@ impl Client {
     /// `GET /api/memory`.
     pub fn list(&self, request: &ListRequest) -> Result<Page> {
         let response = self.send("GET", &with_query("/api/memory", request))?;
-        let next =
-            response.headers().get(LINK).and_then(|it| it.to_str().ok()).and_then(next_after);
-        Ok(Page { memories: self.read(response)?, next })
+        let (memories, next) = self.read_page(response)?;
+        Ok(Page { memories, next })
     }
 
     /// `POST /api/memory/count`.
@@ -291,9 +290,19 @@ impl Client {
         self.read(self.send_once("POST", &format!("/api/memory/{id}/undelete"), None)?)
     }
 
-    /// `GET /api/memory/{id}/history`.
+    /// `GET /api/memory/{id}/history`, all pages.
     pub fn history(&self, id: u64) -> Result<Vec<Version>> {
-        self.read(self.send("GET", &format!("/api/memory/{id}/history"))?)
+        let (mut versions, mut request) = (Vec::new(), HistoryRequest::default());
+        loop {
+            let path = with_query(&format!("/api/memory/{id}/history"), &request);
+            let (page, next): (Vec<Version>, Option<u64>) =
+                self.read_page(self.send("GET", &path)?)?;
+            versions.extend(page);
+            if next.is_none() {
+                return Ok(versions);
+            }
+            request.after = next;
+        }
     }
 
     /// `GET /api/memory/{id}/links`.
@@ -594,6 +603,12 @@ impl Client {
             ureq::Error::Json(error) => Error::broken_off(error.into()),
             other => self.not_reachable(other),
         })
+    }
+
+    /// An array, and after which element the next page begins.
+    fn read_page<T: DeserializeOwned>(&self, page: Response<Body>) -> Result<(T, Option<u64>)> {
+        let next = page.headers().get(LINK).and_then(|it| it.to_str().ok()).and_then(next_after);
+        Ok((self.read(page)?, next))
     }
 
     fn stored<T: DeserializeOwned>(&self, response: Response<Body>) -> Result<Stored<T>> {

@@ -339,6 +339,34 @@ pub enum ListOrder {
     Newest,
 }
 
+/// Query of `GET /api/memory/{id}/history`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HistoryRequest {
+    /// Maximum number of versions: 1 to 1000; default: 1000. The deletion that ended a version comes with it.
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub limit: Option<u64>,
+    /// Only versions after this one, as in the link to the next page.
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub after: Option<u64>,
+}
+
+impl Check for HistoryRequest {
+    fn check(&self, faults: &mut Faults) {
+        faults.range("limit", self.limit, LIMIT_MAX);
+    }
+}
+
 /// An element of `GET /api/memory/{id}/history`: the memory as it was after a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

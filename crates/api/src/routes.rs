@@ -12,14 +12,14 @@ use crate::{
     ContextAnswer, ContextRequest, ContextScan, ContextStatus, CountRequest, Counts, DashboardCode,
     DashboardCodeRequest, DashboardProof, DashboardProofRequest, DashboardTokenRequest, Event,
     EventsRequest, FlowFileInfo, FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy,
-    Flows, Health, Hit, ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult,
-    Link, LinkRequest, LinksRequest, ListRequest, Memory, MergeRequest, NewTokenRequest,
-    PatchRequest, PauseRequest, PublishRequest, Published, Readiness, RecallBriefRequest,
-    RecallCompactionRequest, RecallEntry, RecallListRequest, RecallPromptRequest, RecallSession,
-    RecallSessionRequest, RecallTurns, RecallTurnsRequest, RecallWhy, RecallWhyRequest, Recalled,
-    Replay, ReplayRequest, RestoreRequest, Run, RunsRequest, Scope, SearchRequest, Status,
-    StreamRequest, Suggestions, SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo,
-    TokenRevoked, Version, WhyRequest,
+    Flows, Health, HistoryRequest, Hit, ImportRequest, ImportResult, IndexProgress, IndexRequest,
+    IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory, MergeRequest,
+    NewTokenRequest, PatchRequest, PauseRequest, PublishRequest, Published, Readiness,
+    RecallBriefRequest, RecallCompactionRequest, RecallEntry, RecallListRequest,
+    RecallPromptRequest, RecallSession, RecallSessionRequest, RecallTurns, RecallTurnsRequest,
+    RecallWhy, RecallWhyRequest, Recalled, Replay, ReplayRequest, RestoreRequest, Run, RunsRequest,
+    Scope, SearchRequest, Status, StreamRequest, Suggestions, SuggestionsRequest, TokenCreated,
+    TokenGrants, TokenInfo, TokenRevoked, Version, WhyRequest,
 };
 
 /// One method on one path.
@@ -393,7 +393,12 @@ pub const ROUTES: &[Route] = &[
         path: "/api/memory/{id}/history",
         operation: "memoryHistory",
         summary: "List the versions of a memory, oldest first",
-        answers: &[answer(200, "The versions", Payload::Array(shape::<Version>()))],
+        query: Some(parameters::<HistoryRequest>),
+        answers: &[answer(
+            200,
+            "A page; `Link: <...>; rel=\"next\"` is the next one",
+            Payload::Array(shape::<Version>()),
+        )],
         problems: &[404],
         ..BASE
     },

@@ -5,7 +5,7 @@ use waypost_time::Timestamp;
 use crate::bus::{Bus, decode, malformed};
 use crate::codec::Stored;
 use crate::index::{Look, Wanted, block_of, ids_of};
-use crate::{Error, Event, Pattern, Result};
+use crate::{Data, Error, Event, Pattern, Result};
 
 /// Maximum number of events in a page.
 pub const LIMIT_MAX: usize = 1000;
@@ -28,6 +28,8 @@ pub struct Query {
     pub limit: usize,
     /// The order of the page. It does not change which events the page contains.
     pub order: Order,
+    /// How much data the events of the page have: further ones have none, and [`Bus::get`] reads them.
+    pub data_bytes_max: usize,
 }
 
 impl Default for Query {
@@ -41,6 +43,7 @@ impl Default for Query {
             space: None,
             limit: 100,
             order: Order::Ascending,
+            data_bytes_max: usize::MAX,
         }
     }
 }
@@ -82,6 +85,12 @@ impl Query {
         Self { limit, ..self }
     }
 
+    /// The same with about this much data.
+    #[must_use]
+    pub fn with_data_bytes_max(self, data_bytes_max: usize) -> Self {
+        Self { data_bytes_max, ..self }
+    }
+
     /// The same in this order.
     #[must_use]
     pub fn with_order(self, order: Order) -> Self {
@@ -111,6 +120,8 @@ pub struct Page {
     pub first: u64,
     /// The last event at the time of the read.
     pub last: u64,
+    /// Whether some events are without their data; see [`Query::data_bytes_max`].
+    pub lacks_data: bool,
 }
 
 /// What to search for, and where.
@@ -136,11 +147,23 @@ impl Search<'_> {
 struct Found {
     events: Vec<Event>,
     bytes_left: usize,
+    data_bytes_left: usize,
+    lacks_data: bool,
 }
 
 impl Found {
     fn is_full(&self, search: &Search<'_>) -> bool {
         self.events.len() == search.limit || self.bytes_left == 0
+    }
+
+    /// The event, without its data if the page has enough.
+    fn within(&mut self, mut event: Event) -> Event {
+        if self.data_bytes_left == 0 && !event.data.is_empty() {
+            event.data = Data::default();
+            self.lacks_data = true;
+        }
+        self.data_bytes_left = self.data_bytes_left.saturating_sub(event.data.bytes());
+        event
     }
 
     /// Counts the bytes of an added event; returns true if the page is full.
@@ -182,10 +205,15 @@ impl Bus {
             limit: query.limit,
             newest: query.after.is_none(),
         };
-        let mut found = Found { events: Vec::new(), bytes_left: bytes_max };
+        let mut found = Found {
+            events: Vec::new(),
+            bytes_left: bytes_max,
+            data_bytes_left: query.data_bytes_max,
+            lacks_data: false,
+        };
         self.search(&search, &mut found)?;
         let full = found.is_full(&search);
-        let mut events = found.events;
+        let (mut events, lacks_data) = (found.events, found.lacks_data);
         let next_after = match (query.after, events.last()) {
             (Some(_), Some(event)) if full => event.id,
             (Some(after), _) => after.max(search.to),
@@ -198,7 +226,7 @@ impl Bus {
         if query.order == Order::Descending {
             events.reverse();
         }
-        Ok(Page { events, next_after, first, last })
+        Ok(Page { events, next_after, first, last, lacks_data })
     }
 
     /// The events in ascending order: the first or the last ones.
@@ -270,7 +298,8 @@ impl Bus {
                 let Some(entry) = entries.next_ref() else { break };
                 let entry = entry.map_err(|it| self.log_error(&it))?;
                 if entry.sequence == *id {
-                    taken.push(decode(*id, entry.kind, entry.version, entry.payload)?);
+                    let event = decode(*id, entry.kind, entry.version, entry.payload)?;
+                    taken.push(found.within(event));
                     if !search.newest && found.spend(entry.payload.len()) {
                         reached = Some(*id);
                         break;
@@ -281,7 +310,7 @@ impl Bus {
             for id in &ids {
                 let Some(event) = self.get(*id)? else { continue };
                 let bytes = event.data.bytes();
-                taken.push(event);
+                taken.push(found.within(event));
                 if !search.newest && found.spend(bytes) {
                     reached = Some(*id);
                     break;
@@ -338,7 +367,7 @@ impl Bus {
                 Stored::read(entry.kind, entry.version, entry.payload).map_err(malformed)?;
             let is_wanted = search.pattern.is_none_or(|it| it.matches_text(stored.kind));
             if is_wanted && stored.time >= since && search.shows(stored.space) {
-                let event = stored.event(id).map_err(malformed)?;
+                let event = found.within(stored.event(id).map_err(malformed)?);
                 if search.newest {
                     run.push(event);
                     continue;

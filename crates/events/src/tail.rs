@@ -66,6 +66,7 @@ impl Tail {
             space: self.space.clone(),
             limit: count.min(LIMIT_MAX),
             order: Order::Ascending,
+            data_bytes_max: usize::MAX,
         };
         let page = self.bus.read_within(&query, BATCH_BYTES)?;
         self.cursor = page.next_after;

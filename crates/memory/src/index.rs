@@ -33,7 +33,7 @@ use self::watched::Watched;
 use crate::record::Body;
 use crate::records::Records;
 use crate::state::txn::Touched;
-use crate::{IndexProgress, Memory, MemoryId, OpenReport, Result};
+use crate::{IndexProgress, Memory, MemoryId, OpenReport, Outline, Result};
 
 /// The index of the existing memories.
 #[derive(Debug)]
@@ -151,12 +151,18 @@ impl Index {
     }
 
     /// Adds what only the index knows.
-    pub(crate) fn complete(&self, mut memory: Memory) -> Memory {
+    pub(crate) fn complete(&self, memory: Memory) -> Memory {
+        let Outline { embedded, superseded_by, .. } = self.outlined(memory.outline());
+        Memory { embedded, superseded_by, ..memory }
+    }
+
+    /// The same for an outline.
+    pub(crate) fn outlined(&self, mut outline: Outline) -> Outline {
         let view = self.view.read();
-        memory.embedded =
-            view.fact(memory.id).is_some_and(|it| it.embedded && it.version == memory.version);
-        memory.superseded_by = view.graph.updaters(memory.id).next_back();
-        memory
+        outline.embedded =
+            view.fact(outline.id).is_some_and(|it| it.embedded && it.version == outline.version);
+        outline.superseded_by = view.graph.updaters(outline.id).next_back();
+        outline
     }
 
     /// What the index needs of the current version of a memory; `None` if it was deleted. `known`

@@ -96,8 +96,8 @@ pub use key::RequestKey;
 pub use lifespan::Lifespan;
 pub use link::{Link, LinkKind, Linked};
 pub use memory::{
-    Added, DEFAULT_KIND, DEFAULT_SPACE, Draft, Memory, MemoryId, Metadata, MetadataValue, Patch,
-    Version,
+    Added, DEFAULT_KIND, DEFAULT_SPACE, Draft, Memory, MemoryId, Metadata, MetadataValue, Outline,
+    Patch, Version,
 };
 pub use options::{OpenPhase, OpenProgress, OpenProgressFn, OpenReport, Reached, StoreOptions};
 pub use params::SearchParams;

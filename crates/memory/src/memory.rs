@@ -108,6 +108,19 @@ impl Memory {
         }
     }
 
+    /// The memory of an outline without what [`Store::read_text`](crate::Store::read_text) reads.
+    pub(crate) fn bare(outline: Outline) -> Self {
+        let Outline { id, version, updated_at, embedded, superseded_by } = outline;
+        let body = Body { space: String::new(), created_at: updated_at, text: None };
+        Self { embedded, superseded_by, ..Self::of(id, version, updated_at, body) }
+    }
+
+    /// The outline of the memory.
+    pub fn outline(&self) -> Outline {
+        let Self { id, version, updated_at, embedded, superseded_by, .. } = *self;
+        Outline { id, version, updated_at, embedded, superseded_by }
+    }
+
     /// The memory without what it says, for callers that may not read it.
     #[must_use]
     pub fn without_text(self) -> Self {
@@ -123,6 +136,21 @@ impl Memory {
         let superseded_by = self.superseded_by;
         Self { title, content, kind, session, superseded_by, ..self.without_text() }
     }
+}
+
+/// What to read a memory by, in the version that it had: [`Store::read_text`](crate::Store::read_text).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outline {
+    /// As in [`Memory`].
+    pub id: MemoryId,
+    /// As in [`Memory`].
+    pub version: u32,
+    /// As in [`Memory`].
+    pub updated_at: Timestamp,
+    /// As in [`Memory`].
+    pub embedded: bool,
+    /// As in [`Memory`].
+    pub superseded_by: Option<MemoryId>,
 }
 
 /// A memory to be added. Only `content` is required.

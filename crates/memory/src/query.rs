@@ -55,6 +55,9 @@ pub struct SearchOptions {
     /// Search what was known at this time: each memory as it was then, also if it was deleted since.
     /// Such a search is lexical, and takes time in proportion to the texts of the searched spaces.
     pub as_of: Option<Timestamp>,
+    /// How much text the hits have. Memories of further ones have what is in an
+    /// [`Outline`](crate::Outline), and an empty content.
+    pub text_bytes_max: usize,
     /// When the question is asked: relative times in it ("last week") are resolved against this
     /// time's day in UTC. Without it, only dates with a year count.
     pub now: Option<Timestamp>,
@@ -72,6 +75,7 @@ impl Default for SearchOptions {
             recency: None,
             valid_at: None,
             as_of: None,
+            text_bytes_max: usize::MAX,
             now: None,
         }
     }
@@ -118,6 +122,12 @@ impl SearchOptions {
     #[must_use]
     pub fn with_valid_at(self, valid_at: impl Into<Option<Timestamp>>) -> Self {
         Self { valid_at: valid_at.into(), ..self }
+    }
+
+    /// Sets how much text the hits have.
+    #[must_use]
+    pub fn with_text_bytes_max(self, text_bytes_max: usize) -> Self {
+        Self { text_bytes_max, ..self }
     }
 
     /// Sets the time at which what is found was known.
@@ -174,7 +184,7 @@ pub enum Rerank {
 /// A memory found by a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
-    /// The memory.
+    /// The memory, which may lack what it says: see [`SearchOptions::text_bytes_max`].
     pub memory: Memory,
     /// The score, 0 to 1.
     pub score: f64,

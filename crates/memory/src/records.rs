@@ -6,7 +6,7 @@ use crate::journal::Journal;
 use crate::record::{Body, text_of};
 use crate::state::keys::{self, Head, StoredVersion};
 use crate::state::{State, damaged};
-use crate::{Error, MemoryId, Result};
+use crate::{Error, Memory, MemoryId, Outline, Result};
 
 /// The journal and the state.
 #[derive(Debug)]
@@ -29,6 +29,14 @@ impl Records {
     /// A version of a memory with its content.
     pub(crate) fn body(&self, id: MemoryId, version: u32) -> Result<Option<Body>> {
         self.stored_version(id, version)?.map(|it| self.whole_body(it)).transpose()
+    }
+
+    /// The memory of an outline, in the version that the outline has; `None` if its text was removed.
+    pub(crate) fn read_text(&self, outline: Outline) -> Result<Option<Memory>> {
+        let Outline { id, version, updated_at, embedded, superseded_by } = outline;
+        let body = self.body(id, version)?.filter(|it| it.text.is_some());
+        let memory = body.map(|it| Memory::of(id, version, updated_at, it));
+        Ok(memory.map(|it| Memory { embedded, superseded_by, ..it }))
     }
 
     /// A version of a memory without its text.

@@ -35,7 +35,7 @@ use crate::index::view::{View, day_of};
 use crate::limits::SEARCH_LIMIT_MAX;
 use crate::records::Records;
 use crate::{
-    Error, Hit, Memory, MemoryId, Rerank, Reranker, Result, SearchMode, SearchOptions,
+    Error, Hit, Memory, MemoryId, Outline, Rerank, Reranker, Result, SearchMode, SearchOptions,
     SearchParams, SearchResult, Timestamp,
 };
 
@@ -108,7 +108,8 @@ impl Searcher {
         drop(view);
         // A memory may have been changed or deleted since it was ranked.
         let version = |id| Ok(self.records.live_head(id)?.map(|it| (it.version, it.updated_at)));
-        let hits = self.read_hits(found.hits, now, &version)?;
+        let texts = (options.text_bytes_max, reranking.candidates());
+        let hits = self.read_hits(found.hits, now, texts, &version)?;
         let (hits, rerank) = reranking.order(query, hits, &found.updates, &self.params);
         let answerable = found.answerable;
         let only_stop_words =
@@ -122,26 +123,29 @@ impl Searcher {
     }
 
     /// Reads the memories of hits in the versions that they have now, or had; leaves out those that
-    /// have none, or have expired.
+    /// have none, or have expired. Beyond `text_bytes_max`, and the first `texts_min`, hits are outlines.
     fn read_hits(
         &self,
         ranked: Vec<Ranked>,
         now: Option<Timestamp>,
+        (text_bytes_max, texts_min): (usize, usize),
         version: &dyn Fn(MemoryId) -> Result<Option<(u32, Timestamp)>>,
     ) -> Result<Vec<Hit>> {
         let mut hits = Vec::with_capacity(ranked.len());
+        let mut text_bytes = 0;
         for ranked in ranked {
             let Some((version, updated_at)) = version(ranked.id)? else { continue };
-            let Some(body) = self.records.body(ranked.id, version)? else { continue };
-            if body.text.is_none() {
-                continue;
+            let Ranked { id, embedded, superseded_by, .. } = ranked;
+            let outline = Outline { id, version, updated_at, embedded, superseded_by };
+            let mut memory = Memory::bare(outline);
+            if text_bytes < text_bytes_max || hits.len() < texts_min {
+                let Some(whole) = self.records.read_text(outline)? else { continue };
+                if now.is_some_and(|now| whole.lifespan.has_expired(now)) {
+                    continue;
+                }
+                text_bytes += whole.content.len();
+                memory = whole;
             }
-            let mut memory = Memory::of(ranked.id, version, updated_at, body);
-            if now.is_some_and(|now| memory.lifespan.has_expired(now)) {
-                continue;
-            }
-            memory.embedded = ranked.embedded;
-            memory.superseded_by = ranked.superseded_by;
             hits.push(Hit {
                 memory,
                 score: ranked.score,

@@ -456,14 +456,14 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "limits.unread_bytes_max",
         bytes(64 * KIB, GIB),
-        "64MiB",
-        "Maximum size of response lines that a batch client has not read yet.",
+        "128MiB",
+        "Maximum size of unread responses in memory; a quarter of it for one token. Above it, requests with large responses get 503, or 429 for one token.",
     ),
     key(
         "limits.unread_time_max",
         time(100, 3_600),
         "1m",
-        "Maximum pause of a client while it reads a streamed response.",
+        "Maximum pause of a client while it reads a response: an event stream then ends with a message, and after twice this time the connection is closed.",
     ),
     key("limits.reads_max", count(1, 1_024), "16", "Maximum number of concurrent read requests."),
     key(

@@ -19,7 +19,7 @@ use http::header::{
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 use tracing::Instrument;
-use waypost_api::{MIN_POSITION_HEADER, POSITION_HEADER, PROBLEM_JSON, Problem};
+use waypost_api::{MIN_POSITION_HEADER, POSITION_HEADER, PROBLEM_JSON, Problem, routes};
 
 use crate::app::App;
 use crate::cluster::position;
@@ -112,6 +112,7 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
                 }
             }
             let session = Arc::clone(caller.session());
+            let (method, account) = (request.method().clone(), caller.account(app));
             request.extensions_mut().insert(caller);
             // It may revoke its own token, and then still says what it revoked.
             let revokes =
@@ -125,7 +126,9 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
                 response = routed(router, request) => response,
             };
             response.extensions_mut().insert(Admitted);
-            if revokes { response } else { sessions::bound(response, session) }
+            let reads = reads(&response, &method);
+            account
+                .count(if revokes { response } else { sessions::bound(response, session) }, reads)
         }
         Err(failure) => failure.into_response(),
     }
@@ -136,6 +139,13 @@ async fn routed(router: Router, request: Request) -> Response {
         Ok(response) => response,
         Err(never) => match never {},
     }
+}
+
+/// Whether the request of a response changes nothing.
+fn reads(response: &Response, method: &Method) -> bool {
+    let Some(Route(path)) = response.extensions().get() else { return true };
+    let same = |it: &&routes::Route| it.path == *path && it.method == method.as_str();
+    routes::ROUTES.iter().find(same).is_none_or(|it| it.repeat == routes::Repeat::Reads)
 }
 
 /// Adds the headers of every response, the path to every problem, and the request id to the

@@ -14,6 +14,7 @@ use crate::clock::now;
 use crate::flows::grants::{Grant, Grants};
 use crate::http::failure::Failure;
 use crate::http::sessions::{Identity, Session, Sessions};
+use crate::http::waiting::Account;
 use crate::metrics::Denied;
 
 /// Longer tokens are rejected without a check.
@@ -107,6 +108,11 @@ impl Caller {
     /// Registers the call, so that it ends with its token.
     pub(crate) fn begin(self, sessions: &Sessions) -> Self {
         Self { session: sessions.begin(self.session.who().clone()), ..self }
+    }
+
+    /// What waits for the clients of the token.
+    pub(crate) fn account(&self, app: &App) -> Account {
+        Account::new(&app.waiting, &self.session)
     }
 
     pub(crate) fn session(&self) -> &Arc<Session> {

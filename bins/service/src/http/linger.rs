@@ -1,8 +1,11 @@
-//! Closes a connection whose client is still sending.
+//! Closes a connection whose client is still sending, or does not read.
 //!
 //! A socket that is closed with unread input resets the connection: the client's next write fails,
 //! and the response may be lost before the client reads it. So the service first ends its own side,
 //! then reads and discards what the client still sends, within limits of bytes and time.
+//!
+//! A client that does not read holds what was produced for it. After a pause, an event stream says so and
+//! ends; after another one, the connection is closed.
 
 use std::io;
 use std::pin::Pin;
@@ -22,6 +25,9 @@ const BYTES_MAX: u64 = 80 * 1024 * 1024;
 const TIME_MAX: Duration = Duration::from_secs(30);
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 const BUFFER_BYTES: usize = 8 * 1024;
+/// What a client must take between two pauses, if so much waits: one that reads byte by byte does not
+/// read.
+const PROGRESS_BYTES: usize = 64 * 1024;
 
 /// Whether the last request of a connection was answered before its body was read to the end.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +40,72 @@ impl Unread {
 
     fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether the client has not read the current response for too long.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Late(Arc<AtomicBool>);
+
+impl Late {
+    pub(crate) fn set(&self, late: bool) {
+        self.0.store(late, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How long a client may pause, and has paused.
+struct Patience {
+    pause_max: Duration,
+    late: Late,
+    pause: Option<Pause>,
+    /// Bytes that it took since the last pause.
+    taken: usize,
+}
+
+struct Pause {
+    end: Pin<Box<Sleep>>,
+    is_second: bool,
+}
+
+impl Patience {
+    /// Passes the outcome of a write on, or an error at the end of the second pause.
+    fn watch<T>(
+        &mut self,
+        outcome: Poll<io::Result<T>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        if outcome.is_ready() {
+            return outcome;
+        }
+        let pause_max = self.pause_max;
+        let pause = self
+            .pause
+            .get_or_insert_with(|| Pause { end: Box::pin(sleep(pause_max)), is_second: false });
+        while pause.end.as_mut().poll(context).is_ready() {
+            if pause.is_second {
+                tracing::debug!("closed the connection of a client that does not read");
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            self.late.set(true);
+            pause.is_second = true;
+            pause.end.as_mut().reset(Instant::now() + pause_max);
+        }
+        Poll::Pending
+    }
+
+    fn took(&mut self, count: usize) {
+        self.taken += count;
+        if self.taken >= PROGRESS_BYTES {
+            self.took_all();
+        }
+    }
+
+    fn took_all(&mut self) {
+        (self.pause, self.taken) = (None, 0);
     }
 }
 
@@ -87,6 +159,7 @@ pub(crate) struct Lingering<S> {
     stream: S,
     unread: Unread,
     closing: Option<Closing>,
+    patience: Patience,
 }
 
 /// The remaining limits.
@@ -97,8 +170,22 @@ struct Closing {
 }
 
 impl<S> Lingering<S> {
-    pub(crate) fn new(stream: S, unread: Unread) -> Self {
-        Self { stream, unread, closing: None }
+    pub(crate) fn new(stream: S, unread: Unread, late: Late, pause_max: Duration) -> Self {
+        let patience = Patience { pause_max, late, pause: None, taken: 0 };
+        Self { stream, unread, closing: None, patience }
+    }
+}
+
+impl<S> Lingering<S> {
+    fn wrote(
+        &mut self,
+        written: Poll<io::Result<usize>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(count)) = &written {
+            self.patience.took(*count);
+        }
+        self.patience.watch(written, context)
     }
 }
 
@@ -153,7 +240,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.wrote(written, context)
     }
 
     fn poll_write_vectored(
@@ -161,7 +249,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
         context: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, buffers);
+        self.wrote(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -169,18 +258,69 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        // It is called when everything was written.
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        if flushed.is_ready() {
+            self.patience.took_all();
+        }
+        self.patience.watch(flushed, context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.closing.is_none() {
-            ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
+            let shut = Pin::new(&mut this.stream).poll_shutdown(context);
+            ready!(this.patience.watch(shut, context))?;
             if !this.unread.get() {
                 return Poll::Ready(Ok(()));
             }
         }
         let closing = this.closing.get_or_insert_with(Closing::new);
         closing.poll(&mut this.stream, context).map(Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    #[test]
+    fn a_client_that_does_not_read_is_late_and_then_cut_off() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        runtime.expect("a runtime").block_on(async {
+            let (stream, _client) = tokio::io::duplex(16);
+            let late = Late::default();
+            let pause_max = Duration::from_millis(20);
+            let mut stream = Lingering::new(stream, Unread::default(), late.clone(), pause_max);
+            stream.write_all(&[0; 16]).await.expect("it fits");
+            assert!(!late.get());
+            let cut_off = stream.write_all(&[0; 16]).await.expect_err("nobody reads");
+            assert_eq!(cut_off.kind(), io::ErrorKind::TimedOut);
+            assert!(late.get());
+        });
+    }
+
+    #[test]
+    fn a_client_that_reads_slowly_has_the_whole_time_for_each_part() {
+        let mut patience = Patience {
+            pause_max: Duration::from_secs(60),
+            late: Late::default(),
+            pause: None,
+            taken: 0,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        runtime.expect("a runtime").block_on(std::future::poll_fn(|context| {
+            assert!(patience.watch::<()>(Poll::Pending, context).is_pending());
+            patience.took(PROGRESS_BYTES - 1);
+            assert!(patience.pause.is_some(), "byte by byte is not enough");
+            patience.took(1);
+            assert!(patience.pause.is_none());
+            assert!(patience.watch::<()>(Poll::Pending, context).is_pending());
+            patience.took_all();
+            assert!(patience.pause.is_none());
+            Poll::Ready(())
+        }));
     }
 }

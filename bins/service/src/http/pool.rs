@@ -89,6 +89,17 @@ impl Pool {
         tokio::time::timeout(self.time_max, on_thread(slot, work)).await.ok()?.ok()
     }
 
+    /// Runs a part of work that was begun, after the calls that wait for a slot: a response that is half
+    /// sent has no other way than on.
+    pub(crate) async fn go_on<T, F>(&self, work: F) -> Result<T, Failure>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let slot = Arc::clone(&self.slots).acquire_owned().await;
+        on_thread(slot.map_err(|_| Failure::internal())?, work).await
+    }
+
     /// Starts an asynchronous call and waits for its result within the time limit of a request. The
     /// call holds its slot until it ends, even if the client disconnects.
     pub(crate) async fn begin<T>(&self, begin: impl FnOnce(Promise<T>)) -> Result<T, Failure> {

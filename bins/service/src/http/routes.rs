@@ -55,8 +55,10 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     for route in over {
         if route.operation == "mcp" {
             let answers = guarded(route.access, post(mcp::answer));
-            above = above
-                .route(route.path, answers.layer(Extension(mcp::InProcess::tools(below.clone()))));
+            above = above.route(
+                route.path,
+                answers.layer(Extension(mcp::InProcess::tools(below.clone(), &app))),
+            );
         }
     }
     let pages = crate::http::dashboard::router();

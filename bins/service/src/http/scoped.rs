@@ -7,12 +7,13 @@
 
 use std::sync::Arc;
 
+use waypost_api::ListOrder;
 use waypost_auth::Scope;
 use waypost_events::{Bus, Event, Page, Pattern, Published, Query, Tail};
 use waypost_memory::{
-    Counts, Draft, Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, Request,
-    RequestKey, SearchOptions, SearchResult, Status, Store, SuggestionOptions, Suggestions,
-    Version,
+    Counts, Draft, Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Outline, Patch,
+    Request, RequestKey, SearchOptions, SearchResult, Status, Store, SuggestionOptions,
+    Suggestions, Version,
 };
 use waypost_time::Timestamp;
 
@@ -195,9 +196,9 @@ impl Scoped {
         Ok(self.request(key, &[id])?.delete(id, now())?)
     }
 
-    /// The versions of a memory, also of a deleted one.
-    pub(crate) fn history(&self, id: MemoryId) -> Result<Vec<Version>, Failure> {
-        let versions = self.store.history(id)?;
+    /// The versions of a memory, also of a deleted one, without what they say.
+    pub(crate) fn versions(&self, id: MemoryId) -> Result<Vec<Version>, Failure> {
+        let versions = self.store.versions(id)?;
         if !versions.iter().all(|it| self.sees(Some(&it.space))) {
             return Err(Error::NotFound(id).into());
         }
@@ -206,6 +207,21 @@ impl Scoped {
             return Err(Error::NotFound(id).into());
         }
         Ok(versions)
+    }
+
+    /// A version of [`Self::versions`] with what it says.
+    pub(crate) fn read_version(&self, id: MemoryId, version: Version) -> Result<Version, Failure> {
+        Ok(self.store.read_version(id, version)?)
+    }
+
+    /// The memory of an outline of this view, unless its text was removed, or it has expired by a time.
+    pub(crate) fn read_text(
+        &self,
+        outline: Outline,
+        time: Timestamp,
+    ) -> Result<Option<Memory>, Failure> {
+        let memory = self.store.read_text(outline)?;
+        Ok(memory.filter(|it| !it.lifespan.has_expired(time)))
     }
 
     pub(crate) fn list(
@@ -226,8 +242,25 @@ impl Scoped {
         limit: usize,
     ) -> Result<Vec<Memory>, Failure> {
         self.within(&mut filter);
-        let listed = self.store.list_newest(&filter, after, limit);
-        listed.map_err(|it| Failure::of_store(it, |field| format!("?{field}")))
+        Ok(self.store.list_newest(&filter, after, limit)?)
+    }
+
+    /// Outlines of memories, in one of the two orders.
+    pub(crate) fn outline(
+        &self,
+        mut filter: Filter,
+        (after, limit): (Option<MemoryId>, usize),
+        order: ListOrder,
+    ) -> Result<Vec<Outline>, Failure> {
+        self.within(&mut filter);
+        let listed = match order {
+            ListOrder::Id => self.store.outline(&filter, after, limit),
+            ListOrder::Newest => self.store.outline_newest(&filter, after, limit),
+        };
+        listed.map_err(|it| match order {
+            ListOrder::Id => it.into(),
+            ListOrder::Newest => Failure::of_store(it, |field| format!("?{field}")),
+        })
     }
 
     pub(crate) fn count(&self, mut filter: Filter) -> Result<Counts, Failure> {
@@ -321,8 +354,11 @@ impl Scoped {
     }
 
     pub(crate) fn event(&self, id: u64) -> Result<Event, Failure> {
-        let found = self.bus.get(id)?.filter(|it| self.sees(it.space.as_deref()));
-        found.ok_or_else(|| Failure::not_found(format!("no event {id}")))
+        self.find_event(id)?.ok_or_else(|| Failure::not_found(format!("no event {id}")))
+    }
+
+    pub(crate) fn find_event(&self, id: u64) -> Result<Option<Event>, Failure> {
+        Ok(self.bus.get(id)?.filter(|it| self.sees(it.space.as_deref())))
     }
 
     pub(crate) fn events(&self, mut query: Query) -> waypost_events::Result<Page> {

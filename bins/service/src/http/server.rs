@@ -21,7 +21,7 @@ use waypost_api::local;
 use crate::app::App;
 use crate::http::answer;
 use crate::http::gate::Peer;
-use crate::http::linger::{Lingering, Unread, Watched};
+use crate::http::linger::{Late, Lingering, Unread, Watched};
 use crate::http::raw::{self, Replies};
 
 /// The listeners of the service.
@@ -156,11 +156,14 @@ async fn serve_connection<S>(
         .header_read_timeout(limits.header_read_time)
         .max_buf_size(limits.header_bytes_max.max(8192));
     let unread = Unread::default();
-    let stream = Lingering::new(stream, unread.clone());
+    let late = Late::default();
+    let stream = Lingering::new(stream, unread.clone(), late.clone(), limits.unread_time_max);
     let stream = Replies::new(stream, limits.header_bytes_max, unread.clone());
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let (app, router) = (Arc::clone(&shared.app), shared.router.clone());
-        let request = request.map(|it| Body::new(Watched::new(it, unread.clone())));
+        let mut request = request.map(|it| Body::new(Watched::new(it, unread.clone())));
+        late.set(false);
+        request.extensions_mut().insert(late.clone());
         async move {
             Ok::<_, std::convert::Infallible>(answer::answer(app, router, peer, request).await)
         }

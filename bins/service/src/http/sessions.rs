@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -48,6 +49,8 @@ enum Key {
 pub(crate) struct Session {
     who: Identity,
     ended: watch::Sender<bool>,
+    /// Bytes of responses that its clients have not read; see [`Waiting`](crate::http::waiting::Waiting).
+    pub(super) waiting: AtomicUsize,
 }
 
 /// The tokens with calls in progress.
@@ -60,7 +63,7 @@ pub(crate) struct Sessions {
 impl Session {
     /// A session that is never ended.
     pub(crate) fn new(who: Identity) -> Arc<Self> {
-        Arc::new(Self { who, ended: watch::Sender::new(false) })
+        Arc::new(Self { who, ended: watch::Sender::new(false), waiting: AtomicUsize::new(0) })
     }
 
     pub(crate) fn who(&self) -> &Identity {

@@ -3,8 +3,6 @@
 
 use std::io::{self, Read, Write};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -12,10 +10,13 @@ use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use tokio_stream::Stream;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_stream::{Stream, StreamExt};
 
-/// Bytes that a [`Writer`] buffers before it sends them.
-const PIECE_BYTES: usize = 64 * 1024;
+use crate::http::waiting::{Account, Held};
+
+/// The size of the pieces of a response; one may exceed it by one element of the response.
+pub(crate) const PIECE_BYTES: usize = 64 * 1024;
 /// Maximum number of pieces that wait for the client.
 const PIECES_MAX: usize = 8;
 
@@ -77,6 +78,48 @@ impl Write for Writer {
     }
 }
 
+/// A body whose next piece is produced when the connection has room for it. `next` returns the piece,
+/// and the state for the one after it; nothing at the end.
+pub(crate) fn pulled<S, N, F>(state: S, next: N) -> Body
+where
+    S: Send + Unpin + 'static,
+    N: FnMut(S) -> F + Send + Unpin + 'static,
+    F: Future<Output = io::Result<Option<(Bytes, S)>>> + Send + 'static,
+{
+    Body::from_stream(Pulled { state: Some(state), next, piece: None })
+}
+
+struct Pulled<S, N, F> {
+    state: Option<S>,
+    next: N,
+    /// The piece that is being produced.
+    piece: Option<Pin<Box<F>>>,
+}
+
+impl<S, N, F> Stream for Pulled<S, N, F>
+where
+    S: Unpin,
+    N: FnMut(S) -> F + Unpin,
+    F: Future<Output = io::Result<Option<(Bytes, S)>>>,
+{
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(state) = self.state.take() {
+            self.piece = Some(Box::pin((self.next)(state)));
+        }
+        let Some(piece) = &mut self.piece else { return Poll::Ready(None) };
+        let outcome = ready!(piece.as_mut().poll(context));
+        self.piece = None;
+        let piece = outcome.map(|it| {
+            let (piece, state) = it?;
+            self.state = Some(state);
+            Some(piece)
+        });
+        Poll::Ready(piece.transpose())
+    }
+}
+
 /// A request's body, as a reader for a blocking thread.
 #[derive(Debug)]
 pub(crate) struct Reader {
@@ -108,11 +151,10 @@ impl Read for Reader {
 
 /// Response lines that are buffered ahead of the client, so that a client which reads nothing
 /// before it has sent its whole request does not deadlock.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Ahead {
-    pieces: mpsc::UnboundedSender<Bytes>,
-    unread_bytes: Arc<AtomicUsize>,
-    unread_bytes_max: usize,
+    pieces: mpsc::UnboundedSender<(Bytes, Held)>,
+    account: Account,
 }
 
 /// Why [`Ahead::send`] failed.
@@ -126,36 +168,18 @@ pub(crate) enum NotSent {
 
 impl Ahead {
     /// The sending side and the body.
-    pub(crate) fn new(unread_bytes_max: usize) -> (Self, Body) {
+    pub(crate) fn new(account: Account) -> (Self, Body) {
         let (pieces, receiver) = mpsc::unbounded_channel();
-        let unread_bytes = Arc::new(AtomicUsize::new(0));
-        let body = Body::from_stream(Counted { receiver, unread_bytes: Arc::clone(&unread_bytes) });
-        (Self { pieces, unread_bytes, unread_bytes_max }, body)
+        // From here on, the connection counts them.
+        let body =
+            UnboundedReceiverStream::new(receiver).map(|(piece, _)| Ok::<_, io::Error>(piece));
+        (Self { pieces, account }, Body::from_stream(body))
     }
 
     /// Queues the piece.
     pub(crate) fn send(&self, piece: Bytes) -> Result<(), NotSent> {
-        let before = self.unread_bytes.fetch_add(piece.len(), Ordering::Relaxed);
-        if before > self.unread_bytes_max {
-            return Err(NotSent::Unread);
-        }
-        self.pieces.send(piece).map_err(|_| NotSent::Gone)
-    }
-}
-
-struct Counted {
-    receiver: mpsc::UnboundedReceiver<Bytes>,
-    unread_bytes: Arc<AtomicUsize>,
-}
-
-impl Stream for Counted {
-    type Item = io::Result<Bytes>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let piece = ready!(self.receiver.poll_recv(context));
-        if let Some(piece) = &piece {
-            self.unread_bytes.fetch_sub(piece.len(), Ordering::Relaxed);
-        }
-        Poll::Ready(piece.map(Ok))
+        self.account.check().map_err(|_| NotSent::Unread)?;
+        let held = self.account.hold(piece.len());
+        self.pieces.send((piece, held)).map_err(|_| NotSent::Gone)
     }
 }

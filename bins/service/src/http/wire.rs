@@ -136,14 +136,29 @@ pub(crate) fn memory(it: memory::Memory) -> api::Memory {
     }
 }
 
-/// The versions of a memory, and its deletions.
-pub(crate) fn history(id: memory::MemoryId, versions: Vec<memory::Version>) -> Vec<api::Version> {
-    let (mut last, mut was_deleted) = (0, false);
-    let mut all = Vec::with_capacity(versions.len() + 1);
-    for it in versions {
-        let missing_before = Some(it.version.saturating_sub(last + 1)).filter(|it| *it > 0);
+/// The versions of a memory, and its deletions, one after the other.
+pub(crate) struct History {
+    id: memory::MemoryId,
+    last: u32,
+    was_deleted: bool,
+}
+
+impl History {
+    /// The history after a version.
+    pub(crate) fn after(id: memory::MemoryId, version: Option<&memory::Version>) -> Self {
+        let last = version.map_or(0, |it| it.version);
+        Self { id, last, was_deleted: version.is_some_and(|it| it.deleted_at.is_some()) }
+    }
+
+    /// The change that made the next version, and its deletion.
+    pub(crate) fn changes(
+        &mut self,
+        it: memory::Version,
+    ) -> impl Iterator<Item = api::Version> + use<> {
+        let missing = it.version.saturating_sub(self.last + 1);
+        let missing_before = Some(missing).filter(|count| *count > 0);
         let change = match it.version {
-            _ if was_deleted => api::VersionChange::Restored,
+            _ if self.was_deleted => api::VersionChange::Restored,
             1 => api::VersionChange::Added,
             _ => api::VersionChange::Updated,
         };
@@ -154,11 +169,10 @@ pub(crate) fn history(id: memory::MemoryId, versions: Vec<memory::Version>) -> V
             missing_before: None,
             memory: None,
         });
-        (last, was_deleted) = (it.version, deletion.is_some());
-        all.push(api::Version { missing_before, ..version(id, change, it) });
-        all.extend(deletion);
+        (self.last, self.was_deleted) = (it.version, deletion.is_some());
+        let version = api::Version { missing_before, ..version(self.id, change, it) };
+        std::iter::once(version).chain(deletion)
     }
-    all
 }
 
 fn version(id: memory::MemoryId, change: api::VersionChange, it: memory::Version) -> api::Version {

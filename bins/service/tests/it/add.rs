@@ -85,6 +85,40 @@ fn a_change_keeps_what_it_does_not_name_and_the_earlier_versions() {
 }
 
 #[test]
+fn the_pages_of_a_history_are_the_history() {
+    let service = Service::start();
+    let path = format!("/api/memory/{}", service.add("0"));
+    for number in 1..4 {
+        let patch = json!({"content": number.to_string()}).to_string();
+        service.send("PATCH", &path, &service.token, patch.as_bytes());
+        if number == 2 {
+            assert_eq!(service.delete(&path).status, 204);
+            assert_eq!(service.post(&format!("{path}/undelete"), &json!(null)).status, 200);
+        }
+    }
+    let whole = service.get(&format!("{path}/history"));
+    assert_eq!(whole.header("link"), None);
+    let whole = whole.json().as_array().expect("an array").clone();
+    let changes: Vec<_> =
+        whole.iter().map(|it| it["change"].as_str()).map(Option::unwrap_or_default).collect();
+    assert_eq!(changes, ["added", "updated", "updated", "deleted", "restored", "updated"]);
+    for limit in 1..=5 {
+        let (mut paged, mut next) = (Vec::new(), format!("{path}/history?limit={limit}"));
+        loop {
+            let page = service.get(&next);
+            assert_eq!(page.status, 200, "{}", page.text());
+            paged.extend(page.json().as_array().expect("an array").clone());
+            let Some(link) = page.header("link") else { break };
+            let target = link.strip_prefix('<').and_then(|it| it.strip_suffix(">; rel=\"next\""));
+            next = target.expect("a link").to_owned();
+        }
+        assert_eq!(paged, whole, "{limit} at a time");
+    }
+    service.get(&format!("{path}/history?limit=1001")).field_problem("?limit");
+    service.get(&format!("{path}/history?limit=0")).field_problem("?limit");
+}
+
+#[test]
 fn ids_that_name_nothing_are_404_and_ids_that_cannot_be_are_422() {
     let service = Service::start();
     for (id, status) in [

@@ -60,8 +60,12 @@ impl Answers {
     /// Caches a result that was ranked when the index had changed `changes` times.
     pub(super) fn keep(&self, question: Question<'_>, changes: u64, result: &SearchResult) {
         let bytes: usize = result.hits.iter().map(|it| bytes(&it.memory)).sum();
+        let has_outlines = result.hits.iter().any(|it| it.memory.content.is_empty());
         // Explained results are requested only once.
-        if question.options.explain || bytes + question.query.len() > ANSWER_BYTES_MAX {
+        if has_outlines
+            || question.options.explain
+            || bytes + question.query.len() > ANSWER_BYTES_MAX
+        {
             return;
         }
         let answer = Answer {

@@ -46,7 +46,8 @@ impl Searcher {
         let reranking = Reranking::new(self.reranker.read().clone(), &options);
         let mode = SearchMode::Lexical;
         let found = self.rank(&past.view, query, None, mode, reranking.options());
-        let hits = self.read_hits(found.hits, now, &|id| Ok(past.version(id)))?;
+        let texts = (options.text_bytes_max, reranking.candidates());
+        let hits = self.read_hits(found.hits, now, texts, &|id| Ok(past.version(id)))?;
         let (hits, rerank) = reranking.order(query, hits, &found.updates, &self.params);
         let (answerable, forgotten) = (found.answerable, past.forgotten);
         let only_stop_words = self.index.analyzer.has_only_stop_words(query);

@@ -29,6 +29,11 @@ impl<'a> Reranking<'a> {
         self.widened.as_ref().unwrap_or(self.options)
     }
 
+    /// How many of the first hits need their texts.
+    pub(super) fn candidates(&self) -> usize {
+        self.reranker.as_deref().map_or(0, |it| it.candidates)
+    }
+
     /// Orders hits that were ranked with [`Self::options`], and keeps those that the search asks for;
     /// if the cross-encoder fails, the hits keep their order. `updates` are pairs of an older memory and
     /// one that must rank above it.

@@ -3,7 +3,7 @@
 use crate::index::sight::Sight;
 use crate::limits::LINK_DEPTH_MAX;
 use crate::store::Store;
-use crate::{Error, Filter, Link, Memory, MemoryId, Result, Timestamp};
+use crate::{Error, Filter, Link, MemoryId, Outline, Result, Timestamp};
 
 impl Store {
     /// Links in both directions around a memory, breadth first, each once, up to `depth` steps
@@ -41,13 +41,13 @@ impl Store {
         self.with_sight(space, now, |it| it.superseded_by(id))
     }
 
-    /// A memory as a reader of the filter's space sees it.
-    pub(super) fn seen(&self, mut memory: Memory, filter: &Filter) -> Memory {
-        if memory.superseded_by.is_some() {
-            memory.superseded_by =
-                self.superseded_by(memory.id, filter.space.as_deref(), filter.now);
+    /// An outline as a reader of the filter's space sees it.
+    pub(super) fn seen(&self, mut outline: Outline, filter: &Filter) -> Outline {
+        if outline.superseded_by.is_some() {
+            outline.superseded_by =
+                self.superseded_by(outline.id, filter.space.as_deref(), filter.now);
         }
-        memory
+        outline
     }
 
     fn with_sight<T>(

@@ -3,10 +3,10 @@
 use crate::check;
 use crate::index::condition::Condition;
 use crate::limits::LIST_LIMIT_MAX;
-use crate::state::keys::StoredVersion;
-use crate::store::Store;
+use crate::state::keys::Head;
 use crate::store::exact::Exact;
-use crate::{Error, Filter, Memory, MemoryId, Result, Version};
+use crate::store::{Store, missing_version};
+use crate::{Error, Filter, Memory, MemoryId, Outline, Result, Version};
 
 impl Store {
     /// Memories ordered by id, from the first after `after`.
@@ -16,6 +16,16 @@ impl Store {
         after: Option<MemoryId>,
         limit: usize,
     ) -> Result<Vec<Memory>> {
+        self.read_all(self.outline(filter, after, limit)?)
+    }
+
+    /// Outlines of the same memories, for callers that read one text after the other.
+    pub fn outline(
+        &self,
+        filter: &Filter,
+        after: Option<MemoryId>,
+        limit: usize,
+    ) -> Result<Vec<Outline>> {
         check_list(filter, limit)?;
         if !self.index.backlog.is_complete() {
             return self.list_by_state(filter, after, limit);
@@ -34,30 +44,50 @@ impl Store {
                 _ => view.ids_after(after).filter(meets).take(limit).collect(),
             }
         };
-        self.read_all(&ids, filter)
+        self.outline_of(&ids, filter)
     }
 
-    /// The memories of these ids that still exist, as a reader of the filter's space sees them.
-    pub(super) fn read_all(&self, ids: &[MemoryId], filter: &Filter) -> Result<Vec<Memory>> {
-        let mut memories = Vec::with_capacity(ids.len());
+    /// The memory of an outline, in the version that the outline has; `None` if its text was removed
+    /// since.
+    pub fn read_text(&self, outline: Outline) -> Result<Option<Memory>> {
+        let (id, version) = (outline.id, outline.version);
+        let memory = self.records.read_text(outline)?;
+        if memory.is_none() && self.records.live_head(id)?.is_some_and(|it| it.version == version) {
+            return Err(missing_version(id, version));
+        }
+        Ok(memory)
+    }
+
+    pub(super) fn read_all(&self, outlines: Vec<Outline>) -> Result<Vec<Memory>> {
+        outlines.into_iter().filter_map(|it| self.read_text(it).transpose()).collect()
+    }
+
+    /// Outlines of the memories with these ids that still exist.
+    pub(super) fn outline_of(&self, ids: &[MemoryId], filter: &Filter) -> Result<Vec<Outline>> {
+        let mut outlines = Vec::with_capacity(ids.len());
         for id in ids {
-            match self.get(*id) {
-                Ok(memory) => memories.push(self.seen(memory, filter)),
-                Err(Error::NotFound(_)) => {}
-                Err(error) => return Err(error),
+            if let Some(head) = self.records.live_head(*id)? {
+                outlines.push(self.outlined(*id, &head, filter));
             }
         }
-        Ok(memories)
+        Ok(outlines)
     }
 
-    /// The first memories after `after` that match a filter, from the state, because the index is
+    /// The outline of a memory, as a reader of the filter's space sees it.
+    pub(super) fn outlined(&self, id: MemoryId, head: &Head, filter: &Filter) -> Outline {
+        let (version, updated_at) = (head.version, head.updated_at);
+        let outline = Outline { id, version, updated_at, embedded: false, superseded_by: None };
+        self.seen(self.index.outlined(outline), filter)
+    }
+
+    /// Outlines of the first memories after `after` that match a filter, from the state, because the index is
     /// incomplete.
     fn list_by_state(
         &self,
         filter: &Filter,
         after: Option<MemoryId>,
         limit: usize,
-    ) -> Result<Vec<Memory>> {
+    ) -> Result<Vec<Outline>> {
         let exact = Exact::new(filter);
         let mut found = Vec::new();
         let mut next = after.map_or(1, |it| it.get() + 1);
@@ -68,9 +98,8 @@ impl Store {
                     continue;
                 }
                 let body = self.records.body(id, head.version)?;
-                if let Some(body) = body.filter(|it| exact.holds(it)) {
-                    let memory = Memory::of(id, head.version, head.updated_at, body);
-                    found.push(self.seen(self.index.complete(memory), filter));
+                if body.is_some_and(|it| exact.holds(&it)) {
+                    found.push(self.outlined(id, &head, filter));
                 }
             }
             next = after;
@@ -81,13 +110,20 @@ impl Store {
     /// All versions of a memory, oldest first. A version ends with a deletion, or with the next
     /// version.
     pub fn history(&self, id: MemoryId) -> Result<Vec<Version>> {
+        self.versions(id)?.into_iter().map(|it| self.read_version(id, it)).collect()
+    }
+
+    /// The same versions without what they say, for callers that read one after the other.
+    pub fn versions(&self, id: MemoryId) -> Result<Vec<Version>> {
         let head = self.records.head(id)?.ok_or(Error::NotFound(id))?;
         let mut versions: Vec<Version> = Vec::new();
         for (number, stored) in self.records.stored_versions(id)? {
             if let Some(last) = versions.last_mut() {
                 last.valid_until = Some(last.deleted_at.unwrap_or(stored.valid_from));
             }
-            versions.push(self.version(number, stored)?);
+            let (valid_from, deleted_at) = (stored.valid_from, stored.deleted_at);
+            let version = Version::of(number, valid_from, stored.into_body(None));
+            versions.push(Version { deleted_at, ..version });
         }
         if let Some(last) = versions.last_mut() {
             (last.valid_until, last.deleted_at) = (head.deleted_at, head.deleted_at);
@@ -107,10 +143,12 @@ impl Store {
         Ok(versions.first().is_some_and(|(_, it)| it.sequence.is_none()))
     }
 
-    fn version(&self, version: u32, stored: StoredVersion) -> Result<Version> {
-        let (valid_from, deleted_at) = (stored.valid_from, stored.deleted_at);
-        let body = self.records.whole_body(stored)?;
-        Ok(Version { deleted_at, ..Version::of(version, valid_from, body) })
+    /// A version of [`Store::versions`] with what it says, unless that was removed.
+    pub fn read_version(&self, id: MemoryId, version: Version) -> Result<Version> {
+        let Some(body) = self.records.body(id, version.version)? else { return Ok(version) };
+        let Version { valid_until, deleted_at, valid_from, .. } = version;
+        let whole = Version::of(version.version, valid_from, body);
+        Ok(Version { valid_until, deleted_at, ..whole })
     }
 }
 

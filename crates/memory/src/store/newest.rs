@@ -10,7 +10,7 @@ use crate::state::keys::Head;
 use crate::store::Store;
 use crate::store::exact::Exact;
 use crate::store::list::check_list;
-use crate::{Error, Filter, Memory, MemoryId, Result, Timestamp};
+use crate::{Error, Filter, Memory, MemoryId, Outline, Result, Timestamp};
 
 /// A memory's place in the list; the highest place comes first.
 type Place = (Timestamp, MemoryId);
@@ -31,13 +31,26 @@ impl Store {
         after: Option<MemoryId>,
         limit: usize,
     ) -> Result<Vec<Memory>> {
+        self.read_all(self.outline_newest(filter, after, limit)?)
+    }
+
+    /// Outlines of the same memories, as by [`Store::outline`].
+    ///
+    /// # Errors
+    /// As [`Store::list_newest`].
+    pub fn outline_newest(
+        &self,
+        filter: &Filter,
+        after: Option<MemoryId>,
+        limit: usize,
+    ) -> Result<Vec<Outline>> {
         check_list(filter, limit)?;
         let before = after.map(|it| self.place_of(it, filter)).transpose()?;
         if !self.index.backlog.is_complete() {
             return self.newest_by_state(filter, before, limit);
         }
         let ids = self.newest_by_index(filter, before, limit);
-        self.read_all(&ids, filter)
+        self.outline_of(&ids, filter)
     }
 
     /// The place of a memory that was listed with this filter.
@@ -97,7 +110,7 @@ impl Store {
         filter: &Filter,
         before: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<Memory>> {
+    ) -> Result<Vec<Outline>> {
         let mut places: Vec<(Place, Head)> = Vec::new();
         self.records.state.heads(&mut |id, head| {
             if head.deleted_at.is_none()
@@ -116,9 +129,8 @@ impl Store {
                 break;
             }
             let body = self.records.body(id, head.version)?;
-            if let Some(body) = body.filter(|it| exact.holds(it)) {
-                let memory = Memory::of(id, head.version, head.updated_at, body);
-                found.push(self.seen(self.index.complete(memory), filter));
+            if body.is_some_and(|it| exact.holds(&it)) {
+                found.push(self.outlined(id, &head, filter));
             }
         }
         Ok(found)

@@ -43,12 +43,15 @@ pub(super) async fn batch(
     if http_body::Body::size_hint(&body).lower() > app.limits.batch_bytes_max {
         return Err(too_large(app.limits.batch_bytes_max));
     }
+    let account = caller.account(&app);
+    account.check()?;
     let slot = app.streams.slot().await?;
-    let (ahead, answer) = Ahead::new(app.limits.unread_bytes_max);
+    let (ahead, answer) = Ahead::new(account);
     tokio::spawn(async move {
         let group = Vec::new();
+        let (results, writing) = (Vec::new(), None);
         let lines =
-            Lines { app, caller, key, ahead, group, group_bytes: 0, writing: None, line: 0 };
+            Lines { app, caller, key, ahead, results, group, group_bytes: 0, writing, line: 0 };
         if lines.run(body).await == Err(NotSent::Gone) {
             tracing::debug!("the client of a batch disconnected");
         }
@@ -67,6 +70,8 @@ struct Lines {
     /// The key of the request: each line has one of its own, made from it.
     key: Option<RequestKey>,
     ahead: Ahead,
+    /// Results that are not sent yet.
+    results: Vec<u8>,
     group: Vec<(u64, Bytes)>,
     group_bytes: usize,
     /// The previous group, while it is written.
@@ -104,7 +109,8 @@ impl Lines {
                 Ok(None) => break,
                 Err(failure) => {
                     self.finish().await?;
-                    return self.respond(self.line + 1, Err(failure));
+                    self.respond(self.line + 1, Err(failure));
+                    return self.send();
                 }
             };
             for part in piece.split_inclusive(|it| *it == b'\n') {
@@ -117,7 +123,8 @@ impl Lines {
                     skipping = true;
                     self.line += 1;
                     self.finish().await?;
-                    self.respond(self.line, Err(too_large(limits.body_bytes_max as u64)))?;
+                    self.respond(self.line, Err(too_large(limits.body_bytes_max as u64)));
+                    self.send()?;
                 } else if ended && !skipping {
                     self.take(std::mem::take(&mut rest)).await?;
                 }
@@ -178,19 +185,19 @@ impl Lines {
         match stored {
             Ok(results) => {
                 for (number, result) in numbers.into_iter().zip(results) {
-                    self.respond(number, result)?;
+                    self.respond(number, result);
                 }
             }
             Err(failure) => {
                 for number in numbers {
-                    self.respond(number, Err(failure.problem.as_ref().clone().into()))?;
+                    self.respond(number, Err(failure.problem.as_ref().clone().into()));
                 }
             }
         }
-        Ok(())
+        self.send()
     }
 
-    fn respond(&self, line: u64, result: Stored) -> Result<(), NotSent> {
+    fn respond(&mut self, line: u64, result: Stored) {
         let result = match result {
             Ok((status, id)) => api::BatchResult { line, status, id: Some(id), problem: None },
             Err(failure) => api::BatchResult {
@@ -200,9 +207,15 @@ impl Lines {
                 problem: Some(*failure.problem),
             },
         };
-        let mut bytes = encode(&result);
-        bytes.push(b'\n');
-        self.ahead.send(bytes.into())
+        self.results.extend_from_slice(&encode(&result));
+        self.results.push(b'\n');
+    }
+
+    fn send(&mut self) -> Result<(), NotSent> {
+        match std::mem::take(&mut self.results) {
+            results if results.is_empty() => Ok(()),
+            results => self.ahead.send(results.into()),
+        }
     }
 }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use http::header::{HeaderMap, LINK};
+use http::header::HeaderMap;
 use http::{HeaderValue, StatusCode};
 use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
-use waypost_events::{Error, Pattern, Query};
+use waypost_events::{Error, Event, Pattern, Query};
 
 use crate::app::App;
 use crate::clock::now;
@@ -15,8 +15,9 @@ use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::keys::idempotency_key;
 use crate::http::pool::Promise;
-use crate::http::reply::json;
+use crate::http::reply::{array, json, link_next};
 use crate::http::request::whole;
+use crate::http::stream::PIECE_BYTES;
 use crate::http::wire;
 
 pub(super) async fn publish(
@@ -59,21 +60,31 @@ pub(super) async fn list(
     };
     let asked = api::parse_query_with(&query, check)?;
     let limit = asked.limit.unwrap_or(LIST_LIMIT_DEFAULT);
-    let mut wanted = Query::default().with_limit(usize::try_from(limit).unwrap_or(usize::MAX));
+    let mut wanted = Query::default()
+        .with_limit(usize::try_from(limit).unwrap_or(usize::MAX))
+        .with_data_bytes_max(PIECE_BYTES);
     wanted.pattern = asked.pattern.as_deref().map(pattern).transpose()?;
     (wanted.after, wanted.before, wanted.since) = (asked.after, asked.before, asked.since);
     let scoped = app.scoped(&caller);
-    let page = app.reads.run(move || scoped.events(wanted)).await?.map_err(of_query)?;
-    let next = (page.next_after < page.last && asked.before.is_none())
-        .then(|| next_page(&query, page.next_after));
-    let events: Vec<api::Event> = page.events.into_iter().map(wire::event).collect();
-    let mut response = json(StatusCode::OK, &events);
-    if let Some(next) = next.and_then(|it| HeaderValue::from_str(&it).ok()) {
-        response.headers_mut().insert(LINK, next);
-    }
-    let cursor = HeaderValue::from(page.next_after);
-    response.headers_mut().insert(api::NEXT_AFTER_HEADER, cursor);
-    Ok(response)
+    let shared = Arc::clone(&app);
+    app.reads
+        .run(move || {
+            let page = scoped.events(wanted).map_err(of_query)?;
+            let held_bytes = page.events.len() * size_of::<Event>();
+            let events = page.events.into_iter().map(move |event| {
+                let is_bare = page.lacks_data && event.data.is_empty();
+                let event = if is_bare { scoped.find_event(event.id)? } else { Some(event) };
+                Ok(event.map(wire::event))
+            });
+            let mut response = array(&shared, events, held_bytes)?;
+            if page.next_after < page.last && asked.before.is_none() {
+                link_next(&mut response, "/api/events", &query, page.next_after);
+            }
+            let cursor = HeaderValue::from(page.next_after);
+            response.headers_mut().insert(api::NEXT_AFTER_HEADER, cursor);
+            Ok(response)
+        })
+        .await?
 }
 
 pub(super) async fn get(
@@ -106,11 +117,4 @@ pub(super) fn pattern(text: &str) -> Result<Pattern, Failure> {
     let invalid =
         |it: waypost_events::InvalidPattern| api::Problem::field("?pattern", it.to_string());
     Ok(text.parse().map_err(invalid)?)
-}
-
-/// The same query, continued after that event.
-fn next_page(query: &str, after: u64) -> String {
-    let kept = query.split('&').filter(|it| !it.is_empty() && !it.starts_with("after="));
-    let parts: Vec<String> = kept.map(str::to_owned).chain([format!("after={after}")]).collect();
-    format!("</api/events?{}>; rel=\"next\"", parts.join("&"))
 }

@@ -8,7 +8,7 @@ use axum::extract::{Extension, Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::Extensions;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Limited};
 use tower::ServiceExt;
 use waypost_events::IdempotencyKey;
 use waypost_mcp::{Answered, Http, Service, Unavailable};
@@ -18,6 +18,10 @@ use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::keys;
 use crate::http::request::whole;
+use crate::http::waiting::{Account, Waiting};
+
+/// Maximum size of the response that a tool reads: many times what its own may have.
+const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The tools, which call the other routes.
 pub(super) type Tools = Arc<Http<InProcess>>;
@@ -28,12 +32,15 @@ struct Forwarded(IdempotencyKey);
 
 /// The other routes, called in this process as the caller of the message.
 #[derive(Debug, Clone)]
-pub(super) struct InProcess(Router);
+pub(super) struct InProcess {
+    router: Router,
+    waiting: Arc<Waiting>,
+}
 
 impl InProcess {
     /// The tools over these routes.
-    pub(super) fn tools(router: Router) -> Tools {
-        Arc::new(Http::new(Self(router)))
+    pub(super) fn tools(router: Router, app: &App) -> Tools {
+        Arc::new(Http::new(Self { router, waiting: Arc::clone(&app.waiting) }))
     }
 }
 
@@ -51,14 +58,19 @@ impl Service for InProcess {
         if let Some(Forwarded(key)) = caller.get::<Forwarded>() {
             keys::forward(key, request.headers_mut());
         }
-        let response = match self.0.clone().oneshot(request).await {
+        let mut response = match self.router.clone().oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},
         };
+        if let Some(caller) = caller.get::<Caller>() {
+            let account = Account::new(&self.waiting, caller.session());
+            response = account.count(response, true);
+        }
         let (head, body) = response.into_parts();
-        let body = body.collect().await.map_err(|error| Unavailable {
+        let body = Limited::new(body, BODY_BYTES_MAX).collect().await;
+        let body = body.map_err(|error| Unavailable {
             what: format!("the response ended early: {error}"),
-            remedy: None,
+            remedy: Some("ask for less, with a lower `limit`".to_owned()),
         })?;
         Ok(http::Response::from_parts(head, body.to_bytes()))
     }

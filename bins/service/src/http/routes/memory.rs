@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use http::header::LINK;
-use http::{HeaderValue, StatusCode};
-use waypost_api::{self as api, Vocabulary, limits::LIST_LIMIT_DEFAULT};
-use waypost_memory::{Added, Linked, MemoryId};
+use http::StatusCode;
+use waypost_api::limits::{LIMIT_MAX, LIST_LIMIT_DEFAULT};
+use waypost_api::{self as api, Vocabulary};
+use waypost_memory::{Added, Linked, MemoryId, Outline, Version};
 
 use crate::app::App;
 use crate::clock::now;
@@ -15,8 +15,8 @@ use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::keys::KeyHead;
 use crate::http::pool::Promise;
-use crate::http::reply::json;
-use crate::http::request::{parse, whole};
+use crate::http::reply::{array, json, link_next};
+use crate::http::request::{parse, query, whole};
 use crate::http::routes::suggestions;
 use crate::http::wire;
 
@@ -174,10 +174,39 @@ pub(super) async fn history(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
+    request: Request,
 ) -> Result<Response, Failure> {
     let id = wire::id(api::parse_id(&id)?)?;
+    let query = query(&request).to_owned();
+    let asked: api::HistoryRequest = api::parse_query(&query)?;
+    let after = asked.after.unwrap_or(0);
+    let limit = usize::try_from(asked.limit.unwrap_or(LIMIT_MAX)).unwrap_or(usize::MAX);
     let scoped = app.scoped(&caller);
-    app.reads.run(move || Ok(json(StatusCode::OK, &wire::history(id, scoped.history(id)?)))).await?
+    let shared = Arc::clone(&app);
+    app.reads
+        .run(move || {
+            let mut versions = scoped.versions(id)?;
+            let from = versions.partition_point(|it| u64::from(it.version) <= after);
+            let before = from.checked_sub(1).map(|it| versions[it].clone());
+            versions.drain(..from);
+            let has_more = versions.len() > limit;
+            versions.truncate(limit);
+            let last = versions.last().map(|it| it.version).filter(|_| has_more);
+            let held_bytes = versions.len() * size_of::<Version>();
+            let mut history = wire::History::after(id, before.as_ref());
+            let changes = versions.into_iter().flat_map(move |version| {
+                match scoped.read_version(id, version) {
+                    Ok(version) => history.changes(version).map(|it| Ok(Some(it))).collect(),
+                    Err(failure) => vec![Err(failure)],
+                }
+            });
+            let mut response = array(&shared, changes, held_bytes)?;
+            if let Some(last) = last {
+                link_next(&mut response, &format!("/api/memory/{id}/history"), &query, last);
+            }
+            Ok(response)
+        })
+        .await?
 }
 
 pub(super) async fn list(
@@ -192,23 +221,27 @@ pub(super) async fn list(
     let after = asked.after.and_then(MemoryId::new);
     let order = asked.order.unwrap_or_default();
     let scoped = app.scoped(&caller);
+    let shared = Arc::clone(&app);
     app.reads
         .run(move || {
             let filter = wire::filter(asked.filters());
-            let read = |after: Option<MemoryId>, limit: usize| match order {
-                api::ListOrder::Id => scoped.list(filter.clone(), after, limit),
-                api::ListOrder::Newest => scoped.list_newest(filter.clone(), after, limit),
+            let read = |after: Option<MemoryId>, limit: usize| {
+                scoped.outline(filter.clone(), (after, limit), order)
             };
             let page = read(after, limit)?;
             let last = page.last().map(|it| it.id).filter(|_| page.len() == limit);
             let next = match last {
-                Some(last) if !read(Some(last), 1)?.is_empty() => Some(next_page(&query, last)),
+                Some(last) if !read(Some(last), 1)?.is_empty() => Some(last),
                 _ => None,
             };
-            let page: Vec<_> = page.into_iter().map(wire::memory).collect();
-            let mut response = json(StatusCode::OK, &page);
-            if let Some(next) = next.and_then(|it| HeaderValue::from_str(&it).ok()) {
-                response.headers_mut().insert(LINK, next);
+            let held_bytes = page.len() * size_of::<Outline>();
+            let texts = page.into_iter().map(move |it| {
+                let memory = scoped.read_text(it, now())?;
+                Ok(memory.map(wire::memory))
+            });
+            let mut response = array(&shared, texts, held_bytes)?;
+            if let Some(next) = next {
+                link_next(&mut response, "/api/memory", &query, next);
             }
             Ok(response)
         })
@@ -230,13 +263,6 @@ pub(super) async fn count(
             Ok(json(StatusCode::OK, &wire::counts(counts, &asked.by)))
         })
         .await?
-}
-
-/// The same query, continued after that memory.
-fn next_page(query: &str, last: MemoryId) -> String {
-    let kept = query.split('&').filter(|it| !it.is_empty() && !it.starts_with("after="));
-    let parts: Vec<String> = kept.map(str::to_owned).chain([format!("after={last}")]).collect();
-    format!("</api/memory?{}>; rel=\"next\"", parts.join("&"))
 }
 
 pub(super) async fn link(

@@ -1,9 +1,10 @@
 //! For operators: status, health, metrics, the API description.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::extract::{Extension, State};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, StatusCode};
 use waypost_api as api;
@@ -12,7 +13,7 @@ use waypost_auth::Scope;
 use crate::app::App;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
-use crate::http::reply::json;
+use crate::http::reply::{encode, json};
 use crate::http::wire;
 use crate::metrics::{ClusterGauges, EventGauges, Gauges};
 
@@ -134,6 +135,7 @@ pub(super) async fn metrics(
         context_bytes: context.memory_bytes,
         model_ready: app.model.status().state == api::ModelState::Ready,
         queued_reads: app.reads.queued(),
+        waiting_bytes: app.waiting.bytes(),
         queued_writes: app.writes.queued(),
         uptime_seconds: app.started.elapsed().as_secs(),
     };
@@ -144,5 +146,9 @@ pub(super) async fn metrics(
 }
 
 pub(super) async fn openapi() -> Response {
-    json(StatusCode::OK, &api::openapi::document())
+    /// Once for all clients: none of them has to show a token.
+    static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| encode(&api::openapi::document()).into());
+    let mut response = DOCUMENT.clone().into_response();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }

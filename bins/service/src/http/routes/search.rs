@@ -4,15 +4,19 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue};
 use waypost_api::{self as api, limits::SEARCH_LIMIT_DEFAULT};
+use waypost_memory::{Hit, HitExplanation, Memory, MemoryId, Outline};
+use waypost_time::Timestamp;
 
 use crate::app::App;
+use crate::clock::now;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
-use crate::http::reply::json;
+use crate::http::reply::array;
 use crate::http::request::{parse, whole};
 use crate::http::scoped::Scoped;
+use crate::http::stream::PIECE_BYTES;
 use crate::http::wire;
 
 pub(super) async fn search(
@@ -22,29 +26,37 @@ pub(super) async fn search(
 ) -> Result<Response, Failure> {
     let body = whole(&app, request).await?;
     let scoped = app.scoped(&caller);
+    let shared = Arc::clone(&app);
     let read = move || {
         let mut asked: api::SearchRequest = parse(&body.bytes)?;
         caller.narrow(&mut asked.space)?;
         if asked.as_of.is_some() {
             return Ok::<_, Failure>(Err((scoped, asked)));
         }
-        answer(&scoped, &asked).map(Ok)
+        answer(&shared, scoped, &asked).map(Ok)
     };
     match app.reads.run(read).await?? {
         Ok(response) => Ok(response),
-        Err((scoped, asked)) => app.past.run(move || answer(&scoped, &asked)).await?,
+        Err((scoped, asked)) => {
+            let shared = Arc::clone(&app);
+            app.past.run(move || answer(&shared, scoped, &asked)).await?
+        }
     }
 }
 
-fn answer(scoped: &Scoped, asked: &api::SearchRequest) -> Result<Response, Failure> {
+fn answer(app: &Arc<App>, scoped: Scoped, asked: &api::SearchRequest) -> Result<Response, Failure> {
     let limit = usize::try_from(asked.limit.unwrap_or(SEARCH_LIMIT_DEFAULT)).unwrap_or(usize::MAX);
-    let found = scoped.search(&asked.query, wire::search_options(asked, limit))?;
+    let options = wire::search_options(asked, limit).with_text_bytes_max(PIECE_BYTES);
+    let time = asked.as_of.map_or_else(now, |it| it.min(now()));
+    let found = scoped.search(&asked.query, options)?;
     let mode = HeaderValue::from_static(wire::search_mode(found.mode));
     let answerable = format!("{:.3}", found.answerable);
     let rerank = wire::rerank(found.rerank);
     let forgotten = asked.as_of.map(|_| found.forgotten.to_string());
-    let hits: Vec<_> = found.hits.into_iter().map(wire::hit).collect();
-    let mut response = json(StatusCode::OK, &hits);
+    let found_hits: Vec<Unsent> = found.hits.into_iter().map(Unsent::from).collect();
+    let held_bytes = found_hits.iter().map(Unsent::bytes).sum();
+    let hits = found_hits.into_iter().map(move |hit| hit.read(&scoped, time));
+    let mut response = array(app, hits, held_bytes)?;
     response.headers_mut().insert(HeaderName::from_static("waypost-search-mode"), mode);
     if let Ok(answerable) = HeaderValue::from_str(&answerable) {
         let name = HeaderName::from_static("waypost-answerable");
@@ -63,4 +75,46 @@ fn answer(scoped: &Scoped, asked: &api::SearchRequest) -> Result<Response, Failu
         response.headers_mut().insert(name, HeaderValue::from_static(rerank));
     }
     Ok(response)
+}
+
+/// A hit that is not sent yet, without the text of its memory if that is read later.
+struct Unsent {
+    outline: Outline,
+    whole: Option<Box<Memory>>,
+    score: f64,
+    contradicts: Vec<MemoryId>,
+    explanation: Option<Box<HitExplanation>>,
+}
+
+impl From<Hit> for Unsent {
+    fn from(it: Hit) -> Self {
+        let Hit { memory, score, contradicts, explanation } = it;
+        let explanation = explanation.map(Box::new);
+        let outline = memory.outline();
+        // Every memory has a content.
+        let whole = (!memory.content.is_empty()).then(|| Box::new(memory));
+        Self { outline, whole, score, contradicts, explanation }
+    }
+}
+
+impl Unsent {
+    fn read(self, scoped: &Scoped, time: Timestamp) -> Result<Option<api::Hit>, Failure> {
+        let Self { outline, whole, score, contradicts, explanation } = self;
+        let memory = match whole {
+            Some(whole) => Some(*whole),
+            None => scoped.read_text(outline, time)?,
+        };
+        let explanation = explanation.map(|it| *it);
+        Ok(memory.map(|memory| wire::hit(Hit { memory, score, contradicts, explanation })))
+    }
+
+    /// About its size, without the texts.
+    fn bytes(&self) -> usize {
+        let explained = self.explanation.as_ref().map_or(0, |it| {
+            let terms = it.matched_terms.iter().map(|term| size_of::<String>() + term.len());
+            let (signals, links) = (size_of_val(&*it.signals), size_of_val(&*it.links));
+            size_of::<HitExplanation>() + terms.sum::<usize>() + signals + links
+        });
+        size_of::<Self>() + size_of_val(&*self.contradicts) + explained
+    }
 }

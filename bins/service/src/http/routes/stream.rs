@@ -3,17 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap};
 use http::{HeaderValue, StatusCode};
 use serde_json::json;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, watch};
-use tokio_stream::StreamExt;
-use tokio_stream::wrappers::ReceiverStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
 use waypost_api as api;
 use waypost_events::{Error, Event, Pattern, Tail};
 
@@ -23,18 +20,17 @@ use crate::error::chain;
 use crate::events::broadcast::Frame;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
+use crate::http::linger::Late;
 use crate::http::reply::encode;
 use crate::http::request::query;
 use crate::http::scoped::Scoped;
+use crate::http::stream::{PIECE_BYTES, pulled};
+use crate::http::waiting::Account;
 use crate::http::wire;
 
 const LAST_EVENT_ID: &str = "last-event-id";
 /// How often a listener without matching events gets its position.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Bytes sent as one piece.
-const PIECE_BYTES: usize = 32 * 1024;
-/// Maximum number of pieces that wait for the client.
-const PIECES_MAX: usize = 4;
 /// Maximum number of events read from the log at once.
 const READ_AT_ONCE: usize = 200;
 
@@ -65,26 +61,26 @@ pub(super) async fn stream(
     }
     let slot = Arc::clone(&app.listeners).try_acquire_owned();
     let slot = slot.map_err(|_| Failure::busy("too many event streams are open"))?;
-    let (pieces, body) = mpsc::channel(PIECES_MAX + 1);
-    let final_permit = pieces.clone().reserve_owned().await.map_err(|_| Failure::internal())?;
     let listener = Listener {
         // Subscribed before the log is read, so that no event is missed.
         frames: app.broadcast.listen(),
         readers: app.broadcast.readers(),
         stopped: app.broadcast.stopped(),
         tail: scoped.tail(pattern.clone(), after),
+        is_behind: true,
         scoped,
         pattern,
-        pieces,
-        gathered: BytesMut::new(),
-        unread_time_max: app.limits.unread_time_max,
+        account: caller.account(&app),
+        late: request.extensions().get().cloned().unwrap_or_default(),
         _slot: slot,
     };
-    tokio::spawn(async move {
-        let end = listener.run().await;
-        final_permit.send(end.final_message());
+    let body = pulled(Some(listener), |listener| async {
+        let Some(mut listener) = listener else { return Ok(None) };
+        Ok(Some(match listener.next().await {
+            Ok(piece) => (piece, Some(listener)),
+            Err(end) => (end.final_message(), None),
+        }))
     });
-    let body = Body::from_stream(ReceiverStream::new(body).map(Ok::<_, std::convert::Infallible>));
     let mut response = (StatusCode::OK, body).into_response();
     let event_stream = HeaderValue::from_static(api::EVENT_STREAM);
     response.headers_mut().insert(CONTENT_TYPE, event_stream);
@@ -121,20 +117,19 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
 struct Listener {
     scoped: Scoped,
     tail: Tail,
+    /// Whether the log has to be read.
+    is_behind: bool,
     pattern: Option<Pattern>,
     frames: broadcast::Receiver<Arc<Frame>>,
     readers: Arc<Semaphore>,
     stopped: watch::Receiver<bool>,
-    pieces: mpsc::Sender<Bytes>,
-    gathered: BytesMut,
-    unread_time_max: Duration,
+    account: Account,
+    late: Late,
     _slot: OwnedSemaphorePermit,
 }
 
 /// Why a stream ends.
 enum End {
-    /// The client is gone.
-    Gone,
     /// The client has left too much unread for too long.
     Unread,
     Stopping,
@@ -144,7 +139,6 @@ enum End {
 impl End {
     fn final_message(self) -> Bytes {
         let detail = match self {
-            Self::Gone => return Bytes::new(),
             Self::Unread => {
                 "the client did not read in time; reconnect with the last id".to_owned()
             }
@@ -156,47 +150,52 @@ impl End {
 }
 
 impl Listener {
-    async fn run(mut self) -> End {
+    /// The next events, or a sign of life. It is called when the connection has room for them.
+    async fn next(&mut self) -> Result<Bytes, End> {
         loop {
-            let end = match self.catch_up().await {
-                Ok(()) => self.follow().await,
-                Err(end) => Err(end),
-            };
-            if let Err(end) = end {
-                return end;
+            tokio::select! {
+                () = self.account.room() => {}
+                _ = self.stopped.changed() => {}
             }
-        }
-    }
-
-    /// Sends the events in the log after the cursor.
-    async fn catch_up(&mut self) -> Result<(), End> {
-        loop {
-            let (tail, read) = self.read_on().await?;
-            match read {
-                Ok(frames) => {
-                    self.tail = tail;
-                    self.gather(&frames).await?;
-                    self.flush().await?;
-                    if frames.is_empty() {
-                        return Ok(());
-                    }
-                }
-                Err(Error::Gone { first }) => {
-                    let last = first.saturating_sub(1);
-                    let data = json!({ "first": first, "after": self.tail.cursor() });
-                    self.tail.skip_to(last);
-                    let gap = format!("event: reset\nid: {last}\ndata: {data}\n\n");
-                    self.gather(gap.as_bytes()).await?;
-                }
-                Err(error) => {
-                    tracing::error!(error = chain(&error), "failed to read events for a stream");
-                    return Err(End::Failed);
-                }
+            if self.late.get() {
+                return Err(End::Unread);
             }
             if *self.stopped.borrow() {
                 return Err(End::Stopping);
             }
+            let mut piece = Vec::new();
+            if self.is_behind {
+                self.catch_up(&mut piece).await?;
+            } else {
+                self.follow(&mut piece).await?;
+            }
+            if !piece.is_empty() {
+                return Ok(piece.into_boxed_slice().into());
+            }
         }
+    }
+
+    /// Reads the next events from the log, until it has no more.
+    async fn catch_up(&mut self, piece: &mut Vec<u8>) -> Result<(), End> {
+        let (tail, read) = self.read_on().await?;
+        match read {
+            Ok(frames) => {
+                self.tail = tail;
+                self.is_behind = !frames.is_empty();
+                *piece = frames;
+            }
+            Err(Error::Gone { first }) => {
+                let last = first.saturating_sub(1);
+                let data = json!({ "first": first, "after": self.tail.cursor() });
+                self.tail.skip_to(last);
+                *piece = format!("event: reset\nid: {last}\ndata: {data}\n\n").into();
+            }
+            Err(error) => {
+                tracing::error!(error = chain(&error), "failed to read events for a stream");
+                return Err(End::Failed);
+            }
+        }
+        Ok(())
     }
 
     /// Reads the log after the cursor: returns the advanced tail and the events for the client,
@@ -219,66 +218,50 @@ impl Listener {
         reading.await.map_err(|_| End::Failed)
     }
 
-    /// Sends new events until some have to be read from the log.
-    async fn follow(&mut self) -> Result<(), End> {
+    /// Waits for new events, and takes those that came, unless they have to be read from the log.
+    async fn follow(&mut self, piece: &mut Vec<u8>) -> Result<(), End> {
+        let next = tokio::select! {
+            next = self.frames.recv() => next,
+            _ = self.stopped.changed() => return Err(End::Stopping),
+            () = tokio::time::sleep(KEEP_ALIVE) => {
+                let cursor = self.tail.cursor();
+                *piece = format!("id: {cursor}\n: keep-alive\n\n").into();
+                return Ok(());
+            }
+        };
+        let mut next = next.map_err(|it| match it {
+            RecvError::Lagged(count) => TryRecvError::Lagged(count),
+            RecvError::Closed => TryRecvError::Closed,
+        });
         loop {
-            let next = tokio::select! {
-                next = self.frames.recv() => Some(next),
-                _ = self.stopped.changed() => return Err(End::Stopping),
-                () = self.pieces.closed() => return Err(End::Gone),
-                () = tokio::time::sleep(KEEP_ALIVE) => None,
-            };
-            let Some(next) = next else {
-                let cursor = self.tail.cursor();
-                self.gather(format!("id: {cursor}\n: keep-alive\n\n").as_bytes()).await?;
-                self.flush().await?;
-                continue;
-            };
-            let mut next = match next {
-                Ok(frame) => Some(frame),
-                Err(RecvError::Lagged(_)) => return Ok(()),
-                Err(RecvError::Closed) => return Err(End::Stopping),
-            };
-            while let Some(frame) = next {
-                let cursor = self.tail.cursor();
-                if frame.id > cursor + 1 {
-                    return self.flush().await;
-                }
-                if frame.id == cursor + 1 {
-                    let is_wanted = self.pattern.as_ref().is_none_or(|it| it.matches(&frame.kind));
-                    if is_wanted && self.scoped.receives(&frame) {
-                        // Events that are too large for a frame are in the log.
-                        let Some(bytes) = &frame.bytes else { return self.flush().await };
-                        self.gather(bytes).await?;
-                    }
-                    self.tail.skip_to(frame.id);
-                }
-                next = match self.frames.try_recv() {
-                    Ok(frame) => Some(frame),
-                    Err(TryRecvError::Empty) => None,
-                    Err(TryRecvError::Lagged(_)) => return self.flush().await,
-                    Err(TryRecvError::Closed) => return Err(End::Stopping),
-                };
+            match next {
+                Ok(frame) => self.take(&frame, piece),
+                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Lagged(_)) => self.is_behind = true,
+                Err(TryRecvError::Closed) => return Err(End::Stopping),
             }
-            self.flush().await?;
+            if self.is_behind || piece.len() >= PIECE_BYTES {
+                return Ok(());
+            }
+            next = self.frames.try_recv();
         }
     }
 
-    async fn gather(&mut self, bytes: &[u8]) -> Result<(), End> {
-        self.gathered.extend_from_slice(bytes);
-        if self.gathered.len() >= PIECE_BYTES { self.flush().await } else { Ok(()) }
-    }
-
-    async fn flush(&mut self) -> Result<(), End> {
-        while !self.gathered.is_empty() {
-            let len = self.gathered.len().min(PIECE_BYTES);
-            let piece = self.gathered.split_to(len).freeze();
-            match self.pieces.send_timeout(piece, self.unread_time_max).await {
-                Ok(()) => {}
-                Err(mpsc::error::SendTimeoutError::Closed(_)) => return Err(End::Gone),
-                Err(mpsc::error::SendTimeoutError::Timeout(_)) => return Err(End::Unread),
-            }
+    fn take(&mut self, frame: &Frame, piece: &mut Vec<u8>) {
+        let next = self.tail.cursor() + 1;
+        self.is_behind = frame.id > next;
+        if frame.id != next {
+            return;
         }
-        Ok(())
+        let is_wanted = self.pattern.as_ref().is_none_or(|it| it.matches(&frame.kind));
+        if is_wanted && self.scoped.receives(frame) {
+            let Some(bytes) = &frame.bytes else {
+                // Events that are too large for a frame are in the log.
+                self.is_behind = true;
+                return;
+            };
+            piece.extend_from_slice(bytes);
+        }
+        self.tail.skip_to(frame.id);
     }
 }
