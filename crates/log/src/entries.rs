@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::format::Head;
 use crate::segment::Cursor;
-use crate::writer::Shared;
+use crate::writer::{Shared, covering};
 use crate::{Entry, Error, Result};
 
 /// Bytes read from a file at once.
@@ -77,7 +77,8 @@ impl Entries {
                     Err(error) => return Some(Err(self.fail(error))),
                 }
             }
-            let segment = self.shared.covering(self.next)?;
+            let list = self.shared.list();
+            let segment = Arc::clone(covering(&list, self.next)?);
             let same = self.cursor.as_ref().is_some_and(|it| Arc::ptr_eq(it.segment(), &segment));
             if !same {
                 match Cursor::new(segment, self.next, STEP_BYTES) {

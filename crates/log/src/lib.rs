@@ -58,7 +58,7 @@ pub use disk::{free_bytes, read_small};
 pub use entries::{Entries, EntryRef};
 pub use error::{Damage, DamageKind, Error, ErrorKind, RepairedDamage, Result};
 pub use lock::FolderLock;
-pub use log::Log;
+pub use log::{Log, Pinned};
 pub use marker::{Marked, Marker};
 pub use observe::{SyncStep, observe_syncs};
 pub use options::{

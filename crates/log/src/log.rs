@@ -14,7 +14,7 @@ use crate::reached::Reached;
 use crate::recovery::{Recovered, Survey, recover};
 use crate::segment::{Cursor, Segment};
 use crate::snapshot::snapshot;
-use crate::writer::{Append, Durability, Shared, Tail};
+use crate::writer::{Append, Durability, Segments, Shared, Tail, covering};
 use crate::{
     BATCH_BYTES_MAX, Compacted, Damage, Entry, Error, Extent, Keep, Options, PAYLOAD_BYTES_MAX,
     Record, Recovery, Report, Result, Snapshot, Verify,
@@ -153,12 +153,13 @@ impl Log {
 
     /// The entry with this sequence; `None` if it does not exist yet or was removed.
     pub fn read(&self, sequence: u64) -> Result<Option<Entry>> {
-        let Some(segment) = self.shared.covering(sequence) else { return Ok(None) };
-        if segment.place.base > sequence {
-            return Ok(None);
-        }
-        let found = Cursor::new(segment, sequence, READ_BYTES)?.next_from(sequence)?;
-        Ok(found.filter(|it| it.sequence == sequence))
+        self.pin().read(sequence)
+    }
+
+    /// Keeps the entries of now readable, whatever compaction and retention remove meanwhile. Copies
+    /// nothing, and delays no append.
+    pub fn pin(&self) -> Pinned {
+        Pinned(self.shared.list())
     }
 
     /// The entries after `sequence`, in order; 0 for all.
@@ -238,6 +239,23 @@ impl Log {
     /// returns the first sequence that the log covers afterwards.
     pub fn truncate_before(&self, sequence: u64) -> Result<u64> {
         self.shared.truncate_before(sequence)
+    }
+}
+
+/// The entries that a log had at one moment. The files that compaction has replaced stay on disk, without
+/// a name, until this is dropped.
+#[derive(Debug)]
+pub struct Pinned(Segments);
+
+impl Pinned {
+    /// The entry with this sequence; `None` if it did not exist.
+    pub fn read(&self, sequence: u64) -> Result<Option<Entry>> {
+        let Some(segment) = covering(&self.0, sequence) else { return Ok(None) };
+        if segment.place.base > sequence {
+            return Ok(None);
+        }
+        let found = Cursor::new(Arc::clone(segment), sequence, READ_BYTES)?.next_from(sequence)?;
+        Ok(found.filter(|it| it.sequence == sequence))
     }
 }
 

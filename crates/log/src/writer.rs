@@ -209,17 +209,6 @@ impl Shared {
         Ok(())
     }
 
-    /// The segment that covers `sequence`, otherwise the first one after it.
-    pub(crate) fn covering(&self, sequence: u64) -> Option<Arc<Segment>> {
-        let segments = self.segments.read();
-        let at = segments.partition_point(|it| it.place.base <= sequence);
-        let candidate = at.checked_sub(1).and_then(|it| segments.get(it));
-        candidate
-            .filter(|it| sequence < it.view.read().next)
-            .or_else(|| segments.get(at))
-            .map(Arc::clone)
-    }
-
     /// Replaces the adjacent segments `old` by `new`.
     pub(crate) fn swap(&self, old: &[Arc<Segment>], new: Option<Segment>) {
         let mut segments = self.segments.write();
@@ -248,4 +237,11 @@ impl Shared {
         }
         if gone.is_empty() { Ok(()) } else { self.disk.sync_folder() }
     }
+}
+
+/// The segment that covers `sequence`, otherwise the first one after it.
+pub(crate) fn covering(segments: &[Arc<Segment>], sequence: u64) -> Option<&Arc<Segment>> {
+    let at = segments.partition_point(|it| it.place.base <= sequence);
+    let candidate = at.checked_sub(1).and_then(|it| segments.get(it));
+    candidate.filter(|it| sequence < it.view.read().next).or_else(|| segments.get(at))
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use waypost_log::{
     AppendMax, Compacted, Damage, Entry, EntryRef, FolderLock, Held, Keep, Log, OnDamage, Options,
-    Recovery, Refused, SharedJournal, Snapshot, Upstream,
+    Pinned, Recovery, Refused, SharedJournal, Snapshot, Upstream,
 };
 
 use crate::layout::Folders;
@@ -161,6 +161,16 @@ impl Journal {
     /// One record as it is stored on this machine; `None` if it was trimmed or does not exist.
     pub(crate) fn read(&self, position: u64) -> Result<Option<Entry>> {
         self.log.read(position).map_err(|it| log_error(&it, &self.dir))
+    }
+
+    /// Keeps the records of now readable, whatever [`Self::trim`] removes meanwhile.
+    pub(crate) fn pin(&self) -> Pinned {
+        self.log.pin()
+    }
+
+    /// One record of a pinned journal.
+    pub(crate) fn read_pinned(&self, pinned: &Pinned, position: u64) -> Result<Option<Entry>> {
+        pinned.read(position).map_err(|it| log_error(&it, &self.dir))
     }
 
     /// Removes or replaces records on this machine. Positions stay. Removes none that the next start

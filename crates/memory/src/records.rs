@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use waypost_log::{Entry, Pinned};
+
 use crate::journal::Journal;
 use crate::record::{Body, text_of};
+use crate::state::cells::Cells;
 use crate::state::keys::{self, Head, StoredVersion};
 use crate::state::{State, damaged};
 use crate::{Error, Memory, MemoryId, Outline, Result};
@@ -50,8 +53,20 @@ impl Records {
     }
 
     pub(crate) fn whole_body(&self, stored: StoredVersion) -> Result<Body> {
+        Self::body_by(stored, |sequence| self.journal.read(sequence))
+    }
+
+    /// The same, as of the time when the records were frozen.
+    pub(crate) fn whole_body_at(&self, frozen: &Frozen, stored: StoredVersion) -> Result<Body> {
+        Self::body_by(stored, |sequence| self.journal.read_pinned(&frozen.pinned, sequence))
+    }
+
+    fn body_by(
+        stored: StoredVersion,
+        read: impl FnOnce(u64) -> Result<Option<Entry>>,
+    ) -> Result<Body> {
         let Some(sequence) = stored.sequence else { return Ok(stored.into_body(None)) };
-        let entry = self.journal.read(sequence)?.ok_or_else(|| {
+        let entry = read(sequence)?.ok_or_else(|| {
             Error::Damaged(format!(
                 "record {sequence} of the log is missing: the state refers to it"
             ))
@@ -63,11 +78,40 @@ impl Records {
     /// The versions of a memory without their texts, oldest first.
     pub(crate) fn stored_versions(&self, id: MemoryId) -> Result<Vec<(u32, StoredVersion)>> {
         let mut versions = Vec::new();
-        self.state.scan(&keys::versions_of(id), &mut |key, value| {
-            let number = key.last_chunk().copied().map_or(0, u32::from_be_bytes);
-            versions.push((number, StoredVersion::decode(value).map_err(damaged)?));
-            Ok(())
-        })?;
+        let each = &mut |key: &[u8], value: &[u8]| collect(&mut versions, key, value);
+        self.state.scan(&keys::versions_of(id), each)?;
         Ok(versions)
     }
+
+    /// The same, as of the time when the records were frozen. Only texts of earlier versions that were
+    /// removed since are missing.
+    pub(crate) fn stored_versions_at(
+        &self,
+        frozen: &Frozen,
+        id: MemoryId,
+    ) -> Result<Vec<(u32, StoredVersion)>> {
+        let mut versions = Vec::new();
+        let each = &mut |key: &[u8], value: &[u8]| collect(&mut versions, key, value);
+        self.state.scan_at(&frozen.cells, &keys::versions_of(id), each)?;
+        Ok(versions)
+    }
+
+    /// What reads of one moment need. The caller holds the writer's lock; afterwards, nothing waits for
+    /// those reads.
+    pub(crate) fn freeze(&self) -> Frozen {
+        Frozen { cells: self.state.frozen(), pinned: self.journal.pin() }
+    }
+}
+
+/// The records of one moment: the memories with their newest versions, and the log.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    pub(crate) cells: Cells,
+    pinned: Pinned,
+}
+
+fn collect(versions: &mut Vec<(u32, StoredVersion)>, key: &[u8], value: &[u8]) -> Result<()> {
+    let number = key.last_chunk().copied().map_or(0, u32::from_be_bytes);
+    versions.push((number, StoredVersion::decode(value).map_err(damaged)?));
+    Ok(())
 }

@@ -121,10 +121,26 @@ impl State {
     /// All keys with a prefix, in order. Use [`Self::heads`] for heads.
     pub(crate) fn scan(&self, prefix: &[u8], each: &mut Each<'_>) -> Result<()> {
         let kept = self.cells.read_recursive().scan(prefix).map_err(damaged)?;
+        self.scan_beside(kept, prefix, each)
+    }
+
+    /// The same, as of the time when the cells were [frozen](Self::frozen): earlier versions never
+    /// change, except that their texts are removed.
+    pub(crate) fn scan_at(&self, frozen: &Cells, prefix: &[u8], each: &mut Each<'_>) -> Result<()> {
+        self.scan_beside(frozen.scan(prefix).map_err(damaged)?, prefix, each)
+    }
+
+    /// The heads and the newest versions as of now.
+    pub(crate) fn frozen(&self) -> Cells {
+        self.cells.read_recursive().frozen()
+    }
+
+    fn scan_beside(&self, kept: Option<Pairs>, prefix: &[u8], each: &mut Each<'_>) -> Result<()> {
         let Some(kept) = kept else { return self.scan_tree(prefix, each) };
         // The newest version is in memory, earlier ones are in the tree.
         let newest = kept.first().map(|(key, _)| key.clone());
-        if prefix.starts_with(b"v") {
+        let is_only = newest.as_ref().is_some_and(|it| it.ends_with(&1_u32.to_be_bytes()));
+        if prefix.starts_with(b"v") && !is_only {
             self.scan_tree(prefix, &mut |key, value| {
                 if newest.as_deref().is_some_and(|it| it <= key) {
                     Ok(())

@@ -145,3 +145,20 @@ fn what_decays_while_the_log_is_open_is_not_copied() {
     let checked = log.snapshot().and_then(|it| it.check());
     assert!(matches!(checked, Err(Error::Damaged(_))));
 }
+
+#[test]
+fn compaction_and_retention_leave_pinned_entries_readable() {
+    let folder = folder();
+    let log = open(folder.path());
+    fill(&log, 300);
+    let before = entries(&log);
+    let pinned = log.pin();
+    log.compact(&mut |entry| if entry.sequence % 2 == 0 { Keep::Yes } else { Keep::No })
+        .expect("a compaction");
+    log.truncate_before(250).expect("retention");
+    fill(&log, 50);
+    for entry in &before {
+        assert_eq!(pinned.read(entry.sequence).expect("readable").as_ref(), Some(entry));
+    }
+    assert_eq!(log.read(1).expect("readable"), None);
+}

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use crate::codec::Reader;
+use crate::records::Frozen;
 use crate::state::damaged;
-use crate::state::keys::{self, Head, StoredVersion};
+use crate::state::keys::Head;
 use crate::store::Store;
 use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION};
-use crate::{Error, Exported, MemoryId, Result};
+use crate::{Error, Exported, Link, MemoryId, Result};
 
 /// Counts and sums what goes through it.
 struct Summing<'a> {
@@ -28,50 +28,60 @@ impl Summing<'_> {
 impl Store {
     /// Writes every memory with its history, deleted ones included, and every link as NDJSON.
     ///
-    /// The same store gives the same bytes. Writes wait until it is done, so that the lines are
-    /// consistent.
+    /// The same store gives the same bytes. The lines are those of the moment when it begins, however
+    /// slowly they are written, and nothing waits for it. Meanwhile it holds 32 bytes for each link, and
+    /// on disk what compactions remove. If a compaction removes the texts of earlier versions, the lines
+    /// that were not written yet lack these texts.
     pub fn export(&self, out: &mut dyn Write) -> Result<Exported> {
-        let writer = self.writer.lock();
+        let (frozen, links) = {
+            let _no_writer = self.writer.lock();
+            let links: Vec<Link> = self.index.view.read().graph.all().collect();
+            (self.records.freeze(), links)
+        };
         let mut out = Summing { out, sum: 0 };
         out.line(&Header { format: FORMAT.to_owned(), version: VERSION })?;
-        let mut exported = Exported::default();
-        self.records.state.heads(&mut |id, head| {
-            exported.memories += 1;
-            self.export_memory(id, &head, &mut out)
-        })?;
-        self.records.state.scan(keys::LINKS, &mut |key, value| {
-            let edge = keys::edge_of(key).map_err(damaged)?;
-            let created_at = Reader::new(value).time().map_err(damaged)?;
-            exported.links += 1;
+        let mut memories = 0;
+        let mut next = 0;
+        while let Some((after, heads)) = frozen.cells.heads_from(next).map_err(damaged)? {
+            next = after;
+            memories += heads.len() as u64;
+            for (id, head) in heads {
+                self.export_memory(&frozen, id, &head, &mut out)?;
+            }
+        }
+        for Link { from, to, kind, created_at } in &links {
             out.line(&Line::Link {
-                from: edge.from.get(),
-                to: edge.to.get(),
-                r#type: edge.kind.as_str().to_owned(),
+                from: from.get(),
+                to: to.get(),
+                r#type: kind.as_str().to_owned(),
                 created_at: Some(created_at.to_string()),
-            })
-        })?;
-        drop(writer);
+            })?;
+        }
+        let exported = Exported { memories, links: links.len() as u64 };
         let crc32c = format!("{:08x}", out.sum);
         out.line(&Line::End { memories: exported.memories, links: exported.links, crc32c })?;
         out.out.flush().map_err(io_error)?;
         Ok(exported)
     }
 
-    fn export_memory(&self, id: MemoryId, head: &Head, out: &mut Summing<'_>) -> Result<()> {
-        for (version, stored) in self.records.stored_versions(id)? {
-            out.line(&Line::Memory(self.memory_line(id, version, stored)?))?;
+    fn export_memory(
+        &self,
+        frozen: &Frozen,
+        id: MemoryId,
+        head: &Head,
+        out: &mut Summing<'_>,
+    ) -> Result<()> {
+        for (version, stored) in self.records.stored_versions_at(frozen, id)? {
+            let (valid_from, deleted_at) = (stored.valid_from, stored.deleted_at);
+            let body = self.records.whole_body_at(frozen, stored)?;
+            let deleted_at = deleted_at.map(|at| at.to_string());
+            let line = MemoryLine::of(id, version, valid_from, body);
+            out.line(&Line::Memory(MemoryLine { deleted_at, ..line }))?;
         }
         match head.deleted_at {
             Some(at) => out.line(&Line::Deletion { id: id.get(), at: at.to_string() }),
             None => Ok(()),
         }
-    }
-
-    fn memory_line(&self, id: MemoryId, version: u32, stored: StoredVersion) -> Result<MemoryLine> {
-        let (valid_from, deleted_at) = (stored.valid_from, stored.deleted_at);
-        let body = self.records.whole_body(stored)?;
-        let deleted_at = deleted_at.map(|it| it.to_string());
-        Ok(MemoryLine { deleted_at, ..MemoryLine::of(id, version, valid_from, body) })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Export and import.
 
+use std::num::NonZeroU32;
+
 use waypost_memory::{
     Draft, ErrorKind, ImportIds, ImportOptions, Imported, LinkKind, MetadataValue, Patch,
 };
@@ -412,4 +414,74 @@ fn only_a_file_that_has_the_newest_version_continues_a_memory() {
     let imported = import_with(&world, &file(&[first, second("hr", created_at)]), ImportIds::Keep);
     assert_eq!((imported.memories, problems(&imported)), (1, Vec::new()));
     assert_eq!(world.store().get(id(1)).expect("it is there").content, "changed");
+}
+
+/// What an export writes, and a change of the store that is made once it has begun.
+struct Midway<'a> {
+    written: Vec<u8>,
+    change: Option<Box<dyn FnOnce() + 'a>>,
+}
+
+impl std::io::Write for Midway<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.written.extend_from_slice(bytes);
+        if let Some(change) = self.change.take() {
+            change();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The text of an export whose reader makes a change before it reads on.
+fn exported_during(world: &World, change: impl FnOnce()) -> String {
+    let mut out = Midway { written: Vec::new(), change: Some(Box::new(change)) };
+    world.store().export(&mut out).expect("an export");
+    assert!(out.change.is_none());
+    String::from_utf8(out.written).expect("UTF-8")
+}
+
+#[test]
+fn an_export_is_of_the_moment_when_it_began_and_no_write_waits_for_its_reader() {
+    let world = filled();
+    let before = world.export();
+    let store = world.store();
+    let now = at(1_800_000_000_000);
+    let exported = exported_during(&world, || {
+        store.add(Draft::new("added meanwhile"), now).expect("a draft");
+        let patch = || Patch::default().with_content("changed meanwhile");
+        for memory in [1, 2] {
+            store.update(id(memory), patch(), now).expect("a change");
+        }
+        store.undelete(id(4), now).expect("it was deleted");
+        store.unlink(id(1), id(2), LinkKind::CausedBy, now).expect("a change");
+        store.link(id(1), id(2), LinkKind::Updates, now).expect("a link");
+        store.delete(id(3), now).expect("a deletion");
+        // The text of a memory that exists in the export leaves the files.
+        store.compact(purge()).expect("a compaction");
+        store.maintain().expect("the state is written");
+    });
+    assert_eq!(exported, before);
+    assert_ne!(world.export(), before);
+    assert_round_trip(&world);
+}
+
+#[test]
+fn an_export_beside_a_compaction_can_be_imported() {
+    let world = filled();
+    let before = world.export();
+    let one = NonZeroU32::new(1).expect("it is not 0");
+    let exported = exported_during(&world, || {
+        world.store().delete(id(1), at(1_800_000_000_000)).expect("a deletion");
+        world.store().compact(purge().with_versions(one)).expect("a compaction");
+    });
+    let newest = |text: &str| text.matches("\"content\":").count();
+    assert_eq!((newest(&before), newest(&exported)), (6, 4), "two earlier texts were removed");
+    let target = World::new();
+    let imported = import_with(&target, &exported, ImportIds::Keep);
+    assert_eq!((imported.problems, imported.memories, imported.links), (Vec::new(), 5, 2));
+    assert_eq!(target.export(), exported);
 }
