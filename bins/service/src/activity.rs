@@ -41,21 +41,22 @@ impl Drop for Request {
 }
 
 impl Request {
-    /// The body, with which the request ends. One that is complete ends it now.
-    pub(crate) fn with_body(self, body: Body) -> Body {
+    /// The body, with which the request ends, and what else is held until then. A complete body ends
+    /// both now.
+    pub(crate) fn with_body(self, body: Body, held: impl Send + Unpin + 'static) -> Body {
         if body.size_hint().exact().is_some() {
             return body;
         }
-        Body::new(Streamed { body, _request: self })
+        Body::new(Streamed { body, _until_its_end: (self, held) })
     }
 }
 
-struct Streamed {
+struct Streamed<T> {
     body: Body,
-    _request: Request,
+    _until_its_end: T,
 }
 
-impl http_body::Body for Streamed {
+impl<T: Unpin> http_body::Body for Streamed<T> {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -83,10 +84,10 @@ mod tests {
     fn a_request_ends_with_its_stream() {
         let activity = Arc::new(Activity::default());
         assert_eq!(activity.requests(), (0, true));
-        let whole = activity.begin().with_body(Body::from("x"));
+        let whole = activity.begin().with_body(Body::from("x"), ());
         assert_eq!(activity.requests(), (1, true));
         let stream = tokio_stream::iter([Ok::<_, std::io::Error>(Bytes::new())]);
-        let open = activity.begin().with_body(Body::from_stream(stream));
+        let open = activity.begin().with_body(Body::from_stream(stream), ());
         assert_eq!(activity.requests(), (2, false));
         drop((whole, open));
         assert_eq!(activity.requests(), (2, true));

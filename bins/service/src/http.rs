@@ -20,6 +20,7 @@ pub(crate) mod rejections;
 pub(crate) mod reply;
 pub(crate) mod request;
 pub(crate) mod request_id;
+pub(crate) mod room;
 pub(crate) mod route;
 pub(crate) mod routes;
 pub(crate) mod scoped;

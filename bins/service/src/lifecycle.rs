@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 use waypost_project::LimitSettings;
 
 use crate::app::App;
-use crate::http::server::{self, Listeners};
+use crate::http::server::{self, Listeners, SOCKET_CONNECTIONS_MAX};
 use crate::http::{listen, routes, tls};
 use crate::metrics;
 use crate::prepare::prepare;
@@ -157,7 +157,10 @@ fn open(options: &Options) -> anyhow::Result<Opened> {
 fn serve(options: &Options, opened: Opened) -> anyhow::Result<Running> {
     let Opened { started, tls, stores } = opened;
     let runtime = runtime(&options.limits).context("failed to start threads")?;
-    let network = runtime.block_on(listen::bind(options))?;
+    let network = {
+        let _inside = runtime.enter();
+        listen::bind(options)?
+    };
     let address = network.local_addr().context("failed to get the listener's address")?;
     let app = Arc::new(wiring::app(options, stores, address, started)?);
     // After the parts, so that its files are removed while the parts still hold the store's lock.
@@ -198,8 +201,8 @@ fn runtime(limits: &LimitSettings) -> std::io::Result<Runtime> {
 
 /// Runs the service until a signal to stop, or until it has been idle for as long as the options say.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    allow_open_files(options.limits.connections_max);
     let mut options = options.clone();
+    options.limits.connections_max = allow_open_files(options.limits.connections_max);
     options.flows.umask = Some(Umask::close());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -222,21 +225,29 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     running.shutdown()
 }
 
-/// Each connection is an open file, and the usual limit of 1,024 is below the limits in the
-/// settings.
-fn allow_open_files(connections: usize) {
+/// Each connection is an open file, and the usual limit of 1,024 is below the limits in the settings.
+/// Returns how many connections over the network there can be: without a file, the service could
+/// accept none on the socket either.
+fn allow_open_files(connections: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-    /// For files of the stores, models and programs of flows.
-    const OTHERS: u64 = 512;
+    /// For files of the stores, models and programs of flows, and for the socket.
+    const OTHERS: u64 = 512 + SOCKET_CONNECTIONS_MAX as u64;
     let limit = getrlimit(Resource::Nofile);
     let wanted = connections as u64 + OTHERS;
     let possible = limit.maximum.map_or(wanted, |it| wanted.min(it));
     if limit.current.is_some_and(|it| it < possible)
         && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(possible), ..limit })
     {
-        tracing::warn!(%error, "the limit on open files is below limits.connections_max");
+        tracing::warn!(%error, "failed to raise the limit on open files");
     }
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(wanted);
+    let allowed = files.saturating_sub(OTHERS).max(files / 4);
+    let allowed = usize::try_from(allowed).unwrap_or(usize::MAX);
+    if allowed < connections {
+        tracing::warn!(allowed, "the limit on open files is below limits.connections_max");
+    }
+    connections.min(allowed)
 }
 
 /// The signals that stop the service.

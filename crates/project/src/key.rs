@@ -414,7 +414,7 @@ pub(crate) const KEYS: &[Key] = &[
         "limits.connections_max",
         count(1, 65_536),
         "2048",
-        "Maximum number of open connections; further ones get 503.",
+        "Maximum number of open connections over the network. A further one takes the place of the one that has waited longest without an authenticated request; if there is none, it gets 503.",
     ),
     key(
         "limits.header_read_time",

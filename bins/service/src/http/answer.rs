@@ -27,6 +27,7 @@ use crate::http::failure::{Failure, as_problem};
 use crate::http::gate::{self, Peer};
 use crate::http::guard;
 use crate::http::request_id::{REQUEST_ID, request_id};
+use crate::http::room::{Held, Place};
 use crate::http::route::Route;
 use crate::http::sessions;
 use crate::http::stream::StillWriting;
@@ -57,11 +58,12 @@ pub(crate) async fn answer(
     };
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
     let response = admit(&app, router, peer, request).instrument(span.clone());
-    let response = catch(response).await.unwrap_or_else(|_| {
+    let mut response = catch(response).await.unwrap_or_else(|_| {
         let _entered = span.enter();
         tracing::error!("a request handler panicked");
         Failure::internal().into_response()
     });
+    let held = response.extensions_mut().remove::<Arc<Held>>();
     let route = response.extensions().get::<Route>().map_or("unmatched", |it| it.0);
     let has_position = response.extensions().get::<Admitted>().is_some()
         && response.extensions().get::<StillWriting>().is_none();
@@ -71,7 +73,7 @@ pub(crate) async fn answer(
         response.headers_mut().insert(POSITION_HEADER, position);
     }
     let response = finish(response, &method, &path, &id).await;
-    let mut response = response.map(|it| activity.with_body(it));
+    let mut response = response.map(|it| activity.with_body(it, held));
     let status = response.status();
     response.headers_mut().insert(REQUEST_ID.clone(), id);
     let took = started.elapsed();
@@ -96,6 +98,10 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
     match admitted {
         Ok(caller) => {
             let Some(mut caller) = caller else { return routed(router, request).await };
+            let held = match request.extensions_mut().remove::<Arc<Place>>() {
+                Some(place) => Some(Arc::new(place.hold().await)),
+                None => None,
+            };
             if request.headers().contains_key(MIN_POSITION_HEADER) {
                 // The token may be revoked by what the request waits for.
                 let waited = position::wait(app, request.uri().path(), request.headers()).await;
@@ -126,6 +132,9 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
                 response = routed(router, request) => response,
             };
             response.extensions_mut().insert(Admitted);
+            if let Some(held) = held {
+                response.extensions_mut().insert(held);
+            }
             let reads = reads(&response, &method);
             account
                 .count(if revokes { response } else { sessions::bound(response, session) }, reads)

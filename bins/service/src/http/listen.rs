@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use anyhow::{Context, bail};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use waypost_api::Gate;
 
 use crate::settings::Options;
@@ -24,18 +24,31 @@ pub(crate) fn check_address(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Listens on the network address. If a default port is in use, takes a free one.
-pub(crate) async fn bind(options: &Options) -> anyhow::Result<TcpListener> {
+/// Connections that wait to be accepted: the most that Linux permits by default. Beyond it, a client whose
+/// handshake is dropped waits for seconds before it tries again.
+const BACKLOG: u32 = 4096;
+
+/// Listens on the network address. If a default port is in use, takes a free one. Must be called on the
+/// runtime.
+pub(crate) fn bind(options: &Options) -> anyhow::Result<TcpListener> {
     let asked = options.listen;
-    match TcpListener::bind(asked).await {
+    match listen(asked) {
         Err(error) if options.any_port && error.kind() == std::io::ErrorKind::AddrInUse => {
             let free = SocketAddr::new(asked.ip(), 0);
-            let listener = TcpListener::bind(free).await.with_context(|| cannot_listen(free))?;
+            let listener = listen(free).with_context(|| cannot_listen(free))?;
             tracing::info!("port {} is in use; using a free port", asked.port());
             Ok(listener)
         }
         bound => bound.with_context(|| cannot_listen(asked)),
     }
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // So that a restart need not wait for connections of before.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 pub(crate) fn gate(address: SocketAddr, options: &Options) -> Gate {

@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, info, warn};
 use waypost_api::local;
@@ -23,6 +23,10 @@ use crate::http::answer;
 use crate::http::gate::Peer;
 use crate::http::linger::{Late, Lingering, Unread, Watched};
 use crate::http::raw::{self, Replies};
+use crate::http::room::{Place, Room};
+
+/// Places on the socket. They are apart from those of the network, so that no other user takes them.
+pub(crate) const SOCKET_CONNECTIONS_MAX: usize = 256;
 
 /// The listeners of the service.
 pub(crate) struct Listeners {
@@ -52,7 +56,8 @@ pub(crate) async fn serve(
     mut stop: watch::Receiver<bool>,
 ) {
     let graceful = GracefulShutdown::new();
-    let room = Arc::new(Semaphore::new(app.limits.connections_max));
+    let network_room = Room::new(app.limits.connections_max);
+    let socket_room = Room::new(SOCKET_CONNECTIONS_MAX);
     let shared = Arc::new(Shared { app, router });
     let app = &shared.app;
     loop {
@@ -69,33 +74,40 @@ pub(crate) async fn serve(
                 continue;
             }
         };
-        let permit = Arc::clone(&room).try_acquire_owned().ok();
         let watcher = graceful.watcher();
-        match (accepted, permit) {
-            (Accepted::Socket(stream), permit) => match (trusted(&stream), permit) {
-                (Err(error), _) => {
+        let shared = Arc::clone(&shared);
+        match accepted {
+            Accepted::Socket(stream) => {
+                if let Err(error) = trusted(&stream) {
                     warn!(%error, "rejected a connection to the socket");
                     tokio::spawn(refuse(stream, raw::another_user()));
+                } else if let Some(place) = socket_room.enter() {
+                    let own = Arc::clone(&place);
+                    tokio::spawn(place.run(serve_connection(
+                        stream,
+                        Peer::Socket,
+                        shared,
+                        watcher,
+                        own,
+                    )));
+                } else {
+                    refuse_over_limit(app, stream);
                 }
-                (Ok(()), Some(permit)) => {
-                    let shared = Arc::clone(&shared);
-                    tokio::spawn(serve_connection(stream, Peer::Socket, shared, watcher, permit));
-                }
-                (Ok(()), None) => refuse_over_limit(app, stream),
-            },
-            (Accepted::Network(stream), Some(permit)) => {
-                if let Err(error) = stream.set_nodelay(true) {
-                    debug!(%error, "failed to set TCP_NODELAY");
-                }
-                let (shared, tls) = (Arc::clone(&shared), listeners.tls.clone());
-                tokio::spawn(accept_tls(stream, tls, shared, watcher, permit));
             }
-            // A client that expects TLS could not read it.
-            (Accepted::Network(stream), None) if listeners.tls.is_some() => {
-                app.metrics.refused_connection();
-                drop(stream);
+            Accepted::Network(stream) => {
+                if let Some(place) = network_room.enter() {
+                    if let Err(error) = stream.set_nodelay(true) {
+                        debug!(%error, "failed to set TCP_NODELAY");
+                    }
+                    let (tls, own) = (listeners.tls.clone(), Arc::clone(&place));
+                    tokio::spawn(place.run(accept_tls(stream, tls, shared, watcher, own)));
+                } else if listeners.tls.is_some() {
+                    // A client that expects TLS could not read a response.
+                    app.metrics.refused_connection();
+                } else {
+                    refuse_over_limit(app, stream);
+                }
             }
-            (Accepted::Network(stream), None) => refuse_over_limit(app, stream),
         }
     }
     drop(listeners);
@@ -127,14 +139,14 @@ async fn accept_tls(
     tls: Option<TlsAcceptor>,
     shared: Arc<Shared>,
     watcher: Watcher,
-    permit: OwnedSemaphorePermit,
+    place: Arc<Place>,
 ) {
     let Some(tls) = tls else {
-        return serve_connection(stream, Peer::Network, shared, watcher, permit).await;
+        return serve_connection(stream, Peer::Network, shared, watcher, place).await;
     };
     let agreed = tokio::time::timeout(shared.app.limits.header_read_time, tls.accept(stream));
     match agreed.await {
-        Ok(Ok(stream)) => serve_connection(stream, Peer::Network, shared, watcher, permit).await,
+        Ok(Ok(stream)) => serve_connection(stream, Peer::Network, shared, watcher, place).await,
         Ok(Err(error)) => debug!(%error, "TLS handshake failed"),
         Err(_) => debug!("TLS handshake timed out"),
     }
@@ -145,7 +157,7 @@ async fn serve_connection<S>(
     peer: Peer,
     shared: Arc<Shared>,
     watcher: Watcher,
-    _permit: OwnedSemaphorePermit,
+    place: Arc<Place>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -164,6 +176,7 @@ async fn serve_connection<S>(
         let mut request = request.map(|it| Body::new(Watched::new(it, unread.clone())));
         late.set(false);
         request.extensions_mut().insert(late.clone());
+        request.extensions_mut().insert(Arc::clone(&place));
         async move {
             Ok::<_, std::convert::Infallible>(answer::answer(app, router, peer, request).await)
         }

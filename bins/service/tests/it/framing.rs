@@ -1,11 +1,15 @@
 //! Requests that are invalid below HTTP's semantics, and slow clients.
 
-use std::io::Write;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use serde_json::json;
+use waypost_api::client::Client;
+
 use crate::client::{Answer, connect, raw, read, try_raw};
 use crate::service::{Service, request};
+use crate::wait::until;
 
 fn add_with(service: &Service, headers: &str, body: &[u8]) -> Option<Answer> {
     let head = format!(
@@ -101,7 +105,7 @@ fn what_is_not_http_is_a_problem_like_all_others() {
     let good = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", service.address);
     stream.write_all(&[good.as_bytes(), b"NO HTTP\r\n\r\n"].concat()).expect("a connection");
     let mut both = String::new();
-    std::io::Read::read_to_string(&mut stream, &mut both).expect("two answers");
+    stream.read_to_string(&mut both).expect("two answers");
     assert!(both.starts_with("HTTP/1.1 200 OK\r\n"), "{both}");
     let second = both.split_once("}HTTP/1.1 ").expect("a second answer").1;
     assert!(second.starts_with("400 ") && second.contains("application/problem+json"), "{both}");
@@ -125,25 +129,104 @@ fn headers_must_come_in_time_and_in_size() {
     assert_eq!(service.get("/healthz").status, 200);
 }
 
+/// What clients without a token send over the network, and then wait.
+fn without_request(service: &Service) -> [String; 4] {
+    let to = service.address;
+    [
+        String::new(),
+        "GET /healthz HTTP/1.1\r\nhos".to_owned(),
+        format!("POST /api/memory/add HTTP/1.1\r\nhost: {to}\r\ncontent-length: 99\r\n\r\n{{"),
+        half_exchange(service, 99),
+    ]
+}
+
+/// The head of an exchange of a code, as any user of the machine can send it, and a part of its body.
+fn half_exchange(service: &Service, bytes: usize) -> String {
+    let to = service.address;
+    format!(
+        "POST /api/dashboard/token HTTP/1.1\r\nhost: {to}\r\norigin: http://{to}\r\n\
+         sec-fetch-site: same-origin\r\ncontent-length: {bytes}\r\n\r\n{}",
+        " ".repeat(bytes / 2)
+    )
+}
+
 #[test]
-fn idle_connections_do_not_keep_others_out_and_one_too_many_is_told() {
-    let service = Service::start_with(|it| it.limits.connections_max = 300);
-    let idle: Vec<TcpStream> = (0..299).map(|_| connect(service.address)).collect();
-    assert_eq!(service.get("/healthz").status, 200);
-    let more: Vec<TcpStream> = (0..2).map(|_| connect(service.address)).collect();
-    // The last slot is or will be taken; the next connection is rejected.
-    let refused = more.into_iter().filter_map(|mut it| {
-        it.set_read_timeout(Some(Duration::from_millis(500))).expect("a socket takes a timeout");
-        read(&mut it)
-    });
-    let refused: Vec<Answer> = refused.collect();
-    assert!(!refused.is_empty());
-    for answer in refused {
-        assert_eq!(answer.status, 503);
-        assert_eq!(answer.header("retry-after"), Some("1"));
-        assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+fn bodies_without_a_token_do_not_use_up_the_memory_for_bodies() {
+    let service = Service::start_with(|it| it.limits.bodies_bytes_max = 1024 * 1024);
+    let bytes = half_exchange(&service, 1024 * 1024);
+    let mut half = connect(service.address);
+    // The service does not have to read everything.
+    drop(half.write_all(bytes.as_bytes()));
+    let answer = read(&mut half);
+    assert!(answer.as_ref().is_none_or(|it| it.status == 413), "{answer:?}");
+    service.add(&"x".repeat(600 * 1024));
+}
+
+/// The client of the service's socket.
+fn near(service: &Service) -> Client {
+    let socket = service.folder.path().join(".waypost/data/service.sock");
+    Client::new(&format!("unix:{}", socket.display()), Some(&service.token)).expect("an address")
+}
+
+#[test]
+fn connections_without_a_request_keep_no_client_out() {
+    const PLACES: usize = 40;
+    let service = Service::start_with(|it| it.limits.connections_max = PLACES);
+    for bytes in without_request(&service) {
+        for count in [PLACES / 10, PLACES, 2 * PLACES] {
+            let waiting: Vec<TcpStream> = (0..count)
+                .map(|_| {
+                    let mut stream = connect(service.address);
+                    stream.write_all(bytes.as_bytes()).expect("a connection");
+                    stream
+                })
+                .collect();
+            for _ in 0..2 {
+                assert_eq!(service.get("/api/memory/status").status, 200, "{count} of {bytes:?}");
+                near(&service).status().unwrap_or_else(|error| panic!("{count}: {error}"));
+            }
+            drop(waiting);
+        }
     }
-    drop(idle);
+}
+
+#[test]
+fn a_connection_with_a_request_keeps_its_place_and_one_too_many_is_told() {
+    const PLACES: usize = 3;
+    let service = Service::start_with(|it| it.limits.connections_max = PLACES);
+    let path = "/api/events/stream";
+    let bytes = request(service.address, "GET", path, &service.token, &[], b"");
+    let mut streams: Vec<TcpStream> = (0..PLACES)
+        .map(|_| {
+            let mut stream = connect(service.address);
+            stream.write_all(&bytes).expect("a connection");
+            let mut start = [0; 15];
+            stream.read_exact(&mut start).expect("a response");
+            assert_eq!(&start, b"HTTP/1.1 200 OK");
+            stream
+        })
+        .collect();
+    let answer = read(&mut connect(service.address)).expect("a response");
+    answer.problem(503);
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    near(&service).status().expect("the socket has places of its own");
+    streams.pop();
+    until(|| {
+        let bytes = request(service.address, "GET", "/healthz", &service.token, &[], b"");
+        let status = try_raw(service.address, &bytes).map_or(0, |answer| answer.status);
+        if status == 200 { Ok(()) } else { Err(status) }
+    });
+    // The other streams were not closed for that.
+    service.post("/api/events", &json!({"type": "a:b", "data": {}}));
+    for stream in &mut streams {
+        let mut text = String::new();
+        while !text.contains("a:b") {
+            let mut bytes = [0; 512];
+            let count = stream.read(&mut bytes).expect("an event");
+            assert_ne!(count, 0, "{text}");
+            text.push_str(&String::from_utf8_lossy(&bytes[..count]));
+        }
+    }
 }
 
 #[test]
@@ -175,7 +258,7 @@ fn old_http_and_head_are_served() {
     let mut stream = connect(service.address);
     stream.write_all(&head).expect("a connection");
     let mut bytes = Vec::new();
-    std::io::Read::read_to_end(&mut stream, &mut bytes).expect("an answer");
+    stream.read_to_end(&mut bytes).expect("an answer");
     let text = String::from_utf8(bytes).expect("text");
     assert!(text.starts_with("HTTP/1.1 404") && text.ends_with("\r\n\r\n"), "{text}");
 }

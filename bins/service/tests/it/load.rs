@@ -1,6 +1,6 @@
 //! More load than the service accepts, and clients that do not read.
 
-use std::io::Write;
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -62,6 +62,27 @@ fn a_client_that_does_not_read_its_export_gives_its_place_up() {
     let export = service.get("/api/memory/export");
     assert_eq!(export.text().matches(&content).count(), 24);
     drop(deaf);
+}
+
+#[test]
+fn a_client_that_does_not_read_its_export_delays_no_write() {
+    let service = Service::start();
+    // More than the buffers of a connection take.
+    let content = "words of an ordinary length ".repeat(32 * 1024);
+    for number in 0..16 {
+        service.add(&format!("{number} {content}"));
+    }
+    let bytes = request(service.address, "GET", "/api/memory/export", &service.token, &[], b"");
+    let mut deaf = connect(service.address);
+    deaf.write_all(&bytes).expect("a connection");
+    deaf.read_exact(&mut [0; 1024]).expect("it has begun");
+    for number in 0..3 {
+        service.add(&format!("added meanwhile: {number}"));
+    }
+    let mut rest = String::new();
+    deaf.read_to_string(&mut rest).expect("the rest");
+    assert_eq!(rest.matches("\"record\":\"memory\"").count(), 15);
+    assert!(!rest.contains("added meanwhile"));
 }
 
 #[test]

@@ -9,9 +9,11 @@ use http::StatusCode;
 use http::header::HeaderMap;
 use waypost_api as api;
 use waypost_auth::NewToken;
+use waypost_project::LimitSettings;
 
 use crate::app::App;
 use crate::clock::now;
+use crate::http::body::Held;
 use crate::http::dashboard::{Key, Opened, PAGE, Refused, TOKEN_VALID};
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
@@ -19,6 +21,8 @@ use crate::http::reply::json;
 use crate::http::request::{parse, whole};
 use crate::http::wire;
 
+/// Maximum size of a body without a token.
+const OPEN_BYTES_MAX: usize = 64 * 1024;
 /// The note of the dashboard's token.
 const NOTE: &str = "the dashboard";
 
@@ -52,7 +56,7 @@ pub(super) async fn exchange(
         let why = "only the dashboard's own page may exchange a code: run `ctl open`";
         return Err(Failure::forbidden(why).of(api::ProblemKind::WebPage));
     }
-    let body = whole(&app, request).await?;
+    let body = without_token(&app, request).await?;
     let shared = Arc::clone(&app);
     app.writes
         .run(move || {
@@ -80,7 +84,7 @@ pub(super) async fn prove(
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Response, Failure> {
-    let body = whole(&app, request).await?;
+    let body = without_token(&app, request).await?;
     let asked: api::DashboardProofRequest = parse(&body.bytes)?;
     // Another program may have the port by now, and pass on what it is asked.
     if app.is_stopping() {
@@ -91,6 +95,12 @@ pub(super) async fn prove(
     })?;
     let digits: Vec<String> = proof.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(json(StatusCode::OK, &api::DashboardProof { proof: digits.concat() }))
+}
+
+/// The body of a sender without a token, which must not use up the memory for bodies.
+async fn without_token(app: &App, request: Request) -> Result<Held, Failure> {
+    let limits = LimitSettings { body_bytes_max: OPEN_BYTES_MAX, ..app.limits.clone() };
+    app.bodies.read(request.into_body(), &limits).await
 }
 
 enum Problem {
