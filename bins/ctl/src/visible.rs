@@ -1,29 +1,9 @@
 //! Untrusted text on a terminal: escapes everything that the terminal would interpret.
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use waypost_api::is_deceptive;
-pub use waypost_api::{Lines, visible};
-
-/// JSON text with these characters as `\uXXXX`. Outside strings, JSON has none of them.
-pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
-    if !json.chars().any(|c| c != '\n' && is_deceptive(c)) {
-        return Cow::Borrowed(json);
-    }
-    let mut shown = String::with_capacity(json.len() + 16);
-    for c in json.chars() {
-        if c == '\n' || !is_deceptive(c) {
-            shown.push(c);
-            continue;
-        }
-        for unit in c.encode_utf16(&mut [0; 2]) {
-            shown.extend(["\\u".to_owned(), format!("{unit:04x}")]);
-        }
-    }
-    Cow::Owned(shown)
-}
+pub use waypost_api::{Lines, visible, visible_json};
 
 /// One line of bytes, for content that is approved: everything except visible characters and inner
 /// spaces is an escape, including bytes that are not UTF-8.

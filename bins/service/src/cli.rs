@@ -4,13 +4,17 @@ mod hint;
 
 use std::env;
 use std::ffi::OsString;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::{DefaultFields, Writer};
+use waypost_api::{escaped, visible_json};
 use waypost_project::{Flag, LogFormat, LogSettings, Project, Settings, Sources};
 use waypost_service::Options;
 use waypost_time::Timestamp;
@@ -148,8 +152,8 @@ pub(crate) fn startup_error(
     let hint = hint::hint(error, data_dir);
     match format {
         LogFormat::Text => {
-            let hint = hint.map_or_else(String::new, |it| format!("\nhint: {it}"));
-            format!("error: {message}{hint}")
+            let hint = hint.map_or_else(String::new, |it| format!("\nhint: {}", escaped(&it)));
+            format!("error: {}{hint}", escaped(&message))
         }
         LogFormat::Json => {
             let mut line = serde_json::json!({
@@ -161,7 +165,7 @@ pub(crate) fn startup_error(
             if let Some(hint) = hint {
                 line["fields"]["hint"] = hint.into();
             }
-            line.to_string()
+            visible_json(&line.to_string()).into_owned()
         }
     }
 }
@@ -186,14 +190,49 @@ fn filter(level: &str) -> String {
     format!("zenoh=off,{rmcp}{}", directives.collect::<Vec<_>>().join(","))
 }
 
+/// The fields of a line of text, the message included. Their values come from requests, files and other
+/// programs: none of them begins a line or reaches the terminal as more than text.
+struct EscapedFields;
+
+impl<'writer> FormatFields<'writer> for EscapedFields {
+    fn format_fields<R: RecordFields>(
+        &self,
+        mut writer: Writer<'writer>,
+        fields: R,
+    ) -> std::fmt::Result {
+        let mut text = String::new();
+        DefaultFields::new().format_fields(Writer::new(&mut text), fields)?;
+        writer.write_str(&escaped(&text))
+    }
+}
+
+/// Standard error, for lines of JSON: JSON itself escapes only some of these characters.
+struct EscapedJson;
+
+impl Write for EscapedJson {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        io::stderr().write_all(visible_json(&text).as_bytes()).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
 /// Starts logging to standard error.
 pub(crate) fn start_log(settings: &LogSettings) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(filter(&settings.level))
         .with_context(|| format!("log.level: \"{}\" is not a valid log filter", settings.level))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt().with_env_filter(filter);
     match settings.format {
-        LogFormat::Text => log.with_target(false).with_ansi(std::io::stderr().is_terminal()).init(),
-        LogFormat::Json => log.json().init(),
+        LogFormat::Text => log
+            .with_writer(io::stderr)
+            .with_target(false)
+            .with_ansi(io::stderr().is_terminal())
+            .fmt_fields(EscapedFields)
+            .init(),
+        LogFormat::Json => log.with_writer(|| EscapedJson).json().init(),
     }
     // A panic's message may quote a content or a query; its location is enough.
     std::panic::set_hook(Box::new(|panic| {

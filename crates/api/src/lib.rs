@@ -56,7 +56,7 @@ pub use status::*;
 pub use strict::repeated_key;
 pub use tokens::*;
 pub use vocabulary::Vocabulary;
-pub use waypost_quote::{Lines, is_deceptive, shell_word, visible};
+pub use waypost_quote::{Lines, escaped, is_deceptive, shell_word, visible, visible_json};
 pub use waypost_time::{InvalidTimestamp, Timestamp};
 
 /// The media type of every error body.

@@ -21,7 +21,7 @@ pub use fence::fenced;
 pub use line::{line, plain, single};
 pub use shell::shell_word;
 pub use tokens::{head, tokens};
-pub use visible::{Lines, is_deceptive, visible};
+pub use visible::{Lines, escaped, is_deceptive, visible, visible_json};
 
 #[cfg(test)]
 mod tests {

@@ -41,6 +41,41 @@ pub fn visible(text: &str, lines: Lines) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// One line of text, in which also line breaks and tabs are escapes.
+///
+/// ```
+/// assert_eq!(waypost_quote::escaped("two\nlines"), "two\\nlines");
+/// ```
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_deceptive) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_deceptive(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
+}
+
+/// JSON text with these characters as `\uXXXX`, except for line breaks. Outside strings, JSON has none of
+/// the others.
+pub fn visible_json(json: &str) -> Cow<'_, str> {
+    if !json.chars().any(|c| c != '\n' && is_deceptive(c)) {
+        return Cow::Borrowed(json);
+    }
+    let mut shown = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if c == '\n' || !is_deceptive(c) {
+            shown.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            shown.extend(["\\u".to_owned(), format!("{unit:04x}")]);
+        }
+    }
+    Cow::Owned(shown)
+}
+
 /// Whether a terminal interprets the character, or it hides or reorders other text. Line breaks and tabs are included.
 pub fn is_deceptive(c: char) -> bool {
     c.is_control()

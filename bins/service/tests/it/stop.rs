@@ -267,6 +267,41 @@ fn the_log_names_tokens_by_their_ids_and_requests_need_no_library_s_lines() {
     assert!(debug.clone().all(|it| it["target"] == "waypost::request"), "{log}");
 }
 
+/// Ends a line, sets a title, clears the screen, and reorders what follows.
+const DECEPTIVE: &str =
+    "a\n2026-01-01T00:00:00Z  INFO forged\r\u{1b}]0;b\u{7}\u{9b}2J\u{7f}\u{202e}c";
+
+#[test]
+fn no_name_of_a_folder_begins_a_line_of_the_log_or_reaches_the_terminal() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let project = folder.path().join(DECEPTIVE);
+    std::fs::create_dir(&project).expect("a folder");
+    for format in ["text", "json"] {
+        let with_format = || {
+            let mut command = command(&project);
+            command.args(["--log-format", format]);
+            command
+        };
+        let program = Program::start_as(with_format(), &project);
+        // The reason why a start fails names the folder, too.
+        let output = with_format().stderr(Stdio::piped()).output().expect("it can be run");
+        program.signal("TERM");
+        let log = program.end().1 + &String::from_utf8(output.stderr).expect("text");
+        assert!(log.contains("listening on"), "{log:?}");
+        let raw = log.chars().find(|c| *c != '\n' && waypost_api::is_deceptive(*c));
+        assert_eq!(raw, None, "{log:?}");
+        for line in log.lines() {
+            if format == "json" {
+                serde_json::from_str::<serde_json::Value>(line).expect("JSON");
+            } else {
+                assert!(!line.starts_with("2026-01-01"), "{line:?}");
+            }
+        }
+        let shown = if format == "json" { "\\u009b2J" } else { "\\u{9b}2J" };
+        assert!(log.contains(shown), "{log:?}");
+    }
+}
+
 #[test]
 fn a_start_that_fails_says_why_in_the_log_s_format() {
     let folder = TempDir::new().expect("a temporary folder");
