@@ -9,6 +9,10 @@ use crate::error::{Error, Result};
 /// A token file of this size contains tens of thousands of tokens; a larger file is not ours.
 const READ_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
+/// Ends the name of the file that reserves space. Its content means nothing.
+const RESERVE: &str = ".reserve";
+const RESERVE_UNIT_BYTES: usize = 64 * 1024;
+
 /// The state of a file; equal stamps mean that it has not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stamp {
@@ -105,6 +109,58 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
         drop(fs::remove_file(&temporary));
     }
     written.map_err(|error| io_error("write", path, error))
+}
+
+/// The same on a full disk, by means of what [`reserve`] has reserved: in its blocks or, where a file
+/// system writes to others, in those that its removal frees.
+pub(crate) fn replace_with_reserve(path: &Path, bytes: &[u8]) -> Result<()> {
+    let reserve = sibling(path, RESERVE);
+    let written = write_in_place(&reserve, bytes)
+        .and_then(|()| fs::rename(&reserve, path))
+        .and_then(|()| sync_folder(folder_of(path)));
+    written.or_else(|_| {
+        // Ignored: without it, the next step fails.
+        drop(fs::remove_file(&reserve));
+        replace(path, bytes)
+    })
+}
+
+/// Reserves space for a later version of a file on a disk that is full by then, unless it is reserved. The
+/// caller holds the lock. With too little space, it reserves what there is: call it again later.
+pub(crate) fn reserve(path: &Path) {
+    let missing_bytes = missing_bytes(path);
+    if missing_bytes == 0 {
+        return;
+    }
+    // Noise, so that a file system that compresses does not reserve less.
+    let mut bytes = vec![0; missing_bytes];
+    getrandom::fill(&mut bytes).unwrap_or_default();
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    owner_only(&mut options);
+    let reserved = options.open(sibling(path, RESERVE)).and_then(|mut file| {
+        file.write_all(&bytes)?;
+        file.sync_all()
+    });
+    // Ignored: the next call tries again.
+    drop(reserved);
+}
+
+/// How much of the space for a later version of a file is not reserved. Costs two `stat`.
+pub(crate) fn missing_bytes(path: &Path) -> usize {
+    let bytes = |path: &Path| fs::metadata(path).map_or(0, |found| found.len() as usize);
+    let wanted = (2 * bytes(path)).next_multiple_of(RESERVE_UNIT_BYTES);
+    wanted.saturating_sub(bytes(&sibling(path, RESERVE)))
+}
+
+fn write_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    owner_only(&mut options);
+    let mut file = options.open(path)?;
+    file.write_all(bytes)?;
+    file.set_len(bytes.len() as u64)?;
+    file.sync_all()
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -152,7 +152,11 @@ impl TokenStore {
         };
         let ended: Vec<_> = table.records.iter().filter_map(ends).collect();
         self.unstored.write().extend(ended.iter().copied());
-        self.write(&lock, &table)?;
+        if ended.is_empty() {
+            self.write(&lock, &table)?;
+        } else {
+            self.write_ends(&lock, &table)?;
+        }
         self.unstored.write().retain(|id, _| !ended.iter().any(|it| it.0 == *id));
         Ok(())
     }

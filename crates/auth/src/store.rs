@@ -14,7 +14,7 @@ use waypost_time::Timestamp;
 use crate::change::TokenChange;
 use crate::decide;
 use crate::derived::{self, End};
-use crate::error::{AppendError, Error, Result};
+use crate::error::{AppendError, Error, ErrorKind, Result};
 use crate::files::{self, Lock, Stamp};
 use crate::info::{NewToken, Revocation, TokenInfo};
 use crate::record::{self, Record, Records, Table};
@@ -175,7 +175,7 @@ impl TokenStore {
     }
 
     /// Revokes a token and those derived from it at once, in every process. Revoking it again
-    /// changes nothing.
+    /// changes nothing. A full disk does not prevent it: space for that is reserved.
     pub fn revoke(&self, id: TokenId, now: Timestamp) -> Result<Revocation> {
         self.commit(now, |table| decide::revoke(&mut table.records, id, now))
     }
@@ -206,13 +206,18 @@ impl TokenStore {
     }
 
     /// Stores when tokens were last used. [`Self::verify`] only remembers it, so call this
-    /// periodically and at shutdown. Returns false if there was nothing new.
+    /// periodically and at shutdown. Returns false if there was nothing new. It also reserves the space
+    /// that [`Self::revoke`] needs on a full disk, if that is missing.
     pub fn flush(&self) -> Result<bool> {
         let snapshot = self.current();
         let is_new = |entry: &Entry| {
             entry.last_used.load(Ordering::Relaxed) > millis(entry.record.last_used)
         };
         if !snapshot.entries.as_ref().is_ok_and(|entries| entries.values().any(is_new)) {
+            if files::missing_bytes(&self.path) > 0 {
+                let _lock = self.lock()?;
+                files::reserve(&self.path);
+            }
             return Ok(false);
         }
         let lock = self.lock()?;
@@ -242,7 +247,14 @@ impl TokenStore {
                 append => append.as_ref(),
             };
             let Some(append) = append else {
-                self.write(&lock, &after)?;
+                let ended = |(id, it): (&TokenId, &Record)| {
+                    after.records.get(id).is_some_and(|now| End::of(now) != End::of(it))
+                };
+                if before.records.iter().any(ended) {
+                    self.write_ends(&lock, &after)?;
+                } else if record::encode(&before) != record::encode(&after) {
+                    self.write(&lock, &after)?;
+                }
                 return Ok(outcome);
             };
             drop(lock);
@@ -272,8 +284,26 @@ impl TokenStore {
 
     pub(crate) fn write(&self, _lock: &Lock, table: &Table) -> Result<()> {
         files::replace(&self.path, &record::encode(table))?;
-        drop(self.current());
+        self.written();
         Ok(())
+    }
+
+    /// The same for a change that ends tokens, which also a full disk takes.
+    pub(crate) fn write_ends(&self, lock: &Lock, table: &Table) -> Result<()> {
+        match self.write(lock, table) {
+            Err(error) if error.kind() == ErrorKind::Full => {
+                files::replace_with_reserve(&self.path, &record::encode(table))?;
+                self.written();
+                Ok(())
+            }
+            written => written,
+        }
+    }
+
+    /// Reads the new file, which frees the old one, and reserves space for the next one.
+    fn written(&self) {
+        drop(self.current());
+        files::reserve(&self.path);
     }
 
     /// The tokens of the file, with the ends that it does not have yet.

@@ -43,6 +43,7 @@ const DERIVED_FILES: &[&str] = &[
     "service.json",
     "service.sock",
     "tokens.json.lock",
+    "tokens.json.reserve",
     "memory/repairing",
     "memory/index/snapshot",
     "events/lock",

@@ -1,6 +1,6 @@
 //! Full disks, and folders that are not writable. Needs root or user namespaces.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::json;
@@ -86,6 +86,55 @@ fn a_full_disk_rejects_writes_keeps_reading_and_recovers() {
     let (status, log) = program.end();
     assert!(status.success(), "{log}");
     assert!(!log.contains("panicked"), "{log}");
+}
+
+/// Writes to the file until the disk has no byte left.
+fn fill(filler: &Path) {
+    let mut file =
+        std::fs::OpenOptions::new().create(true).append(true).open(filler).expect("a file");
+    for bytes in [1 << 20, 1 << 12, 1] {
+        while std::io::Write::write_all(&mut file, &vec![1; bytes]).is_ok() {}
+    }
+}
+
+#[test]
+fn a_full_disk_does_not_prevent_that_tokens_are_revoked() {
+    let program = on_small_disk(96);
+    let place = inside(program.pid());
+    let create = || program.send("POST", "/api/tokens", br#"{"scopes":["memory:read"]}"#);
+    let tokens: Vec<_> = (0..20)
+        .map(|_| {
+            let token = create().json();
+            let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+            (text(&token["info"]["id"]), text(&token["token"]))
+        })
+        .collect();
+    for (id, _) in &tokens {
+        // Another program takes what becomes free.
+        fill(&place.join("filler"));
+        for _ in 0..2 {
+            let revoked = program.send("DELETE", &format!("/api/tokens/{id}"), b"");
+            assert_eq!(revoked.status, 200, "{}", revoked.text());
+        }
+    }
+    create().problem(507);
+    // As after a power cut.
+    let copy = TempDir::new().expect("a temporary folder");
+    std::fs::remove_file(place.join("filler")).expect("it is there");
+    let copied = Command::new("cp").arg("-a").arg(place.join(".waypost")).arg(copy.path()).status();
+    assert!(copied.expect("it runs").success());
+    assert_eq!(create().status, 201, "there is room again");
+    let again = Program::start(copy.path());
+    for (id, token) in &tokens {
+        for program in [&program, &again] {
+            let path = "/api/memory/status";
+            let status = crate::service::send(program.address, "GET", path, token, &[], b"").status;
+            assert_eq!(status, 401, "{id}");
+        }
+    }
+    // Space is reserved again.
+    let reserve = place.join(".waypost/data/tokens.json.reserve");
+    assert!(std::fs::metadata(reserve).is_ok_and(|it| it.len() >= 64 * 1024));
 }
 
 /// Runs the program twice on one small disk, which other data fill completely in between. Kills the
@@ -178,7 +227,7 @@ fn a_damaged_store_is_told_at_the_start_and_never_panics() {
 }
 
 /// Flips a bit of the one file below the folder that contains the text, inside the text.
-fn damage(folder: &std::path::Path, text: &str) -> String {
+fn damage(folder: &Path, text: &str) -> String {
     let mut files = std::fs::read_dir(folder).expect("a folder").flatten().map(|it| it.path());
     let place = |bytes: &[u8]| bytes.windows(text.len()).position(|it| it == text.as_bytes());
     let (path, at, mut bytes) = files
