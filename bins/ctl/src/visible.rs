@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-pub use waypost_api::{Lines, visible, visible_json};
+pub(crate) use waypost_api::visible_json;
+pub use waypost_api::{Lines, visible};
 
 /// One line of bytes, for content that is approved: everything except visible characters and inner
 /// spaces is an escape, including bytes that are not UTF-8.

@@ -16,6 +16,7 @@ use tokio_rustls::TlsAcceptor;
 use waypost_project::LimitSettings;
 
 use crate::app::App;
+use crate::error::chain;
 use crate::http::server::{self, Listeners, SOCKET_CONNECTIONS_MAX};
 use crate::http::{listen, routes, tls};
 use crate::metrics;
@@ -151,7 +152,17 @@ fn open(options: &Options) -> anyhow::Result<Opened> {
     listen::check_address(options)?;
     prepare(options)?;
     metrics::measure_syncs();
-    Ok(Opened { started, tls, stores: Stores::open(options)? })
+    let stores = Stores::open(options)?;
+    // With the lock of the data folder, which a restore holds until its end.
+    match waypost_project::remove_unfinished_restores(&options.data_dir) {
+        Ok(0) => {}
+        Ok(folders) => tracing::info!(folders, "removed what an interrupted restore had left"),
+        Err(error) => {
+            let error = chain(&error);
+            tracing::warn!(error, "failed to remove what an interrupted restore had left");
+        }
+    }
+    Ok(Opened { started, tls, stores })
 }
 
 fn serve(options: &Options, opened: Opened) -> anyhow::Result<Running> {

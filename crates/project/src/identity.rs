@@ -230,6 +230,34 @@ pub fn adopt_data(project: &Project, data_dir: &Path, state: &Path) -> Result<Ad
     })
 }
 
+/// Removes what interrupted restores have left beside a data folder, `DATA.PID.restoring`, and returns
+/// how many folders that were. The caller holds the lock of the data folder, as a restore does until its
+/// end.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn remove_unfinished_restores(data_dir: &Path) -> Result<usize> {
+    let (Some(name), Some(parent)) = (data_dir.file_name(), data_dir.parent()) else {
+        return Ok(0);
+    };
+    let begin = format!("{}.", name.to_string_lossy());
+    let is_left = |entry: &fs::DirEntry| {
+        let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
+        let entry = entry.file_name();
+        let rest = entry.to_str().and_then(|it| it.strip_prefix(&begin));
+        let process = rest.and_then(|it| it.strip_suffix(".restoring"));
+        process.is_some_and(|it| it.trim_end_matches(".aside").parse::<u32>().is_ok()) && is_folder
+    };
+    let entries = fs::read_dir(parent).map_err(|error| io_error("read", parent, error))?;
+    let mut count = 0;
+    for entry in entries.flatten().filter(is_left) {
+        let path = entry.path();
+        fs::remove_dir_all(&path).map_err(|error| io_error("remove", &path, error))?;
+        count += 1;
+    }
+    Ok(count)
+}
+
 fn own_data(project: &Project) -> PathBuf {
     data_of(project.root())
 }

@@ -322,9 +322,14 @@ struct CreatedFiles<'a> {
 impl<'a> CreatedFiles<'a> {
     fn create(program: &Program, data: &'a Path) -> Result<Self> {
         let dir = program.project().dir();
-        let lock = data.join(LOCK);
-        let mut created =
-            vec![lock, data.into(), dir.join(".gitignore"), dir, parent(data).to_path_buf()];
+        let mut created = vec![
+            data.join(LOCK),
+            data.join(PROJECT_ID),
+            data.into(),
+            dir.join(".gitignore"),
+            dir,
+            parent(data).to_path_buf(),
+        ];
         created.retain(|it| fs::symlink_metadata(it).is_err());
         let mut it = Self { data, created, locks: Vec::new() };
         program.project().prepare()?;
@@ -344,12 +349,15 @@ impl<'a> CreatedFiles<'a> {
         Ok(())
     }
 
-    /// Puts a complete folder in the place of the data folder, which keeps its project id. Afterwards
-    /// `part` is the former data folder. Both stay locked.
-    fn replace_data(&mut self, part: &Path) -> Result<()> {
+    /// Puts a complete folder in the place of the data folder, with its project id. Afterwards `part` is
+    /// the former data folder. Both stay locked.
+    fn replace_data(&mut self, program: &Program, part: &Path) -> Result<()> {
         let data = self.data;
         self.lock(part)?;
         refuse_existing(data)?;
+        // The user requested the restore, so the data belong to this project. First, because a kill
+        // after the exchange must not leave data that are not registered.
+        program.adopt_data()?;
         copy_id(data, part)?;
         exchange(part, data).map_err(|error| cannot("create", data, &error))?;
         if refuse_existing(part).is_err() {
@@ -358,8 +366,6 @@ impl<'a> CreatedFiles<'a> {
             return refuse_existing(data);
         }
         self.created.clear();
-        // A service that was refused may have created the id since it was copied.
-        copy_id(part, data)?;
         sync_folder(parent(data)).map_err(|error| cannot("sync", data, &error))
     }
 }
@@ -393,7 +399,7 @@ fn exchange(one: &Path, other: &Path) -> io::Result<()> {
 }
 
 fn exchange_in_steps(one: &Path, other: &Path) -> io::Result<()> {
-    let aside = one.with_extension("aside");
+    let aside = one.with_extension("aside.restoring");
     fs::rename(other, &aside)?;
     if let Err(error) = fs::rename(one, other) {
         fs::rename(&aside, other)?;
@@ -447,16 +453,14 @@ pub(super) fn restore_from(
     let data = program.settings()?.data_dir.clone();
     refuse_existing(&data)?;
     let mut created = CreatedFiles::create(program, &data)?;
-    draft::remove_leftovers(&data, "restoring");
+    waypost_project::remove_unfinished_restores(&data)?;
     let part = Part(draft::name_beside(&data, "restoring")?);
     let summary = unpack(BufReader::with_capacity(1 << 20, input), &part.0)?;
     bar.set_message("verifying");
     check_unpacked(&part.0)?;
     complete(&part.0)?;
     bar.finish_and_clear();
-    created.replace_data(&part.0)?;
-    // The user requested the restore, so the data belong to this project.
-    program.adopt_data()?;
+    created.replace_data(program, &part.0)?;
     Ok(summary)
 }
 

@@ -371,6 +371,56 @@ fn a_killed_restore_leaves_an_empty_or_a_complete_project() {
     }
 }
 
+#[test]
+fn a_restore_that_is_killed_while_it_registers_leaves_a_project_that_can_be_used() {
+    let service = filled();
+    let to = folder();
+    let file = back_up(&service, to.path());
+    let expected = memories(&service);
+    for repeats in [true, false] {
+        let place = project();
+        // Another process has the list of projects, so that the restore waits for it.
+        let state = place.path().join(".local/state/waypost");
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&state).expect("a folder");
+        let list = state.join("lock");
+        let held = fs::File::create(&list).expect("a file");
+        held.set_permissions(fs::Permissions::from_mode(0o600)).expect("a file");
+        held.lock().expect("it is free");
+        let mut child = command(place.path(), &["restore", &file.to_string_lossy()])
+            .spawn()
+            .expect("the program starts");
+        let opened = PathBuf::from(format!("/proc/{}/fd", child.id()));
+        until(|| {
+            let files = fs::read_dir(&opened).expect("it runs").flatten();
+            let mut targets = files.filter_map(|it| fs::read_link(it.path()).ok());
+            if targets.any(|it| it == list) { Ok(()) } else { Err("it is not that far") }
+        });
+        child.kill().expect("it runs");
+        end_of(&mut child);
+        drop(held);
+        if repeats {
+            restore(place.path(), &file).done();
+            run(place.path(), &["backup", "next"]).done();
+        }
+        let (folder, path) = (place.path().join(".waypost"), place.path().to_owned());
+        let left = |names: Vec<String>| names.into_iter().filter(|it| it.contains("restoring"));
+        if repeats {
+            // As after a kill behind the exchange.
+            fs::create_dir(folder.join("data.4194305.restoring")).expect("a folder");
+            fs::create_dir(folder.join("data.mine.restoring")).expect("a folder");
+        } else {
+            assert_eq!(left(names(&folder)).count(), 1);
+        }
+        let options = waypost_service::Options::for_project(&path).expect("options");
+        drop(waypost_service::start(&options).expect("it starts"));
+        let kept: Vec<String> = left(names(&folder)).collect();
+        let mine = ["data.mine.restoring"];
+        assert_eq!(kept, if repeats { &mine[..] } else { &[] });
+        let restored = Service::start_at(place, |_, _| {});
+        assert_eq!(memories(&restored), if repeats { expected.clone() } else { Vec::new() });
+    }
+}
+
 /// Whether the restore is accepted or rejected.
 #[test]
 fn a_service_that_starts_during_a_restore_is_refused_and_the_project_keeps_its_id() {

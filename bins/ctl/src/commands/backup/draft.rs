@@ -30,7 +30,7 @@ impl Draft {
     /// for the same target, or, if a folder was named, those of every backup in it.
     pub(super) fn beside(target: &Path, in_folder: bool) -> Result<Self> {
         let leftovers = if in_folder { parent(target).join("waypost-") } else { target.to_owned() };
-        remove_leftovers(&leftovers, PART);
+        remove_leftovers(&leftovers);
         if let Some(file) = unnamed(parent(target)) {
             return Ok(Self { file, part: None });
         }
@@ -98,23 +98,22 @@ pub(super) fn name_beside(target: &Path, kind: &str) -> Result<PathBuf> {
     Ok(target.with_file_name(name))
 }
 
-/// Removes files that killed processes have left under names of [`name_beside`], for targets with
+/// Removes drafts that killed processes have left under names of [`name_beside`], for targets with
 /// this prefix.
-pub(super) fn remove_leftovers(target: &Path, kind: &str) {
+fn remove_leftovers(target: &Path) {
     let begin = target.file_name().unwrap_or_default();
     for entry in fs::read_dir(parent(target)).into_iter().flatten().flatten() {
-        if left_by(&entry.file_name(), begin, kind).is_some_and(is_gone) {
-            let path = entry.path();
+        if left_by(&entry.file_name(), begin).is_some_and(is_gone) {
             // A file that cannot be removed does no harm.
-            drop(fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path)));
+            drop(fs::remove_file(entry.path()));
         }
     }
 }
 
 /// The process in a name from [`name_beside`].
-fn left_by(name: &OsStr, begin: &OsStr, kind: &str) -> Option<Pid> {
+fn left_by(name: &OsStr, begin: &OsStr) -> Option<Pid> {
     let rest = name.to_str()?.strip_prefix(begin.to_str()?)?;
-    let (middle, pid) = rest.strip_suffix(kind)?.strip_suffix('.')?.rsplit_once('.')?;
+    let (middle, pid) = rest.strip_suffix(PART)?.strip_suffix('.')?.rsplit_once('.')?;
     let is_whole = middle.is_empty() || begin == "waypost-" && middle.ends_with(".backup");
     Pid::from_raw(pid.parse().ok().filter(|it| is_whole && *it > 0)?)
 }
