@@ -1,6 +1,7 @@
 //! Which project a data folder belongs to, so that one that came from elsewhere is not used.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -294,11 +295,20 @@ fn refuse_links(folders: [&Path; 2]) -> Result<()> {
     Ok(())
 }
 
-/// Whether the folder is still empty, apart from its lock. Git does not store empty folders, so it
+/// Whether a file of a data folder is an id that a process was writing when it was killed.
+pub fn is_unfinished_id(name: &OsStr) -> bool {
+    let rest = name.to_str().and_then(|it| it.strip_prefix(FILE)?.strip_prefix('.'));
+    rest.is_some_and(|it| it.ends_with(".new"))
+}
+
+/// Whether the folder is still empty, apart from its lock and an unfinished id. Git does not store empty folders, so it
 /// did not come with a clone.
 fn is_fresh(folder: &Path) -> Result<bool> {
     match fs::read_dir(folder) {
-        Ok(mut entries) => Ok(entries.all(|it| it.is_ok_and(|it| it.file_name() == LOCK))),
+        Ok(mut entries) => Ok(entries.all(|entry| {
+            let name = entry.map(|entry| entry.file_name());
+            name.is_ok_and(|name| name == LOCK || is_unfinished_id(&name))
+        })),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
             Err(Error::NotData { path: folder.to_owned() })

@@ -45,7 +45,7 @@ pub use approvals::{Approval, Approvals, ApprovalsStamp, sha256};
 pub use cache::{Environment, models_dir, open_file, socket_path, state_dir, user_config_file};
 pub use error::{Error, InTheWay, PendingFile, PendingSetting, Result};
 pub use identity::{
-    Adopted, adopt_data, check_data, check_registry, claim_data, project_id,
+    Adopted, adopt_data, check_data, check_registry, claim_data, is_unfinished_id, project_id,
     remove_unfinished_restores, set_registry_aside,
 };
 pub use private::{Owners, Tightened, check_file, tighten, write_private};

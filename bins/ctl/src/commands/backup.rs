@@ -505,6 +505,7 @@ pub(super) fn refuse_existing(data: &Path) -> Result<()> {
     // `ctl allow` gives a project its id before any other file exists.
     // So does `ctl mcp`, whose service may then not have started.
     names.retain(|it| it != PROJECT_ID && it != LOCK && it != crate::start::LOG);
+    names.retain(|it| !waypost_project::is_unfinished_id(it.as_ref()));
     names.sort();
     if names.is_empty() {
         return Ok(());
