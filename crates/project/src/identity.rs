@@ -298,7 +298,7 @@ fn refuse_links(folders: [&Path; 2]) -> Result<()> {
 /// Whether a file of a data folder is an id that a process was writing when it was killed.
 pub fn is_unfinished_id(name: &OsStr) -> bool {
     let rest = name.to_str().and_then(|it| it.strip_prefix(FILE)?.strip_prefix('.'));
-    rest.is_some_and(|it| it.ends_with(".new"))
+    rest.and_then(|it| it.strip_suffix(".new")).is_some()
 }
 
 /// Whether the folder is still empty, apart from its lock and an unfinished id. Git does not store empty folders, so it
