@@ -25,7 +25,7 @@ fn main() -> Result<()> {
     let mut data = Data::default();
     data.insert("improved", true)?;
     data.insert("delta", 0.25)?;
-    data.insert("pr_number", "7; rm -rf ~")?;
+    data.insert("pr_number", 7)?;
     let facts = Facts { id: 1, kind: &kind, source: "example", depth: 0, data: &data };
     let condition = flow.trigger.condition.context("a condition")?;
     let mut out = std::io::stdout();
@@ -34,10 +34,13 @@ fn main() -> Result<()> {
     }
     ensure!(condition.holds(&facts) == Truth::True);
 
-    // The value is in a variable: the shell never parses it as code.
     let Kind::Command(command) = &flow.actions[0].kind else { anyhow::bail!("a command") };
-    ensure!(command.script() == "echo merging \"${WAYPOST_VALUE_0}\"");
-    ensure!(command.variables(&data)?[0].1 == "7; rm -rf ~");
+    ensure!(command.script(&data, &flow.trigger.data)? == "echo merging 7");
+    // A value that is more than a word for a shell fails the run before it starts.
+    let mut data = Data::default();
+    data.insert("pr_number", "7; rm -rf ~")?;
+    let error = command.script(&data, &flow.trigger.data).err().context("an error")?;
+    writeln!(out, "{error}")?;
 
     let error = waypost_flows::parse(&FILE.replace("==", "=")).err().context("an error")?;
     writeln!(out, "{error}")?;

@@ -138,8 +138,7 @@ impl Flows {
         };
         let files = options.project.flows_dir();
         let of_files = approvals.clone().map(approvals::boxed);
-        let loader = Loader::new(options.project.root(), &files, of_files)
-            .with_environment(options.flows.environment.clone());
+        let loader = Loader::new(options.project.root(), &files, of_files);
         let notified = Arc::clone(wake);
         let loader = Arc::new(Mutex::new(loader));
         let inbox = Arc::new(Inbox::new(wake));

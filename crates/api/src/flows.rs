@@ -45,6 +45,10 @@ pub struct FlowInfo {
     /// Why it is paused, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<String>,
+    /// The keys of values that must now be plain, in a file that was approved by a release that
+    /// allowed any text in commands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub now_plain: Vec<String>,
     /// When its circuit breaker opened because it ran too often.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_since: Option<Timestamp>,

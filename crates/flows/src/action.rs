@@ -16,11 +16,10 @@ pub use self::exec::Exec;
 pub use self::http::Http;
 pub use self::memory_add::{MemoryAdd, NewMemory};
 pub use self::values::{EmitValue, Values};
-use crate::command::Draft;
-use crate::task::{ActionContext, Call, SHELL, Unready};
+use crate::task::{ActionContext, Call, Unready};
 use crate::{
     Action, Attempt, Command, Condition, DataTypes, Folder, OnInterrupt, Post, Program, Retry,
-    Span, Template, Variables,
+    Shell, Span, Template, Variables,
 };
 
 /// What an action does.
@@ -56,14 +55,6 @@ pub enum Task {
     AddMemory(NewMemory),
 }
 
-/// What is wrong with a field of an action.
-pub(crate) struct Wrong {
-    pub(crate) field: &'static str,
-    /// The index in a list.
-    pub(crate) index: Option<usize>,
-    pub(crate) message: String,
-}
-
 impl Kind {
     /// Whether it runs a program.
     pub fn runs_program(&self) -> bool {
@@ -81,32 +72,12 @@ impl Kind {
         }
     }
 
-    /// The programs that receive texts of the event, each with the text's key.
-    pub(crate) fn receivers<'a>(&'a self, types: &'a DataTypes) -> Vec<(&'a str, &'a str)> {
+    /// The keys of values that must be plain although the flow declares no type for them.
+    pub(crate) fn undeclared<'a>(&'a self, types: &'a DataTypes) -> BTreeSet<&'a str> {
         match self {
-            Self::Command(it) => it.receivers().collect(),
-            Self::Exec(it) => it.texts(types).map(|key| (it.program.as_str(), key)).collect(),
-            Self::Emit(_) | Self::Http(_) | Self::MemoryAdd(_) => Vec::new(),
-        }
-    }
-
-    /// Checks where values of these types occur, and replaces a command by a checked one.
-    pub(crate) fn check(&mut self, types: &DataTypes) -> Result<(), Wrong> {
-        let wrong = |field, message| Wrong { field, index: None, message };
-        match self {
-            Self::Command(it) => {
-                let checked = Command::new(it.as_str(), types);
-                let checked = checked.map_err(|it| wrong("command", it.to_string()))?;
-                *it = checked.allowing_dash(it.allows_dash());
-                Ok(())
-            }
-            Self::Exec(it) => it.check(types).map_err(|(at, it)| Wrong {
-                field: "exec",
-                index: Some(at),
-                message: it,
-            }),
-            Self::Http(it) => it.check(types).map_err(|it| wrong("url", it)),
-            Self::Emit(_) | Self::MemoryAdd(_) => Ok(()),
+            Self::Command(it) => it.undeclared(types).collect(),
+            Self::Exec(it) => it.undeclared(types).collect(),
+            Self::Emit(_) | Self::Http(_) | Self::MemoryAdd(_) => BTreeSet::new(),
         }
     }
 }
@@ -137,13 +108,15 @@ impl Call<'_> {
         }
         Ok(match &self.action.kind {
             Kind::Command(it) => {
-                let arguments = vec!["-c".to_owned(), it.script().to_owned()];
-                let variables = it.checked_variables(data)?;
-                Task::Run(self.program(around, Path::new(SHELL), arguments, variables)?)
+                let script = it.script(data, &self.flow.trigger.data)?;
+                let shell = it.shell().unwrap_or(self.flow.shell);
+                let exists = |it: &&&str| Path::new(it).exists();
+                let path = shell.paths().iter().find(exists).ok_or(Unready::NoBash)?;
+                Task::Run(self.program(around, Path::new(path), shell.arguments(script))?)
             }
             Kind::Exec(it) => {
                 let (program, arguments) = (Path::new(&it.program), it.arguments(self)?);
-                Task::Run(self.program(around, program, arguments, Vec::new())?)
+                Task::Run(self.program(around, program, arguments)?)
             }
             Kind::Emit(it) => Task::Publish { kind: it.event.clone(), data: it.data(data)? },
             Kind::Http(it) => Task::Post(it.post(self, around)?),
@@ -155,7 +128,7 @@ impl Call<'_> {
     pub(crate) fn check(&self) -> Result<(), Unready> {
         let data = &self.event.data;
         match &self.action.kind {
-            Kind::Command(it) => it.checked_variables(data).map(drop),
+            Kind::Command(it) => it.script(data, &self.flow.trigger.data).map(drop),
             Kind::Exec(it) => it.arguments(self).map(drop),
             Kind::Emit(it) => it.data(data).map(drop),
             Kind::Http(it) => {
@@ -191,7 +164,8 @@ pub(crate) struct Fields {
     #[serde(default)]
     secrets: BTreeSet<String>,
     cwd: Option<Folder>,
-    command: Option<Draft>,
+    command: Option<Command>,
+    shell: Option<Shell>,
     exec: Option<Vec<Template>>,
     allow_dash: Option<bool>,
     event: Option<EventType>,
@@ -234,7 +208,7 @@ impl KindName {
     /// The fields that only actions of this type have; the first one is required.
     fn fields(self) -> &'static [&'static str] {
         match self {
-            Self::Command => &["command", "allow_dash"],
+            Self::Command => &["command", "allow_dash", "shell"],
             Self::Exec => &["exec", "allow_dash"],
             Self::Emit => &["event", "data"],
             Self::Http => &["url", "body", "sign"],
@@ -248,6 +222,7 @@ impl Fields {
     fn special(&self) -> Vec<&'static str> {
         [
             ("command", self.command.is_some()),
+            ("shell", self.shell.is_some()),
             ("exec", self.exec.is_some()),
             ("allow_dash", self.allow_dash.is_some()),
             ("event", self.event.is_some()),
@@ -299,8 +274,8 @@ impl Fields {
         let allow_dash = self.allow_dash.unwrap_or(false);
         Ok(match self.kind {
             KindName::Command => {
-                let command = self.command.take().as_ref().map(Command::unchecked);
-                command.map(|it| Kind::Command(it.allowing_dash(allow_dash)))
+                let command = self.command.take().map(|it| it.allowing_dash(allow_dash));
+                command.map(|it| Kind::Command(it.with_shell(self.shell)))
             }
             KindName::Exec => {
                 let exec = self.exec.take().map(|words| Exec::new(words, allow_dash));
@@ -311,9 +286,11 @@ impl Fields {
                 let emit = self.event.take().map(|event| Emit::new(event, data));
                 emit.transpose()?.map(Kind::Emit)
             }
-            KindName::Http => self.url.take().map(|url| {
-                Kind::Http(Http { url, body: self.body.take(), sign: self.sign.take() })
-            }),
+            KindName::Http => {
+                let http =
+                    self.url.take().map(|url| Http::new(url, self.body.take(), self.sign.take()));
+                http.transpose()?.map(Kind::Http)
+            }
             KindName::MemoryAdd => self.content.take().map(|content| {
                 Kind::MemoryAdd(MemoryAdd {
                     content,

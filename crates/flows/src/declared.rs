@@ -1,9 +1,8 @@
-//! Types of an event's values: what a flow declares, and where in a command this allows them.
+//! Types of an event's values, as a flow declares them.
 
 use std::fmt;
 use std::str::FromStr;
 
-use regex_syntax::hir::{Class as Letters, Hir, HirKind};
 use waypost_events::Data;
 
 use crate::scalar::{from_text, pairs};
@@ -30,9 +29,7 @@ const SHORT_MAX: usize = 64;
 /// title:     text                anything; an undeclared value is a text
 /// ```
 ///
-/// All types but `text` are closed: their values have no character with a meaning in a shell. A
-/// list or an expression that allows other characters than `A-Z a-z 0-9 _ . : / @ -` is checked
-/// like any other, but its values may be used only where a text may.
+/// In a command, a value of any type must be plain, too.
 #[derive(Debug, Clone)]
 pub struct DataType {
     source: String,
@@ -45,22 +42,9 @@ enum Kind {
     Number,
     Boolean,
     Slug,
-    OneOf { choices: Vec<String>, is_closed: bool },
-    Matches { regex: regex::Regex, is_closed: bool },
+    OneOf(Vec<String>),
+    Matches(regex::Regex),
     Text,
-}
-
-/// What is known about a value's characters, which decides where it may occur.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
-    /// Anything.
-    Text,
-    /// A name chosen by the publisher.
-    Name,
-    /// One of the names listed in the flow.
-    Choice,
-    /// A number or a boolean.
-    Number,
 }
 
 impl DataType {
@@ -82,32 +66,10 @@ impl DataType {
                     && value.len() <= SHORT_MAX
                     && value.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it))
             }
-            Kind::OneOf { choices, .. } => choices.iter().any(|it| it == value),
-            Kind::Matches { regex, .. } => regex.is_match(value),
+            Kind::OneOf(choices) => choices.iter().any(|it| it == value),
+            Kind::Matches(regex) => regex.is_match(value),
             Kind::Text => true,
         }
-    }
-
-    /// The values of `one of`.
-    pub(crate) fn choices(&self) -> Option<&[String]> {
-        match &self.kind {
-            Kind::OneOf { choices, .. } => Some(choices),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn class(&self) -> Class {
-        match &self.kind {
-            Kind::Integer | Kind::Number | Kind::Boolean => Class::Number,
-            Kind::OneOf { is_closed: true, .. } => Class::Choice,
-            Kind::Slug | Kind::Matches { is_closed: true, .. } => Class::Name,
-            Kind::OneOf { .. } | Kind::Matches { .. } | Kind::Text => Class::Text,
-        }
-    }
-
-    /// Whether its values have no character with a meaning in a shell.
-    pub fn is_closed(&self) -> bool {
-        self.class() != Class::Text
     }
 }
 
@@ -168,8 +130,7 @@ fn one_of(list: &str) -> Result<Kind, String> {
     if choices.len() > CHOICES_MAX {
         return Err(format!("one of has {} entries; the limit is {CHOICES_MAX}", choices.len()));
     }
-    let is_closed = choices.iter().all(|it| it.chars().all(is_inert) && !it.starts_with('-'));
-    Ok(Kind::OneOf { choices, is_closed })
+    Ok(Kind::OneOf(choices))
 }
 
 fn matches(source: &str) -> Result<Kind, String> {
@@ -178,41 +139,13 @@ fn matches(source: &str) -> Result<Kind, String> {
         let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         format!("invalid regular expression {source:?}: {why}")
     };
-    // Parsed separately first: `a)|(b` would escape the anchors.
-    let parsed = regex_syntax::parse(source).map_err(|it| invalid(&it))?;
-    let anchored = regex::RegexBuilder::new(&format!(r"\A(?:{source})\z"))
-        .size_limit(1 << 20)
-        .build()
-        .map_err(|it| invalid(&it))?;
-    Ok(Kind::Matches { regex: anchored, is_closed: is_inert_only(&parsed) })
-}
-
-/// These characters have no meaning in a shell, quoted or not.
-fn is_inert(it: char) -> bool {
-    it.is_ascii_alphanumeric() || "_.:/@-".contains(it)
-}
-
-/// Whether every text that the expression matches has only such characters.
-fn is_inert_only(hir: &Hir) -> bool {
-    match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => true,
-        HirKind::Literal(literal) => {
-            std::str::from_utf8(&literal.0).is_ok_and(|it| it.chars().all(is_inert))
-        }
-        HirKind::Class(Letters::Unicode(class)) => {
-            class.ranges().iter().all(|it| all_inert(it.start().into(), it.end().into()))
-        }
-        HirKind::Class(Letters::Bytes(class)) => {
-            class.ranges().iter().all(|it| all_inert(it.start().into(), it.end().into()))
-        }
-        HirKind::Repetition(it) => is_inert_only(&it.sub),
-        HirKind::Capture(it) => is_inert_only(&it.sub),
-        HirKind::Concat(all) | HirKind::Alternation(all) => all.iter().all(is_inert_only),
-    }
-}
-
-fn all_inert(start: u32, end: u32) -> bool {
-    end < 128 && (start..=end).all(|it| char::from_u32(it).is_some_and(is_inert))
+    let parsed = |source: &str| {
+        let built = regex::RegexBuilder::new(source).size_limit(1 << 20).build();
+        built.map_err(|it| invalid(&it))
+    };
+    // Also alone: `a)|(b` would escape the anchors.
+    parsed(source)?;
+    parsed(&format!(r"\A(?:{source})\z")).map(Kind::Matches)
 }
 
 /// The types that a flow declares for its events' values.
@@ -244,8 +177,9 @@ impl DataTypes {
         self.mismatches(data).next().is_none()
     }
 
-    pub(crate) fn class(&self, key: &str) -> Class {
-        self.get(key).map_or(Class::Text, DataType::class)
+    /// Whether a name has a type that says something about its values.
+    pub(crate) fn declares(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|it| !matches!(it.kind, Kind::Text))
     }
 }
 
@@ -291,40 +225,37 @@ mod tests {
 
     #[test]
     fn each_type_admits_its_values_and_no_others() {
-        for (kind, class, right, wrong) in [
+        for (kind, right, wrong) in [
             (
                 "integer",
-                Class::Number,
                 &["0", "412", "-5", "999999999999999999"][..],
                 &["", "-", "007", "+1", "1.0", "1e3", "0x1", " 1", "1\n", "9999999999999999999"][..],
             ),
-            ("number", Class::Number, &["0", "-1.5", "1e3", "1E-5"], &["", "x", ".5", "1 ", "inf"]),
-            ("boolean", Class::Number, &["true", "false"], &["", "True", "1", "yes"]),
+            ("number", &["0", "-1.5", "1e3", "1E-5"], &["", "x", ".5", "1 ", "inf"]),
+            ("boolean", &["true", "false"], &["", "True", "1", "yes"]),
             (
                 "slug",
-                Class::Name,
                 &["a", "0", "A_b-9"],
                 &["", "-a", "_a", "a b", "a/b", "é", "a\n", "a.b", "$(x)"],
             ),
-            ("one of [open, closed]", Class::Choice, &["open", "closed"], &["", "ope", "open "]),
-            ("one of [needs work, done]", Class::Text, &["needs work"], &["needs"]),
-            ("one of [-rf, done]", Class::Text, &["-rf"], &["rf"]),
-            ("matches [a-z0-9/-]+", Class::Name, &["a/b-1"], &["", "A", "a b", "a\n"]),
-            ("matches (?i)[a-j]+", Class::Name, &["aB"], &["x"]),
+            ("one of [open, closed]", &["open", "closed"], &["", "ope", "open "]),
+            ("one of [needs work, done]", &["needs work"], &["needs"]),
+            ("one of [-rf, done]", &["-rf"], &["rf"]),
+            ("matches [a-z0-9/-]+", &["a/b-1"], &["", "A", "a b", "a\n"]),
+            ("matches (?i)[a-j]+", &["aB"], &["x"]),
             // Unicode has a Kelvin sign, which is a k.
-            ("matches (?i)k", Class::Text, &["k", "K", "\u{212a}"], &["x"]),
-            ("matches a|b", Class::Name, &["a", "b"], &["ab", "xb", "ax"]),
-            ("matches v\\d+", Class::Text, &["v1", "v٣"], &["v"]),
-            ("matches v[0-9]{1,3}\\.x", Class::Name, &["v1.x"], &["v1x"]),
-            ("matches .+", Class::Text, &["$(x)"], &["", "a\nb"]),
-            ("matches [^a]", Class::Text, &["b"], &["a"]),
-            ("matches a b", Class::Text, &["a b"], &["ab"]),
-            ("matches ^a$", Class::Name, &["a"], &["a\n"]),
-            ("matches (?m)^a$", Class::Name, &["a"], &["a\n", "b\na"]),
-            ("text", Class::Text, &["", "$(x)"], &[]),
+            ("matches (?i)k", &["k", "K", "\u{212a}"], &["x"]),
+            ("matches a|b", &["a", "b"], &["ab", "xb", "ax"]),
+            ("matches v\\d+", &["v1", "v٣"], &["v"]),
+            ("matches v[0-9]{1,3}\\.x", &["v1.x"], &["v1x"]),
+            ("matches .+", &["$(x)"], &["", "a\nb"]),
+            ("matches [^a]", &["b"], &["a"]),
+            ("matches a b", &["a b"], &["ab"]),
+            ("matches ^a$", &["a"], &["a\n"]),
+            ("matches (?m)^a$", &["a"], &["a\n", "b\na"]),
+            ("text", &["", "$(x)"], &[]),
         ] {
             let parsed: DataType = kind.parse().unwrap_or_else(|it| panic!("{kind}: {it}"));
-            assert_eq!(parsed.class(), class, "{kind}");
             assert_eq!(parsed.to_string(), kind);
             for value in right {
                 assert!(parsed.admits(value), "{kind} admits {value:?}");

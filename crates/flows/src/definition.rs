@@ -3,7 +3,7 @@
 mod action;
 mod brackets;
 mod invalid;
-mod judge;
+mod place;
 mod read;
 pub(crate) mod yaml;
 
@@ -16,11 +16,10 @@ use waypost_events::Pattern;
 
 pub use self::action::{Action, OnInterrupt, Retry, RetryOn};
 pub use self::invalid::InvalidFile;
-pub use self::judge::COMMANDS_BYTES_MAX;
-pub(crate) use self::judge::{invalid_command, invalid_env};
+pub(crate) use self::place::invalid_command;
 pub use self::read::{FILE_BYTES_MAX, FLOWS_MAX, parse};
 use crate::scalar::from_text;
-use crate::{Condition, DataTypes, Span};
+use crate::{Condition, DataTypes, Shell, Span};
 
 /// What to do when an event matches a pattern and a condition.
 #[derive(Debug, Clone, Deserialize)]
@@ -61,6 +60,12 @@ pub struct Flow {
     pub secrets: BTreeSet<String>,
     /// The working directory of its actions, within the project.
     pub cwd: Option<Folder>,
+    /// The shell of its commands.
+    #[serde(default)]
+    pub shell: Shell,
+    /// Files of the project that the approval covers, too.
+    #[serde(default)]
+    pub files: Vec<ListedFile>,
     /// The actions, in order. At least one.
     pub actions: Vec<Action>,
 }
@@ -245,16 +250,40 @@ impl FromStr for Folder {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        use std::path::{Component, Path};
-
-        let inside = Path::new(text)
-            .components()
-            .all(|it| matches!(it, Component::Normal(_) | Component::CurDir));
-        if inside && !text.is_empty() && !text.contains('\0') {
+        if is_within(text) {
             return Ok(Self(text.to_owned()));
         }
         Err(format!("{text:?} is not a folder in the project; write a relative path without .."))
     }
+}
+
+/// A file of the project, by a relative path that does not leave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedFile(String);
+
+impl ListedFile {
+    /// The path, relative to the project.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ListedFile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if is_within(text) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(format!("{text:?} is not a file of the project; write a relative path without .."))
+    }
+}
+
+fn is_within(path: &str) -> bool {
+    use std::path::{Component, Path};
+
+    let is_inner = |it| matches!(it, Component::Normal(_) | Component::CurDir);
+    Path::new(path).components().all(is_inner) && !path.is_empty() && !path.contains('\0')
 }
 
 /// Names and values for a process's environment.
@@ -266,6 +295,7 @@ from_text! {
     FlowName: "a flow's name",
     DataKey: "data.key",
     Folder: "a folder within the project",
+    ListedFile: "a file within the project",
 }
 
 #[cfg(test)]

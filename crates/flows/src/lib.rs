@@ -22,9 +22,9 @@
 //! # Ok::<(), waypost_flows::InvalidFile>(())
 //! ```
 //!
-//! A value of an event is one argument, and no shell parses it: in a [`Command`] each
-//! `{{data.key}}` is a reference to an environment variable. The type of a value ([`DataTypes`])
-//! determines where it may occur; where this cannot be guaranteed the file is rejected.
+//! A command is code that the user has approved; a value of an event is data. In a [`Command`], a
+//! value takes the place of `{{data.key}}` if it is plain: one word without shell syntax. With
+//! another value, the run fails before its first action.
 //!
 //! # Running flows
 //!
@@ -118,7 +118,6 @@ mod loader;
 mod machine;
 mod options;
 mod process;
-mod receivers;
 mod record;
 mod run;
 mod scalar;
@@ -129,12 +128,12 @@ mod template;
 mod webhook;
 
 pub use action::*;
-pub use command::{COMMAND_BYTES_MAX, Command, SCRIPT_BYTES_MAX};
+pub use command::{Command, SCRIPT_BYTES_MAX, Shell};
 pub use condition::{CONDITION_BYTES_MAX, Condition, Facts, Finding, InvalidCondition, Truth};
 pub use declared::{CHOICES_MAX, DataType, DataTypes, Mismatch, TYPE_BYTES_MAX};
 pub use definition::{
-    Action, COMMANDS_BYTES_MAX, Concurrency, DataKey, Debounce, FILE_BYTES_MAX, FLOWS_MAX, Flow,
-    FlowName, Folder, InvalidFile, Mode, OnInterrupt, RateLimit, Retry, RetryOn, Start, Trigger,
+    Action, Concurrency, DataKey, Debounce, FILE_BYTES_MAX, FLOWS_MAX, Flow, FlowName, Folder,
+    InvalidFile, ListedFile, Mode, OnInterrupt, RateLimit, Retry, RetryOn, Start, Trigger,
     Variables, parse,
 };
 pub use diff::{DiffLine, diff};
@@ -144,7 +143,6 @@ pub use engine::{Commit, Compaction, Engine, Error, Failure, Files, FlowStatus, 
 pub use explain::{Plan, PlannedStep, Why, plan};
 pub use loader::{
     Approvable, ApprovalError, Approvals, FILES_MAX, FileStatus, Loaded, Loader, Problem, Watch,
-    check_commands,
 };
 pub use machine::{DEPTH_MAX, INTERRUPTIONS_MAX, OPENINGS_MAX};
 pub use options::Options;
@@ -152,15 +150,13 @@ pub use process::{
     Captured, DRAIN, Finished, GRACE, HEAD_BYTES_MAX, Leader, Program, Stop, TAIL_BYTES_MAX,
     end_orphans, run as run_program,
 };
-pub use receivers::{TextReceiver, text_receivers};
 pub use run::{AttemptId, End, Outcome, Phase, Report, Run, RunId, Stage, Try};
 pub use set::{ContentHash, FlowEntry, FlowFile, FlowSet};
 pub use span::{InvalidSpan, Span};
 pub use task::{
-    ActionContext, EVENT_PREFIX, INHERITED, RUN_PREFIXES, RUN_VARIABLES, Unready, WORD_BYTES_MAX,
-    WORDS_BYTES_MAX,
+    ActionContext, EVENT_PREFIX, INHERITED, RUN_VARIABLES, Unready, WORD_BYTES_MAX, WORDS_BYTES_MAX,
 };
 pub use template::{InvalidTemplate, MissingKey, Reference, Template};
 pub(crate) use waypost_events::{Event, Lineage};
 pub use waypost_time::Timestamp;
-pub use webhook::{Post, is_public};
+pub use webhook::{Post, may_reach};

@@ -1,16 +1,8 @@
 //! The folder of flow files: its contents, what is in force, and why these may differ.
 
-mod data;
-mod deciding;
-mod load;
-mod loads;
 mod looked;
-mod marks;
-mod parts;
 mod programs;
-mod split;
 mod trust;
-mod values;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::looked::Looked;
-use self::programs::{Cache, Place};
+use self::programs::{Cache, Found as Named};
 use self::trust::{Distrust, read_trusted};
 pub use self::watch::Watch;
 use crate::effect::{Notice, notice_data, notice_kind};
 use crate::set::{FlowFile, FlowSet};
-use crate::{Action, ContentHash, FILE_BYTES_MAX, Flow, FlowName, INHERITED, InvalidFile, Lineage};
+use crate::{Action, ContentHash, FILE_BYTES_MAX, Flow, FlowName, InvalidFile, Lineage};
 
 /// The most flow files in a folder.
 pub const FILES_MAX: usize = 256;
@@ -64,8 +56,6 @@ pub struct Loader {
     folder: PathBuf,
     /// Nothing if everything counts as approved.
     approvals: Option<Box<dyn Approvals>>,
-    /// The variables that programs inherit.
-    inherited: Vec<(String, String)>,
     /// The files in force, by name.
     files: BTreeMap<String, FlowFile>,
     status: Vec<FileStatus>,
@@ -87,8 +77,11 @@ pub struct Approvable {
     pub content: Arc<[u8]>,
     /// The hash of the content.
     pub hash: ContentHash,
-    /// The flows that name it as their program; empty for a flow file.
+    /// The flows that name it; empty for a flow file.
     pub named_by: BTreeSet<String>,
+    /// For a flow file, the other files of the project that its commands name, which the approval
+    /// does not cover.
+    pub not_covered: BTreeSet<String>,
 }
 
 /// The result of loading the folder.
@@ -179,22 +172,6 @@ enum Found {
     Problem(Problem, Option<ContentHash>),
 }
 
-/// Checks that each command of a file says literally which programs it runs. Of the variables of the
-/// environment, only those in [`INHERITED`] count. Files that the commands name are not looked for.
-///
-/// # Errors
-/// The first command that does not, with its position.
-pub fn check_commands(
-    file: &FlowFile,
-    variables: impl IntoIterator<Item = (String, String)>,
-) -> Result<(), InvalidFile> {
-    programs::check_commands(file, &inherited(variables))
-}
-
-fn inherited(variables: impl IntoIterator<Item = (String, String)>) -> Vec<(String, String)> {
-    variables.into_iter().filter(|(it, _)| INHERITED.contains(&it.as_str())).collect()
-}
-
 impl Loader {
     /// A loader for the flow files in `folder`, which is in `project`. Without approvals every
     /// content is in force immediately.
@@ -203,7 +180,6 @@ impl Loader {
             project: project.to_path_buf(),
             folder: folder.to_path_buf(),
             approvals,
-            inherited: Vec::new(),
             files: BTreeMap::new(),
             status: Vec::new(),
             is_loaded: false,
@@ -211,17 +187,6 @@ impl Loader {
             looked: Looked::default(),
             said: BTreeSet::new(),
         }
-    }
-
-    /// With the environment of the service: `~/x` and `$HOME/x` name a file of the project if this
-    /// user's home is the project or a folder above it. Only the variables in [`INHERITED`] count.
-    #[must_use]
-    pub fn with_environment(
-        mut self,
-        variables: impl IntoIterator<Item = (String, String)>,
-    ) -> Self {
-        self.inherited = inherited(variables);
-        self
     }
 
     /// Reads the folder. All flows that can be in force are, atomically. A file that is invalid,
@@ -301,19 +266,16 @@ impl Loader {
         approved(approvals.as_ref(), std::iter::once((&self.named(name), hash)))
     }
 
-    /// Checks that the programs that an action of a flow names are approved as they are now: call
-    /// it directly before the action runs.
+    /// Checks that the programs that an action of a flow names, and the files that the flow lists, are
+    /// approved as they are now: call it directly before the action runs.
     ///
     /// # Errors
-    /// Which programs are not approved, or cannot be trusted.
+    /// Which of them are not approved, or cannot be trusted.
     pub fn check_programs(&mut self, flow: &Flow, action: &Action) -> Result<(), Problem> {
         let Some(approvals) = &self.approvals else { return Ok(()) };
         let actions = std::iter::once(action);
-        let place = Place { project: &self.project, inherited: &self.inherited };
-        let (programs, mut looked) = (&mut self.programs, Looked::default());
-        let found = programs::hashes(place, flow, actions, programs, &mut looked)?;
-        programs::check_action(flow, action, &self.inherited)
-            .map_err(|it| Problem::Untrusted(format!("the flow {}: {it}", flow.name)))?;
+        let named = Named::of(&self.project, flow, actions, &mut Looked::default())?;
+        let found = named.hashes(&self.project, &mut self.programs)?;
         approved(approvals.as_ref(), found.iter())
     }
 
@@ -342,24 +304,26 @@ impl Loader {
             content: file.text.as_bytes().into(),
             hash: file.hash.clone(),
             named_by: BTreeSet::new(),
+            not_covered: BTreeSet::new(),
         }];
-        let place = Place { project: &self.project, inherited: &self.inherited };
         for flow in file.flows() {
-            for program in programs::contents(place, flow, looked)? {
+            let named = Named::of(&self.project, flow, flow.actions.iter(), looked)?;
+            for program in named.contents(&self.project)? {
                 match parts.iter_mut().find(|it| it.file == program.file) {
-                    Some(part) => {
-                        part.named_by.insert(flow.name.to_string());
-                    }
+                    Some(part) => drop(part.named_by.insert(flow.name.to_string())),
                     None => parts.push(Approvable {
                         file: program.file,
                         content: program.content,
                         hash: program.hash,
                         named_by: BTreeSet::from([flow.name.to_string()]),
+                        not_covered: BTreeSet::new(),
                     }),
                 }
             }
+            parts[0].not_covered.extend(named.others);
         }
-        programs::check_commands(file, &self.inherited).map_err(Problem::Invalid)?;
+        let covered: Vec<String> = parts.iter().map(|it| it.file.clone()).collect();
+        parts[0].not_covered.retain(|it| !covered.contains(it));
         Ok(parts)
     }
 
@@ -372,13 +336,10 @@ impl Loader {
     /// Checks that a file and the programs that it names are approved as they are.
     fn check(&mut self, file: &FlowFile, looked: &mut Looked) -> Result<(), Problem> {
         let mut found = BTreeMap::new();
-        let place = Place { project: &self.project, inherited: &self.inherited };
         for flow in file.flows() {
-            let (actions, programs) = (flow.actions.iter(), &mut self.programs);
-            found.extend(programs::hashes(place, flow, actions, programs, looked)?);
+            let named = Named::of(&self.project, flow, flow.actions.iter(), looked)?;
+            found.extend(named.hashes(&self.project, &mut self.programs)?);
         }
-        // What is wrong with a known path comes first.
-        programs::check_commands(file, &self.inherited).map_err(Problem::Invalid)?;
         let Some(approvals) = &self.approvals else { return Ok(()) };
         let own = (self.named(&file.name), file.hash.clone());
         approved(approvals.as_ref(), std::iter::once((&own.0, &own.1)).chain(&found))

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use waypost_events::EventType;
 
+use crate::definition::invalid_command;
 use crate::encode::hex;
-use crate::{Flow, FlowName, InvalidFile, parse};
+use crate::{Flow, FlowName, InvalidFile, Kind, parse};
 
 /// SHA-256 of a flow file's text, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -64,6 +65,30 @@ impl FlowFile {
     /// Its flows, in the order written.
     pub fn flows(&self) -> impl Iterator<Item = &Flow> {
         self.flows.iter().map(AsRef::as_ref)
+    }
+
+    /// The places where a command probably does not do what its author means: a value is the name
+    /// of a command, or a part of it.
+    pub fn cautions(&self) -> Vec<InvalidFile> {
+        let mut found = Vec::new();
+        for (idx, flow) in self.flows().enumerate() {
+            for (number, action) in flow.actions.iter().enumerate() {
+                let Kind::Command(command) = &action.kind else { continue };
+                let cautions = command.cautions().into_iter();
+                found.extend(
+                    cautions.map(|it| invalid_command(&self.text, (idx, number), &it.to_string())),
+                );
+            }
+        }
+        found
+    }
+}
+
+impl Flow {
+    /// The keys of values that must be plain although no type is declared for them.
+    pub fn undeclared(&self) -> BTreeSet<&str> {
+        let types = &self.trigger.data;
+        self.actions.iter().flat_map(|it| it.kind.undeclared(types)).collect()
     }
 }
 

@@ -10,7 +10,6 @@ use waypost_events::{Event, InvalidData};
 
 use self::folder::{executable, folder_within};
 pub(crate) use self::ready::unready;
-use crate::command::VALUE_PREFIX;
 use crate::encode::event_json;
 use crate::{Action, Flow, Mismatch, MissingKey, Outcome, Program, Report};
 
@@ -23,9 +22,6 @@ pub const WORD_BYTES_MAX: usize = (128 << 10) - 1;
 pub const WORDS_BYTES_MAX: usize = 1536 << 10;
 /// The prefix of the variables for an event's values; the key follows. No setting starts with it.
 pub const EVENT_PREFIX: &str = "WAYPOST_EVENT_DATA_";
-/// Prefixes of the variables that a run sets for a program, one for each value. No setting starts
-/// with one.
-pub const RUN_PREFIXES: [&str; 2] = [EVENT_PREFIX, VALUE_PREFIX];
 /// The other variables that a run sets for a program, except `WAYPOST_URL`, which is a setting of
 /// `ctl`.
 pub const RUN_VARIABLES: [&str; 6] = [
@@ -36,8 +32,6 @@ pub const RUN_VARIABLES: [&str; 6] = [
     "WAYPOST_RUN_ID",
     "WAYPOST_TOKEN",
 ];
-/// The shell that runs commands.
-pub(crate) const SHELL: &str = "/bin/sh";
 
 /// The parts of the service and the machine that actions see.
 #[derive(Clone, Copy)]
@@ -98,6 +92,20 @@ pub enum Unready {
     /// The program does not exist.
     #[error("no program {0} in PATH")]
     Program(String),
+    /// bash does not exist.
+    #[error("shell: bash needs /bin/bash or /usr/bin/bash; install bash, or write shell: sh")]
+    NoBash,
+    /// A value could be more than a word for a shell.
+    #[error(
+        "data.{key} {why}: a value in a command is up to 1024 letters, digits, marks and _ . / : @ % + -; for another text, use exec, or \"$WAYPOST_EVENT_DATA_{variable}\" in quotes; or declare its type in trigger.data, so that other events do not match",
+        variable = variable(key)
+    )]
+    NotPlain {
+        /// The key of the value.
+        key: String,
+        /// The problem.
+        why: String,
+    },
     /// A value would be read as an option.
     #[error(
         "{place} starts with -, because of an event's value: put -- before it, or write allow_dash: true in the action"
@@ -147,12 +155,11 @@ impl Call<'_> {
         around: &ActionContext<'_>,
         program: &Path,
         arguments: Vec<String>,
-        values: Vec<(String, String)>,
     ) -> Result<Program, Unready> {
         let folder = self.action.cwd.as_ref().or(self.flow.cwd.as_ref());
         let folder = folder_within(around.project, folder)?;
         let mut secrets = vec![around.token.to_owned()];
-        let variables = self.variables(around, values, &mut secrets)?;
+        let variables = self.variables(around, &mut secrets)?;
         let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_str());
         let path: PathBuf = executable(program, path.unwrap_or_default(), &folder)?;
         check_size(&arguments, &variables)?;
@@ -173,12 +180,12 @@ impl Call<'_> {
     fn variables(
         &self,
         around: &ActionContext<'_>,
-        values: Vec<(String, String)>,
         secrets: &mut Vec<String>,
     ) -> Result<Vec<(String, String)>, Unready> {
         let mut all = Environment::default();
         for (name, value) in around.inherited {
-            if INHERITED.contains(&name.as_str()) {
+            let is_locale = name == "LANG" || name == "LC_ALL";
+            if INHERITED.contains(&name.as_str()) && (!is_locale || is_utf8(value)) {
                 all.set(name, value.clone());
             }
         }
@@ -196,14 +203,11 @@ impl Call<'_> {
             _ => format!("{own}:/usr/local/bin:/usr/bin:/bin"),
         };
         all.set("PATH", path);
-        for (name, value) in self.event.data.iter() {
-            // Others are not valid variable names; they are in the event on standard input.
-            if !name.contains('-') {
-                all.set(&format!("{EVENT_PREFIX}{name}"), value.to_string());
-            }
-        }
-        for (name, value) in values {
-            all.set(&name, value);
+        // The value of a_b counts, not that of a-b.
+        let (other, own): (Vec<_>, Vec<_>) =
+            self.event.data.iter().partition(|(name, _)| name.contains('-'));
+        for (name, value) in other.into_iter().chain(own) {
+            all.set(&format!("{EVENT_PREFIX}{}", variable(name)), value.to_string());
         }
         for (name, value) in [
             ("WAYPOST_EVENT_ID", self.event.id.to_string()),
@@ -218,6 +222,20 @@ impl Call<'_> {
         }
         Ok(all.0)
     }
+}
+
+/// A key as a part of the name of a variable.
+fn variable(key: &str) -> String {
+    key.replace('-', "_")
+}
+
+/// Whether the texts of a locale are UTF-8, or ASCII. A shell with another one reads other
+/// characters.
+fn is_utf8(locale: &str) -> bool {
+    let locale = locale.to_ascii_lowercase();
+    matches!(locale.as_str(), "" | "c" | "posix")
+        || locale.contains("utf-8")
+        || locale.contains("utf8")
 }
 
 /// Names, each once.

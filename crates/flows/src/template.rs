@@ -93,11 +93,24 @@ impl Template {
         data: &Data,
         write: impl Fn(String) -> String,
     ) -> Result<String, MissingKey> {
+        self.written(|it| it.value(data).map(&write))
+    }
+
+    /// The author's text, defaults included, with a mark in place of each of the event's values.
+    pub(crate) fn marked(&self, data: &Data, mark: char) -> String {
+        let value = |it: &Reference| match (data.get(&it.key), &it.default) {
+            (None, Some(default)) => default.clone(),
+            _ => mark.to_string(),
+        };
+        self.written(|it| Ok::<_, MissingKey>(value(it))).unwrap_or_default()
+    }
+
+    fn written<E>(&self, write: impl Fn(&Reference) -> Result<String, E>) -> Result<String, E> {
         let mut text = String::with_capacity(self.source.len());
         let mut at = 0;
         for placeholder in &self.placeholders {
             text.push_str(&self.source[at..placeholder.span.start]);
-            text.push_str(&write(placeholder.reference.value(data)?));
+            text.push_str(&write(&placeholder.reference)?);
             at = placeholder.span.end;
         }
         text.push_str(&self.source[at..]);
@@ -109,25 +122,8 @@ impl Template {
         self.placeholders.iter().map(|it| &it.reference)
     }
 
-    /// Its text and its values, in order; values by number.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = Result<&str, (usize, &Reference)>> {
-        let mut at = 0;
-        let last = self.placeholders.last().map_or(0, |it| it.span.end);
-        let parts = self.placeholders.iter().enumerate().flat_map(move |(number, it)| {
-            let before = &self.source[at..it.span.start];
-            at = it.span.end;
-            [Ok(before), Err((number, &it.reference))]
-        });
-        parts.chain([Ok(&self.source[last..])])
-    }
-
     pub(crate) fn placeholders(&self) -> &[Placeholder] {
         &self.placeholders
-    }
-
-    /// Whether it starts with a value, which then determines the form of the text.
-    pub fn begins_with_value(&self) -> bool {
-        self.placeholders.first().is_some_and(|it| it.span.start == 0)
     }
 
     /// The source text.

@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use waypost_time::Timestamp;
 
-/// A post. Follow no redirect, and post only to [public](is_public) addresses, checked after the
-/// name was resolved; the status of the response decides: 2xx is success.
+/// A post. Follow no redirect, and post only to addresses that it [may reach](may_reach), checked
+/// after the name was resolved; the status of the response decides: 2xx is success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Post {
     /// The URL. Values of the event in it are escaped.
@@ -62,10 +62,27 @@ fn hmac_sha256(key: &[u8], text: &[u8]) -> [u8; 32] {
     Sha256::new().chain_update(block.map(|it| it ^ 0x5c)).chain_update(inner).finalize().into()
 }
 
+/// Whether a post to a host may reach an address: any address for a host that is an address itself
+/// or a name of this machine or of a private network, only a public one for another name. A flow
+/// file names its hosts literally, so the user approved a private host with the file, but not that a
+/// public name leads to one.
+pub fn may_reach(host: &str, address: IpAddr) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare.parse::<IpAddr>().is_ok() || is_private_name(bare) || is_public(address)
+}
+
+/// A name without a dot, or below a domain that is reserved for private use (RFC 6761, RFC 6762,
+/// RFC 8375, and `internal`).
+fn is_private_name(host: &str) -> bool {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let private = [".localhost", ".local", ".home.arpa", ".internal"];
+    !host.contains('.') || private.iter().any(|domain| host.ends_with(domain))
+}
+
 /// Whether an address is in the public network: not on this machine, a private network, the link, a
 /// group or a range reserved for other purposes (the registries of RFC 6890), in whatever form it
-/// is written. Posting to others would let a flow file reach what only this machine can.
-pub fn is_public(address: IpAddr) -> bool {
+/// is written.
+fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(it) => is_public_v4(it),
         IpAddr::V6(it) => is_public_v6(it),
@@ -141,6 +158,25 @@ mod tests {
             ),
         ] {
             assert_eq!(crate::encode::hex(&hmac_sha256(key, text.as_bytes())), wanted);
+        }
+    }
+
+    #[test]
+    fn a_private_host_is_named_literally() {
+        for (host, address, wanted) in [
+            ("127.0.0.1", "127.0.0.1", true),
+            ("[::1]", "::1", true),
+            ("10.0.0.7", "10.0.0.7", true),
+            ("localhost", "127.0.0.1", true),
+            ("nas", "192.168.0.2", true),
+            ("printer.local", "192.168.0.3", true),
+            ("api.internal.", "10.0.0.1", true),
+            ("hooks.example.com", "1.1.1.1", true),
+            ("hooks.example.com", "127.0.0.1", false),
+            ("hooks.example.com", "169.254.169.254", false),
+            ("local.example", "10.0.0.1", false),
+        ] {
+            assert_eq!(may_reach(host, address.parse().unwrap()), wanted, "{host} {address}");
         }
     }
 

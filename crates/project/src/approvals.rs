@@ -121,6 +121,7 @@ impl Approvals {
         let lock = state::lock(&self.state)?;
         state::prepare(&self.folder())?;
         state::prepare(&self.contents())?;
+        state::prepare(&self.plain())?;
         let mut approved = match self.read(&id) {
             Err(Error::DamagedApprovals { path, .. }) => {
                 state::set_aside(&path)?;
@@ -134,6 +135,7 @@ impl Approvals {
                 file: (*file).to_owned(),
                 sha256: sha256(content),
             };
+            state::write(&self.plain().join(&approval.sha256), b"")?;
             if content.len() <= KEPT_BYTES_MAX {
                 state::write(&self.contents().join(&approval.sha256), content)?;
             }
@@ -144,6 +146,12 @@ impl Approvals {
         state::write_document::<List>(&self.path(&id), approved)?;
         drop(lock);
         Ok(())
+    }
+
+    /// Whether a content was approved by a release in which a value in a command must be plain.
+    /// Earlier ones allowed any text there.
+    pub fn knows_plain(&self, sha256: &str) -> bool {
+        self.plain().join(sha256).is_file()
     }
 
     /// Revokes all approvals of a file; returns whether there were any.
@@ -186,6 +194,11 @@ impl Approvals {
 
     fn contents(&self) -> PathBuf {
         self.folder().join("contents")
+    }
+
+    /// Has an empty file for each content that was approved by a release with plain values.
+    fn plain(&self) -> PathBuf {
+        self.folder().join("plain")
     }
 
     fn path(&self, id: &str) -> PathBuf {

@@ -53,8 +53,8 @@ pub use project::{Prepared, Project, create_data_dir};
 pub use reference::reference;
 pub use settings::{
     BrowserEngine, BrowserPictures, BrowserSettings, ClusterSettings, ContextSettings,
-    EmbeddingSettings, EventSettings, Flag, LimitSettings, LogFormat, LogSettings, MeshSettings,
-    Model, ModelSettings, Origin, RUN_PREFIXES, RUN_VARIABLES, RecallSettings, RerankSettings, Row,
+    EVENT_PREFIX, EmbeddingSettings, EventSettings, Flag, LimitSettings, LogFormat, LogSettings,
+    MeshSettings, Model, ModelSettings, Origin, RUN_VARIABLES, RecallSettings, RerankSettings, Row,
     Settings, Sources, TlsSettings, WatchMode, needs_approval,
 };
 pub use shape::{check_shape, in_the_way};

@@ -36,8 +36,8 @@ pub const RUN_VARIABLES: [&str; 6] = [
     "WAYPOST_RUN_ID",
     "WAYPOST_TOKEN",
 ];
-/// The prefixes of the variables that contain the values of a run.
-pub const RUN_PREFIXES: [&str; 2] = ["WAYPOST_EVENT_DATA_", "WAYPOST_VALUE_"];
+/// The prefix of the variables that contain the values of a run.
+pub const EVENT_PREFIX: &str = "WAYPOST_EVENT_DATA_";
 
 /// The sources of settings, in descending order of precedence: flags, variables, the user's own
 /// `config.yaml`, the project's.
@@ -755,7 +755,7 @@ fn unknown_variables(names: &[String]) -> Vec<String> {
     let is_known = |it: &str| {
         it == TRUST
             || RUN_VARIABLES.contains(&it)
-            || RUN_PREFIXES.iter().any(|prefix| it.starts_with(prefix))
+            || it.starts_with(EVENT_PREFIX)
             || settings.iter().any(|name| name == it)
     };
     let unknown = names.iter().filter(|it| it.starts_with("WAYPOST_") && !is_known(it));

@@ -1,7 +1,6 @@
 //! `allow`: approves files of the project. It works on the files themselves, and needs no service.
 
-use std::env;
-use std::ffi::OsString;
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, IsTerminal};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use waypost_api::client::Error;
-use waypost_flows::{Approvable, DiffLine, Flow, FlowFile, Loader, diff, text_receivers};
+use waypost_flows::{Approvable, DiffLine, Loader, diff};
 use waypost_log::FolderLock;
 use waypost_project::{Adopted, Approvals, Project, sha256};
 
@@ -38,6 +37,8 @@ struct Part {
     sha256: String,
     /// A description.
     what: String,
+    /// The files that a flow file's commands name, and that its approval does not cover.
+    not_covered: BTreeSet<String>,
 }
 
 impl Part {
@@ -57,9 +58,10 @@ impl From<Approvable> for Part {
         let flows: Vec<String> = it.named_by.into_iter().collect();
         let what = match flows.len() {
             0 => "flow file".to_owned(),
-            _ => format!("program of {}", flows.join(", ")),
+            _ => format!("file of {}", flows.join(", ")),
         };
-        Self { file: it.file, content: it.content, sha256: it.hash.to_string(), what }
+        let (sha256, not_covered) = (it.hash.to_string(), it.not_covered);
+        Self { file: it.file, content: it.content, sha256, what, not_covered }
     }
 }
 
@@ -127,6 +129,7 @@ fn allow(
             "file": part.file,
             "sha256": part.sha256,
             "state": if before.is_some() { "changed" } else { "new" },
+            "notCovered": part.not_covered,
         }));
         if !output.is_json() {
             present(part, before.as_deref(), output)?;
@@ -157,16 +160,10 @@ fn allow(
     Ok(())
 }
 
-/// The flow files. Programs are looked for as a service does that was started from here.
+/// The flow files.
 pub(super) fn loader(program: &Program) -> Loader {
     let project = program.project();
-    Loader::new(project.root(), &project.flows_dir(), None).with_environment(environment())
-}
-
-/// The variables of the environment that are text.
-pub(super) fn environment() -> impl Iterator<Item = (String, String)> {
-    let text = |it: OsString| it.into_string().ok();
-    env::vars_os().filter_map(move |(name, value)| Some((text(name)?, text(value)?)))
+    Loader::new(project.root(), &project.flows_dir(), None)
 }
 
 /// The project's `config.yaml`, the flow files, and the programs that they name.
@@ -180,6 +177,7 @@ fn everything(program: &Program) -> Found {
             sha256: sha256(&bytes),
             content: bytes.into(),
             what: "settings".to_owned(),
+            not_covered: BTreeSet::new(),
         }),
         Err(error) => found.problems.push((Project::CONFIG_FILE.to_owned(), error.to_string())),
     }
@@ -272,26 +270,13 @@ fn present(part: &Part, before: Option<&[u8]>, output: &mut Output) -> Result<()
         return Ok(());
     }
     show_difference(&diff(before.unwrap_or_default(), &part.content), output)?;
-    let text = String::from_utf8_lossy(&part.content);
-    for line in receivers(&part.file, &text) {
+    for file in &part.not_covered {
         output.styled(&[
-            (Look::Warn, "  event data reaches "),
-            (Look::Plain, &exact(line.as_bytes())),
+            (Look::Warn, "  names, but the approval does not cover (list it in files:): "),
+            (Look::Plain, &exact(file.as_bytes())),
         ])?;
     }
     Ok(())
-}
-
-/// The programs of a flow file that receive texts of events.
-fn receivers(file: &str, text: &str) -> Vec<String> {
-    let Ok(flows) = FlowFile::new(file, text) else { return Vec::new() };
-    let of_flow = |flow: &Flow| {
-        let name = flow.name.clone();
-        text_receivers(flow).into_iter().map(move |it| {
-            format!("{} ({name}, action {}, data.{})", it.program, it.action + 1, it.key)
-        })
-    };
-    flows.flows().flat_map(of_flow).collect()
 }
 
 /// Shows the changes with some context, and escapes everything that a terminal would interpret or

@@ -101,6 +101,14 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
     } else {
         output.table(&["FLOW", "STATE", "PATTERN", "FILE", "CONDITION"], &rows)?;
     }
+    for flow in found.flows.iter().filter(|it| !it.now_plain.is_empty()) {
+        let keys: Vec<String> = flow.now_plain.iter().map(|key| format!("data.{key}")).collect();
+        output.warn(&format!(
+            "{}, approved by an earlier release: {} must now be plain (letters, digits, _ . / : @ % + -), and a run with another value fails; for free text, use exec or \"$WAYPOST_EVENT_DATA_key\"",
+            flow.name,
+            keys.join(", ")
+        ));
+    }
     for file in &found.files {
         if let Some(problem) = &file.problem {
             let kept =

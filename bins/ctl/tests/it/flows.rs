@@ -189,7 +189,7 @@ fn the_self_driving_example_plays_its_chain() {
     let tuple = said.split("3. the tuple").nth(1).expect("a tuple");
     let tuple: Value =
         serde_json::from_str(tuple.lines().nth(1).expect("a line")).expect("the event as JSON");
-    assert_eq!(tuple["data"], json!({"agent": "scout", "pr_number": 412}));
+    assert_eq!(tuple["data"], json!({"pr_number": 412}));
     let runs = service.ctl(&["--json", "flows", "runs"]).json();
     let runs = runs.as_array().expect("an array").clone();
     let failed: Vec<&Value> = runs.iter().filter(|it| it["state"] != "succeeded").collect();

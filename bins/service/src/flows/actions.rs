@@ -87,9 +87,6 @@ impl Actions {
             ),
             it => it.to_string(),
         })?;
-        if !attempt.action().kind.runs_program() {
-            return Ok(());
-        }
         loader.check_programs(attempt.flow(), attempt.action()).map_err(|it| match it {
             Problem::Unapproved(waiting) => {
                 let files: Vec<_> = waiting.keys().map(|it| it.escape_debug().to_string()).collect();

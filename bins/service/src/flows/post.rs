@@ -8,7 +8,7 @@ use ureq::config::Config;
 use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
-use waypost_flows::{Outcome, Post, Report, is_public};
+use waypost_flows::{Outcome, Post, Report, may_reach};
 use waypost_time::Timestamp;
 
 /// Maximum time to connect.
@@ -16,11 +16,11 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 /// Bytes of a failed response that are shown.
 const ANSWER_BYTES_MAX: u64 = 1000;
 
-/// Resolves names to public addresses only.
+/// Resolves a public name to public addresses only.
 #[derive(Debug, Default)]
-struct PublicOnly(DefaultResolver);
+struct Checked(DefaultResolver);
 
-impl Resolver for PublicOnly {
+impl Resolver for Checked {
     fn resolve(
         &self,
         uri: &Uri,
@@ -29,11 +29,13 @@ impl Resolver for PublicOnly {
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let found = self.0.resolve(uri, config, timeout)?;
         let mut allowed = self.empty();
-        for address in found.iter().filter(|it| is_public(it.ip())) {
+        let host = uri.host().unwrap_or_default();
+        for address in found.iter().filter(|it| may_reach(host, it.ip())) {
             allowed.push(*address);
         }
         if allowed.is_empty() {
-            let why = "the host has no public address";
+            let why =
+                "the host has no public address; a private one must be named literally in the URL";
             let error = std::io::Error::new(std::io::ErrorKind::PermissionDenied, why);
             return Err(ureq::Error::Io(error));
         }
@@ -52,7 +54,7 @@ pub(super) fn post(post: &Post, now: Timestamp) -> Report {
         .proxy(None)
         .user_agent(concat!("waypost/", env!("CARGO_PKG_VERSION")))
         .build();
-    let agent = Agent::with_parts(config, DefaultConnector::default(), PublicOnly::default());
+    let agent = Agent::with_parts(config, DefaultConnector::default(), Checked::default());
     let mut request = agent.post(&post.url);
     for (name, value) in post.headers(now) {
         request = request.header(name, value);

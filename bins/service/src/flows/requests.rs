@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::MutexGuard;
 use waypost_api::AllowRequest;
 use waypost_flows::{
-    ApprovalError, Engine, Error, FileStatus, FlowName, Loader, Plan, Problem, plan,
+    ApprovalError, Engine, Error, FileStatus, FlowEntry, FlowName, Loader, Plan, Problem, plan,
 };
 use waypost_time::Timestamp;
 
@@ -76,6 +76,17 @@ impl Flows {
         drop(loader);
         load(self);
         Ok(self.file_status().iter().find(|it| it.name == name).cloned())
+    }
+
+    /// The keys of values that must be plain in a flow that an earlier release approved, which
+    /// allowed any text in commands.
+    pub(crate) fn now_plain(&self, entry: &FlowEntry) -> Vec<String> {
+        match &self.approvals {
+            Some(approvals) if !approvals.knows_plain(entry.hash.as_str()) => {
+                entry.flow.undeclared().into_iter().map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The flow files that are pending approval.

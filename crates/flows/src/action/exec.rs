@@ -1,10 +1,19 @@
 //! A program and its arguments, without a shell.
 
-use crate::command::rules::{self, Refused};
-use crate::command::word::{Part, Word};
-use crate::command::{check_defaults, check_length};
+use waypost_events::Data;
+
+use crate::command::{Code, check_length};
 use crate::task::{Call, Unready};
-use crate::{DataTypes, MissingKey, Template};
+use crate::{DataTypes, Template};
+
+/// Programs that read every argument as code, or pass it to another one.
+const READERS: [&str; 6] = ["env", "make", "sed", "ssh", "sudo", "xargs"];
+const SHELLS: [&str; 15] = [
+    "ash", "bash", "busybox", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "pwsh",
+    "rbash", "sh", "tcsh", "zsh",
+];
+/// In place of a value; no value has it.
+const MARK: char = '\0';
 
 /// A program and its arguments, without a shell.
 #[derive(Debug, Clone)]
@@ -12,10 +21,27 @@ use crate::{DataTypes, MissingKey, Template};
 pub struct Exec {
     /// The program; it contains no value of an event.
     pub program: String,
-    /// Each is one argument, whatever a value contains.
-    pub arguments: Vec<Template>,
+    /// Each is one argument.
+    arguments: Vec<Argument>,
     /// Whether an argument that starts with a value may start with `-`.
     pub allow_dash: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Argument {
+    /// Whatever a value contains.
+    Any(Template),
+    /// Something may read it as code.
+    Plain(Code),
+}
+
+impl Argument {
+    fn template(&self) -> &Template {
+        match self {
+            Self::Any(template) => template,
+            Self::Plain(code) => code.template(),
+        }
+    }
 }
 
 impl Exec {
@@ -28,55 +54,79 @@ impl Exec {
             return Err("the event's value would choose the program; write its name".to_owned());
         }
         let program = program.as_str().to_owned();
-        Ok(Self { program, arguments: words.collect(), allow_dash })
-    }
-
-    /// Checks where values of these types occur. A position is an index in the list.
-    pub(super) fn check(&self, types: &DataTypes) -> Result<(), Refused> {
-        check_length("exec", self.bytes()).map_err(|it| (0, it))?;
-        for (idx, argument) in self.arguments.iter().enumerate() {
-            check_defaults(argument.placeholders(), types).map_err(|(_, it)| (idx + 1, it))?;
+        let mut bytes = program.len();
+        let mut is_code = precedes_code(&program);
+        let mut arguments = Vec::new();
+        for word in words {
+            bytes += word.as_str().len();
+            check_length("exec", bytes)?;
+            let has_values = word.references().next().is_some();
+            if has_values && (is_code || is_code_option(word.as_str())) {
+                let code = word.as_str().parse::<Code>();
+                arguments.push(Argument::Plain(code.map_err(|it| it.to_string())?));
+                continue;
+            }
+            is_code = is_code || (!has_values && precedes_code(word.as_str()));
+            arguments.push(Argument::Any(word));
         }
-        rules::check(&self.words(types))
+        Ok(Self { program, arguments, allow_dash })
     }
 
-    /// The bytes of the list.
-    pub(crate) fn bytes(&self) -> usize {
-        self.program.len() + self.arguments.iter().map(|it| it.as_str().len()).sum::<usize>()
+    /// The items of the list, as they are written.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &str> {
+        let arguments = self.arguments.iter().map(|it| it.template().as_str());
+        std::iter::once(self.program.as_str()).chain(arguments)
     }
 
-    /// The words of the list, the program first; each position is its index in the list.
-    pub(crate) fn words(&self, types: &DataTypes) -> Vec<Word> {
-        let program = Word { parts: vec![Part::Literal(self.program.clone())], at: 0 };
-        let arguments = self.arguments.iter().enumerate().map(|(idx, it)| {
-            let parts = it.parts().map(|part| match part {
-                Ok(text) => Part::Literal(text.to_owned()),
-                Err((number, reference)) => Part::Value(number, types.class(&reference.key)),
-            });
-            Word { parts: parts.collect(), at: idx + 1 }
+    /// The keys of values that must be plain although no type is declared for them.
+    pub(crate) fn undeclared<'a>(&'a self, types: &'a DataTypes) -> impl Iterator<Item = &'a str> {
+        let codes = self.arguments.iter().filter_map(|it| match it {
+            Argument::Any(_) => None,
+            Argument::Plain(code) => Some(code),
         });
-        std::iter::once(program).chain(arguments).collect()
-    }
-
-    /// The keys of the texts that the program receives.
-    pub(super) fn texts<'a>(&'a self, types: &'a DataTypes) -> impl Iterator<Item = &'a str> {
-        let words = self.words(types).into_iter().skip(1).zip(&self.arguments);
-        let is_text = |key: &str| types.get(key).is_none_or(|it| !it.is_closed());
-        words.flat_map(move |(word, argument)| {
-            let keys = argument.references().map(|it| it.key.as_str());
-            keys.filter(move |it| word.has_text() && is_text(it))
-        })
+        codes.flat_map(|it| it.undeclared(types))
     }
 
     /// The arguments for an event.
     pub(super) fn arguments(&self, call: &Call<'_>) -> Result<Vec<String>, Unready> {
-        let texts = self.arguments.iter().map(|it| it.render(&call.event.data));
-        let texts = texts.collect::<Result<Vec<String>, MissingKey>>()?;
-        let leads = rules::leads(&self.words(&call.flow.trigger.data));
-        let dashed = leads.iter().find(|(idx, _)| texts[idx - 1].starts_with('-'));
-        match dashed.filter(|_| !self.allow_dash) {
-            Some((idx, _)) => Err(Unready::Dash { place: format!("argument {idx}") }),
-            None => Ok(texts),
+        let (data, types) = (&call.event.data, &call.flow.trigger.data);
+        let mut texts = Vec::with_capacity(self.arguments.len());
+        let mut may_dash = self.allow_dash;
+        for (idx, argument) in self.arguments.iter().enumerate() {
+            let text = match argument {
+                Argument::Any(template) => template.render(data)?,
+                Argument::Plain(code) => code.render(data, types, self.allow_dash)?,
+            };
+            if !may_dash && text.starts_with('-') && begins_with_value(argument.template(), data) {
+                return Err(Unready::Dash { place: format!("argument {}", idx + 1) });
+            }
+            may_dash = may_dash || argument.template().as_str() == "--";
+            texts.push(text);
         }
+        Ok(texts)
     }
+}
+
+/// Whether a value is the first thing of an argument; a default is the author's text.
+fn begins_with_value(template: &Template, data: &Data) -> bool {
+    template.marked(data, MARK).starts_with(MARK)
+}
+
+/// Whether what follows this literal item may be read as code.
+fn precedes_code(item: &str) -> bool {
+    let name = item.rsplit('/').next().unwrap_or_default();
+    let name = name.trim_end_matches(|it: char| it.is_ascii_digit() || it == '.');
+    is_code_option(item) || SHELLS.contains(&name) || READERS.contains(&name)
+}
+
+/// Whether an item begins with an option whose argument is code: `-c`, also after other letters
+/// (`-lc`), `-e`, `--eval` or `-exec`. The argument may be in the item itself.
+fn is_code_option(item: &str) -> bool {
+    let option = item.split("{{").next().unwrap_or_default();
+    if matches!(option, "--eval" | "--eval=" | "-exec" | "-execdir" | "-ok" | "-okdir") {
+        return true;
+    }
+    let letters = option.strip_prefix('-').unwrap_or_default();
+    let is_short = (1..=3).contains(&letters.len());
+    is_short && letters.bytes().all(|it| it.is_ascii_alphabetic()) && letters.ends_with(['c', 'e'])
 }

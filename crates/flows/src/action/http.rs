@@ -3,12 +3,10 @@
 use waypost_events::Event;
 
 use super::values::Values;
-use crate::command::check_defaults;
-use crate::declared::Class;
 use crate::encode::{UPPER, event_json, object_json, percent_encoded};
 use crate::task::{ActionContext, Call, Unready};
 use crate::webhook::Post;
-use crate::{DataTypes, MissingKey, Template};
+use crate::{MissingKey, Template};
 
 /// Posts to a web hook.
 #[derive(Debug, Clone)]
@@ -23,38 +21,27 @@ pub struct Http {
 }
 
 impl Http {
-    /// Checks where values of these types occur in the URL. A value is escaped there, so it can
-    /// only be part of its path, query or fragment. The parts before may depend only on a list in
-    /// the flow.
-    pub(super) fn check(&self, types: &DataTypes) -> Result<(), String> {
-        let url = &self.url;
-        check_defaults(url.placeholders(), types).map_err(|(_, it)| it)?;
-        let mut host_ends = false;
-        let mut before = String::new();
-        for part in url.parts() {
-            match part {
-                Ok(text) => before.push_str(text),
-                Err((_, reference)) => {
-                    let host = before.strip_prefix("https://").or(before.strip_prefix("http://"));
-                    host_ends = host_ends || host.is_some_and(|it| it.contains(['/', '?', '#']));
-                    let is_choice = host.is_some() && types.class(&reference.key) == Class::Choice;
-                    if !host_ends && !is_choice {
-                        return Err(format!(
-                            "data.{} would choose the scheme or the host of the URL; use it after the host's /, or declare it as one of [a, b] in trigger.data",
-                            reference.key
-                        ));
-                    }
-                    before.push('x');
-                }
-            }
+    /// The file names the host literally. A value is escaped, so it can only be part of the path,
+    /// the query or the fragment.
+    pub(super) fn new(
+        url: Template,
+        body: Option<Values>,
+        sign: Option<String>,
+    ) -> Result<Self, String> {
+        let Some(placeholder) = url.placeholders().first() else {
+            return Ok(Self { url, body, sign });
+        };
+        let before = &url.as_str()[..placeholder.span.start];
+        let after = before.strip_prefix("https://").or(before.strip_prefix("http://"));
+        let authority = after.and_then(|it| it.find(['/', '?', '#']).map(|end| &it[..end]));
+        let host = authority.and_then(|it| it.rsplit('@').next());
+        if host.is_none_or(|it| it.is_empty() || it.starts_with(':')) {
+            return Err(format!(
+                "data.{} would choose the scheme or the host of the URL; use it after the host's /",
+                placeholder.reference.key
+            ));
         }
-        let after = before.split_once("://").map_or("", |(_, after)| after);
-        let authority = after.split(['/', '\\', '?', '#']).next().unwrap_or_default();
-        let host = authority.rsplit('@').next().unwrap_or_default();
-        if url.parts().any(|it| it.is_err()) && (host.is_empty() || host.starts_with(':')) {
-            return Err("the URL has no host, so the event's value would become it".to_owned());
-        }
-        Ok(())
+        Ok(Self { url, body, sign })
     }
 
     pub(super) fn post(

@@ -2,7 +2,6 @@ use serde::Deserialize;
 
 use super::Flow;
 use super::invalid::InvalidFile;
-use super::judge::{judge, located, measure};
 use super::yaml;
 
 /// The largest flow file.
@@ -33,7 +32,7 @@ fn parsed(text: &str) -> Result<Vec<Flow>, InvalidFile> {
         let message = format!("the file has {} bytes; the limit is {FILE_BYTES_MAX}", text.len());
         return Err(at_start(message));
     }
-    let mut flows = yaml::read::<File>(text)?.flows;
+    let flows = yaml::read::<File>(text)?.flows;
     if flows.len() > FLOWS_MAX {
         return Err(at_start(format!(
             "the file has {} flows; the limit is {FLOWS_MAX}",
@@ -59,10 +58,6 @@ fn parsed(text: &str) -> Result<Vec<Flow>, InvalidFile> {
             let message = format!("flows[{number}] ({}): {problem}", flow.name);
             return Err(InvalidFile { line, column, message });
         }
-    }
-    measure(&flows).map_err(|it| located(text, &it))?;
-    for (number, flow) in flows.iter_mut().enumerate() {
-        judge(flow, number).map_err(|it| located(text, &it))?;
     }
     Ok(flows)
 }

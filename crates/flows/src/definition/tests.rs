@@ -22,7 +22,7 @@ flows:
     assert!(flow.enabled);
     assert_eq!(flow.concurrency.limit, 1);
     let Kind::Command(command) = &flow.actions[0].kind else { panic!("{flow:?}") };
-    assert_eq!(command.script(), "gh pr merge \"${WAYPOST_VALUE_0}\"");
+    assert_eq!(command.as_str(), "gh pr merge {{data.pr_number}}");
 }
 
 #[test]
@@ -41,7 +41,10 @@ flows:
     env: { A: "1" }
     secrets: [GH_TOKEN]
     cwd: tools
+    shell: bash
+    files: [tools/lib.txt]
     actions:
+      - { type: command, command: "echo {{data.x}}", shell: sh, allow_dash: true }
       - { type: exec, exec: [gh, pr, merge, "{{data.pr}}"], allow_dash: true, timeout: 2m,
           retry: { max: 3, initial: 2s, factor: 3, cap: 1m, on: [failure] }, on_interrupt: fail }
       - { type: emit, event: "kanban:done", data: { task: "{{data.task}}", n: 1, ok: true } }
@@ -50,10 +53,10 @@ flows:
           if: has(data.x), continue_on_error: true, name: remember, env: { B: c }, cwd: a/b }
 "#);
     assert_eq!(flow.concurrency.mode, Mode::Restart);
-    assert_eq!(flow.actions.len(), 4);
-    assert_eq!(flow.actions[0].timeout.to_string(), "2m");
+    assert_eq!((flow.actions.len(), flow.shell), (5, crate::Shell::Bash));
+    assert_eq!(flow.actions[1].timeout.to_string(), "2m");
     assert_eq!(flow.debounce.unwrap().quiet.to_string(), "5s");
-    assert!(flow.actions[3].condition.is_some());
+    assert!(flow.actions[4].condition.is_some());
 }
 
 #[test]
@@ -74,7 +77,10 @@ fn what_is_wrong_is_said_with_its_place() {
             43,
             "write == (character 8",
         ),
-        (flow(good, "{ type: command, command: \"eval {{data.x}}\" }"), 5, 35, "passed to eval"),
+        (flow(good, "{ type: command, command: \"echo ${{data.x}}\" }"), 5, 35, "cannot follow $"),
+        (flow(good, "{ type: command, command: \"echo {{data.x}}>f\" }"), 5, 35, "descriptor"),
+        (flow(good, "{ type: command, command: ls, shell: zsh }"), 5, 46, "`sh` or `bash`"),
+        (flow(good, "{ type: exec, exec: [ls], shell: bash }"), 5, 9, "has no field shell"),
         (flow(good, "{ type: comand, command: ls }"), 5, 17, "`memory.add`"),
         (flow(good, "{ type: command }"), 5, 9, "needs command"),
         (flow(good, "{ type: command, command: ls, url: x }"), 5, 9, "has no field url"),
@@ -151,38 +157,24 @@ fn a_type_or_a_place_that_is_wrong_is_said_with_its_place() {
             "not a key",
         ),
         (
-            flow(
-                "pattern: \"a:b\", data: { n: integer }",
-                "{ type: exec, exec: [ls, x, \"{{data.n | default('x')}}\"] }",
-            ),
-            5,
-            37,
-            "does not have the type of data.n",
-        ),
-        (
             flow(good, &format!("{{ type: exec, exec: [ls, {}] }}", "x".repeat(65_535))),
             5,
-            30,
+            9,
             "exec has 65537 bytes; the limit is 65536",
         ),
         (
-            flow(good, "{ type: exec, exec: [sh, -c, \"{{data.x}}\"] }"),
+            flow(good, "{ type: exec, exec: [sh, -c, \"echo ${{data.x}}\"] }"),
             5,
-            38,
-            "the name of a script file",
+            9,
+            "cannot follow $",
         ),
-        (flow(good, "{ type: http, url: \"https://{{data.x}}/\" }"), 5, 28, "the host of the URL"),
-        (
-            flow(good, "{ type: http, url: \"https://a.{{data.x}}/\" }"),
-            5,
-            28,
-            "the host of the URL",
-        ),
-        (flow(good, "{ type: http, url: \"{{data.x}}://a.b/\" }"), 5, 28, "the host of the URL"),
+        (flow(good, "{ type: http, url: \"https://{{data.x}}/\" }"), 5, 9, "the host of the URL"),
+        (flow(good, "{ type: http, url: \"https://a.{{data.x}}/\" }"), 5, 9, "the host of the URL"),
+        (flow(good, "{ type: http, url: \"{{data.x}}://a.b/\" }"), 5, 9, "the host of the URL"),
         (
             flow(good, "{ type: http, url: \"https://a@b:{{data.x}}/\" }"),
             5,
-            28,
+            9,
             "the host of the URL",
         ),
     ] {
@@ -193,38 +185,35 @@ fn a_type_or_a_place_that_is_wrong_is_said_with_its_place() {
 }
 
 #[test]
-fn types_decide_where_values_stand() {
+fn a_value_without_a_type_that_must_be_plain_is_named() {
     let flow = one(r#"
 flows:
   - name: typed
-    trigger:
-      pattern: "a:*"
-      data:
-        pr_number: integer
-        state: one of [open, closed]
-        branch: matches [a-z0-9/-]+
-        region: one of [eu, us]
+    trigger: { pattern: "a:*", data: { n: integer, t: text } }
     actions:
-      - { type: command, command: "echo {{data.pr_number}} {{data.title}}", allow_dash: true }
-      - { type: command, command: 'sh -c "echo {{data.state}} {{data.branch}}"' }
-      - { type: exec, exec: [timeout, "{{data.pr_number}}", gh, "{{data.branch}}"] }
+      - { type: command, command: "echo {{data.n}} {{data.t}} {{data.x}}" }
       - { type: exec, exec: [gh, issue, create, --title, "{{data.title}}"] }
-      - { type: http, url: "https://{{data.region}}.example.com/{{data.title}}?x={{data.title}}" }
+      - { type: exec, exec: [ssh, host, uptime, "{{data.y}}"] }
+      - { type: http, url: "https://example.com/{{data.z}}" }
 "#);
-    let types: Vec<String> =
-        flow.trigger.data.iter().map(|(key, kind)| format!("{key}: {kind}")).collect();
-    assert_eq!(types[1], "state: one of [open, closed]");
-    let receivers: Vec<(usize, String, String)> = crate::text_receivers(&flow)
-        .into_iter()
-        .map(|it| (it.action, it.program, it.key))
-        .collect();
-    let wanted = [(0, "echo", "title"), (3, "gh", "title")];
-    assert_eq!(
-        receivers,
-        wanted.map(|(idx, program, key)| (idx, program.to_owned(), key.to_owned()))
-    );
-    let Kind::Command(command) = &flow.actions[0].kind else { panic!("{flow:?}") };
-    assert!(command.allows_dash());
+    assert_eq!(flow.undeclared().into_iter().collect::<Vec<_>>(), ["t", "x", "y"]);
+}
+
+#[test]
+fn a_value_that_would_be_a_command_is_a_caution_with_its_place() {
+    let text = r#"
+flows:
+  - name: a
+    trigger: { pattern: "a:*" }
+    actions:
+      - { type: command, command: "echo {{data.x}}" }
+      - { type: command, command: "true; {{data.x}} --help" }
+"#;
+    let file = crate::FlowFile::new("a.yaml", text).unwrap();
+    let [caution] = &file.cautions()[..] else { panic!("{:?}", file.cautions()) };
+    assert_eq!((caution.line, caution.column), (7, 35));
+    let wanted = "flows[0].actions[1].command: data.x is the name of a command here, or a part of it: the event chooses what runs (line 1, character 7 of the text)";
+    assert_eq!(caution.message, wanted);
 }
 
 #[test]

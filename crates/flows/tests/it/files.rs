@@ -62,7 +62,6 @@ impl Project {
 
     fn loader(&self) -> Loader {
         Loader::new(&self.folder(), &self.flows(), Some(Box::new(self.approved.clone())))
-            .with_environment([("HOME".to_owned(), self.root.path().display().to_string())])
     }
 
     fn trusting(&self) -> Loader {
@@ -190,49 +189,93 @@ fn a_program_is_approved_with_its_flow_and_a_changed_program_revokes_the_approva
     project.allow_all();
     assert_eq!(names(&loader.load()).unwrap(), ["acts", "plain"]);
 
-    // A program that is replaced by a link, or that others can write to, is not trusted.
+    // A program that others can write to is not trusted.
     fs::set_permissions(tools.join("run.sh"), fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(names(&loader.load()).unwrap(), ["plain"]);
     assert!(matches!(loader.status()[0].problem, Some(Problem::Untrusted(_))));
-    let outside = project.root.path().join("outside.sh");
-    fs::write(&outside, "echo one\n").unwrap();
-    fs::remove_file(tools.join("run.sh")).unwrap();
-    symlink(&outside, tools.join("run.sh")).unwrap();
-    loader.load();
-    let problem = loader.status()[0].problem.as_ref().unwrap().to_string();
-    assert!(problem.contains("leads out of the project"), "{problem}");
 }
 
 #[test]
-fn programs_are_found_however_a_flow_names_them() {
+fn programs_that_a_command_names_literally_are_found() {
     let project = Project::new();
-    let tools = project.folder().join("tools");
-    fs::create_dir_all(&tools).unwrap();
-    fs::write(tools.join("x"), "#!/bin/sh\n").unwrap();
-    fs::write(tools.join("y.txt"), "text\n").unwrap();
-    let needs = |command: &str| {
-        project.write("a.yaml", &runs(command));
-        let parts = project.loader().compare("a.yaml").unwrap();
-        parts.into_iter().skip(1).map(|(_, it)| it.file).collect::<Vec<_>>()
-    };
-    for command in [
+    fs::create_dir_all(project.folder().join("tools")).unwrap();
+    for (name, text) in [
+        ("tools/x", "#!/bin/sh\n"),
+        ("tools/my x", "#!/bin/sh\n"),
+        ("tools/tool.py", "pass\n"),
+        ("tools/y.txt", "text\n"),
+        ("Makefile", "all:\n"),
+    ] {
+        fs::write(project.folder().join(name), text).unwrap();
+    }
+    let command = |text: &str| serde_json::json!({ "type": "command", "command": text });
+    for text in [
         "tools/x",
         "./tools/../tools/x",
         "sh tools/x",
         "cd tools && ./x",
+        "cd tools; cd ..; ./tools/x",
+        "make -C tools x",
         "sh -c 'exec tools/x'",
-        "env A=b tools/x",
+        "A=b tools/x",
+        "TOOL=./tools/x; $TOOL",
         "timeout 3 tools/x | cat",
         "sh < tools/x",
-        "$PWD/tools/x",
         "echo $(tools/x)",
+        "echo `tools/x`",
         "xargs tools/x",
+        "tool --run=tools/x",
+        "tool none:tools/x,y",
+        "cat <<E | sh\ntools/x\nE",
+        "ssh host \"$(tools/x)\"",
+        "[[ -f .env ]] && tools/x {{data.v}}",
     ] {
-        assert_eq!(needs(command), ["tools/x"], "{command}");
+        assert_eq!(programs_of(&project, &command(text), "{}"), ["tools/x"], "{text}");
     }
-    assert_eq!(needs("cat tools/y.txt"), Vec::<String>::new(), "data is no program");
-    assert_eq!(needs("python3 tools/y.txt"), ["tools/y.txt"]);
-    assert_eq!(needs("/bin/true && gh pr list"), Vec::<String>::new());
+    assert_eq!(programs_of(&project, &command("'tools/my x' a"), "{}"), ["tools/my x"]);
+    for action in [
+        serde_json::json!({ "type": "exec", "exec": ["sh", "-c", "tools/x"] }),
+        serde_json::json!({ "type": "exec", "exec": ["./x"], "cwd": "tools" }),
+        serde_json::json!({ "type": "exec", "exec": ["tool"], "env": { "HOOK": "tools/x a" } }),
+    ] {
+        assert_eq!(programs_of(&project, &action, "{}"), ["tools/x"], "{action}");
+    }
+    let action = command("python3 tools/tool.py tools/y.txt && make -f Makefile");
+    assert_eq!(programs_of(&project, &action, "{}"), ["tools/tool.py"]);
+    let parts = project.loader().compare("a.yaml").unwrap();
+    let others: Vec<&str> = parts[0].1.not_covered.iter().map(String::as_str).collect();
+    assert_eq!(others, ["Makefile", "tools/y.txt"]);
+    assert_eq!(programs_of(&project, &command("/bin/true && gh pr list"), "{}"), [""; 0]);
+}
+
+#[test]
+fn an_approval_covers_the_files_that_a_flow_lists() {
+    let project = Project::new();
+    fs::write(project.folder().join("Makefile"), "one:\n").unwrap();
+    let text = runs("make -f Makefile").replace("actions:", "files: [Makefile], actions:");
+    project.write("a.yaml", &text);
+    let parts = project.loader().compare("a.yaml").unwrap();
+    assert_eq!(parts[1].1.file, "Makefile");
+    assert!(parts[0].1.not_covered.is_empty());
+    project.allow_all();
+    let mut loader = project.loader();
+    let set = loader.load().flows.unwrap();
+    let entry = set.get(&"acts".parse().unwrap()).unwrap();
+    loader.check_programs(&entry.flow, &entry.flow.actions[0]).unwrap();
+    fs::write(project.folder().join("Makefile"), "two:\n").unwrap();
+    assert!(loader.programs_changed());
+    let refused = loader.check_programs(&entry.flow, &entry.flow.actions[0]).unwrap_err();
+    assert!(matches!(refused, Problem::Unapproved(_)), "{refused}");
+    assert_eq!(names(&loader.load()).unwrap(), [""; 0]);
+    fs::remove_file(project.folder().join("Makefile")).unwrap();
+    loader.load();
+    let problem = loader.status()[0].problem.as_ref().unwrap().to_string();
+    assert_eq!(problem, "Makefile, which files: lists, not found");
+    for listed in ["../x", "/etc/passwd", ""] {
+        let text = text.replace("[Makefile]", &format!("[\"{listed}\"]"));
+        let problem = project.problem_of(&text).unwrap();
+        assert!(problem.contains("not a file of the project"), "{problem}");
+    }
 }
 
 #[test]
@@ -290,118 +333,6 @@ fn a_folder_of_flows_that_cannot_be_read_is_reported() {
 }
 
 #[test]
-fn a_quote_in_a_comment_hides_no_program() {
-    let project = Project::new();
-    fs::create_dir_all(project.folder().join("tools")).unwrap();
-    for name in ["x", "my x"] {
-        fs::write(project.folder().join("tools").join(name), "#!/bin/sh\n").unwrap();
-    }
-    for (command, wanted) in [
-        ("# only if score >'0.5`\n./tools/x\n# and never twice, we don't want that", "tools/x"),
-        ("# only if score >'0.5'\n./tools/x\n# and never twice, we don't want that", "tools/x"),
-        ("# the 3\" rule\n\"./tools/my x\"", "tools/my x"),
-        ("cat <<END\nit's\nEND\n'./tools/my x' # it's", "tools/my x"),
-    ] {
-        let action = serde_json::json!({ "type": "command", "command": command });
-        assert_eq!(programs_of(&project, &action, "{}"), [wanted], "{command}");
-    }
-}
-
-#[test]
-fn a_command_that_changes_where_programs_are_found_is_refused() {
-    let project = Project::new();
-    for (command, name) in [
-        ("PATH=bin:$PATH greet", "PATH"),
-        ("export PATH=bin:$PATH; greet", "PATH"),
-        ("sh -c 'BASH_ENV=x bash y'", "BASH_ENV"),
-    ] {
-        project.write("a.yaml", &runs(command));
-        for mut loader in [project.loader(), project.trusting()] {
-            loader.load();
-            let status = &loader.status()[0];
-            assert_eq!(status.in_force, None, "{command}");
-            let problem = status.problem.as_ref().unwrap().to_string();
-            let wanted = format!("sets {name}, which changes the programs that it runs");
-            assert!(problem.contains(&wanted), "{problem}");
-            assert!(problem.contains("name each program by its path"), "{problem}");
-        }
-    }
-}
-
-#[test]
-fn an_environment_that_changes_where_programs_are_found_is_refused() {
-    let project = Project::new();
-    let action = "actions: [{ type: command, command: greet ENV }]";
-    let flow = |env: &str| {
-        let action = action.replace(" ENV", env);
-        format!("flows:\n  - {{ name: acts, trigger: {{ pattern: \"a:x\" }}, {action} }}\n")
-    };
-    for name in [
-        "PATH",
-        "ENV",
-        "BASH_ENV",
-        "LD_PRELOAD",
-        "LD_AUDIT",
-        "DYLD_INSERT_LIBRARIES",
-        "IFS",
-        "CDPATH",
-        "BUNDLE_GEMFILE",
-        "CARGO_BUILD_RUSTC",
-        "EDITOR",
-        "GIT_CONFIG_COUNT",
-        "GIT_CONFIG_GLOBAL",
-        "GIT_CONFIG_KEY_0",
-        "GIT_CONFIG_PARAMETERS",
-        "GIT_CONFIG_SYSTEM",
-        "GIT_EXEC_PATH",
-        "GIT_SSH_COMMAND",
-        "JAVA_TOOL_OPTIONS",
-        "LESSOPEN",
-        "LUA_INIT_5_4",
-        "MANPAGER",
-        "NODE_OPTIONS",
-        "NODE_PATH",
-        "OPENSSL_CONF",
-        "PERL5OPT",
-        "PYTHONHOME",
-        "PYTHONPATH",
-        "RUBYOPT",
-        "RUSTC_WRAPPER",
-        "TAR_OPTIONS",
-        "WGETRC",
-        "_JAVA_OPTIONS",
-        "GCONV_PATH",
-        "ZDOTDIR",
-    ] {
-        let of_action = flow(&format!(", env: {{ {name}: bin }}"));
-        let of_flow = flow("").replace("actions:", &format!("env: {{ {name}: bin }}, actions:"));
-        for text in [of_action, of_flow] {
-            project.write("a.yaml", &text);
-            for mut loader in [project.loader(), project.trusting()] {
-                loader.load();
-                let status = &loader.status()[0];
-                assert_eq!(status.in_force, None, "{text}");
-                let problem = status.problem.as_ref().unwrap().to_string();
-                assert!(problem.contains(&format!("env sets {name}, which changes")), "{problem}");
-            }
-        }
-    }
-    for harmless in [
-        "MY_PATH: bin",
-        "RUST_LOG: debug",
-        "GIT_AUTHOR_NAME: me",
-        "GIT_EDITOR: 'true'",
-        "PAGER: cat",
-        "PYTHONUNBUFFERED: '1'",
-        "NODE_ENV: test",
-        "NODE_OPTIONS: --max-old-space-size=4096",
-        "CARGO_TERM_COLOR: never",
-    ] {
-        assert_eq!(project.problem_of(&flow(&format!(", env: {{ {harmless} }}"))), None);
-    }
-}
-
-#[test]
 fn a_flow_file_whose_name_is_not_utf_8_is_told() {
     let project = Project::new();
     let name = std::ffi::OsStr::from_bytes(b"b\xff.yaml");
@@ -425,155 +356,6 @@ fn programs_of(project: &Project, action: &serde_json::Value, types: &str) -> Ve
     project.write("a.yaml", &text);
     let parts = project.loader().compare("a.yaml").unwrap_or_else(|it| panic!("{text}: {it}"));
     parts.into_iter().skip(1).map(|(_, it)| it.file).collect()
-}
-
-#[test]
-fn what_an_interpreter_completes_is_named_or_rejected() {
-    let project = Project::new();
-    for name in [
-        "bytes.pyc",
-        "evn.node",
-        "data.json",
-        "json.py",
-        "lab/Main.class",
-        "lib.awk",
-        "lib/hook.so",
-        "mod/init.lua",
-        "nat.cpython-311-x86_64-linux-gnu.so",
-        "pack/__init__.py",
-        "pack/__pycache__/__main__.cpython-311.pyc",
-        "pk/main.txt",
-        "pk/package.json",
-        "plain/tool.py",
-        "pm/Sub.pm",
-        "src/a.py",
-        "tool.py",
-        "tool.txt",
-    ] {
-        let path = project.folder().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, "echo\n").unwrap();
-    }
-    let action = |text: &str| serde_json::json!({ "type": "command", "command": text });
-    for (text, wanted) in [
-        ("node ./evn", "evn.node"),
-        ("node ./data", "data.json"),
-        ("node --env-file=data.json x.js", "data.json"),
-        ("lua -l mod x.lua", "mod/init.lua"),
-        ("gawk -f lib", "lib.awk"),
-        ("gawk -i lib 1", "lib.awk"),
-        ("ruby -r./lib/hook -e 1", "lib/hook.so"),
-        ("perl -I. -Mpm::Sub -e 1", "pm/Sub.pm"),
-        ("java -cp lab Main", "lab/Main.class"),
-        ("java -cp none:lab Main", "lab/Main.class"),
-        ("CLASSPATH=lab java Main", "lab/Main.class"),
-        ("python3 tool.py", "tool.py"),
-        ("scp -F data.json tool.txt nohost:/x", "data.json"),
-        ("scp -qFdata.json tool.txt nohost:/x", "data.json"),
-        ("sftp -F data.json nohost", "data.json"),
-        ("man -C data.json -l a.1", "data.json"),
-        ("curl -sK data.json -o tool.txt", "data.json"),
-        ("curl -sKdata.json", "data.json"),
-        ("curl --config data.json", "data.json"),
-        ("wget --config=data.json x", "data.json"),
-        ("nm --plugin ./lib/hook.so a", "lib/hook.so"),
-        ("nm --plugin=lib/hook.so a", "lib/hook.so"),
-        ("openssl rand -engine ./lib/hook.so 1", "lib/hook.so"),
-        ("gpg --options data.json -k", "data.json"),
-        ("keytool -list -providerclass Main -providerpath lab", "lab/Main.class"),
-        ("vim.basic -Nes -S data.json", "data.json"),
-        ("perl5.36-x86_64-linux-gnu data.json", "data.json"),
-        ("pydoc3 ./tool", "tool.py"),
-    ] {
-        assert_eq!(programs_of(&project, &action(text), "{}"), [wanted], "{text}");
-    }
-    for (text, wanted) in [
-        ("python3 -m tool", "may run tool.py of the project"),
-        ("python3 -um tool", "may run tool.py"),
-        ("M=tool; python3 -Bm \"$M\"", "may run tool.py"),
-        ("cd plain && python3 -m tool", "may run tool.py"),
-        ("python3 -m plain.tool", "may run tool.py"),
-        ("echo '[]' | python3 -m json.tool", "may run json.py"),
-        ("timeout 5 python3 -m bytes", "may run bytes.pyc"),
-        ("python3 -m nat", "may run nat.cpython"),
-        ("python3 -m pack", "may run __init__.py"),
-        ("sh -c 'python3 -m pack.none'", "may run __init__.py"),
-        ("node pk", "pk is a folder"),
-        ("node -r ./pk -e 1", "./pk is a folder"),
-        ("node --test plain", "plain is a folder"),
-        ("python3 plain", "plain is a folder"),
-    ] {
-        project.write("a.yaml", &runs_text(text));
-        let problem = project.loader().compare("a.yaml").unwrap_err().to_string();
-        assert!(problem.contains(wanted), "{text}: {problem}");
-    }
-    for text in ["python3 -m pytest src", "python3 -m http.server 80", "python3 -m build plain"] {
-        let none: [&str; 0] = [];
-        assert_eq!(programs_of(&project, &action(text), "{}"), none, "{text}");
-    }
-}
-
-fn runs_text(text: &str) -> String {
-    let action = serde_json::json!({ "type": "command", "command": text });
-    format!("flows:\n  - {{ name: acts, trigger: {{ pattern: \"a:x\" }}, actions: [{action}] }}\n")
-}
-
-#[test]
-fn a_program_is_named_however_far_the_way_to_it_is() {
-    let project = Project::new();
-    let write = |name: &str, text: &str| {
-        let path = project.folder().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    };
-    for name in ["sub/y", "tools/$x", "tools/a", "tools/c", "tools/d"] {
-        write(name, "#!/bin/sh\n");
-    }
-    for name in
-        ["naked", "data.txt", "tool.py", "pack/__main__.py", "run.js", "lib/index.js", "s/a.sh"]
-    {
-        write(name, "echo\n");
-    }
-    let command = |text: &str| serde_json::json!({ "type": "command", "command": text });
-    let exec = |words: &[&str]| serde_json::json!({ "type": "exec", "exec": words });
-    let many = format!("{} cd sub && ./y", "cd .; cd sub; cd ..;".repeat(20));
-    for (action, types, wanted) in [
-        (command("cd -- sub && ./y"), "{}", &["sub/y"][..]),
-        (command("cd \"$PWD/sub\" && ./y"), "{}", &["sub/y"]),
-        (command("cd \"$(pwd)\"/sub && ./y"), "{}", &["sub/y"]),
-        (command(&many), "{}", &["sub/y"]),
-        (exec(&["env", "-C", "sub", "./y"]), "{}", &["sub/y"]),
-        (exec(&["env", "--chdir=sub", "./y"]), "{}", &["sub/y"]),
-        (command("python3 tool"), "{}", &["tool.py"]),
-        (exec(&["node", "run"]), "{}", &["run.js"]),
-        (command("sh -c 'node ./lib/index'"), "{}", &["lib/index.js"]),
-        (exec(&["rbash", "naked"]), "{}", &["naked"]),
-        (command("awk -fnaked"), "{}", &["naked"]),
-        (command("sh <naked"), "{}", &["naked"]),
-        (command("sh -c true >> naked"), "{}", &[]),
-        (exec(&["./tools/$x"]), "{}", &["tools/$x"]),
-        (command("sed -i 's/$/x/' data.txt"), "{}", &[]),
-        (command("sed -n -e 1p data.txt; sed -i.bak -E 's/a/b/' data.txt"), "{}", &[]),
-        (command("date > data.txt; awk -F, '{print $1}' data.txt"), "{}", &[]),
-        (command("date > data.txt; python3 tool.py data.txt"), "{}", &["tool.py"]),
-        (
-            command("python3 -u tool.py data.txt; sh -eu naked data.txt"),
-            "{}",
-            &["naked", "tool.py"],
-        ),
-        (exec(&["python3", "tool.py", "data.txt"]), "{}", &["tool.py"]),
-        (command("awk -f naked data.txt"), "{}", &["naked"]),
-        (command("sh naked tools/a"), "{}", &["naked", "tools/a"]),
-        (command("sed -f data.txt"), "{}", &["data.txt"]),
-        (command("sh data.txt; sh naked data.txt"), "{}", &["data.txt", "naked"]),
-        (command("awk '{print}' data.txt > naked; sh naked"), "{}", &["data.txt", "naked"]),
-        (command("cp data.txt naked; sh naked"), "{}", &["data.txt", "naked"]),
-        (command("sh -u data.txt naked; . ./naked"), "{}", &["data.txt", "naked"]),
-        (command("./tools/{{data.w}}"), "{ w: 'one of [a, c]' }", &["tools/a", "tools/c"]),
-        (command("sh -c 'cat ./s/{{data.s}}.sh'"), "{ s: slug }", &["s/a.sh"]),
-    ] {
-        assert_eq!(programs_of(&project, &action, types), wanted, "{action}");
-    }
 }
 
 #[test]
@@ -607,93 +389,6 @@ fn a_link_that_leads_elsewhere_in_the_project_shows_other_programs() {
 }
 
 #[test]
-fn programs_that_variables_name_are_found() {
-    let project = Project::new();
-    for name in ["tools/x.sh", "tools/y", "lib/tool.py", "hook.rb", "other"] {
-        let path = project.folder().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, "echo\n").unwrap();
-    }
-    let command = |env: &[(&str, &str)], text: &str| {
-        let env: BTreeMap<_, _> = env.iter().copied().collect();
-        serde_json::json!({ "type": "command", "env": env, "command": text })
-    };
-    let dir = [("DIR", "./tools")];
-    let tool = [("TOOL", "./tools/x.sh")];
-    for (action, wanted) in [
-        (command(&tool, "$TOOL a"), "tools/x.sh"),
-        (command(&tool, "git fetch"), "tools/x.sh"),
-        (command(&[("SSH", "sh ./tools/y")], "git fetch"), "tools/y"),
-        (command(&[("TOOL", "$PWD/tools/x.sh")], "eval $TOOL"), "tools/x.sh"),
-        (command(&[("DIR", "tools"), ("TOOL", "$DIR/x.sh")], "eval $TOOL"), "tools/x.sh"),
-        (command(&dir, "\"$DIR/x.sh\""), "tools/x.sh"),
-        (command(&dir, "\"${DIR}\"/x.sh"), "tools/x.sh"),
-        (command(&dir, "cd \"$DIR\" && ./x.sh"), "tools/x.sh"),
-        (command(&dir, "sh \"$DIR/y\""), "tools/y"),
-        (command(&dir, ". \"$DIR/y\""), "tools/y"),
-        (command(&dir, "sh <<END\n$DIR/x.sh\nEND"), "tools/x.sh"),
-        (command(&dir, "sh -c '\"$DIR\"/x.sh'"), "tools/x.sh"),
-        (command(&[("SH", "sh")], "$SH tools/y"), "tools/y"),
-        (command(&[], "DIR=tools; TOOL=$DIR/x.sh; $TOOL"), "tools/x.sh"),
-        (command(&[], "export DIR=\"$(pwd)/tools\"; $DIR/x.sh"), "tools/x.sh"),
-        (command(&[], "env DIR=tools sh -c './tools/x.sh'"), "tools/x.sh"),
-        (command(&[], "D=to; E=${D}ols; ./$E/x.sh"), "tools/x.sh"),
-        (command(&[], "for n in x z; do \"./tools/$n.sh\"; done"), "tools/x.sh"),
-        (command(&[], "tool ${TOOL:-./tools/x.sh} a"), "tools/x.sh"),
-        (command(&[], "tool \"${DIR:-./tools}/x.sh\""), "tools/x.sh"),
-        (command(&[], ": ${DIR:=./tools}; tool $DIR/x.sh"), "tools/x.sh"),
-        (command(&[("TOOLS", "none:lib")], "python3 tool"), "lib/tool.py"),
-        (command(&[("HOOK", "-r./hook")], "ruby -e 1"), "hook.rb"),
-        (
-            serde_json::json!({ "type": "exec", "env": { "D": "tools" }, "exec": ["sh", "-c", "$D/x.sh"] }),
-            "tools/x.sh",
-        ),
-        (
-            serde_json::json!({ "type": "command", "cwd": "tools", "env": { "T": "./x.sh" }, "command": "$T" }),
-            "tools/x.sh",
-        ),
-    ] {
-        assert_eq!(programs_of(&project, &action, "{}"), [wanted], "{action}");
-    }
-    let none: [&str; 0] = [];
-    assert_eq!(programs_of(&project, &command(&[("FILE", "other")], "cat $FILE"), "{}"), none);
-    let choice = command(&dir, "$DIR/{{data.w}}.sh");
-    assert_eq!(programs_of(&project, &choice, "{ w: 'one of [x, z]' }"), ["tools/x.sh"]);
-
-    // Also a variable of the whole flow, at the start and before the action runs.
-    project.write(
-        "a.yaml",
-        &runs("$TOOL a").replace("actions:", "env: { TOOL: ./tools/x.sh }, actions:"),
-    );
-    project.allow_all();
-    let mut loader = project.loader();
-    let set = loader.load().flows.unwrap();
-    let entry = set.get(&"acts".parse().unwrap()).unwrap();
-    loader.check_programs(&entry.flow, &entry.flow.actions[0]).unwrap();
-    fs::write(project.folder().join("tools/x.sh"), "echo evil\n").unwrap();
-    let refused = loader.check_programs(&entry.flow, &entry.flow.actions[0]).unwrap_err();
-    assert!(refused.to_string().contains("tools/x.sh"), "{refused}");
-    assert_eq!(names(&loader.load()).unwrap(), Vec::<String>::new());
-}
-
-#[test]
-fn a_value_in_env_that_changes_where_programs_are_found_is_refused() {
-    let project = Project::new();
-    let text = runs("export $SET; greet").replace("actions:", "env: { SET: PATH=bin }, actions:");
-    let problem = project.problem_of(&text).unwrap();
-    assert!(problem.contains("the value of SET in env sets PATH, which changes"), "{problem}");
-}
-
-#[test]
-fn variables_with_too_many_values_are_refused() {
-    let project = Project::new();
-    let set: String = (0..40).map(|it| format!("A={it}; ")).collect::<Vec<_>>().concat();
-    let problem = project.problem_of(&runs(&format!("{set} ./$A/$A"))).unwrap();
-    assert!(problem.contains("expands to more than 1000 names"), "{problem}");
-}
-
-/// Each of these took the parsers minutes, or gigabytes.
-#[test]
 fn a_text_that_is_nested_too_deeply_is_refused() {
     let project = Project::new();
     let problem = |text: &str| project.problem_of(text).unwrap();
@@ -703,136 +398,6 @@ fn a_text_that_is_nested_too_deeply_is_refused() {
     }
     let told = problem(&"%TAG !e! tag:x,1:\n".repeat(101));
     assert!(told.starts_with("101:1: more than 100 lines begin with %"), "{told}");
-    for (open, close) in
-        [("$(", ")"), ("\\\"$(", ")\\\""), ("<(", ")"), ("sh $(", ")"), ("f() ", "")]
-    {
-        let command = format!("echo {}ls{}", open.repeat(8_000), close.repeat(8_000));
-        let told = problem(&runs(&command));
-        assert!(told.contains("is nested too deeply"), "{open}: {told}");
-        let command = format!("echo {}ls{}", open.repeat(10), close.repeat(10));
-        if !close.is_empty() && open != "<(" {
-            let told = project.problem_of(&runs(&command)).unwrap_or_default();
-            // `$($(ls))` runs what `ls` prints.
-            assert!(told.is_empty() || told.contains("substitution, where"), "{open}: {told}");
-        }
-    }
-}
-
-#[test]
-fn a_path_through_a_process_is_rejected() {
-    let project = Project::new();
-    for path in [
-        "/proc/self/cwd/x.sh",
-        "/proc/thread-self/cwd/x.sh",
-        "/proc/$$/cwd/x.sh",
-        "/proc/self/root/x.sh",
-        "/dev/fd/../cwd/x.sh",
-        "/proc/self/fd/3/x.sh",
-        "../../../../../../proc/self/cwd/x.sh",
-    ] {
-        let problem = project.problem_of(&runs(&format!("sh {path}"))).unwrap_or_default();
-        assert!(problem.contains("of a process"), "{path}: {problem}");
-    }
-    for command in ["cat /proc/self/status", "cat /proc/meminfo", "cat /dev/fd/0", "ls cwd/root"] {
-        assert_eq!(project.problem_of(&runs(command)), None, "{command}");
-    }
-}
-
-#[test]
-fn the_programs_in_lists_and_below_the_home_are_found() {
-    let project = Project::new();
-    for name in ["lab/x.sh", "lab/tool.py", "lab/x.jar", "hook.rb"] {
-        let path = project.folder().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, "echo\n").unwrap();
-    }
-    let long = "x".repeat(5000);
-    for (command, wanted) in [
-        ("TOOLS=none:lab python3 tool", "lab/tool.py"),
-        ("env TOOLS=lab:none python3 tool", "lab/tool.py"),
-        ("export P=none:lab; TOOLS=$P:y python3 tool", "lab/tool.py"),
-        (&format!("TOOLS={long}:lab python3 tool"), "lab/tool.py"),
-        (&format!("A={long}:./la; ${{A}}b/x.sh"), "lab/x.sh"),
-        ("java -cp none:lab/x.jar Main", "lab/x.jar"),
-        ("java -cp=none:lab/x.jar Main", "lab/x.jar"),
-        ("CLASSPATH=lab/x.jar:none java Main", "lab/x.jar"),
-        ("java -javaagent:lab/x.jar Main", "lab/x.jar"),
-        ("tool --run=none,./lab/x.sh", "lab/x.sh"),
-        ("tool none,lab/x.sh,y", "lab/x.sh"),
-        ("tool 'none;lab/x.sh;y'", "lab/x.sh"),
-        ("HOOK=-r./hook ruby -e 1", "hook.rb"),
-        ("tool --file=@lab/x.sh", "lab/x.sh"),
-        ("~/project/lab/x.sh", "lab/x.sh"),
-        ("tool ~me/project/lab/x.sh", "lab/x.sh"),
-        ("tool ~0/lab/x.sh", "lab/x.sh"),
-        ("cd lab; cd; tool ~-1/x.sh", "lab/x.sh"),
-        ("TOOLS=none:~/project/lab; tool", ""),
-        ("TOOLS=none:~/project/lab; tool x.sh", "lab/x.sh"),
-        ("\"$HOME/project/lab/x.sh\"", "lab/x.sh"),
-        ("cd && project/lab/x.sh", "lab/x.sh"),
-        ("HOME=$PWD/lab; ~/x.sh", "lab/x.sh"),
-        ("sh -c 'cd ~/project && tool ~+/lab/x.sh'", "lab/x.sh"),
-        ("cd lab && cd .. && tool ~-/x.sh", "lab/x.sh"),
-        ("cd lab && cd .. && $OLDPWD/x.sh", "lab/x.sh"),
-    ] {
-        let action = serde_json::json!({ "type": "command", "command": command });
-        let wanted: Vec<&str> = Some(wanted).into_iter().filter(|it| !it.is_empty()).collect();
-        assert_eq!(programs_of(&project, &action, "{}"), wanted, "{command:.100}");
-    }
-    let env = serde_json::json!({ "H": "~/project/lab:none" });
-    let action = serde_json::json!({ "type": "exec", "env": env, "exec": ["tool", "x.sh"] });
-    assert_eq!(programs_of(&project, &action, "{}"), ["lab/x.sh"]);
-}
-
-#[test]
-fn the_name_of_a_program_is_read_as_the_shell_reads_it() {
-    let project = Project::new();
-    let names = ["a\\b.sh", "a\u{a0}b.sh", "a\rb.sh", "a\u{b}b.sh", "a\u{2028}b.sh", "a$b.sh"];
-    fs::create_dir(project.folder().join("lab")).unwrap();
-    for name in names.into_iter().chain(["lab/x.sh"]) {
-        fs::write(project.folder().join(name), "echo\n").unwrap();
-    }
-    for (command, wanted) in [
-        ("sh \"./a\\b.sh\"", "a\\b.sh"),
-        ("sh \"./a\\\\b.sh\"", "a\\b.sh"),
-        ("sh ./a\\\\b.sh", "a\\b.sh"),
-        ("sh './a\\b.sh'", "a\\b.sh"),
-        ("sh -c './lab/x.s\\h'", "lab/x.sh"),
-        ("eval './lab/''x.s\\h'", "lab/x.sh"),
-        ("sed 'e./lab/x.sh'", "lab/x.sh"),
-        ("sed -n '/e/e./lab/x.s\\h' a", "lab/x.sh"),
-        ("sed '1e ./lab/x.sh'", "lab/x.sh"),
-        ("sh \"./a\\$b.sh\"", "a$b.sh"),
-        ("sh './a\u{a0}b.sh'", "a\u{a0}b.sh"),
-        ("sh './a\u{2028}b.sh'; :", "a\u{2028}b.sh"),
-    ] {
-        let action = serde_json::json!({ "type": "command", "command": command });
-        assert_eq!(programs_of(&project, &action, "{}"), [wanted], "{command:?}");
-    }
-}
-
-#[test]
-fn commands_that_take_too_long_to_check_are_refused_with_their_place() {
-    let project = Project::new();
-    let flow = |number: usize, action: &str| {
-        format!(
-            "  - name: f{number}\n    trigger: {{ pattern: \"a:x\" }}\n    env: {{ A: b }}\n    actions:\n      - {action}\n"
-        )
-    };
-    // Each with its variable, of two bytes.
-    let command = |bytes: usize| format!("{{ type: command, command: {} }}", "x".repeat(bytes - 2));
-    let exec = |bytes: usize| format!("{{ type: exec, exec: [a, {}] }}", "x".repeat(bytes - 3));
-    let first: String = (0..7).map(|it| flow(it, &command(32 << 10))).collect::<Vec<_>>().concat();
-    for (last, line) in [(command as fn(usize) -> String, 41), (exec, 41)] {
-        let text = format!("flows:\n{first}{}", flow(7, &last(32 << 10)));
-        assert_eq!(waypost_flows::COMMANDS_BYTES_MAX, 256 << 10);
-        assert_eq!(project.problem_of(&text), None);
-        let text = format!("flows:\n{first}{}", flow(7, &last((32 << 10) + 1)));
-        let problem = project.problem_of(&text).unwrap();
-        let wanted = format!("{line}:");
-        assert!(problem.starts_with(&wanted), "{problem:.300}");
-        assert!(problem.contains("each with its variables, exceed 262144 bytes"), "{problem:.300}");
-    }
 }
 
 #[test]
@@ -859,45 +424,24 @@ fn commands_with_too_many_words_and_folders_are_refused_together() {
 }
 
 #[test]
-fn a_folder_replaced_by_a_link_out_of_the_project_makes_a_flow_inactive() {
+fn a_link_out_of_the_project_is_approved_by_its_target() {
     let run = |command: &str| serde_json::json!({ "type": "command", "command": command });
     for action in [
         run("cd lab && ./x.sh"),
-        run("cd lab; sh x.sh"),
-        run("cd lab && python3 tool.py"),
-        run("cd lab && python3 ./tool.py"),
-        run("cd lab/sub && ../x.sh"),
-        run("sh -c 'cd lab && ./x.sh'"),
-        run("(cd lab; . ./x.sh)"),
-        run("env -C lab ./x.sh"),
-        run("env --chdir=lab ./x.sh"),
-        run("cd ./lab/ && ./x.sh {{data.v}}"),
-        run("cd \"$PWD/lab\" && ./x.sh"),
-        run("git -C lab status"),
-        run("make -C lab"),
-        run("TOOLS=lab python3 tool"),
-        run("TOOLS=none:lab python3 tool"),
-        run("env TOOLS=lab:none python3 tool"),
-        run("java -cp none:lab Tool"),
-        run("~/project/lab/x.sh"),
-        run("bash -c 'pushd lab; ./x.sh'"),
-        run("cd link && ./x.sh"),
         run("./lab/x.sh"),
-        run("sh lab/x.sh"),
-        run("sh -c 'cat ./lab/{{data.v}}.sh'"),
-        run("sh lab/none/x.sh"),
+        run("sh lab/x.sh {{data.v}}"),
+        run("cd link && ./x.sh"),
         serde_json::json!({ "type": "command", "command": "./x.sh", "cwd": "lab" }),
         serde_json::json!({ "type": "exec", "exec": ["./x.sh"], "cwd": "link" }),
     ] {
         let project = Project::new();
         let (folder, outside) = (project.folder(), project.root.path().join("outside"));
         for at in [folder.join("lab"), outside.clone()] {
-            fs::create_dir_all(at.join("sub")).unwrap();
+            fs::create_dir_all(&at).unwrap();
             fs::write(at.join("x.sh"), "#!/bin/sh\n").unwrap();
-            fs::write(at.join("tool.py"), "pass\n").unwrap();
         }
         symlink("lab", folder.join("link")).unwrap();
-        programs_of(&project, &action, "{ v: slug }");
+        assert_eq!(programs_of(&project, &action, "{}"), ["lab/x.sh"], "{action}");
         project.allow_all();
         let mut loader = project.loader();
         let set = loader.load().flows.unwrap();
@@ -907,11 +451,13 @@ fn a_folder_replaced_by_a_link_out_of_the_project_makes_a_flow_inactive() {
         fs::rename(folder.join("lab"), folder.join("lab0")).unwrap();
         symlink(&outside, folder.join("lab")).unwrap();
         let refused = loader.check_programs(&entry.flow, &entry.flow.actions[0]).unwrap_err();
-        let why = "is a symbolic link that leads out of the project; replace it with its target";
-        assert!(refused.to_string().contains(why), "{action}: {refused}");
+        assert!(matches!(refused, Problem::Unapproved(_)), "{action}: {refused}");
         assert!(loader.programs_changed(), "{action}");
-        assert_eq!(names(&loader.load()).unwrap(), Vec::<String>::new(), "{action}");
-        assert_eq!(loader.status()[0].problem.as_ref(), Some(&refused), "{action}");
+        assert_eq!(names(&loader.load()).unwrap(), [""; 0], "{action}");
+        let parts = loader.compare("a.yaml").unwrap();
+        let target = outside.canonicalize().unwrap().join("x.sh");
+        let wanted = format!("a link to {}\n", target.display());
+        assert_eq!(parts[1].1.content.as_ref(), wanted.as_bytes(), "{action}");
 
         fs::remove_file(folder.join("lab")).unwrap();
         fs::rename(folder.join("lab0"), folder.join("lab")).unwrap();

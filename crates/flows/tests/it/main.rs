@@ -6,11 +6,9 @@ mod beside;
 mod cel;
 #[path = "../../../../tests/child.rs"]
 mod child;
-mod closed;
 mod control;
 mod crash;
 mod damage;
-mod deciding;
 mod files;
 mod forms;
 mod guards;
@@ -18,12 +16,10 @@ mod guards;
 mod hub;
 mod model;
 mod order;
-mod others;
+mod ordinary;
 mod pages;
-mod portable;
 mod programs;
 mod shared;
-mod undecided;
 #[path = "../../../../tests/wait.rs"]
 mod wait;
 mod world;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use waypost_flows::{
-    ActionContext, Finished, Flow, Leader, Orphan, Outcome, Plan, Program, RUN_PREFIXES,
+    ActionContext, EVENT_PREFIX, Finished, Flow, Leader, Orphan, Outcome, Plan, Program,
     RUN_VARIABLES, RunId, Stop, Task, Timestamp, end_orphans, parse, plan, run_program,
 };
 
@@ -94,7 +94,7 @@ fn a_command_has_the_event_and_nothing_of_the_service_s_environment() {
         "WAYPOST_RUN_ID=a.7",
         "WAYPOST_TOKEN=***",
         "WAYPOST_URL=http://127.0.0.1:4747",
-        "WAYPOST_VALUE_0=4.5",
+        "WAYPOST_EVENT_DATA_a_b=y",
         "4.5",
         r#"{"id":7,"type":"a:x","data":{"pr":4.5,"PATH":"x","a-b":"y"},"time":"1970-01-01T00:00:00.007Z","source":"test"}"#,
     ] {
@@ -104,7 +104,7 @@ fn a_command_has_the_event_and_nothing_of_the_service_s_environment() {
     let variables = out.lines().filter(|it| it.starts_with("WAYPOST_"));
     for line in variables.filter(|it| !it.starts_with("WAYPOST_URL=")) {
         let (name, _) = line.split_once('=').unwrap();
-        let has_prefix = RUN_PREFIXES.iter().any(|it| name.starts_with(it));
+        let has_prefix = name.starts_with(EVENT_PREFIX);
         assert!(has_prefix || RUN_VARIABLES.contains(&name), "{name}");
     }
     assert_eq!((finished.report.outcome, finished.report.leaked), (Outcome::Succeeded, false));
@@ -298,7 +298,7 @@ fn what_cannot_be_begun_safely_is_refused_before_it_is() {
     std::os::unix::fs::symlink(outside.path(), project.path().join("link")).unwrap();
     std::fs::write(project.path().join("file"), "").unwrap();
     let big = format!(r#"{{"x": "{}"}}"#, "x".repeat(64 << 10));
-    let many = format!("{{ type: command, command: \"echo {}\" }}", "{{data.x}}".repeat(40));
+    let many = format!("{{ type: exec, exec: [echo{}] }}", ", \"{{data.x}}\"".repeat(40));
     let exec = "{ type: exec, exec: [ls, \"{{data.x}}\"] }";
     for (action, more, data, said) in [
         (
@@ -327,6 +327,55 @@ fn what_cannot_be_begun_safely_is_refused_before_it_is() {
         assert!(text(&run(&program).stdout).ends_with("-e; touch CANARY\n"));
     }
     assert!(!project.path().join("CANARY").exists());
+}
+
+#[test]
+fn a_command_runs_in_the_shell_that_the_action_or_the_flow_names() {
+    let shown = "command: \"echo ${BASH_VERSION:-none} {{data.x}}\"";
+    for (action, more, is_bash) in [
+        (format!("{{ type: command, {shown} }}"), "", None),
+        (format!("{{ type: command, {shown} }}"), "    shell: bash\n", Some(true)),
+        (format!("{{ type: command, {shown}, shell: bash }}"), "", Some(true)),
+        (format!("{{ type: command, {shown}, shell: sh }}"), "    shell: bash\n", None),
+    ] {
+        let project = tempfile::tempdir().unwrap();
+        let flow = flow_with(&action, more);
+        let planned = planned(&flow, r#"{"x": "a"}"#, project.path()).steps.remove(0).task;
+        let Ok(Task::Run(program)) = planned else { panic!("{planned:?}") };
+        let path = program.path.display().to_string();
+        assert_eq!(path.ends_with("/bash"), is_bash.is_some(), "{action} {more}");
+        let out = text(&run(&program).stdout);
+        assert!(out.ends_with(" a\n"), "{out}");
+        assert!(is_bash.is_none() || !out.starts_with("none"), "{out}");
+    }
+}
+
+#[test]
+fn a_locale_with_other_characters_than_utf_8_is_not_passed_on() {
+    let project = tempfile::tempdir().unwrap();
+    let flow = flow_with("{ type: command, command: ls }", "");
+    for (locale, is_passed) in [
+        ("C", true),
+        ("C.UTF-8", true),
+        ("de_DE.utf8", true),
+        ("de_DE", false),
+        ("ja_JP.SJIS", false),
+    ] {
+        let inherited = ["LANG", "LC_ALL"].map(|name| (name.to_owned(), locale.to_owned()));
+        let around = ActionContext {
+            project: project.path(),
+            programs: Path::new("/nowhere"),
+            inherited: &inherited,
+            url: "http://127.0.0.1:1",
+            token: "token",
+            secret: &|_| None,
+            grace: Duration::from_millis(200),
+        };
+        let task = plan(&flow, &event(7, "a:x", "{}"), &around).steps.remove(0).task;
+        let Ok(Task::Run(program)) = task else { panic!("{task:?}") };
+        let count = program.variables.iter().filter(|(name, _)| name.starts_with('L')).count();
+        assert_eq!(count, if is_passed { 2 } else { 0 }, "{locale}");
+    }
 }
 
 #[test]
@@ -402,7 +451,7 @@ fn a_plan_says_what_would_be_done_and_why() {
     assert_eq!(said, ["data.improved is \"true\"", "data.status is missing"]);
     assert_eq!(plan.steps[0].condition, Some(waypost_flows::Truth::False));
     let Ok(Task::Run(program)) = &plan.steps[0].task else { panic!("{plan:?}") };
-    assert_eq!(program.arguments, ["-c", "echo \"${WAYPOST_VALUE_0}\""]);
+    assert_eq!(program.arguments, ["-c", "echo 1"]);
 }
 
 #[test]

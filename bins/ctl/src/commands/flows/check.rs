@@ -5,9 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use waypost_flows::{FILE_BYTES_MAX, FlowFile, FlowSet, check_commands};
+use waypost_flows::{FILE_BYTES_MAX, FlowFile, FlowSet, InvalidFile};
 
-use super::super::allow::environment;
 use crate::cli::FlowsCheckArgs;
 use crate::failure::{Failure, Result};
 use crate::files;
@@ -22,6 +21,9 @@ struct Checked {
     flows: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<Problem>,
+    /// Where a command probably does not do what its author means.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cautions: Vec<Problem>,
 }
 
 #[derive(Debug, Serialize)]
@@ -31,22 +33,33 @@ struct Problem {
     message: String,
 }
 
+impl From<InvalidFile> for Problem {
+    fn from(it: InvalidFile) -> Self {
+        Self { line: it.line, column: it.column, message: it.message }
+    }
+}
+
 pub(super) fn check(program: &Program, args: &FlowsCheckArgs, output: &mut Output) -> Result<()> {
     let files = if args.files.is_empty() { project_files(program)? } else { args.files.clone() };
     let (mut checked, mut read) = (Vec::new(), Vec::new());
     for path in &files {
         let name = path.display().to_string();
-        let file = FlowFile::new(&name, &text_of(path)?);
-        match file.and_then(|it| check_commands(&it, environment()).map(|()| it)) {
+        match FlowFile::new(&name, &text_of(path)?) {
             Ok(file) => {
                 let flows = file.flows().map(|it| it.name.to_string()).collect();
-                checked.push(Checked { file: name, flows, problem: None });
+                let cautions = file.cautions().into_iter().map(Problem::from).collect();
+                checked.push(Checked { file: name, flows, problem: None, cautions });
                 read.push(file);
             }
             Err(it) => {
-                let problem = Problem { line: it.line, column: it.column, message: it.message };
-                checked.push(Checked { file: name, flows: Vec::new(), problem: Some(problem) });
+                let (flows, cautions) = (Vec::new(), Vec::new());
+                checked.push(Checked { file: name, flows, problem: Some(it.into()), cautions });
             }
+        }
+    }
+    for it in &checked {
+        for Problem { line, column, message } in &it.cautions {
+            output.warn(&format!("{}:{line}:{column}: {message}", it.file));
         }
     }
     for ring in FlowSet::new(&read).rings() {

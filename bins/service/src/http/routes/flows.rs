@@ -54,7 +54,11 @@ fn listed(flows: &Flows) -> api::Flows {
     let engine = flows.engine();
     let status = engine.status();
     let entries = engine.flows().iter().zip(&status);
-    let listed = entries.map(|(entry, status)| wire::flows::flow(entry, status)).collect();
+    let listed = entries.map(|(entry, status)| api::FlowInfo {
+        now_plain: flows.now_plain(entry),
+        ..wire::flows::flow(entry, status)
+    });
+    let listed = listed.collect();
     let halted = flows.halt().map(|it| it.why().to_owned());
     api::Flows { flows: listed, files, halted }
 }

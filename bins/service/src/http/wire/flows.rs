@@ -16,6 +16,7 @@ pub(crate) fn flow(entry: &flows::FlowEntry, status: &flows::FlowStatus) -> api:
         pattern: flow.trigger.pattern.to_string(),
         condition: flow.trigger.condition.as_ref().map(ToString::to_string),
         paused: status.paused.clone(),
+        now_plain: Vec::new(),
         throttled_since: status.throttled_since,
         queued: count(status.queued),
         waiting: count(status.waiting),
