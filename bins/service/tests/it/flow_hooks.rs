@@ -1,6 +1,5 @@
-//! Web hooks with a real receiver. Flows post to public addresses only, so the receiver and the
-//! service run in their own network namespace, in which such an address is local. Needs root or
-//! user namespaces.
+//! Web hooks with a real receiver, which has a public address: the receiver and the service run in
+//! their own network namespace, in which such an address is local. Needs root or user namespaces.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -82,7 +82,7 @@ flows:
   - name: note
     trigger: { pattern: "eval:*", condition: data.improved == "true" }
     actions:
-      - { type: command, command: "printf '%s\n' {{data.agent}} >> agents" }
+      - { type: command, command: "printf '%s\n' \"$WAYPOST_EVENT_DATA_agent\" >> agents" }
       - { type: emit, event: "kanban:done", data: { agent: "{{data.agent}}" } }
       - { type: memory.add, content: "{{data.agent}} improved" }
 "#,
@@ -155,22 +155,28 @@ flows:
 }
 
 #[test]
-fn nothing_is_posted_to_addresses_that_only_this_machine_reaches() {
+fn a_post_reaches_a_private_host_that_the_file_names() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
-    for (number, host) in ["127.0.0.1", "localhost", "[::1]", "0.0.0.0"].into_iter().enumerate() {
+    let hosts = ["127.0.0.1", "localhost"];
+    let answers = std::thread::spawn(move || {
+        for _ in hosts {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let mut read = [0; 4096];
+            std::io::Read::read(&mut stream, &mut read).expect("a request");
+            let answer = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
+            std::io::Write::write_all(&mut stream, answer).expect("it waits");
+        }
+    });
+    for host in hosts {
         let service = start(&format!(
             "flows:\n  - {{ name: posts, trigger: {{ pattern: \"a:b\" }}, actions: [{{ type: http, url: \"http://{host}:{port}/\" }}] }}\n"
         ));
-        service.emit("a:b", &json!({ "number": number }));
+        service.emit("a:b", &json!({}));
         let ended = service.wait_for_event("flow:*", 0);
-        assert_eq!(ended.kind, "flow:failed", "{host}");
-        let run = service.get("/api/flows/runs/posts.1").json();
-        let detail = run["tries"][0]["detail"].as_str().expect("a detail").to_owned();
-        assert!(detail.contains("no public address"), "{host}: {detail}");
+        assert_eq!(ended.kind, "flow:succeeded", "{host}: {}", data(&ended));
     }
-    listener.set_nonblocking(true).expect("it can be set");
-    assert!(listener.accept().is_err(), "nobody has connected");
+    answers.join().expect("each has posted");
 }
 
 #[test]

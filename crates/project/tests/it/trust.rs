@@ -344,13 +344,25 @@ fn nothing_is_written_through_a_link_in_place_of_the_data_folder() {
 }
 
 #[test]
+fn an_approval_of_an_earlier_release_is_valid_and_known_as_one() {
+    let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (project, state) = (Project::at(folder.path()).unwrap(), home.path().join("state"));
+    let approvals = Approvals::new(&project, &state);
+    let hash = waypost_project::sha256(b"flows: []");
+    approvals.allow(&[("a.yaml", b"flows: []")]).unwrap();
+    assert!(approvals.has("a.yaml", &hash).unwrap() && approvals.knows_plain(&hash));
+    // Earlier releases did not write this.
+    fs::remove_dir_all(state.join("approvals/plain")).unwrap();
+    assert!(approvals.has("a.yaml", &hash).unwrap() && !approvals.knows_plain(&hash));
+}
+
+#[test]
 fn a_misspelt_variable_is_warned_about() {
     let case = Case::untrusted("")
         .variable("WAYPOST_LISTN", "127.0.0.1:1")
         .variable("WAYPOST_RUN_ID", "x.1")
         .variable("WAYPOST_EVENT_ID", "1")
         .variable("WAYPOST_TOKEN", "t")
-        .variable("WAYPOST_VALUE_0", "v")
         .variable("WAYPOST_EVENT_DATA_key", "v")
         .variable("WAYPOST_DATA_DRI", "store")
         .variable("WAYPOST_LOG_LEVEL", "info");
