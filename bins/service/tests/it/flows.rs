@@ -159,7 +159,7 @@ fn a_post_reaches_a_private_host_that_the_file_names() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let hosts = ["127.0.0.1", "localhost"];
-    let answers = std::thread::spawn(move || {
+    let answers = thread::spawn(move || {
         for _ in hosts {
             let (mut stream, _) = listener.accept().expect("a connection");
             let mut read = [0; 4096];

@@ -28,7 +28,7 @@ fn hostile() -> (Service, TempDir) {
             fs::write(path, content).expect("a file");
         };
         let flow = format!(
-            "# {HOSTILE}\nflows:\n  - name: acts\n    description: {}\n    trigger: {{ pattern: 'a:*', condition: {} }}\n    actions: [{{ type: command, command: 'sh tools/act.sh "$WAYPOST_EVENT_DATA_who"' }}]\n",
+            "# {HOSTILE}\nflows:\n  - name: acts\n    description: {}\n    trigger: {{ pattern: 'a:*', condition: {} }}\n    actions: [{{ type: command, command: 'sh tools/act.sh \"$WAYPOST_EVENT_DATA_who\"' }}]\n",
             json!(HOSTILE),
             json!(format!("data.who != \"{NAME}\"")),
         );
