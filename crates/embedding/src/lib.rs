@@ -42,3 +42,5 @@ mod weights_file;
 pub use error::{Attempt, Error, ErrorKind, Result};
 #[cfg(feature = "inference")]
 pub use model::{CrossEncoder, Model};
+#[cfg(feature = "inference")]
+pub use waypost_encoder::Kernel;

@@ -19,6 +19,8 @@ mod weights;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use waypost_encoder::Kernel;
+
 pub use self::cross_encoder::CrossEncoder;
 use self::encoder::Encoder;
 use self::folder::Files;
@@ -92,6 +94,14 @@ impl Model {
             return Err(Error::damaged(&folder.join(WEIGHTS), reason));
         }
         Ok(model)
+    }
+
+    /// Runs on these instructions instead of the best ones of this machine, where the network runs
+    /// on vector instructions at all: to measure each of them. The vectors have the same bits.
+    #[must_use]
+    pub fn with_kernel(mut self, kernel: Kernel) -> Self {
+        self.encoder.set_kernel(kernel);
+        self
     }
 
     /// Loads a model to see whether it works, for [`fetch::import`](crate::fetch::import).

@@ -111,6 +111,17 @@ impl Kernel {
         kernels.into_iter().map(Self).collect()
     }
 
+    /// The name of the instructions.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Instructions::Portable(_) => "portable",
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Instructions::Avx2(_) => "AVX2",
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Instructions::Avx512(_) => "AVX-512",
+        }
+    }
+
     pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
         match self.0 {
             Instructions::Portable(simd) => task.run(simd),

@@ -59,6 +59,12 @@ impl Encoder {
         }
     }
 
+    pub(super) fn set_kernel(&mut self, kernel: Kernel) {
+        if let Network::Packed(network) = &mut self.network {
+            network.kernel = kernel;
+        }
+    }
+
     /// The pooled vector of each row, in the rows' order, not yet of unit length. Rows have at
     /// least one token.
     pub(super) fn encode(&self, rows: &[Row]) -> std::result::Result<Vec<Vec<f32>>, String> {
