@@ -1,5 +1,5 @@
 //! Tests over the repository as a whole: its layering, its import cycles, its
-//! growing families and its documents.
+//! growing families, its documents and its build.
 
 mod architecture;
 mod changes;
@@ -8,6 +8,7 @@ mod cycles;
 mod documents;
 mod exhaustive;
 mod hygiene;
+mod profiles;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,12 @@
-//! Texts to vectors, beside onnxruntime and candle's own `BertModel`, each on one thread.
+//! Texts to vectors, beside onnxruntime and candle's own `BertModel`, each on one thread; with every
+//! kernel of the machine, and by the service as it is built.
 //!
 //! onnxruntime runs in `onnx_model.py`, by the Python that `WAYPOST_PYTHON` names or that lies in
 //! `target/peers/venv`. The time of Waypost and of candle is that of the thread, the time of
 //! onnxruntime that of its process around the run alone. Waypost's contains the splitting of texts
 //! into terms, the others' does not.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Lines, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -15,11 +17,13 @@ use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{BertModel, Config};
 use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
-use waypost_embedding::{Model, fetch};
+use waypost_embedding::{Kernel, Model, fetch};
 use waypost_project::models_dir;
 
 use crate::Options;
+use crate::process::{Service, service_binary};
 use crate::rig::{self, Report, Samples, Verdict};
+use crate::vectors::turns;
 
 /// Words that are one term each.
 const WORDS: &str = "the old keeper of light on a small island told me about his life and the many \
@@ -40,6 +44,12 @@ const SHAPES: [(usize, usize, usize, &str); 5] = [
 
 /// Runs of each before the other has its turn.
 const TURN: usize = 2;
+
+/// Turns of conversations that the service embeds, and how often.
+const TURNS: usize = 600;
+const ROUNDS: usize = 3;
+/// The most texts of one length that onnxruntime gets in a call.
+const CALL_MAX: usize = 32;
 
 pub fn run(_options: &Options, report: &mut Report) -> Result<()> {
     let models = models_dir(&|name| std::env::var_os(name)).context("no cache folder")?;
@@ -74,7 +84,19 @@ pub fn run(_options: &Options, report: &mut Report) -> Result<()> {
         let texts = texts_of(&terms, texts, length)?;
         let measured =
             pool.install(|| measure(&model, &candle, onnx.as_mut().ok(), &texts, times))?;
-        row(report, &texts, length, target, &measured);
+        row(report, &texts, &format!("{length} terms"), target, &measured);
+    }
+    // The portable kernel, the first, defines the results; without fused instructions it is never used.
+    let slower = Kernel::all().into_iter().skip(1).rev().skip(1);
+    for kernel in slower {
+        let model = Model::load(&folder)?.with_kernel(kernel);
+        for (texts, length, times, _) in [SHAPES[0], SHAPES[4]] {
+            let texts = texts_of(&terms, texts, length)?;
+            let measured =
+                pool.install(|| measure(&model, &candle, onnx.as_mut().ok(), &texts, times))?;
+            let what = format!("{length} terms with {}", kernel.name());
+            row(report, &texts, &what, "", &measured);
+        }
     }
     let memory = match (before, after) {
         (Some(before), Some(after)) => format!("{} MB", rig::count((after - before) as f64 / 1e6)),
@@ -84,6 +106,76 @@ pub fn run(_options: &Options, report: &mut Report) -> Result<()> {
         "Loading the model took {} of processor time and added {memory} of memory.",
         rig::duration(loaded)
     ));
+    by_service(&folder, &terms, onnx.as_mut().ok(), report)
+}
+
+/// What embedding costs in the program that people build: from the request that adds the texts to
+/// the last vector on disk.
+fn by_service(
+    model: &Path,
+    tokenizer: &Tokenizer,
+    onnx: Option<&mut Onnx>,
+    report: &mut Report,
+) -> Result<()> {
+    report.table(
+        "Embedding by the service",
+        &format!(
+            "The first {TURNS} turns of the conversations, added in one batch: all processor time \
+             of the service until each has its vector, with its log, its index and its HTTP.\n\
+             onnxruntime has one thread, gets terms instead of texts, and up to {CALL_MAX} texts of \
+             one length in a call, so that nothing is padded."
+        ),
+    );
+    let (binary, texts) = match (service_binary(), turns(TURNS)) {
+        (Ok(binary), Ok(texts)) => (binary, texts),
+        (Err(missing), _) => return Ok(report.close(&missing)),
+        (_, Err(missing)) => return Ok(report.close(&format!("{missing:#}"))),
+    };
+    let mut lines = String::new();
+    let mut lengths: BTreeMap<usize, Vec<Vec<u32>>> = BTreeMap::new();
+    for text in &texts {
+        lines.push_str(&serde_json::json!({ "content": text }).to_string());
+        lines.push('\n');
+        let terms = tokenizer.encode(text.as_str(), true);
+        let terms = terms.map_err(|error| anyhow::anyhow!("{error}"))?.get_ids().to_vec();
+        lengths.entry(terms.len()).or_default().push(terms);
+    }
+    let folder = tempfile::tempdir_in(binary.parent().context("no folder")?)?;
+    let name = model.file_name().and_then(|name| name.to_str()).context("no model name")?;
+    let mut ours = Samples::default();
+    let mut theirs = Samples::default();
+    let mut onnx = onnx;
+    for round in 0..ROUNDS {
+        let project = folder.path().join(round.to_string());
+        let service = Service::start(&binary, &project, name)?;
+        service.wait_for_model()?;
+        let before = service.program.seconds();
+        service.send("POST", "/api/memory/batch", &lines)?;
+        service.embedded(TURNS)?;
+        ours.add(service.program.seconds() - before);
+        if let Some(onnx) = &mut onnx {
+            let mut seconds = 0.0;
+            for rows in lengths.values().flat_map(|texts| texts.chunks(CALL_MAX)) {
+                let rows: Vec<&[u32]> = rows.iter().map(Vec::as_slice).collect();
+                seconds += onnx.ask(&rows, 1)?.seconds.iter().sum::<f64>();
+            }
+            theirs.add(seconds);
+        }
+    }
+    let rate = |samples: &Samples| {
+        let at = |share| format!("{:.0}", TURNS as f64 / samples.quantile(share));
+        format!("{} texts/s ({}–{})", at(0.5), at(1.0), at(0.0))
+    };
+    let ratio = (!theirs.is_empty()).then(|| ours.p50() / theirs.p50());
+    report.row(
+        &format!("{TURNS} turns"),
+        "≤ 1.1 × onnxruntime",
+        &rate(&ours),
+        &if theirs.is_empty() { "no onnxruntime".to_owned() } else { format!("onnxruntime {}", rate(&theirs)) },
+        ratio,
+        ratio.map_or(Verdict::Open, |ratio| Verdict::from(ratio <= 1.1)),
+    );
+    report.close("");
     Ok(())
 }
 
@@ -163,7 +255,7 @@ fn check(ours: &[Vec<f32>], theirs: &[Vec<f32>]) -> Result<()> {
     Ok(())
 }
 
-fn row(report: &mut Report, texts: &Texts, length: usize, target: &str, measured: &Measured) {
+fn row(report: &mut Report, texts: &Texts, what: &str, target: &str, measured: &Measured) {
     let count = texts.len() as f64;
     let many = texts.len() > 1;
     let figure = |samples: &Samples| {
@@ -182,7 +274,7 @@ fn row(report: &mut Report, texts: &Texts, length: usize, target: &str, measured
     let verdict =
         ratio.map_or(Verdict::Open, |it| Verdict::from(if many { it >= 1.0 } else { it <= 1.0 }));
     report.row(
-        &format!("{} × {length} terms", texts.len()),
+        &format!("{} × {what}", texts.len()),
         target,
         &figure(&measured.waypost),
         &format!("onnxruntime {onnx}; candle {}", figure(&measured.candle)),

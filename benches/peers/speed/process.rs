@@ -109,18 +109,19 @@ pub fn nats(folder: &Path) -> Result<Option<Program>> {
     Program::start(command.arg(folder), address).map(Some)
 }
 
-/// The service of the same build as this program, or the words that say how to build it.
+/// The service of the same profile as this program, or the words that say how to build it.
 pub fn service_binary() -> Result<PathBuf, String> {
-    let folder = std::env::var_os("WAYPOST_PROGRAMS").map(PathBuf::from);
-    let beside = std::env::current_exe().ok().and_then(|it| Some(it.ancestors().nth(3)?.into()));
-    let folders = [folder, beside.map(|it: PathBuf| it.join("release"))];
-    folders.into_iter().flatten().map(|it| it.join("service")).find(|it| it.is_file()).ok_or_else(
-        || {
-            "the program `service` is missing: run `cargo build --release --workspace --bins`, \
-             and name the folder of it in WAYPOST_PROGRAMS"
-                .to_owned()
-        },
-    )
+    let named = std::env::var_os("WAYPOST_PROGRAMS").map(PathBuf::from);
+    // This program is target/peers/PROFILE/speed.
+    let beside = std::env::current_exe()
+        .ok()
+        .and_then(|speed| Some(speed.ancestors().nth(3)?.join(speed.parent()?.file_name()?)));
+    let mut programs = named.into_iter().chain(beside).map(|folder| folder.join("service"));
+    programs.find(|program| program.is_file()).ok_or_else(|| {
+        "the program `service` is missing: run `cargo build --release --bin service`, \
+         and name its folder in WAYPOST_PROGRAMS"
+            .to_owned()
+    })
 }
 
 /// A running service with its token.

@@ -15,6 +15,7 @@ use std::collections::HashSet;
 use anyhow::Result;
 use waypost_ranking::{Filter, Slots, VectorIndex, VectorPart, VectorSearch, Work};
 
+pub use self::set::turns;
 use self::set::{DIMENSIONS, Source};
 use crate::Options;
 use crate::rig::{Random, Report, Samples, Verdict, count, progress, time};

@@ -13,6 +13,30 @@ use crate::rig::{Random, progress};
 
 pub const DIMENSIONS: usize = 384;
 
+/// A collection of the evaluation's data; an error says what is missing.
+fn collection(name: &str) -> Result<Collection> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder =
+        env::var_os("WAYPOST_EVAL").map_or_else(|| root.join("../shared/eval"), PathBuf::from);
+    Collection::read(&folder.join(name))
+}
+
+/// The text of each document, with its title.
+fn texts(collection: &Collection) -> impl Iterator<Item = String> {
+    collection.documents.iter().map(|document| {
+        if document.content.trim_start().starts_with(&document.title) {
+            document.content.clone()
+        } else {
+            format!("{}\n{}", document.title, document.content)
+        }
+    })
+}
+
+/// The first turns of conversations, each with the speaker and the day.
+pub fn turns(count: usize) -> Result<Vec<String>> {
+    Ok(texts(&collection("locomo-dev")?).take(count).collect())
+}
+
 /// Where vectors come from.
 pub enum Source {
     /// Mixtures of two texts' vectors and a little noise; queries are questions.
@@ -24,26 +48,14 @@ pub enum Source {
 impl Source {
     /// Mixtures of the vectors of the evaluation's texts; an error says what is missing.
     pub fn mixtures() -> Result<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let folder =
-            env::var_os("WAYPOST_EVAL").map_or_else(|| root.join("../shared/eval"), PathBuf::from);
-        let collections: Vec<Collection> = ["locomo-dev", "cisi", "cacm"]
-            .into_iter()
-            .map(|name| Collection::read(&folder.join(name)))
-            .collect::<Result<_>>()?;
+        let collections: Vec<Collection> =
+            ["locomo-dev", "cisi", "cacm"].into_iter().map(collection).collect::<Result<_>>()?;
         let models = models_dir(&|name| env::var_os(name)).context("no cache folder")?;
         let options = fetch::Options::default();
         let model = fetch::ensure(fetch::DEFAULT_MODEL, &models, &options, &mut |_| {})?;
         let model = CachedModel::load(&model, &models.with_file_name("quality"))?;
         progress(format_args!("vectors of the evaluation's texts"));
-        let texts: Vec<String> = collections
-            .iter()
-            .flat_map(|it| &it.documents)
-            .map(|it| match it.content.trim_start().starts_with(&it.title) {
-                true => it.content.clone(),
-                false => format!("{}\n{}", it.title, it.content),
-            })
-            .collect();
+        let texts: Vec<String> = collections.iter().flat_map(texts).collect();
         let questions: Vec<String> =
             collections.iter().flat_map(|it| &it.questions).map(|it| it.text.clone()).collect();
         let embed = |texts: &[String]| -> Result<Vec<Vec<f32>>> {
