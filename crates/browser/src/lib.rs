@@ -38,6 +38,9 @@ mod chromium;
 mod clean;
 mod command;
 mod deadline;
+#[cfg(test)]
+#[path = "../../../tests/doubling.rs"]
+mod doubling;
 mod engine;
 mod event;
 mod frame;

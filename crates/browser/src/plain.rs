@@ -7,6 +7,9 @@ mod flow;
 mod frame;
 mod hand;
 mod page;
+mod parse;
+#[cfg(test)]
+mod proportional;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +23,7 @@ use url::Url;
 use self::act::locate;
 use self::fetch::{Asked, Fetcher};
 use self::frame::Look;
-use self::page::{Page, is_shown, text_of};
+use self::page::{Page, all_text_of, text_of};
 use crate::engine::{
     Action, Answer, Arrival, Capabilities, Condition, Done, Download, ElementState, Engine,
     Evidence, Hit, Navigation, ReadScope, TabId, TabInfo, Target,
@@ -202,7 +205,7 @@ impl Plain {
         let Some(page) = known.page() else { return Ok(Evidence::default()) };
         let open = page.open();
         let fields =
-            open.select("input[type=password]").into_iter().filter(|it| is_shown(*it)).count();
+            open.select("input[type=password]").into_iter().filter(|it| open.is_shown(*it)).count();
         let leaves = |it: &ElementRef<'_>| {
             let text = text_of(*it).to_lowercase().replace(' ', "");
             ["logout", "signout", "logoff", "abmelden"].contains(&text.as_str())
@@ -236,11 +239,13 @@ impl Plain {
             Ok(match condition {
                 Condition::NetworkIdle => true,
                 Condition::Url(part) => page.url.as_str().contains(part.as_str()),
-                Condition::Text(text) => text_of(open.html.root_element()).contains(text.as_str()),
+                Condition::Text(text) => {
+                    all_text_of(open.html.root_element()).contains(text.as_str())
+                }
                 Condition::Element(selector, state) => match (open.find(selector), state) {
                     (Ok(_), ElementState::Attached) => true,
-                    (Ok((it, _)), ElementState::Visible) => is_shown(it),
-                    (Ok((it, _)), ElementState::Hidden) => !is_shown(it),
+                    (Ok((it, _)), ElementState::Visible) => open.is_shown(it),
+                    (Ok((it, _)), ElementState::Hidden) => !open.is_shown(it),
                     (Err(problem), state) if problem.kind == ProblemKind::NotFound => {
                         *state == ElementState::Hidden
                     }

@@ -4,7 +4,7 @@ use scraper::ElementRef;
 
 use super::extract::option_named;
 use super::fetch::Asked;
-use super::page::{self, Filled, Page, is_shown, name_of};
+use super::page::{self, Filled, Page, name_of};
 use super::{Plain, no_tab, unsupported};
 use crate::engine::{Action, Done, Reference, TabId, Target};
 use crate::{Deadline, Problem, ProblemKind};
@@ -87,7 +87,7 @@ impl Plain {
             let detail = format!("<{}> {} is disabled", name_of(element), open.label(element));
             return Err(Problem::new(ProblemKind::Disabled, detail));
         }
-        if !is_shown(element) {
+        if !open.is_shown(element) {
             let detail = format!("<{}> {} is not visible", name_of(element), open.label(element));
             return Err(Problem::new(ProblemKind::Hidden, detail));
         }

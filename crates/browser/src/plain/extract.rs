@@ -1,13 +1,15 @@
 //! The content of a page without scripts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use scraper::ElementRef;
 use scraper::node::Node;
 
-use super::page::{Open, hides, is_shown, name_of, option_value, options_of, text_of};
+use super::page::{Open, above, hides, name_of, option_value, options_of, text_of};
+use super::parse::NodeId;
 use crate::engine::{ReadScope, Reference};
 use crate::secret::says_secret;
+use crate::selector::SELECTOR_BYTES_MAX;
 use crate::summary::{
     Control, ControlState, Extract, Field, Form, Heading, Link, Listing, Message, PageError, Place,
     Table,
@@ -48,6 +50,8 @@ pub(super) const BLOCKS: &[&str] = &[
 ];
 const CONTROLS: &str = "button, input, select, textarea, summary";
 const FILLED_IN: &str = "input, select, textarea";
+/// The maximum number of fields that are listed in the forms of a page.
+const FIELDS_MAX: usize = 5_000;
 
 impl Open<'_> {
     /// Everything in `scope`, within the limits.
@@ -57,7 +61,7 @@ impl Open<'_> {
             let found = self.select(css).into_iter();
             let inside =
                 |it: &ElementRef<'_>| *it == root || it.ancestors().any(|it| it.id() == root.id());
-            found.filter(|it| is_shown(*it) && inside(it)).collect()
+            found.filter(|it| self.is_shown(*it) && inside(it)).collect()
         };
         let most = reach.items_max;
         let title = self.select("title").first().map(|it| text_of(*it)).unwrap_or_default();
@@ -91,7 +95,8 @@ impl Open<'_> {
             place: self.place(it),
         });
         extract.controls = list(&all(CONTROLS), most, |it| self.control(it));
-        extract.forms = list(&all("form"), most, |it| self.form(it));
+        let fields = self.fields();
+        extract.forms = list(&all("form"), most, |it| self.form(it, &fields));
         extract.tables = list(&all("table"), most, |it| self.table(it));
         for element in all("[role=alert], [aria-invalid=true]") {
             let text = match name_of(element) {
@@ -116,14 +121,14 @@ impl Open<'_> {
     fn place(&self, element: ElementRef<'_>) -> Place {
         let number = self.number(element);
         let reference = Reference { document: self.page.document, element: number }.to_string();
-        let selector = Some(self.selector_of(element));
+        let selector = self.selector_of(element);
         // Without scripts, the elements of a document are always the same.
         Place { number, reference, selector, in_view: false, met: true }
     }
 
-    /// A selector that finds only this element.
-    pub(super) fn selector_of(&self, element: ElementRef<'_>) -> String {
-        let mut steps = Vec::new();
+    /// A selector that finds only this element; none if it would be too long to be used.
+    pub(super) fn selector_of(&self, element: ElementRef<'_>) -> Option<String> {
+        let (mut steps, mut bytes) = (Vec::new(), 0);
         for at in std::iter::once(element).chain(element.ancestors().filter_map(ElementRef::wrap)) {
             let is_plain = |it: &&str| {
                 !it.is_empty()
@@ -132,28 +137,30 @@ impl Open<'_> {
             let id = at
                 .attr("id")
                 .filter(is_plain)
-                .filter(|it| !it.starts_with(|it: char| it.is_ascii_digit() || it == '-'));
-            if let Some(id) = id.filter(|id| self.select(&format!("#{id}")).len() == 1) {
-                steps.push(format!("#{id}"));
+                .filter(|it| !it.starts_with(|it: char| it.is_ascii_digit() || it == '-'))
+                .filter(|id| self.is_only(id));
+            let step = match id {
+                Some(id) => format!("#{id}"),
+                None => format!("{}:nth-of-type({})", name_of(at), self.nth_of_type(at)),
+            };
+            bytes += step.len() + " > ".len();
+            if bytes > SELECTOR_BYTES_MAX {
+                return None;
+            }
+            steps.push(step);
+            if id.is_some() {
                 break;
             }
-            let before = at.prev_siblings().filter_map(ElementRef::wrap);
-            let place = before.filter(|it| name_of(*it) == name_of(at)).count() + 1;
-            steps.push(format!("{}:nth-of-type({place})", name_of(at)));
         }
         steps.reverse();
-        steps.join(" > ")
+        Some(steps.join(" > "))
     }
 
     /// The label of a field or a button.
     pub(super) fn label(&self, element: ElementRef<'_>) -> String {
         let said =
             |name: &str| element.attr(name).map(crate::clean_line).filter(|it| !it.is_empty());
-        let by_id = element.attr("id").and_then(|id| {
-            self.select("label[for]").into_iter().find(|it| it.attr("for") == Some(id)).map(text_of)
-        });
-        let around =
-            element.ancestors().filter_map(ElementRef::wrap).find(|it| name_of(*it) == "label");
+        let [by_id, around] = self.labels(element);
         let own = match name_of(element) {
             "button" | "summary" => Some(text_of(element)),
             "input" if matches!(element.attr("type"), Some("submit" | "button" | "reset")) => {
@@ -165,7 +172,7 @@ impl Open<'_> {
             said("aria-label"),
             own,
             by_id,
-            around.map(text_of),
+            around,
             said("placeholder"),
             said("title"),
             said("name"),
@@ -222,20 +229,27 @@ impl Open<'_> {
         Control { kind, text: self.label(element), place: self.place(element), state }
     }
 
-    fn form(&self, form: ElementRef<'_>) -> Form {
-        let inside = form.descendants().filter_map(ElementRef::wrap);
+    /// The fields that are filled in, by the innermost form around them.
+    fn fields(&self) -> HashMap<NodeId, Vec<ElementRef<'_>>> {
         let is_filled_in = |it: &ElementRef<'_>| {
-            FILLED_IN.split(", ").any(|name| name == name_of(*it))
-                && !matches!(
-                    it.attr("type"),
-                    Some("hidden" | "submit" | "button" | "reset" | "image")
-                )
+            !matches!(it.attr("type"), Some("hidden" | "submit" | "button" | "reset" | "image"))
         };
+        let mut fields: HashMap<_, Vec<_>> = HashMap::new();
+        for field in self.select(FILLED_IN).into_iter().filter(is_filled_in).take(FIELDS_MAX) {
+            if let Some(form) = above(field, "form") {
+                fields.entry(form.id()).or_default().push(field);
+            }
+        }
+        fields
+    }
+
+    fn form(&self, form: ElementRef<'_>, fields: &HashMap<NodeId, Vec<ElementRef<'_>>>) -> Form {
+        let inside = fields.get(&form.id()).map(Vec::as_slice).unwrap_or_default();
         let fields: Vec<Field> = inside
-            .filter(is_filled_in)
+            .iter()
             .map(|it| Field {
-                name: it.attr("name").map_or_else(|| self.label(it), str::to_owned),
-                place: self.place(it),
+                name: it.attr("name").map_or_else(|| self.label(*it), str::to_owned),
+                place: self.place(*it),
             })
             .collect();
         let names: Vec<&str> = fields.iter().map(|it| it.name.as_str()).collect();

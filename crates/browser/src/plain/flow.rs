@@ -4,10 +4,8 @@
 mod field;
 mod table;
 
-use std::collections::HashMap;
-
 use scraper::ElementRef;
-use scraper::node::{Element, Node};
+use scraper::node::Node;
 
 use super::extract::BLOCKS;
 use super::page::{Open, hides, name_of, options_of, text_of};
@@ -84,10 +82,8 @@ pub(super) fn cells_of(text: &str) -> usize {
 
 /// The whole page as lines of this width.
 pub(super) fn lay_out(open: &Open<'_>, width: usize) -> Sheet {
-    let numbers = open.elements().map(key).zip(1..).collect();
     let mut flow = Flow {
         open,
-        numbers: &numbers,
         width: width.max(1),
         lines: Vec::new(),
         things: Vec::new(),
@@ -106,16 +102,8 @@ pub(super) fn lay_out(open: &Open<'_>, width: usize) -> Sheet {
     Sheet { lines: flow.lines, things: flow.things }
 }
 
-/// The number of each element: counting it again for each one would take quadratic time.
-type Numbers = HashMap<*const Element, u64>;
-
-fn key(element: ElementRef<'_>) -> *const Element {
-    std::ptr::from_ref(element.value())
-}
-
 struct Flow<'a> {
     open: &'a Open<'a>,
-    numbers: &'a Numbers,
     width: usize,
     lines: Vec<Vec<Span>>,
     things: Vec<Thing>,
@@ -202,7 +190,7 @@ impl Flow<'_> {
     }
 
     fn begin(&mut self, kind: TargetKind, element: ElementRef<'_>, style: &mut Style) {
-        let number = self.numbers.get(&key(element)).copied().unwrap_or_default();
+        let number = self.open.number(element);
         let options = match kind {
             TargetKind::Select => {
                 options_of(element).iter().take(200).map(|it| text_of(*it)).collect()
@@ -214,13 +202,9 @@ impl Flow<'_> {
     }
 
     fn mark(&mut self, element: ElementRef<'_>, style: Style) {
-        let is_item = |it: &ElementRef<'_>| name_of(*it) == "li";
         let list = element.parent().and_then(ElementRef::wrap).filter(|it| name_of(*it) == "ol");
         let sign = match list {
-            Some(_) => {
-                let before = element.prev_siblings().filter_map(ElementRef::wrap);
-                format!("{}.", before.filter(is_item).count() + 1)
-            }
+            Some(_) => format!("{}.", self.open.nth_of_type(element)),
             None => "•".to_owned(),
         };
         self.put(&sign, style);

@@ -26,7 +26,7 @@ impl Plain {
                     tag: name_of(element).to_owned(),
                     class: element.attr("class").unwrap_or_default().chars().take(200).collect(),
                     text: text.chars().take(60).collect(),
-                    selector: Some(open.selector_of(element)),
+                    selector: open.selector_of(element),
                 };
                 Hit { element: element_shown, secret: is_field && open.is_secret(element) }
             }))
@@ -196,12 +196,11 @@ fn find(look: &mut Look, sheet: &Sheet, text: &str, backwards: bool) -> bool {
         if backwards { (begin + total - it) % total } else { (begin + it) % total }
     });
     for line in lines {
-        let mut shown = String::new();
+        let (mut shown, mut cells) = (String::new(), 0);
         for span in &sheet.lines[line] {
-            while cells_of(&shown) < span.column {
-                shown.push(' ');
-            }
+            shown.extend(std::iter::repeat_n(' ', span.column.saturating_sub(cells)));
             shown.push_str(&span.text);
+            cells = cells.max(span.column) + cells_of(&span.text);
         }
         if let Some(at) = shown.to_lowercase().find(&wanted) {
             let before = shown.to_lowercase();

@@ -1,12 +1,15 @@
 //! A page without scripts: its document, and the values that were filled in.
 
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
+use scraper::node::Node;
 use scraper::{ElementRef, Html, Selector as Css};
 use url::Url;
 use url::form_urlencoded::Serializer;
 
 use super::fetch::Asked;
+use super::parse::{NodeId, parse};
 use crate::{Problem, ProblemKind, Selector};
 
 /// The page shown in a tab.
@@ -34,8 +37,66 @@ pub(super) enum Filled {
 pub(super) struct Open<'a> {
     pub(super) page: &'a Page,
     pub(super) html: Html,
+    facts: OnceCell<Facts>,
 }
 
+/// What is found out about all elements at once, as it would take the whole page for each of them.
+#[derive(Debug, Default)]
+struct Facts {
+    elements: HashMap<NodeId, Fact>,
+    /// The number of elements with an id.
+    ids: HashMap<String, usize>,
+    /// The first label for an id.
+    labels: HashMap<String, NodeId>,
+    /// The texts of labels; many fields may have the same one.
+    names: RefCell<HashMap<NodeId, String>>,
+    /// The first form with an id.
+    forms: HashMap<String, NodeId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Fact {
+    number: u64,
+    /// The place among its siblings of the same name, from 1.
+    place: usize,
+    is_shown: bool,
+}
+
+impl Facts {
+    fn of(html: &Html) -> Self {
+        let mut facts = Self::default();
+        let mut places: HashMap<(Option<NodeId>, &str), usize> = HashMap::new();
+        for (element, number) in
+            html.root_element().descendants().filter_map(ElementRef::wrap).zip(1..)
+        {
+            let parent = element.parent().map(|parent| parent.id());
+            let place = places.entry((parent, name_of(element))).or_default();
+            *place += 1;
+            let around = element.ancestors().find_map(ElementRef::wrap);
+            let around = around.and_then(|around| facts.elements.get(&around.id()));
+            let is_in = around.is_none_or(|around| around.is_shown);
+            let is_shown = is_in && !hides(element);
+            facts.elements.insert(element.id(), Fact { number, place: *place, is_shown });
+            if let Some(id) = element.attr("id") {
+                *facts.ids.entry(id.to_owned()).or_default() += 1;
+            }
+            match (name_of(element), element.attr("for"), element.attr("id")) {
+                ("label", Some(id), _) => {
+                    facts.labels.entry(id.to_owned()).or_insert(element.id());
+                }
+                ("form", _, Some(id)) => {
+                    facts.forms.entry(id.to_owned()).or_insert(element.id());
+                }
+                _ => {}
+            }
+        }
+        facts
+    }
+}
+
+/// As much of an element is read for a name of it.
+const NAME_BYTES_MAX: usize = 16_384;
+const NAME_NODES_MAX: usize = 4_096;
 const UNSHOWN: &[&str] =
     &["script", "style", "template", "head", "title", "datalist", "iframe", "svg"];
 
@@ -49,7 +110,7 @@ impl Page {
     }
 
     pub(super) fn open(&self) -> Open<'_> {
-        Open { page: self, html: Html::parse_document(&self.html) }
+        Open { page: self, html: parse(&self.html), facts: OnceCell::new() }
     }
 }
 
@@ -59,8 +120,45 @@ impl Open<'_> {
         self.html.root_element().descendants().filter_map(ElementRef::wrap)
     }
 
+    fn facts(&self) -> &Facts {
+        self.facts.get_or_init(|| Facts::of(&self.html))
+    }
+
+    fn fact(&self, element: ElementRef<'_>) -> Option<&Fact> {
+        self.facts().elements.get(&element.id())
+    }
+
     pub(super) fn number(&self, element: ElementRef<'_>) -> u64 {
-        self.elements().zip(1..).find(|it| it.0 == element).map_or(0, |it| it.1)
+        self.fact(element).map_or(0, |fact| fact.number)
+    }
+
+    /// The place of an element among its siblings of the same name, from 1.
+    pub(super) fn nth_of_type(&self, element: ElementRef<'_>) -> usize {
+        self.fact(element).map_or(1, |fact| fact.place)
+    }
+
+    /// Whether an element is visible, according to its own and its ancestors' attributes.
+    pub(super) fn is_shown(&self, element: ElementRef<'_>) -> bool {
+        self.fact(element).is_some_and(|fact| fact.is_shown)
+    }
+
+    /// Whether no other element has this id.
+    pub(super) fn is_only(&self, id: &str) -> bool {
+        self.facts().ids.get(id) == Some(&1)
+    }
+
+    fn element(&self, id: Option<&NodeId>) -> Option<ElementRef<'_>> {
+        self.html.tree.get(*id?).and_then(ElementRef::wrap)
+    }
+
+    /// The text of the first label that names a field, and that of the innermost one around it.
+    pub(super) fn labels(&self, field: ElementRef<'_>) -> [Option<String>; 2] {
+        let text = |label: ElementRef<'_>| {
+            let mut names = self.facts().names.borrow_mut();
+            names.entry(label.id()).or_insert_with(|| text_of(label)).clone()
+        };
+        let by_id = field.attr("id").and_then(|id| self.element(self.facts().labels.get(id)));
+        [by_id.map(text), above(field, "label").map(text)]
     }
 
     pub(super) fn by_number(&self, number: u64) -> Option<ElementRef<'_>> {
@@ -79,7 +177,7 @@ impl Open<'_> {
             Problem::invalid(format!("selector: `{step}` is not valid CSS: {error}"))
         })?;
         let found: Vec<ElementRef<'_>> = self.html.select(&css).collect();
-        let shown = found.iter().find(|it| is_shown(**it)).or(found.first()).copied();
+        let shown = found.iter().find(|it| self.is_shown(**it)).or(found.first()).copied();
         let element = shown.ok_or_else(|| {
             let detail =
                 format!("selector: no element matches `{step}`; `read` lists the elements");
@@ -97,7 +195,7 @@ impl Open<'_> {
     pub(super) fn value(&self, field: ElementRef<'_>) -> String {
         match self.page.filled.get(&self.number(field)) {
             Some(Filled::Text(text)) => text.clone(),
-            _ if name_of(field) == "textarea" => text_of(field),
+            _ if name_of(field) == "textarea" => all_text_of(field),
             _ => field.attr("value").unwrap_or_default().to_owned(),
         }
     }
@@ -124,15 +222,11 @@ impl Open<'_> {
     }
 
     /// The form that contains a field, or that the field names.
-    pub(super) fn form_of(&self, field: ElementRef<'_>) -> Option<ElementRef<'_>> {
-        if let Some(id) = field.attr("form") {
-            return self.select("form").into_iter().find(|it| it.attr("id") == Some(id));
+    pub(super) fn form_of<'a>(&'a self, field: ElementRef<'a>) -> Option<ElementRef<'a>> {
+        match field.attr("form") {
+            Some(id) => self.element(self.facts().forms.get(id)),
+            None => above(field, "form"),
         }
-        let number = self.number(field);
-        let forms = self.select("form").into_iter().rev();
-        forms.into_iter().find(|form| {
-            form.descendants().filter_map(ElementRef::wrap).any(|it| self.number(it) == number)
-        })
     }
 
     /// The request for submitting a form with one of its buttons.
@@ -196,8 +290,28 @@ pub(super) fn name_of(element: ElementRef<'_>) -> &str {
     element.value().name()
 }
 
-/// An element's text, with a space between words.
+/// The nearest element of this name around another.
+pub(super) fn above<'a>(element: ElementRef<'a>, name: &str) -> Option<ElementRef<'a>> {
+    element.ancestors().filter_map(ElementRef::wrap).find(|it| name_of(*it) == name)
+}
+
+/// The start of an element's text, with a space between words: elements that are read one by one may
+/// be nested in each other.
 pub(super) fn text_of(element: ElementRef<'_>) -> String {
+    let mut text = String::new();
+    for node in element.descendants().take(NAME_NODES_MAX) {
+        if let Node::Text(part) = node.value() {
+            text.extend(part.chars().take(NAME_BYTES_MAX));
+        }
+        if text.len() >= NAME_BYTES_MAX {
+            break;
+        }
+    }
+    crate::clean_line(&text)
+}
+
+/// An element's whole text, with a space between words.
+pub(super) fn all_text_of(element: ElementRef<'_>) -> String {
     crate::clean_line(&element.text().collect::<String>())
 }
 
@@ -208,12 +322,6 @@ pub(super) fn options_of(list: ElementRef<'_>) -> Vec<ElementRef<'_>> {
 
 pub(super) fn option_value(option: ElementRef<'_>) -> String {
     option.attr("value").map_or_else(|| text_of(option), str::to_owned)
-}
-
-/// Whether an element is visible, according to its own and its ancestors' attributes.
-pub(super) fn is_shown(element: ElementRef<'_>) -> bool {
-    let above = element.ancestors().filter_map(ElementRef::wrap);
-    std::iter::once(element).chain(above).all(|it| !hides(it))
 }
 
 /// Whether an element hides its content.

@@ -1,5 +1,7 @@
 //! Fields and their content.
 
+use std::collections::HashSet;
+
 use scraper::ElementRef;
 
 use super::{FIELD, Flow, Span, Style, cells_of};
@@ -28,7 +30,7 @@ impl Flow<'_> {
             }
             ("input", "file") => (TargetKind::Other, "no file".to_owned(), true, 7),
             ("select", _) => {
-                let chosen = self.open.chosen(field);
+                let chosen: HashSet<String> = self.open.chosen(field).into_iter().collect();
                 let options = options_of(field);
                 let shown = options.iter().filter(|it| chosen.contains(&option_value(**it)));
                 let shown: Vec<String> = shown.map(|it| text_of(*it)).collect();
