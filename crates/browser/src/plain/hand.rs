@@ -185,7 +185,7 @@ fn step(look: &mut Look, sheet: &Sheet, is_back: bool) {
 }
 
 /// Goes to the next or the previous line that contains a text, and wraps around.
-fn find(look: &mut Look, sheet: &Sheet, text: &str, backwards: bool) -> bool {
+pub(super) fn find(look: &mut Look, sheet: &Sheet, text: &str, backwards: bool) -> bool {
     let wanted = text.to_lowercase();
     let total = sheet.lines.len();
     let begin = look.found.map_or(look.top, |it| it.0);

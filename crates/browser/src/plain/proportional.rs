@@ -5,6 +5,8 @@ use url::Url;
 
 use super::extract::option_named;
 use super::flow::lay_out;
+use super::frame::Look;
+use super::hand::find;
 use super::page::{Page, all_text_of};
 use super::parse::parse;
 use crate::doubling::assert_proportional;
@@ -64,7 +66,7 @@ fn use_page(page: &Page) {
     for field in open.select("input") {
         open.form_of(field);
     }
-    lay_out(&open, 80);
+    find(&mut Look::default(), &lay_out(&open, 80), "none", false);
 }
 
 #[test]
