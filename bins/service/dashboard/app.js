@@ -68,6 +68,7 @@ async function show() {
   const { name, parts, query } = route();
   shown.abort();
   shown = new AbortController();
+  const { signal } = shown;
   const view = VIEWS.find((it) => it[0] === name);
   for (const it of nav.querySelectorAll("a")) {
     const isCurrent = it.dataset.view === (WITHIN[name] ?? name);
@@ -83,9 +84,9 @@ async function show() {
   } else {
     document.title = `${view[1].title(parts)} · Waypost`;
     try {
-      await view[1].show(main, { parts, query, signal: shown.signal });
+      await view[1].show(main, { parts, query, signal });
     } catch (error) {
-      if (error.name !== "AbortError" && session.token) fill(main, heading(view[1].title(parts)), failure(error));
+      if (!signal.aborted && session.token) fill(main, heading(view[1].title(parts)), failure(error));
     }
   }
 }

@@ -206,6 +206,7 @@ fn who_stands_between_a_tab_and_a_later_start_learns_nothing() {
     let stranger = Stranger::listen(&address, Some(beyond));
     // The first request gets no response, which is not told from a service that has stopped.
     show(&mut chrome, &tab, "context");
+    chrome.until(&tab, "document.querySelector('main .problem')");
     assert_eq!(token(&mut chrome, &tab), secrets[0]);
     show(&mut chrome, &tab, "status");
     is_told(&mut chrome, &tab);
