@@ -22,7 +22,7 @@ async function reach(path, options) {
     return await fetch(path, { ...options, cache: "no-store", redirect: "error" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Error("The service does not respond. Is it running?");
+    throw new Error("The service does not respond. Start it: run service in the project's folder.");
   }
 }
 
@@ -34,12 +34,12 @@ async function check(secret) {
   const nonce = crypto.randomUUID();
   const body = JSON.stringify({ id: secret.split("_").at(-2), nonce });
   const response = await reach("/api/dashboard/proof", { method: "POST", body, headers: { "content-type": "application/json" }, credentials: "omit" });
-  if (response.status >= 500) throw new Error("The service does not respond. Is it running?");
+  if (response.status >= 500) throw new Error("The service does not respond. Start it: run service in the project's folder.");
   const answer = await response.json().catch(() => undefined);
   const bytes = Uint8Array.from(String(answer?.proof).match(/../g) ?? [], (it) => parseInt(it, 16));
   const key = await crypto.subtle.importKey("raw", encode(secret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
   if (await crypto.subtle.verify("HMAC", key, bytes, encode(nonce))) return;
-  const foreign = new Error("The service that opened this page has stopped. Now another start of it or another program listens at its address, and the page sends nothing there. Copy what you have not saved, and close this tab.");
+  const foreign = new Error("The service was restarted, or another program uses its address, so the page sends nothing there. Copy unsaved text before you reload or close this tab.");
   end(secret, foreign, true);
   throw foreign;
 }

@@ -181,6 +181,7 @@ export function confirm(title, content, action, isDangerous = false) {
         button(action, () => close(true), isDangerous ? "danger" : "primary")));
     document.body.append(dialog);
     dialog.showModal();
+    addEventListener("hashchange", () => close(false), { once: true });
   });
 }
 
