@@ -140,9 +140,15 @@ impl FromStr for Command {
         }
         let code: Code = source.parse()?;
         let spots = Lexer::new(code.marked()).spots();
-        if let Some((number, _)) = spots.iter().find(|(_, spot)| *spot == Spot::Descriptor) {
-            let at = code.template().placeholders().get(*number).map_or(0, |it| it.span.start);
-            let what = "a number directly before < or > is a descriptor; write a space between";
+        for (number, spot) in spots {
+            let what = match spot {
+                Spot::Name => continue,
+                Spot::Descriptor => "write a space between the placeholder and < or >",
+                Spot::Delimiter => {
+                    "the delimiter of a here-document is literal; write a word after <<"
+                }
+            };
+            let at = code.template().placeholders().get(number).map_or(0, |it| it.span.start);
             return Err(invalid(at, what));
         }
         Ok(Self { code, allows_dash: false, shell: None })

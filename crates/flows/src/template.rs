@@ -142,15 +142,21 @@ impl FromStr for Template {
 
 from_text!(Template: "a text");
 
-/// The placeholders of a text, in order. Two braces without a name after them are not a
-/// placeholder: other programs have templates, too (`docker inspect -f '{{.Id}}'`).
+/// The placeholders of a text, in order. Other programs have templates, too (`{{.Id}}`,
+/// `{{json .State}}`, `{{end}}`): a placeholder is two braces and a name before `.`, `|` or the end.
 pub(crate) fn placeholders(text: &str) -> Result<Vec<Placeholder>, InvalidTemplate> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(open) = text[from..].find("{{").map(|it| from + it) {
         let inside = open + 2;
-        let first = text[inside..].trim_start().chars().next();
-        if !first.is_some_and(|it| it.is_ascii_alphabetic() || it == '_') {
+        let begins = text[inside..].trim_start();
+        let name = begins.trim_start_matches(|it: char| it.is_ascii_alphanumeric() || it == '_');
+        let rest = name.trim_start();
+        let is_placeholder =
+            (name.starts_with('.') || rest.starts_with(['|', '}']) || rest.is_empty())
+                && begins.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
+                && !matches!(&begins[..begins.len() - name.len()], "end" | "else");
+        if !is_placeholder {
             from = open + 1;
             continue;
         }
@@ -220,6 +226,7 @@ mod tests {
             ("{{data.z|default('')}}", ""),
             ("{{data.a | default(\"none\")}}", "x"),
             ("{{.Id}} {{", "{{.Id}} {{"),
+            ("{{json .}}{{range .a}}{{else}}{{ end }}", "{{json .}}{{range .a}}{{else}}{{ end }}"),
             ("{{{data.a}}} {{{", "{x} {{{"),
         ] {
             let template: Template = text.parse().unwrap();

@@ -119,14 +119,15 @@ fn precedes_code(item: &str) -> bool {
     is_code_option(item) || SHELLS.contains(&name) || READERS.contains(&name)
 }
 
-/// Whether an item begins with an option whose argument is code: `-c`, also after other letters
-/// (`-lc`), `-e`, `--eval` or `-exec`. The argument may be in the item itself.
+/// Whether an item begins with an option whose argument is code: `-c`, also after other letters and
+/// digits (`-lc`, `-lane`), `-e`, `-E`, `--eval`, `--command` or `-exec`. The argument may be in the
+/// item itself.
 fn is_code_option(item: &str) -> bool {
     let option = item.split("{{").next().unwrap_or_default();
-    if matches!(option, "--eval" | "--eval=" | "-exec" | "-execdir" | "-ok" | "-okdir") {
+    let name = option.trim_end_matches('=');
+    if matches!(name, "--eval" | "--command" | "-exec" | "-execdir" | "-ok" | "-okdir") {
         return true;
     }
     let letters = option.strip_prefix('-').unwrap_or_default();
-    let is_short = (1..=3).contains(&letters.len());
-    is_short && letters.bytes().all(|it| it.is_ascii_alphabetic()) && letters.ends_with(['c', 'e'])
+    letters.bytes().all(|it| it.is_ascii_alphanumeric()) && letters.ends_with(['c', 'e', 'E'])
 }

@@ -1,5 +1,6 @@
 //! Texts that a shell may read, with values that are plain.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
@@ -19,16 +20,18 @@ pub(crate) struct Code {
     template: Template,
     /// With a mark in place of each placeholder.
     marked: String,
-    /// The delimiters of its here-documents, at any depth of quoting.
-    delimiters: Vec<String>,
+    /// What could end a here-document: the author's own lines, and the words after `<<`.
+    ends: BTreeSet<String>,
     /// Whether bash may evaluate a word of it as the name of a variable.
     evaluates: bool,
 }
 
 /// `<<EOF`, `<<-'EOF'`, but not `<<<`.
-static HERE: LazyLock<Regex> = LazyLock::new(|| constant(r"(?:^|[^<])<<-?[ \t]*([^\s;|&()<>]+)"));
-/// Where bash evaluates names: `((`, `$[`, `[[` and `let`. `[[:` is a part of a pattern.
-static EVALUATES: LazyLock<Regex> = LazyLock::new(|| constant(r"\(\(|\$\[|\[\[(?:\s|$)|\blet\b"));
+static HERE: LazyLock<Regex> = LazyLock::new(|| constant(r"<<-?[ \t]*([^\s;|&()<>]+)"));
+/// Where bash evaluates names: `((`, `$[`, `[[` and the command `let`. `[[:` is a part of a pattern.
+static EVALUATES: LazyLock<Regex> = LazyLock::new(|| {
+    constant(r#"\(\(|\$\[|\[\[(?:[\s(!]|$)|(?:^|[\n;&|({'"`]|\b(?:do|then|else)\b)[ \t]*let[ \t]"#)
+});
 /// `{1..9}`, which bash expands.
 static RANGE: LazyLock<Regex> = LazyLock::new(|| constant(r#"\{[^\s{},'"]*\.\.[^\s{},'"]*\}"#));
 /// What may be before a placeholder in `${`.
@@ -88,9 +91,6 @@ impl Code {
 
     /// Checks what this text makes of a value.
     fn check(&self, value: &str, is_declared: bool) -> Result<(), String> {
-        if self.delimiters.iter().any(|it| it == value) {
-            return Err("is the delimiter of a here-document".to_owned());
-        }
         if self.evaluates && !is_declared && Number::from_decimal(value).is_none() {
             return Err(
                 "must be a number, or have a declared type, in a command with ((, [[ or let"
@@ -101,13 +101,21 @@ impl Code {
     }
 
     /// What values have made of the author's text: it is there more often than in the text with
-    /// marks in place of the values.
+    /// marks in place of the values. A shell reads over quotes and continued lines, so each is also
+    /// counted without them.
     fn made(&self, text: &str, marked: &str) -> Option<&str> {
-        let is_more = |count: &dyn Fn(&str) -> usize| count(text) > count(marked);
+        let marked = (marked, joined(marked), without_quotes(marked));
+        let text = (text, joined(text), without_quotes(text));
+        let is_more = |count: &dyn Fn(&str) -> usize| {
+            count(text.0) > count(marked.0) || count(&text.2) > count(&marked.2)
+        };
         if is_more(&|it| it.matches("WAYPOST_").count()) {
             return Some("WAYPOST_");
         }
-        if is_more(&parents) || is_more(&|it| RANGE.find_iter(it).count()) {
+        if is_more(&|it| segments(it, ".waypost")) {
+            return Some(".waypost");
+        }
+        if is_more(&|it| segments(it, "..")) || is_more(&|it| RANGE.find_iter(it).count()) {
             return Some("..");
         }
         // In place of a pattern, it ends `case`.
@@ -116,8 +124,10 @@ impl Code {
         {
             return Some("esac");
         }
-        let is_made = |end: &&String| is_more(&|it| ends(it, end));
-        self.delimiters.iter().find(is_made).map(String::as_str)
+        self.ends.iter().map(String::as_str).find(|end| {
+            let count = |text: &str| text.lines().filter(|line| ending(line) == *end).count();
+            count(text.0) > count(marked.0) || count(&text.1) > count(&marked.1)
+        })
     }
 }
 
@@ -125,20 +135,37 @@ fn is_part(it: char) -> bool {
     it == MARK || is_plain_char(it)
 }
 
-/// How many segments `..` the paths of a text have.
-fn parents(text: &str) -> usize {
-    let is_name = |it: char| it == MARK || it.is_alphanumeric() || "._-".contains(it);
-    text.split(|it| !is_name(it)).filter(|it| *it == "..").count()
+/// The text with its continued lines joined.
+fn joined(text: &str) -> String {
+    text.replace("\\\n", "")
 }
 
-/// How many lines could end a here-document.
-fn ends(text: &str, delimiter: &str) -> usize {
-    let text = text.replace("\\\n", "");
-    let ends = text.lines().filter(|line| {
-        let rest = line.trim_start().strip_prefix(delimiter);
-        rest.is_some_and(|it| !it.starts_with(is_part))
-    });
-    ends.count()
+fn without_quotes(text: &str) -> String {
+    joined(text).replace(['\'', '"'], "")
+}
+
+/// How often a path of a text has a segment.
+fn segments(text: &str, segment: &str) -> usize {
+    let is_name = |it: char| it == MARK || it.is_alphanumeric() || "._-".contains(it);
+    text.split(|it| !is_name(it)).filter(|it| *it == segment).count()
+}
+
+/// A line as it could end a here-document, at any depth of quoting.
+fn ending(line: &str) -> &str {
+    line.trim_start().trim_end_matches(['\'', '"', ')', '`', '\\'])
+}
+
+/// All that could end a here-document of a text: every line without a value, because a delimiter may
+/// be written in many ways, and what follows `<<`, because its line may be missing.
+fn ends(marked: &str) -> BTreeSet<String> {
+    if !marked.contains("<<") {
+        return BTreeSet::new();
+    }
+    let joined = joined(marked);
+    let words = HERE.captures_iter(marked).filter_map(|it| it.get(1));
+    let words = words.map(|it| it.as_str().replace(['\'', '"', '\\', '$'], ""));
+    let lines = marked.lines().chain(joined.lines()).map(|line| ending(line).to_owned());
+    words.chain(lines).filter(|it| !it.is_empty() && !it.contains(MARK)).collect()
 }
 
 impl FromStr for Code {
@@ -152,31 +179,16 @@ impl FromStr for Code {
             let start = placeholder.span.start;
             marked.push_str(&source[at..start]);
             at = placeholder.span.end;
-            if let Some(what) = problem_before(&marked) {
+            if let Some(what) = problem_before(&joined(&marked)) {
                 return Err(InvalidTemplate::new(source, start, what));
             }
             marked.push(MARK);
         }
         marked.push_str(&source[at..]);
-        let delimiters = delimiters(&marked);
-        if at > 0 && delimiters.iter().any(|it| it.contains(MARK)) {
-            let what = "the delimiter of a here-document is literal; write a word after <<";
-            return Err(InvalidTemplate::new(source, 0, what));
-        }
-        let evaluates = EVALUATES.is_match(&marked);
-        Ok(Self { template, marked, delimiters, evaluates })
+        let ends = ends(&marked);
+        let evaluates = EVALUATES.is_match(&joined(&marked));
+        Ok(Self { template, marked, ends, evaluates })
     }
-}
-
-/// The delimiters of here-documents. In arithmetic, `<<` shifts.
-fn delimiters(text: &str) -> Vec<String> {
-    let found = HERE.captures_iter(text).filter_map(|it| {
-        let word = it.get(1)?;
-        let before = &text[..word.start()];
-        let is_shift = before.rfind("((").is_some_and(|open| !before[open..].contains("))"));
-        (!is_shift).then(|| word.as_str().replace(['\'', '"', '\\'], ""))
-    });
-    found.collect()
 }
 
 /// Why a placeholder cannot follow this text.
@@ -224,11 +236,31 @@ mod tests {
             ("echo {{data.x}}{{data.y}}", r#"{"x": "WAY", "y": "POST_X"}"#, "\"WAYPOST_\""),
             ("echo WAY{{data.x}}", r#"{"x": "POST_X"}"#, "\"WAYPOST_\""),
             ("case a in {{data.x}}) ;; esac", r#"{"x": "esac"}"#, "\"esac\""),
-            ("cat <<EOF\n{{data.x}}\nEOF", r#"{"x": "EOF"}"#, "delimiter"),
+            ("cat <<EOF\n{{data.x}}\nEOF", r#"{"x": "EOF"}"#, "\"EOF\""),
             ("cat <<-'EOF'\n\t{{data.x}}{{data.y}}\nEOF", r#"{"x": "E", "y": "OF"}"#, "\"EOF\""),
             ("cat <<EOF\nE{{data.x}}\nEOF", r#"{"x": "OF"}"#, "\"EOF\""),
             ("cat <<EOF\nE\\\n{{data.x}}\nEOF", r#"{"x": "OF"}"#, "\"EOF\""),
-            ("sh -c \"cat <<\\\"E\\\"\n{{data.x}}\nE\n\"", r#"{"x": "E"}"#, "delimiter"),
+            ("sh -c \"cat <<\\\"E\\\"\n{{data.x}}\nE\n\"", r#"{"x": "E"}"#, "\"E\""),
+            ("cat <<$'EOF'\n{{data.x}}\nid\nEOF", r#"{"x": "EOF"}"#, "\"EOF\""),
+            ("cat <<\"END OF\"\nEND {{data.x}}\nEND OF", r#"{"x": "OF"}"#, "\"END OF\""),
+            ("cat <<'# END'\n# {{data.x}}\n# END", r#"{"x": "END"}"#, "\"# END\""),
+            ("cat <<A<<B\nA\n{{data.x}}\nB", r#"{"x": "B"}"#, "\"B\""),
+            ("grep '((' <<EOF\n{{data.s}}\nid\nEOF", r#"{"s": "EOF"}"#, "\"EOF\""),
+            ("cat <<EOF\n{{data.x}}\nid", r#"{"x": "EOF"}"#, "\"EOF\""),
+            ("cat <<'EOF:1'\n{{data.x}}:{{data.y}}\nEOF:1", r#"{"x": "EOF", "y": 1}"#, "EOF:1"),
+            ("cat <<EOF\n\\\n{{data.x}}{{data.y}}\nEOF", r#"{"x": "E", "y": "OF"}"#, "\"EOF\""),
+            ("echo \"$(cat <<E\n{{data.x}}\nE)\"", r#"{"x": "E"}"#, "\"E\""),
+            ("cat a/\"{{data.x}}\".\"{{data.y}}\"", r#"{"x": ".", "y": "/b"}"#, "\"..\""),
+            (
+                "printenv \"{{data.x}}\"'{{data.y}}'",
+                r#"{"x": "WAYPOST", "y": "_TOKEN"}"#,
+                "WAYPOST_",
+            ),
+            ("case x in es\\\n{{data.x}}) ;; esac", r#"{"x": "ac"}"#, "\"esac\""),
+            ("cat {{data.x}}", r#"{"x": ".waypost/token"}"#, "\".waypost\""),
+            ("[[(1 -eq {{data.x}})]]", r#"{"x": "PATH"}"#, "must be a number"),
+            ("(\\\n( {{data.x}} > 1 ))", r#"{"x": "PATH"}"#, "must be a number"),
+            ("if true; then let a={{data.x}}; fi", r#"{"x": "PATH"}"#, "must be a number"),
             ("echo $(( {{data.x}} + 1 ))", r#"{"x": "PATH"}"#, "must be a number"),
             ("bash -c '[[ {{data.t}} -eq 1 ]]'", r#"{"t": "PATH"}"#, "must be a number"),
             ("let a={{data.x}}", r#"{"x": "PATH"}"#, "must be a number"),
@@ -243,6 +275,18 @@ mod tests {
             ("cd ../{{data.x}}", r#"{"x": "a"}"#, "cd ../a"),
             ("cat <<EOF\n{{data.x}}\nEOF", r#"{"x": "EOFile"}"#, "cat <<EOF\nEOFile\nEOF"),
             ("echo $(( {{data.x}} << 4 ))", r#"{"x": 4}"#, "echo $(( 4 << 4 ))"),
+            (
+                "python3 -c 'print({{data.x}} << 4, 1 << {{data.x}})'",
+                r#"{"x": 4}"#,
+                "python3 -c 'print(4 << 4, 1 << 4)'",
+            ),
+            (
+                "say \"please let {{data.x}} know\"",
+                r#"{"x": "ops"}"#,
+                "say \"please let ops know\"",
+            ),
+            ("echo \"<<{{data.x}}>>\"", r#"{"x": "a"}"#, "echo \"<<a>>\""),
+            ("cat .waypost/notes/{{data.x}}", r#"{"x": "a"}"#, "cat .waypost/notes/a"),
             ("[[ {{data.s}} == a ]]", r#"{"s": "a"}"#, "[[ a == a ]]"),
             ("grep '[[:space:]]{{data.x}}'", r#"{"x": "a"}"#, "grep '[[:space:]]a'"),
             ("echo ${X:-{{data.x}}}", r#"{"x": "a"}"#, "echo ${X:-a}"),
@@ -268,7 +312,7 @@ mod tests {
             "echo $WAYPOST_EVENT_DATA_{{data.x}}",
             "echo $A{{data.x}}{{data.y}}",
             "echo \\{{data.x}}",
-            "cat <<{{data.x}}\n",
+            "echo $A\\\n{{data.x}}",
         ] {
             let error = render(text, r#"{"x": "a", "y": "b"}"#).unwrap_err();
             assert!(error.contains("character"), "{text}: {error}");

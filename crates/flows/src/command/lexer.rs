@@ -20,6 +20,8 @@ pub(super) enum Spot {
     Name,
     /// The number of a descriptor.
     Descriptor,
+    /// The delimiter of a here-document.
+    Delimiter,
 }
 
 pub(super) struct Lexer {
@@ -238,6 +240,7 @@ impl Lexer {
         }
         let target = self.word();
         if is_document {
+            self.found.extend(target.marks.iter().map(|at| (*at, Spot::Delimiter)));
             self.waiting.push((target.text, has_tabs));
         }
     }
@@ -262,7 +265,9 @@ impl Lexer {
         let mut word = Word::default();
         while let Some(it) = self.peek(0) {
             match it {
+                '\\' if self.peek(1) == Some('\n') => self.at += 2,
                 '\\' => {
+                    word.text.extend(self.peek(1));
                     self.at += 2;
                     word.is_quoted = true;
                 }

@@ -78,7 +78,7 @@ fn what_is_wrong_is_said_with_its_place() {
             "write == (character 8",
         ),
         (flow(good, "{ type: command, command: \"echo ${{data.x}}\" }"), 5, 35, "cannot follow $"),
-        (flow(good, "{ type: command, command: \"echo {{data.x}}>f\" }"), 5, 35, "descriptor"),
+        (flow(good, "{ type: command, command: \"echo {{data.x}}>f\" }"), 5, 35, "write a space"),
         (flow(good, "{ type: command, command: ls, shell: zsh }"), 5, 46, "`sh` or `bash`"),
         (flow(good, "{ type: exec, exec: [ls], shell: bash }"), 5, 9, "has no field shell"),
         (flow(good, "{ type: comand, command: ls }"), 5, 17, "`memory.add`"),

@@ -5,8 +5,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use regex::Regex;
 use rustix::fs::OFlags;
 
 use super::Problem;
@@ -83,7 +84,7 @@ impl Found {
             {
                 let file = OfProject::find(&project, base, word, looked);
                 let Some(file) = file.filter(|it| it.path.is_file()) else { continue };
-                if is_program(&file.path) {
+                if is_program(&file.path) && !writes(action, word) {
                     // Whoever can write to a folder above a program can replace it.
                     looked.at_all(&file.path, &project);
                     found.covered.insert(file.name, file.path);
@@ -166,15 +167,38 @@ fn without_dots(path: &Path) -> PathBuf {
     plain
 }
 
+/// Whether the action is a command that writes this file by `>`: its content is the command's.
+fn writes(action: &Action, file: &str) -> bool {
+    let Kind::Command(command) = &action.kind else { return false };
+    WRITTEN
+        .captures_iter(command.as_str())
+        .any(|it| it.get(1).is_some_and(|it| it.as_str() == file))
+}
+
+/// The target of `>`.
+static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?:^|[^>])>[ \t]*['"]?([^\s;|&()<>'"]+)"#).expect("the expression is constant")
+});
+/// A word with its quotes.
+static WORD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?:\\.|"[^"]*"|'[^']*'|[^\s;|&()<>'"\\])+"#).expect("the expression is constant")
+});
+
 /// The words of an action and of its variables: as a shell would split them, without the quotes, and
 /// their parts after `=` and between `:`, `,` and `@`.
 fn words_of(flow: &Flow, action: &Action) -> BTreeSet<String> {
     let mut texts: Vec<&str> = match &action.kind {
         Kind::Command(it) => vec![it.as_str()],
         Kind::Exec(it) => it.items().collect(),
-        Kind::Emit(_) | Kind::Http(_) | Kind::MemoryAdd(_) => return BTreeSet::new(),
+        _ => return BTreeSet::new(),
     };
     texts.extend(flow.env.0.iter().chain(&action.env.0).map(|(_, value)| value.as_str()));
+    let plain: Vec<String> = texts
+        .iter()
+        .flat_map(|text| WORD.find_iter(text))
+        .map(|it| it.as_str().replace(['\'', '"', '\\'], ""))
+        .collect();
+    texts.extend(plain.iter().map(String::as_str));
     let ends = |it: char| it.is_whitespace() || ";|&()<>`'\"\\${}".contains(it);
     let words = texts.into_iter().flat_map(|text| {
         let quoted = text.split(['\'', '"']);
