@@ -5,8 +5,8 @@ use waypost_api::Scalar;
 
 /// Splits a text into keys and values.
 ///
-/// A finite number is a number unless it is quoted. Within quotes, commas and equal signs are part
-/// of the value; elsewhere, a backslash escapes `,`, `=`, `"` and `\`.
+/// An unquoted value can be a [number](scalar). Within quotes, commas and equal signs are part of
+/// the value; elsewhere, a backslash escapes `,`, `=`, `"` and `\`.
 pub(crate) fn split(text: &str) -> Result<Vec<(String, Scalar)>, String> {
     let mut pairs = Vec::new();
     let mut rest = text.chars().peekable();
@@ -14,7 +14,8 @@ pub(crate) fn split(text: &str) -> Result<Vec<(String, Scalar)>, String> {
         let at = pairs.len() + 1;
         let (key, end) = key(&mut rest);
         if end != Some('=') {
-            return Err(format!("pair {at} is {key:?}; expected key=value"));
+            let hint = if at > 1 { "; pass a text with commas by --set key=TEXT" } else { "" };
+            return Err(format!("pair {at} is {key:?}; expected key=value{hint}"));
         }
         if key.is_empty() {
             return Err(format!("pair {at} has no key; expected key=value"));
@@ -97,10 +98,15 @@ fn escaped(rest: &mut Rest<'_>) -> char {
     rest.next_if(|it| matches!(it, ',' | '=' | '"' | '\\')).unwrap_or('\\')
 }
 
-/// A number, if the whole text is one in JSON's syntax.
-fn scalar(text: String) -> Scalar {
+/// A number, if that number is written exactly so everywhere; any other text stays as it is:
+/// `1.10` is a version, and `1234567e8` is a commit.
+pub(crate) fn scalar(text: String) -> Scalar {
     match text.parse::<Number>() {
-        Ok(number) if number.as_f64().is_some_and(f64::is_finite) => Scalar::Number(number),
+        Ok(number)
+            if number.to_string() == text && !text.contains('e') && !text.ends_with(".0") =>
+        {
+            Scalar::Number(number)
+        }
         _ => Scalar::String(text),
     }
 }
@@ -137,10 +143,20 @@ mod tests {
             (r"k=a\,b\=c\\d\e", r#"k: "a,b=c\\d\\e""#),
             (r#"k="a,b",l="1""#, r#"k: "a,b"; l: "1""#),
             (r#"k="say \"yes\"""#, r#"k: "say \"yes\"""#),
-            ("k=-1e3,l=007,m=1e999,n= 1", r#"k: -1000.0; l: "007"; m: "1e999"; n: " 1""#),
+            ("k=7,l=-0.25,m=0", "k: 7; l: -0.25; m: 0"),
+            ("k=-1e3,l=007,m=1e999,n= 1", r#"k: "-1e3"; l: "007"; m: "1e999"; n: " 1""#),
+            ("k=1.10,l=2.0,m=72225e2,n=-0", r#"k: "1.10"; l: "2.0"; m: "72225e2"; n: "-0""#),
+            ("k=1e16,l=1e-7,m=0.0000001", r#"k: "1e16"; l: "1e-7"; m: "0.0000001""#),
+            (
+                "k=0.1000000000000000055,l=18446744073709551616",
+                r#"k: "0.1000000000000000055"; l: "18446744073709551616""#,
+            ),
             ("k=18446744073709551615", "k: 18446744073709551615"),
             ("k", r#"! pair 1 is "k"; expected key=value"#),
-            ("a=1,k,b=2", r#"! pair 2 is "k"; expected key=value"#),
+            (
+                "a=1,k,b=2",
+                r#"! pair 2 is "k"; expected key=value; pass a text with commas by --set key=TEXT"#,
+            ),
             ("=v", "! pair 1 has no key; expected key=value"),
             (r#"k="a"#, r#"! the value of "k" has no closing quote"#),
             (

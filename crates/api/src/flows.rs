@@ -436,6 +436,9 @@ pub struct FlowFinding {
 pub struct FlowTest {
     /// Whether it would run.
     pub why: FlowWhy,
+    /// Why the run would fail before its first action: then none of them would run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// Its actions, in order.
     pub actions: Vec<PlannedAction>,
 }

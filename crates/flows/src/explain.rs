@@ -3,7 +3,7 @@
 use waypost_events::Event;
 
 use crate::machine::guarded;
-use crate::task::{ActionContext, Call, Unready};
+use crate::task::{ActionContext, Call, Unready, unready};
 use crate::{Engine, Facts, Finding, Flow, FlowName, RunId, Task, Truth};
 
 /// How a flow evaluates an event.
@@ -72,6 +72,8 @@ fn mistyped(flow: &Flow, event: &Event) -> Option<String> {
 pub struct Plan {
     /// Whether it would run at all.
     pub why: Why,
+    /// Why the run would fail before its first action.
+    pub failure: Option<String>,
     /// Its actions, in order.
     pub steps: Vec<PlannedStep>,
 }
@@ -91,6 +93,7 @@ pub struct PlannedStep {
 /// What a flow would do for an event. Nothing is executed: pass `***` as the secrets.
 pub fn plan(flow: &Flow, event: &Event, around: &ActionContext<'_>) -> Plan {
     let why = Why::of(flow, event);
+    let failure = if why.wants() { unready(flow, event) } else { None };
     let run = RunId { flow: flow.name.clone(), event: event.id, replay: 0 }.to_string();
     let steps = flow.actions.iter().enumerate().map(|(step, action)| {
         let key = format!("test.{run}.{step}");
@@ -101,7 +104,7 @@ pub fn plan(flow: &Flow, event: &Event, around: &ActionContext<'_>) -> Plan {
             task: call.task(around),
         }
     });
-    Plan { why, steps: steps.collect() }
+    Plan { why, failure, steps: steps.collect() }
 }
 
 impl Engine {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use waypost_events::{Event, InvalidData};
 
 use self::folder::{executable, folder_within};
-pub(crate) use self::ready::unready;
+pub(crate) use self::ready::{named, unready};
 use crate::encode::event_json;
 use crate::{Action, Flow, Mismatch, MissingKey, Outcome, Program, Report};
 

@@ -15,13 +15,14 @@ pub(crate) struct EmitArgs {
     pub(crate) name: String,
     /// The event's data, as `key=value,key=value`; may be repeated
     ///
-    /// A number is sent as a number unless quoted (`key="1"`). Commas inside quotes belong to the value; outside,
-    /// escape them: `\,`, `\=`, `\\`.
+    /// A value is sent as a number only if that number is written exactly so (`7`, `-0.25`; not `1.10`, `007`,
+    /// `3e8`) and not quoted (`key="7"`). Commas inside quotes belong to the value; outside, escape them: `\,`,
+    /// `\=`, `\\`.
     #[arg(long, value_name = "KEY=VALUE,...")]
     pub(crate) data: Vec<String>,
-    /// One key and its value, taken literally; may be repeated
+    /// One key and its value, with any commas and quotes in it; may be repeated
     ///
-    /// For values from other programs: none can add a further key.
+    /// For values from other programs: none can add a further key. A value is a number or a text as in `--data`.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Idempotency key: publishing again with the same key returns the first event

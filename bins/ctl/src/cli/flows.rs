@@ -59,7 +59,7 @@ pub(crate) struct FlowsTestArgs {
     /// The event's data, as `key=value,key=value`; may be repeated
     #[arg(long, value_name = "KEY=VALUE,...")]
     pub(crate) data: Vec<String>,
-    /// One key and its value, taken literally; may be repeated
+    /// One key and its value, with any commas and quotes in it; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 }

@@ -115,7 +115,7 @@ pub(crate) struct AddArgs {
     /// A tag; may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<String>,
-    /// A metadata value; may be repeated; numbers, `true` and `false` keep their JSON type unless quoted
+    /// A metadata value; may be repeated; `true`, `false` and numbers written as in `emit --data` keep their JSON type unless quoted
     #[arg(long = "meta", value_name = "KEY=VALUE")]
     pub(crate) metadata: Vec<String>,
     /// The space [default: default]

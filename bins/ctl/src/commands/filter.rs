@@ -8,7 +8,7 @@ use waypost_time::Timestamp;
 
 use crate::cli::FilterArgs;
 use crate::failure::{Failure, Result};
-use crate::span;
+use crate::{pairs, span};
 
 /// The values of filters.
 pub(super) struct Filters {
@@ -83,16 +83,13 @@ fn add(
     }
 }
 
-/// A metadata value: a number or boolean unless it is quoted.
+/// A metadata value: a boolean or a [number](pairs::scalar) unless it is quoted.
 pub(super) fn scalar(value: &str) -> Scalar {
     let quoted = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     match (quoted, value) {
         (Some(text), _) => Scalar::String(text.to_owned()),
         (None, "true") => Scalar::Bool(true),
         (None, "false") => Scalar::Bool(false),
-        (None, text) => match text.parse::<serde_json::Number>() {
-            Ok(number) if number.as_f64().is_some_and(f64::is_finite) => Scalar::Number(number),
-            _ => Scalar::String(text.to_owned()),
-        },
+        (None, text) => pairs::scalar(text.to_owned()),
     }
 }

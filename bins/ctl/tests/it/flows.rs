@@ -96,6 +96,9 @@ fn what_ctl_emits_in_a_flow_belongs_to_its_chain() {
     assert!(why.contains("yes: run passes-on.1 is succeeded"), "{why}");
     let tested = service.ctl(&["flows", "test", "passes-on", "a:b", "--data", "who=x"]).done();
     assert!(tested.starts_with("passes-on  yes") && tested.contains("/bin/sh"), "{tested}");
+    let tested = service.ctl(&["flows", "test", "passes-on", "a:b", "--set", "who=a b"]).done();
+    let failure = "the run would fail before its first action: action 1: data.who contains ' ':";
+    assert!(tested.starts_with(failure) && !tested.contains("runs"), "{tested}");
     let dry = service.ctl(&["flows", "replay", "passes-on", "--dry-run"]).done();
     assert!(dry.starts_with("passes-on would run for 1 event after"), "{dry}");
     let unasked = service.ctl(&["flows", "replay", "passes-on"]);

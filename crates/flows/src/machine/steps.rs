@@ -10,7 +10,7 @@ use super::{INTERRUPTIONS_MAX, Machine};
 use crate::effect::{Attempt, Effect, Orphan};
 use crate::record::{Record, Then};
 use crate::set::{FlowEntry, FlowFile, FlowSet};
-use crate::task::unready;
+use crate::task::{named, unready};
 use crate::{
     Action, AttemptId, ContentHash, End, Facts, OnInterrupt, Outcome, Phase, Report, Retry,
     RetryOn, RunId, Truth,
@@ -36,8 +36,7 @@ impl Machine {
         // Nothing is started for an event that lacks a value of a later action.
         let is_new = run.attempt == 0 && run.tries.is_empty();
         let unready = if is_new { unready(&entry.flow, &event) } else { None };
-        if let Some((step, action, why)) = unready {
-            let why = format!("{}: {why}", named(action, step));
+        if let Some(why) = unready {
             self.end(id, now, End::Failed, why);
             return;
         }
@@ -220,13 +219,6 @@ fn failed(action: &Action, id: &AttemptId, report: &Report, failures: u32, now: 
         why = format!("{why}, after {tries} attempts");
     }
     (Then::End, Some((End::Failed, why)))
-}
-
-fn named(action: &Action, step: u16) -> String {
-    match &action.name {
-        Some(name) => format!("action {} ({name})", step + 1),
-        None => format!("action {}", step + 1),
-    }
 }
 
 /// The delay before an attempt: random up to the growing limit ("full jitter"; Brooker,

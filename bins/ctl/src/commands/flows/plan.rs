@@ -17,6 +17,11 @@ pub(super) fn test(program: &Program, args: &FlowsTestArgs, output: &mut Output)
         output.document(&tested)?;
         return Ok(());
     }
+    if let Some(failure) = &tested.failure {
+        let would = "the run would fail before its first action: ";
+        output.styled(&[(Look::Bad, would), (Look::Plain, failure)])?;
+        return explain(&tested.why, output);
+    }
     explain(&tested.why, output)?;
     for (idx, action) in tested.actions.iter().enumerate() {
         let name = action.name.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();

@@ -206,7 +206,8 @@ pub(crate) fn why(it: flows::Why, run: Option<api::Run>) -> api::FlowWhy {
 }
 
 pub(crate) fn plan(it: flows::Plan) -> api::FlowTest {
-    api::FlowTest { why: why(it.why, None), actions: it.steps.into_iter().map(step).collect() }
+    let actions = it.steps.into_iter().map(step).collect();
+    api::FlowTest { why: why(it.why, None), failure: it.failure, actions }
 }
 
 fn step(it: flows::PlannedStep) -> api::PlannedAction {
