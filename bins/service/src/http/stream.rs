@@ -16,7 +16,7 @@ use tokio_stream::{Stream, StreamExt};
 use crate::http::waiting::{Account, Held};
 
 /// The size of the pieces of a response; one may exceed it by one element of the response.
-pub(crate) const PIECE_BYTES: usize = 64 * 1024;
+pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 /// Maximum number of pieces that wait for the client.
 const PIECES_MAX: usize = 8;
 

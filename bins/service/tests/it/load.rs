@@ -258,7 +258,7 @@ fn a_token_whose_clients_do_not_read_gets_no_more_large_responses_and_others_do(
     assert!(refused.problem(429).contains("unread"), "{}", refused.text());
     assert_eq!(refused.header("retry-after"), Some("1"));
     // What was changed is not refused as if it had not been, and small responses are not large.
-    let changed = json!({"title": "changed", "content": "word ".repeat(20 * KB)}).to_string();
+    let changed = json!({"title": "changed", "content": "word ".repeat(60 * KB)}).to_string();
     let patched = service.send("PATCH", "/api/memory/2", &token, changed.as_bytes());
     assert!(patched.problem(503).contains("carried out"), "{}", patched.text());
     assert_eq!(patched.header("retry-after"), None);
