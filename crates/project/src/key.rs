@@ -457,7 +457,7 @@ pub(crate) const KEYS: &[Key] = &[
         "limits.unread_bytes_max",
         bytes(64 * KIB, GIB),
         "128MiB",
-        "Maximum size of unread responses in memory; a quarter of it for one token. Above it, requests with large responses get 503, or 429 for one token.",
+        "Maximum size of unread responses in memory; one token may take half of what is free. Above it, requests with large responses get 503, or 429 for one token.",
     ),
     key(
         "limits.unread_time_max",

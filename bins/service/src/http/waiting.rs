@@ -25,9 +25,6 @@ use crate::http::stream::PIECE_BYTES;
 
 /// Smaller responses are not counted: each connection has buffers of this size anyway.
 const UNCOUNTED_BYTES_MAX: u64 = 8 * 1024;
-/// One token may take this part of the limit, so that others are served.
-const TOKEN_PART: usize = 4;
-
 /// What waits for all clients.
 #[derive(Debug)]
 pub(crate) struct Waiting {
@@ -70,10 +67,13 @@ impl Account {
         Self { all: Arc::clone(all), session: Arc::clone(session) }
     }
 
-    /// Fails while too much waits: 429 if it is the token's, otherwise 503.
+    /// Fails while too much waits: 429 if it is the token's, otherwise 503. One token may take half of
+    /// what the others leave, so that there is room for one more however many do not read: Choudhury
+    /// and Hahne, *Dynamic Queue Length Thresholds for Shared-Memory Packet Switches* (1998).
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let kept = self.session.waiting.load(Ordering::Relaxed);
-        if kept >= self.all.bytes_max / TOKEN_PART {
+        let free = self.all.bytes_max.saturating_sub(self.all.bytes());
+        if kept > 0 && kept * 2 >= free {
             let detail = format!(
                 "{} KiB of responses to this token are unread: read them, or close their connections, and try again in a second",
                 kept >> 10
@@ -81,7 +81,7 @@ impl Account {
             return Err(Failure::new(StatusCode::TOO_MANY_REQUESTS, detail)
                 .with(RETRY_AFTER, HeaderValue::from_static("1")));
         }
-        if self.all.bytes() >= self.all.bytes_max {
+        if free == 0 {
             return Err(Failure::busy("too many responses are unread"));
         }
         Ok(())

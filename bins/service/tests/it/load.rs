@@ -1,5 +1,6 @@
 //! More load than the service accepts, and clients that do not read.
 
+use std::array;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
@@ -244,31 +245,35 @@ fn clients_that_do_not_read_hold_a_piece_each_and_others_are_served() {
 #[test]
 fn a_token_whose_clients_do_not_read_gets_no_more_large_responses_and_others_do() {
     let service = with_memories(|it| it.limits.unread_bytes_max = 4 * 1024 * 1024);
-    let token = service.new_token(&["memory:read", "memory:write"], None);
-    let list = || service.send("GET", "/api/memory?limit=1000", &token, b"");
+    let tokens: [_; 6] =
+        array::from_fn(|_| service.new_token(&["memory:read", "memory:write"], None));
+    let list = |token: &str| service.send("GET", "/api/memory?limit=1000", token, b"");
     let mut clients = Vec::new();
-    let refused = loop {
-        let answer = list();
-        if answer.status != 200 {
-            break answer;
+    let refused = tokens.each_ref().map(|token| {
+        loop {
+            let answer = list(token);
+            if answer.status != 200 {
+                break answer;
+            }
+            assert!(clients.len() < 100, "nothing is refused");
+            clients.push(deaf(&service, "GET", "/api/memory?limit=1000", token, b""));
         }
-        assert!(clients.len() < 100, "nothing is refused");
-        clients.push(deaf(&service, "GET", "/api/memory?limit=1000", &token, b""));
-    };
+    });
+    let (token, refused) = (&tokens[0], &refused[0]);
     assert!(refused.problem(429).contains("unread"), "{}", refused.text());
     assert_eq!(refused.header("retry-after"), Some("1"));
     // What was changed is not refused as if it had not been, and small responses are not large.
     let changed = json!({"title": "changed", "content": "word ".repeat(60 * KB)}).to_string();
-    let patched = service.send("PATCH", "/api/memory/2", &token, changed.as_bytes());
+    let patched = service.send("PATCH", "/api/memory/2", token, changed.as_bytes());
     assert!(patched.problem(503).contains("carried out"), "{}", patched.text());
     assert_eq!(patched.header("retry-after"), None);
-    let listed = service.send("GET", "/api/memory/status", &token, b"");
+    let listed = service.send("GET", "/api/memory/status", token, b"");
     assert_eq!(listed.status, 200);
     let page = service.get("/api/memory?limit=1000");
     assert_eq!(elements(&page), COUNT);
     assert_eq!(page.json()[1]["title"], "changed");
     drop(clients);
-    until(|| match list().status {
+    until(|| match list(token).status {
         200 => Ok(()),
         status => Err(status),
     });

@@ -22,21 +22,19 @@ pub(crate) struct Code {
     marked: String,
     /// What could end a here-document: the author's own lines, and the words after `<<`.
     ends: BTreeSet<String>,
-    /// Whether bash may evaluate a word of it as the name of a variable.
-    evaluates: bool,
 }
 
 /// `<<EOF`, `<<-'EOF'`, but not `<<<`.
 static HERE: LazyLock<Regex> = LazyLock::new(|| constant(r"<<-?[ \t]*([^\s;|&()<>]+)"));
-/// Where bash evaluates names: `((`, `$[`, `[[` and the command `let`. `[[:` is a part of a pattern.
+/// Where bash evaluates names: `((`, `$[`, `let`, and `[[` with an operator for numbers.
 static EVALUATES: LazyLock<Regex> = LazyLock::new(|| {
-    constant(r#"\(\(|\$\[|\[\[(?:[\s(!]|$)|(?:^|[\n;&|({'"`]|\b(?:do|then|else)\b)[ \t]*let[ \t]"#)
+    constant(r"\(\(|\$\[|(?:^|[^\w-])let\s|\[\[(?s:.*?)\s-(?:eq|ne|l[te]|g[te]|v)\b")
 });
 /// `{1..9}`, which bash expands.
 static RANGE: LazyLock<Regex> = LazyLock::new(|| constant(r#"\{[^\s{},'"]*\.\.[^\s{},'"]*\}"#));
 /// What may be before a placeholder in `${`.
 static OPERATOR: LazyLock<Regex> =
-    LazyLock::new(|| constant(r"^[A-Za-z_][A-Za-z0-9_]*(?::?[-+=?]|[#%/])"));
+    LazyLock::new(|| constant(r"^(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?::?[-+=?]|[#%/])"));
 
 fn constant(expression: &str) -> Regex {
     Regex::new(expression).expect("the expression is constant")
@@ -72,10 +70,17 @@ impl Code {
         for reference in self.template.references() {
             let key = reference.key.as_str();
             let Some(value) = data.get(key).map(ToString::to_string) else { continue };
-            let checked = plain::check(&value, allows_dash)
-                .and_then(|()| self.check(&value, types.declares(key)));
-            checked.map_err(|why| Unready::NotPlain { key: key.to_owned(), why })?;
+            plain::check(&value, allows_dash)
+                .map_err(|why| Unready::NotPlain { key: key.to_owned(), why })?;
             values.push((key, value));
+        }
+        let is_name = |(key, value): &&(&str, String)| {
+            !types.declares(key) && Number::from_decimal(value).is_none()
+        };
+        let name = values.iter().find(is_name);
+        if let Some((key, _)) = name.filter(|_| EVALUATES.is_match(&joined(&text))) {
+            let why = "must be a number, or have a declared type, in a command with ((, let, or [[ with -eq and the like";
+            return Err(Unready::NotPlain { key: (*key).to_owned(), why: why.to_owned() });
         }
         let Some(first) = values.first() else { return Ok(text) };
         match self.made(&text, &self.template.marked(data, MARK)) {
@@ -89,21 +94,10 @@ impl Code {
         }
     }
 
-    /// Checks what this text makes of a value.
-    fn check(&self, value: &str, is_declared: bool) -> Result<(), String> {
-        if self.evaluates && !is_declared && Number::from_decimal(value).is_none() {
-            return Err(
-                "must be a number, or have a declared type, in a command with ((, [[ or let"
-                    .to_owned(),
-            );
-        }
-        Ok(())
-    }
-
     /// What values have made of the author's text: it is there more often than in the text with
     /// marks in place of the values. A shell reads over quotes and continued lines, so each is also
     /// counted without them.
-    fn made(&self, text: &str, marked: &str) -> Option<&str> {
+    fn made<'a>(&'a self, text: &'a str, marked: &str) -> Option<&'a str> {
         let marked = (marked, joined(marked), without_quotes(marked));
         let text = (text, joined(text), without_quotes(text));
         let is_more = |count: &dyn Fn(&str) -> usize| {
@@ -124,10 +118,17 @@ impl Code {
         {
             return Some("esac");
         }
-        self.ends.iter().map(String::as_str).find(|end| {
-            let count = |text: &str| text.lines().filter(|line| ending(line) == *end).count();
-            count(text.0) > count(marked.0) || count(&text.1) > count(&marked.1)
-        })
+        let count = |text: &str, end: &str| text.lines().filter(|it| ending(it) == end).count();
+        let is_longer = |end: &str, with_marks: &str| {
+            count(text.0, end) > count(marked.0, with_marks)
+                || count(&text.1, end) > count(&marked.1, with_marks)
+        };
+        // Of a delimiter with a value, which only a second shell can have, the author's lines have the same.
+        let delimiters = HERE.captures_iter(text.0).zip(HERE.captures_iter(marked.0));
+        let delimiters = delimiters
+            .filter_map(|(made, written)| Some((made.get(1)?.as_str(), written.get(1)?.as_str())));
+        let own = self.ends.iter().map(|it| (it.as_str(), it.as_str()));
+        own.chain(delimiters).find(|(made, written)| is_longer(made, written)).map(|(it, _)| it)
     }
 }
 
@@ -158,11 +159,12 @@ fn ending(line: &str) -> &str {
 /// All that could end a here-document of a text: every line without a value, because a delimiter may
 /// be written in many ways, and what follows `<<`, because its line may be missing.
 fn ends(marked: &str) -> BTreeSet<String> {
-    if !marked.contains("<<") {
+    let joined = joined(marked);
+    if !joined.contains("<<") {
         return BTreeSet::new();
     }
-    let joined = joined(marked);
-    let words = HERE.captures_iter(marked).filter_map(|it| it.get(1));
+    let words = HERE.captures_iter(marked).chain(HERE.captures_iter(&joined));
+    let words = words.filter_map(|it| it.get(1));
     let words = words.map(|it| it.as_str().replace(['\'', '"', '\\', '$'], ""));
     let lines = marked.lines().chain(joined.lines()).map(|line| ending(line).to_owned());
     words.chain(lines).filter(|it| !it.is_empty() && !it.contains(MARK)).collect()
@@ -186,8 +188,7 @@ impl FromStr for Code {
         }
         marked.push_str(&source[at..]);
         let ends = ends(&marked);
-        let evaluates = EVALUATES.is_match(&joined(&marked));
-        Ok(Self { template, marked, ends, evaluates })
+        Ok(Self { template, marked, ends })
     }
 }
 
@@ -204,9 +205,17 @@ fn problem_before(text: &str) -> Option<&'static str> {
             "a placeholder cannot follow $, ${ or the name of a variable; before it, write ${NAME}",
         );
     }
-    let inside = text.rfind("${").map(|it| &text[it + 2..]);
-    let inside = inside.filter(|it| !it.contains('}'))?;
-    (!OPERATOR.is_match(inside)).then_some(
+    // The expansions, and other braces, that are open at the end.
+    let mut open = Vec::new();
+    for (at, brace) in text.match_indices(['{', '}']) {
+        if brace == "{" {
+            open.push(text[..at].ends_with('$').then(|| &text[at + 1..]));
+        } else {
+            open.pop();
+        }
+    }
+    let is_operand = open.into_iter().flatten().all(|inside| OPERATOR.is_match(inside));
+    (!is_operand).then_some(
         "in ${…}, a placeholder can only follow an operator, as in ${NAME:-{{data.key}}}",
     )
 }
@@ -264,6 +273,16 @@ mod tests {
             ("echo $(( {{data.x}} + 1 ))", r#"{"x": "PATH"}"#, "must be a number"),
             ("bash -c '[[ {{data.t}} -eq 1 ]]'", r#"{"t": "PATH"}"#, "must be a number"),
             ("let a={{data.x}}", r#"{"x": "PATH"}"#, "must be a number"),
+            ("if let 'a={{data.x}}'; then b; fi", r#"{"x": "PATH"}"#, "must be a number"),
+            ("X=1 builtin let a={{data.x}}", r#"{"x": "PATH"}"#, "must be a number"),
+            ("[[ 1 -{{data.x}} {{data.y}} ]]", r#"{"x": "eq", "y": "PATH"}"#, "must be a number"),
+            (
+                "sh <<'A'\ncat <<EOF{{data.x}}\n{{data.y}}\nid\nEOF{{data.x}}\nA",
+                r#"{"x": 5, "y": "EOF5"}"#,
+                "\"EOF5\"",
+            ),
+            ("cat <\\\n<EOF\n{{data.x}}\nid\nEOF", r#"{"x": "EOF"}"#, "\"EOF\""),
+            ("cat <<E\\\nF\n{{data.x}}\nid", r#"{"x": "EF"}"#, "\"EF\""),
             ("echo {{data.x}}", "{}", "no data.x"),
         ] {
             let error = render(text, data).unwrap_err();
@@ -280,16 +299,19 @@ mod tests {
                 r#"{"x": 4}"#,
                 "python3 -c 'print(4 << 4, 1 << 4)'",
             ),
-            (
-                "say \"please let {{data.x}} know\"",
-                r#"{"x": "ops"}"#,
-                "say \"please let ops know\"",
-            ),
             ("echo \"<<{{data.x}}>>\"", r#"{"x": "a"}"#, "echo \"<<a>>\""),
             ("cat .waypost/notes/{{data.x}}", r#"{"x": "a"}"#, "cat .waypost/notes/a"),
-            ("[[ {{data.s}} == a ]]", r#"{"s": "a"}"#, "[[ a == a ]]"),
+            ("[[ {{data.x}} == a* ]]", r#"{"x": "a"}"#, "[[ a == a* ]]"),
+            ("[[ {{data.s}} -gt 1 ]]", r#"{"s": "a"}"#, "[[ a -gt 1 ]]"),
+            ("echo ${X:-${Y}{{data.x}}}", r#"{"x": "a"}"#, "echo ${X:-${Y}a}"),
+            (
+                "sh -c 'cat <<E{{data.x}}\n{{data.x}}\nE{{data.x}}'",
+                r#"{"x": "a"}"#,
+                "sh -c 'cat <<Ea\na\nEa'",
+            ),
             ("grep '[[:space:]]{{data.x}}'", r#"{"x": "a"}"#, "grep '[[:space:]]a'"),
             ("echo ${X:-{{data.x}}}", r#"{"x": "a"}"#, "echo ${X:-a}"),
+            ("echo ${1:-{{data.x}}}", r#"{"x": "a"}"#, "echo ${1:-a}"),
             ("a {{data.x | default(\"; ../b WAYPOST_\")}}", "{}", "a ; ../b WAYPOST_"),
             ("a {{data.x | default(\"\")}}", "{}", "a "),
         ] {
@@ -309,6 +331,9 @@ mod tests {
             "echo ${A@{{data.x}}}",
             "echo ${A[{{data.x}}]}",
             "echo ${A:{{data.x}}}",
+            "echo ${A:${B}:{{data.x}}}",
+            "echo ${A[${B}+{{data.x}}]}",
+            "echo ${A:${B:-{{data.x}}}}",
             "echo $WAYPOST_EVENT_DATA_{{data.x}}",
             "echo $A{{data.x}}{{data.y}}",
             "echo \\{{data.x}}",

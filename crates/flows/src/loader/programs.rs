@@ -21,8 +21,8 @@ const BYTES_MAX: u64 = 64 << 20;
 const PATH_BYTES_MAX: usize = 4096;
 /// Extensions of files that are run although they have no executable bit.
 const ENDINGS: &[&str] = &[
-    "awk", "bash", "cjs", "fish", "jl", "js", "lua", "mjs", "php", "pl", "ps1", "py", "r", "rb",
-    "sed", "sh", "tcl", "ts", "zsh",
+    "awk", "bash", "cjs", "fish", "go", "jl", "js", "lua", "mjs", "php", "pl", "ps1", "py", "r",
+    "rb", "sed", "sh", "tcl", "ts", "zsh",
 ];
 
 /// A file of the project that an approval covers.
@@ -68,28 +68,33 @@ impl Found {
         for action in actions {
             let words = words_of(flow, action);
             let folder = action.cwd.as_ref().or(flow.cwd.as_ref()).map_or(".", Folder::as_str);
-            // Each folder that a word names may be the current one of a later word.
+            // Each folder that a word names may be the current one of the others.
             let mut bases = vec![project.join(folder)];
-            let folders = words.iter().filter_map(|it| {
-                let found = OfProject::find(&project, &bases[0], it, looked)?;
-                found.path.is_dir().then(|| bases[0].join(it))
-            });
-            let folders: Vec<PathBuf> = folders.collect();
-            bases.extend(folders);
-            looked.count(bases.len() * words.len()).ok_or_else(|| {
-                let name = &flow.name;
-                Problem::Untrusted(format!("the flow {name} and those before it, in all files, have more than {PAIRS_MAX} pairs of a word and a folder in which it could be a program; put their commands into scripts of the project"))
-            })?;
-            for (base, word) in bases.iter().flat_map(|it| words.iter().map(move |word| (it, word)))
-            {
-                let file = OfProject::find(&project, base, word, looked);
-                let Some(file) = file.filter(|it| it.path.is_file()) else { continue };
-                if is_program(&file.path) && !writes(action, word) {
-                    // Whoever can write to a folder above a program can replace it.
-                    looked.at_all(&file.path, &project);
-                    found.covered.insert(file.name, file.path);
-                } else {
-                    found.others.insert(file.name);
+            let mut folders = BTreeSet::new();
+            let mut next = 0;
+            while let Some(base) = bases.get(next).cloned() {
+                next += 1;
+                looked.count(words.len()).ok_or_else(|| {
+                    let name = &flow.name;
+                    Problem::Untrusted(format!("the flow {name} and those before it, in all files, have more than {PAIRS_MAX} pairs of a word and a folder in which it could be a program; put their commands into scripts of the project"))
+                })?;
+                for word in &words {
+                    let Some(file) = OfProject::find(&project, &base, word, looked) else {
+                        continue;
+                    };
+                    if file.path.is_dir() {
+                        if folders.insert(file.path) {
+                            bases.push(base.join(word));
+                        }
+                    } else if file.path.is_file() {
+                        if is_program(&file.path) && !writes(action, word) {
+                            // Whoever can write to a folder above a program can replace it.
+                            looked.at_all(&file.path, &project);
+                            found.covered.insert(file.name, file.path);
+                        } else {
+                            found.others.insert(file.name);
+                        }
+                    }
                 }
             }
         }
@@ -170,11 +175,14 @@ fn without_dots(path: &Path) -> PathBuf {
 /// Whether the action is a command that writes this file by `>`: its content is the command's.
 fn writes(action: &Action, file: &str) -> bool {
     let Kind::Command(command) = &action.kind else { return false };
-    WRITTEN
-        .captures_iter(command.as_str())
-        .any(|it| it.get(1).is_some_and(|it| it.as_str() == file))
+    let text = QUOTED.replace_all(command.as_str(), " ");
+    WRITTEN.captures_iter(&text).any(|it| it.get(1).is_some_and(|it| it.as_str() == file))
 }
 
+/// Text in quotes with `>` in it.
+static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#""[^"]*>[^"]*"|'[^']*>[^']*'"#).expect("the expression is constant")
+});
 /// The target of `>`.
 static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?:^|[^>])>[ \t]*['"]?([^\s;|&()<>'"]+)"#).expect("the expression is constant")
@@ -187,8 +195,12 @@ static WORD: LazyLock<Regex> = LazyLock::new(|| {
 /// The words of an action and of its variables: as a shell would split them, without the quotes, and
 /// their parts after `=` and between `:`, `,` and `@`.
 fn words_of(flow: &Flow, action: &Action) -> BTreeSet<String> {
+    let joined;
     let mut texts: Vec<&str> = match &action.kind {
-        Kind::Command(it) => vec![it.as_str()],
+        Kind::Command(it) => {
+            joined = it.as_str().replace("\\\n", "");
+            vec![&joined]
+        }
         Kind::Exec(it) => it.items().collect(),
         _ => return BTreeSet::new(),
     };

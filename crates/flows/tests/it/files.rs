@@ -199,7 +199,9 @@ fn a_program_is_approved_with_its_flow_and_a_changed_program_revokes_the_approva
 fn programs_that_a_command_names_literally_are_found() {
     let project = Project::new();
     fs::create_dir_all(project.folder().join("tools")).unwrap();
+    fs::create_dir_all(project.folder().join("a/b")).unwrap();
     for (name, text) in [
+        ("a/b/z", "#!/bin/sh\n"),
         ("tools/x", "#!/bin/sh\n"),
         ("tools/my x", "#!/bin/sh\n"),
         ("tools/tool.py", "pass\n"),
@@ -227,12 +229,15 @@ fn programs_that_a_command_names_literally_are_found() {
         "tool --run=tools/x",
         "tool none:tools/x,y",
         "cat <<E | sh\ntools/x\nE",
+        "too\\\nls/x",
+        "echo '--> tools/x' && sh tools/x",
         "ssh host \"$(tools/x)\"",
         "[[ -f .env ]] && tools/x {{data.v}}",
     ] {
         assert_eq!(programs_of(&project, &command(text), "{}"), ["tools/x"], "{text}");
     }
     assert_eq!(programs_of(&project, &command("'tools/my x' a"), "{}"), ["tools/my x"]);
+    assert_eq!(programs_of(&project, &command("cd a && cd b && ./z"), "{}"), ["a/b/z"]);
     for action in [
         serde_json::json!({ "type": "exec", "exec": ["sh", "-c", "tools/x"] }),
         serde_json::json!({ "type": "exec", "exec": ["./x"], "cwd": "tools" }),
