@@ -244,7 +244,7 @@ fn clients_that_do_not_read_hold_a_piece_each_and_others_are_served() {
 
 #[test]
 fn a_token_whose_clients_do_not_read_gets_no_more_large_responses_and_others_do() {
-    let service = with_memories(|it| it.limits.unread_bytes_max = 4 * 1024 * 1024);
+    let service = with_memories(|it| it.limits.unread_bytes_max = 16 * 1024 * 1024);
     let tokens: [_; 6] =
         array::from_fn(|_| service.new_token(&["memory:read", "memory:write"], None));
     let list = |token: &str| service.send("GET", "/api/memory?limit=1000", token, b"");
