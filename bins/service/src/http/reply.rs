@@ -42,6 +42,8 @@ where
     if first.has_ended {
         return Ok(of_json(first.text.into_response()));
     }
+    // A piece is counted until the end: a client that does not read holds one, but not at once.
+    let held_bytes = held_bytes + first.text.len();
     let app = Arc::clone(app);
     let body = pulled(first, move |array| array.next_piece(Arc::clone(&app)));
     let mut response = of_json(body.into_response());
