@@ -42,7 +42,7 @@ where
     if first.has_ended {
         return Ok(of_json(first.text.into_response()));
     }
-    // A piece is counted until the end: a client that does not read holds one, but not at once.
+    // A piece is counted from the beginning: a client that does not read holds one, but not at once.
     let held_bytes = held_bytes + first.text.len();
     let app = Arc::clone(app);
     let body = pulled(first, move |array| array.next_piece(Arc::clone(&app)));

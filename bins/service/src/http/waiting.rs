@@ -47,7 +47,7 @@ pub(crate) struct Held {
     bytes: usize,
 }
 
-/// What a response holds besides its next piece, in bytes, until it is sent.
+/// What a response holds until it is sent, its next piece included, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Holding(pub(crate) usize);
 
@@ -124,8 +124,8 @@ impl Account {
                     .into_response();
             }
         }
-        let besides = response.extensions().get::<Holding>().map(|it| self.hold(it.0));
-        response.map(|body| Body::new(Counted { body, account: self, _besides: besides }))
+        let held = response.extensions().get::<Holding>().map(|it| self.hold(it.0));
+        response.map(|body| Body::new(Counted { body, account: self, held }))
     }
 }
 
@@ -138,11 +138,11 @@ impl Drop for Held {
     }
 }
 
-/// A body whose frames are counted until they are sent.
+/// A body whose frames are counted until they are sent, unless it is counted as a whole.
 struct Counted {
     body: Body,
     account: Account,
-    _besides: Option<Held>,
+    held: Option<Held>,
 }
 
 struct Piece {
@@ -165,6 +165,9 @@ impl http_body::Body for Counted {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if self.held.is_some() {
+            return Poll::Ready(frame);
+        }
         let count = |bytes: Bytes| {
             let held = self.account.hold(bytes.len());
             Bytes::from_owner(Piece { bytes, _held: held })
