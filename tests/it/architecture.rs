@@ -49,7 +49,16 @@ const CONFINED: &[(&str, &[&str])] = &[
         ],
     ),
     ("clap", &["waypost-service", "waypost-ctl", "waypost-browser-cli"]),
-    ("hyper", &["waypost-service", "waypost-browser-cli"]),
+    (
+        "hyper",
+        &[
+            "waypost-benches-browser",
+            "waypost-browser-cli",
+            "waypost-ctl",
+            "waypost-mesh",
+            "waypost-service",
+        ],
+    ),
     ("ratatui", &["waypost-browser-cli"]),
     ("rmcp", &["waypost-mcp", "waypost-service", "waypost-ctl"]),
     (
@@ -65,7 +74,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "waypost-examples",
         ],
     ),
-    // zenoh, the transport of the mesh, brings a runtime of its own, and so does the SDK of MCP.
+    // The SDK of MCP needs it, too.
     (
         "tokio",
         &[
@@ -81,23 +90,12 @@ const CONFINED: &[(&str, &[&str])] = &[
         ],
     ),
     ("tokio-postgres", &["waypost-cluster", "waypost-ctl", "waypost-journal", "waypost-service"]),
-    (
-        "zenoh",
-        &[
-            "waypost-benches-browser",
-            "waypost-browser-cli",
-            "waypost-mesh",
-            "waypost-service",
-            "waypost-ctl",
-        ],
-    ),
 ];
 
 /// The packages that `Cargo.lock` may name. Raising it is a decision: say what the new ones bring
-/// (docs/decisions/0011-fewer-dependencies.md). zenoh and rcgen are 141 of them,
-/// tokio-postgres is 16. The latest are our own `benches/placement` and
+/// (docs/decisions/0011-fewer-dependencies.md). tokio-postgres is 16 of them. The latest are our own `benches/placement` and
 /// `benches/cluster`, which bring none.
-const PACKAGES_MAX: usize = 678;
+const PACKAGES_MAX: usize = 576;
 
 /// `serde_yaml` is archived: only these files name it, so that another crate can take its place.
 const YAML: [&str; 2] = ["crates/flows/src/definition/yaml.rs", "crates/project/src/config.rs"];

@@ -13,7 +13,6 @@ const MAY_PAUSE: &[(&str, usize, &str)] = &[
     ("crates/browser/tests/it/scope.rs", 1, "a page that takes longer than any command"),
     ("crates/browser/tests/it/server.rs", 1, "a page that never ends"),
     ("crates/mesh/tests/it/processes.rs", 2, "a process that runs until it is killed"),
-    ("crates/mesh/tests/it/routing.rs", 1, "a process that runs until it is killed"),
 ];
 
 /// The call that waits for a process without a limit, and for other things, too.
@@ -24,8 +23,7 @@ const MAY_WAIT: &[(&str, usize, &str)] = &[
     ("crates/flows/tests/it/files.rs", 5, "a change of a folder, two seconds at most"),
     ("crates/log/tests/it/append.rs", 2, "other threads of the test"),
     ("crates/mesh/tests/it/calls.rs", 1, "other threads of the test"),
-    ("crates/mesh/tests/it/hostile.rs", 3, "the transport, which has limits"),
-    ("crates/mesh/tests/it/routing.rs", 5, "the transport, which has limits"),
+    ("crates/mesh/tests/it/far.rs", 1, "other threads of the test"),
 ];
 
 #[test]

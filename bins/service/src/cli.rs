@@ -183,11 +183,10 @@ fn filter(level: &str) -> String {
         }
         _ => it.to_owned(),
     });
-    // zenoh logs every peer that comes or goes, and rmcp every message; `zenoh=info` and `rmcp=info` in the filter show
-    // it. A lower level for everything is one for rmcp, too.
+    // rmcp logs every message; `rmcp=info` in the filter shows it. A lower level for everything is one for rmcp, too.
     let is_verbose = |it: &str| it.trim().eq_ignore_ascii_case("info") || is_detailed(it);
     let rmcp = if level.split(',').any(is_verbose) { "rmcp=warn," } else { "" };
-    format!("zenoh=off,{rmcp}{}", directives.collect::<Vec<_>>().join(","))
+    format!("{rmcp}{}", directives.collect::<Vec<_>>().join(","))
 }
 
 /// The fields of a line of text, the message included. Their values come from requests, files and other
@@ -249,13 +248,12 @@ mod tests {
 
     #[test]
     fn only_our_own_crates_log_details() {
-        assert_eq!(filter("warn"), "zenoh=off,warn");
-        assert_eq!(filter("TRACE"), "zenoh=off,rmcp=warn,info,waypost=TRACE");
-        let detailed = "zenoh=off,rmcp=warn,info,waypost::request=debug";
+        assert_eq!(filter("warn"), "warn");
+        assert_eq!(filter("TRACE"), "rmcp=warn,info,waypost=TRACE");
+        let detailed = "rmcp=warn,info,waypost::request=debug";
         assert_eq!(filter("info,waypost::request=debug"), detailed);
-        let libraries = "zenoh=off,rmcp=warn,info,waypost=debug, ureq=info";
+        let libraries = "rmcp=warn,info,waypost=debug, ureq=info";
         assert_eq!(filter("debug, ureq=trace"), libraries);
-        assert_eq!(filter("info,rmcp=info"), "zenoh=off,rmcp=warn,info,rmcp=info");
-        assert_eq!(filter("zenoh=info,off"), "zenoh=off,zenoh=info,off");
+        assert_eq!(filter("info,rmcp=info"), "rmcp=warn,info,rmcp=info");
     }
 }

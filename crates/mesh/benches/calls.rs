@@ -1,5 +1,5 @@
-//! The duration of a small call between two processes, compared with the same over zenoh alone in
-//! the same run, and the effect of a slow listener on it: `cargo bench -p waypost-mesh`.
+//! The duration of a small call between two processes, and the effect of a slow listener on it:
+//! `cargo bench -p waypost-mesh`.
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -14,14 +14,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use waypost_mesh::{Mesh, Pattern, Settings};
-use zenoh::Wait as _;
 
 const CALLS: usize = 5_000;
 const WARM_UP: usize = 500;
 const WAIT: Duration = Duration::from_secs(30);
 /// The variable that makes this program the other process.
 const FOLDER: &str = "WAYPOST_MESH_BENCH_FOLDER";
-const RAW_KEY: &str = "bench/raw/echo";
 
 fn main() {
     if let Some(folder) = std::env::var_os(FOLDER) {
@@ -31,27 +29,14 @@ fn main() {
     let folder = parent.path().join("mesh");
     let mut server = start(&folder);
     let mesh = Mesh::open(&Settings::new(&folder, "bench")).unwrap();
-    let raw = open_raw(&[], &[&parent.path().join("raw.sock")]);
     let argument = json!({ "selector": "#buy" });
     let ours = || drop(mesh.call("echo", "say", &argument, WAIT).unwrap());
-    let theirs = || {
-        let reply = raw.get(RAW_KEY).payload(r##"{"selector":"#buy"}"##).wait().unwrap();
-        reply.recv_timeout(WAIT).unwrap().unwrap();
-    };
     until(|| mesh.call("echo", "say", &argument, WAIT).is_ok());
-    until(|| raw.get(RAW_KEY).wait().is_ok_and(|it| it.recv().is_ok()));
     println!("{CALLS} calls of about 24 bytes, microseconds");
     println!("{:<44}{:>8}{:>8}{:>8}", "", "p50", "p99", "most");
-    // Alternating, so that other load on the machine affects both.
-    let (mut of_raw, mut of_mesh) = (Vec::new(), Vec::new());
-    for _ in 0..5 {
-        of_raw.extend(measure(CALLS / 5, theirs));
-        of_mesh.extend(measure(CALLS / 5, ours));
-    }
-    report("zenoh alone, over a Unix socket", of_raw);
-    report("a call", of_mesh);
+    report("a call", measure(CALLS, ours));
 
-    let listener = mesh.listen(&Pattern::all()).unwrap();
+    let listener = mesh.listen(&Pattern::all());
     mesh.call("echo", "click", &Value::Null, WAIT).unwrap();
     let calm = measure(CALLS, ours);
     report("a call, with 100 events a second unread", calm);
@@ -111,16 +96,6 @@ fn serve(folder: &Path) {
             Ok(call.argument)
         })
         .unwrap();
-    let raw = open_raw(&[&folder.parent().unwrap().join("raw.sock")], &[]);
-    let _answering = raw
-        .declare_queryable(RAW_KEY)
-        .complete(true)
-        .callback(|query| {
-            let payload = query.payload().cloned().unwrap_or_default();
-            drop(query.reply(RAW_KEY, payload).wait());
-        })
-        .wait()
-        .unwrap();
     if clicks.recv().is_ok() {
         let element = json!({ "tag": "a", "class": "more", "text": "More", "selector": "a.more" });
         loop {
@@ -129,17 +104,4 @@ fn serve(folder: &Path) {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
-}
-
-fn open_raw(listen: &[&Path], connect: &[&Path]) -> zenoh::Session {
-    let endpoints = |paths: &[&Path]| -> Vec<String> {
-        paths.iter().map(|it| format!("unixsock-stream/{}", it.display())).collect()
-    };
-    let config = json!({
-        "mode": "peer",
-        "listen": { "endpoints": endpoints(listen) },
-        "connect": { "endpoints": endpoints(connect) },
-        "scouting": { "multicast": { "enabled": false }, "gossip": { "enabled": false } },
-    });
-    zenoh::open(zenoh::Config::from_json5(&config.to_string()).unwrap()).wait().unwrap()
 }

@@ -2,24 +2,51 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
+use bytes::Bytes;
+use hyper::Method;
 use serde_json::Value;
+use tokio::time::{sleep, timeout};
 
 use crate::clock::{Until, now};
-use crate::envelope::{Outcome, Request, Response, SCHEMA, random_id};
-use crate::error::{CallError, DENIED, EXPIRED, Error, LEFT, Problem};
-use crate::limits::{
-    ANSWERED_MAX, DEADLINE_MAX, PAYLOAD_BYTES_MAX, PRESENCE_MAX, REPEAT_AFTER, RESUME_EVERY,
-    RESUME_MAX,
-};
+use crate::envelope::{About, Outcome, Request, Response, SCHEMA, random_id};
+use crate::error::{CallError, DENIED, EXPIRED, Problem};
+use crate::limits::{DEADLINE_MAX, PAYLOAD_BYTES_MAX, RESUME_EVERY, RESUME_MAX, ROUTES_MAX};
 use crate::mesh::Inner;
 use crate::name;
-use crate::session::{Asked, Open};
+use crate::peers::Asking;
+use crate::remote::{Failure, Remote};
+use crate::server::MOVED;
+
+/// How often a call looks for its target again at once.
+const RETRIES_MAX: u32 = 3;
+
+/// The peer that serves a target.
+#[derive(Debug, Clone)]
+pub(crate) struct Route {
+    remote: Arc<Remote>,
+    id: String,
+}
+
+/// What became of a request that was sent to one peer.
+enum Asked {
+    Answered(Response),
+    /// Nothing was executed: the peer does not serve the target, or is another one.
+    Elsewhere,
+    /// Nothing was sent.
+    Unsent,
+    /// It may have been executed, and the connection ended.
+    Lost,
+    /// The peer did not respond in the available time.
+    Late,
+}
 
 impl Inner {
-    pub(crate) fn call(
+    /// Calls a target. If the connection to its peer ends before the response, the same request is
+    /// sent again, to that peer only, which executes it once: to a peer of this machine at once, to
+    /// another machine as soon as there is a connection again.
+    pub(crate) async fn call(
         &self,
         target: &str,
         command: &str,
@@ -34,199 +61,169 @@ impl Inner {
         }
         let deadline = deadline.min(DEADLINE_MAX);
         let until = Until::after(deadline);
-        let request = Request {
+        let mut request = Request {
             v: SCHEMA,
             id: random_id(),
             from: self.name.clone(),
             expires: now().saturating_add(deadline),
-            only: None,
+            to: String::new(),
             argument: argument.clone(),
         };
-        let payload = payload(&request);
-        let live_key = self.keys.live_target(target, "*", "*");
-        for near in self.sessions().filter(|it| it.is_near()) {
-            let key = self.keys.call(target, command, &near.origin);
-            match near.ask(&key, &live_key, payload.clone(), until).map_err(|it| offline(&it))? {
-                Asked::Answered(response) => return read(response),
-                Asked::Absent => {}
-                Asked::Ended => return Err(left(target)),
-                Asked::Silent => {
-                    let waited = deadline.saturating_sub(until.left());
-                    return Err(self.why_silent(&near, target, command, waited));
-                }
-            }
-        }
-        self.call_far(target, command, request, until)
-    }
-
-    /// Calls the paired machine that serves a target. If the connection drops, the same request is
-    /// sent again once it is back; without a response also at growing intervals, because the
-    /// transport does not report every loss. A target executes it once, however often it arrives,
-    /// and a peer that may not have received it before rejects it.
-    fn call_far(
-        &self,
-        target: &str,
-        command: &str,
-        mut request: Request,
-        until: Until,
-    ) -> Result<Value, CallError> {
-        let given = until.left();
-        let mut wait = REPEAT_AFTER;
+        let path = format!("/call/{target}/{command}");
+        let (mut is_sent, mut retries) = (false, RETRIES_MAX);
         let mut patience = self.answered.lock().get(target).copied();
-        let mut why = CallError::Offline(format!("no peer serves {target}"));
         loop {
-            match self.try_far(target, command, &request, until, wait) {
-                Ok(Tried::Answered(response)) => {
-                    return match response.outcome {
-                        Outcome::Problem(problem) if problem.code == LEFT => Err(left(target)),
-                        _ => {
-                            self.note_answered(target);
-                            read(response)
-                        }
-                    };
-                }
-                Ok(Tried::Nobody) => {}
-                Ok(Tried::Lost { open, by }) => {
-                    // Without knowing which peer received it, it must not be sent to any other.
-                    if until.is_over() || by.is_none() {
-                        let waited = given.saturating_sub(until.left());
-                        return Err(self.why_silent(&open, target, command, waited));
+            let only = is_sent.then_some(request.to.as_str());
+            let found = timeout(until.left(), self.find(target, only)).await;
+            let why = match found.unwrap_or_else(|_| Err(nobody(target, &BTreeSet::new()))) {
+                Ok(route) => {
+                    let is_near = route.remote.is_near();
+                    if !is_sent {
+                        request.to = route.id;
                     }
-                    // The permissions are queried again: they may have been revoked.
-                    open.forget_welcome(target);
-                    why = left(target);
-                    request.only = request.only.or(by);
-                    wait = (wait * 2).min(DEADLINE_MAX);
-                    patience = Some(Until::after(RESUME_MAX));
+                    let payload = serde_json::to_vec(&request).expect("a request is JSON");
+                    match ask(&route.remote, &path, payload.into(), until).await {
+                        Asked::Answered(response) => {
+                            if !is_near {
+                                self.note_answered(target);
+                            }
+                            return read(response);
+                        }
+                        Asked::Late => {
+                            let waited = deadline.as_millis();
+                            let why = format!("{target} did not respond within {waited} ms");
+                            return Err(CallError::Timeout(why));
+                        }
+                        Asked::Elsewhere if is_sent => return Err(left(target)),
+                        Asked::Elsewhere | Asked::Unsent => {}
+                        Asked::Lost => {
+                            is_sent = true;
+                            patience = (!is_near).then(|| Until::after(RESUME_MAX));
+                        }
+                    }
+                    self.routes.lock().remove(target);
+                    // The peer may have been replaced, or have made a new socket.
+                    if retries > 0 && (is_near || !is_sent) {
+                        retries -= 1;
+                        continue;
+                    }
+                    left(target)
                 }
-                // A session that ends during a request is a dropped connection as well.
-                Err(CallError::Offline(reason)) if patience.is_some() => {
-                    why = CallError::Offline(reason);
-                }
-                Err(error) => return Err(error),
-            }
+                Err(CallError::Offline(_)) if is_sent => left(target),
+                Err(why @ CallError::Offline(_)) => why,
+                Err(why) => return Err(why),
+            };
             if until.is_over() || patience.is_none_or(Until::is_over) {
                 self.answered.lock().remove(target);
                 return Err(why);
             }
-            thread::park_timeout(RESUME_EVERY);
+            sleep(RESUME_EVERY).await;
         }
     }
 
-    fn try_far(
-        &self,
-        target: &str,
-        command: &str,
-        request: &Request,
-        until: Until,
-        wait: Duration,
-    ) -> Result<Tried, CallError> {
-        // Twice: a permission may have been revoked since it was granted, or the target may have
-        // moved.
-        for _ in 0..2 {
-            let Some(far) = self.way_to(target)? else { break };
-            match far.may_call(&self.keys, target, command, until).map_err(|it| offline(&it))? {
-                Some(true) => {}
-                Some(false) => return Err(denied(target, command)),
-                None => continue,
-            }
-            let by = far.server_of(target);
-            // Without knowing the peer it cannot be sent again: wait for as long as possible.
-            let until = if by.is_some() { until.within(wait) } else { until };
-            let key = self.keys.call(target, command, &far.origin);
-            let live_key = self.keys.live_target(target, "*", "*");
-            match far.ask(&key, &live_key, payload(request), until).map_err(|it| offline(&it))? {
-                Asked::Answered(response) => return Ok(Tried::Answered(response)),
-                Asked::Absent => far.forget_welcome(target),
-                Asked::Silent | Asked::Ended => return Ok(Tried::Lost { open: far, by }),
+    /// The peer that serves a target: one of this machine, or of the only machine that has one. A
+    /// request that was sent before goes to the same peer only.
+    async fn find(&self, target: &str, only: Option<&str>) -> Result<Route, CallError> {
+        let serves = |about: &About| about.targets.iter().any(|served| served == target);
+        let fits = |about: &About| only.map_or_else(|| serves(about), |id| about.id == id);
+        let is_claimed = self.folder.is_claimed(target);
+        let known = self.routes.lock().get(target).cloned();
+        // A target of this machine takes precedence over one that is known elsewhere.
+        let known = known.filter(|it| only.is_none() && (it.remote.is_near() || !is_claimed));
+        if let Some(route) = known {
+            return Ok(route);
+        }
+        let mut reasons = BTreeSet::new();
+        let near = if is_claimed || only.is_some() { self.near() } else { Vec::new() };
+        let mut asking = Asking::begin(near);
+        while let Some((remote, answer)) = asking.next().await {
+            match answer {
+                Ok(about) if fits(&about) => return Ok(self.keep_route(target, remote, about.id)),
+                Err(Failure::Mute(why)) => drop(reasons.insert(format!("a peer here: {why}"))),
+                _ => {}
             }
         }
-        Ok(Tried::Nobody)
+        let (mut found, mut machines, mut is_denied) = (None, BTreeSet::new(), false);
+        let mut asking = Asking::begin(self.far());
+        while let Some((remote, answer)) = asking.next().await {
+            match answer {
+                Ok(about) if only.is_some() && fits(&about) => {
+                    return Ok(self.keep_route(target, remote, about.id));
+                }
+                Ok(about) if serves(&about) => {
+                    machines.extend(remote.origin().map(|it| it.to_string()));
+                    found = Some((remote, about.id));
+                }
+                Ok(_) => {}
+                Err(Failure::Denied) => is_denied = true,
+                Err(Failure::Mute(why)) => drop(reasons.insert(format!("another machine: {why}"))),
+                Err(_) => {}
+            }
+        }
+        match found {
+            // If it is not the peer that a request was sent to, it rejects that.
+            Some((remote, id)) if machines.len() == 1 => Ok(self.keep_route(target, remote, id)),
+            Some(_) => {
+                // A click must not go to any of them.
+                let by = machines.into_iter().collect::<Vec<_>>().join(" and ");
+                let detail =
+                    format!("{target} is served by {by}; a target can have only one server");
+                Err(CallError::Failed(Problem::new(409, "ambiguous", detail)))
+            }
+            None if is_denied => Err(CallError::Denied(
+                "this machine is not paired there, or was revoked".to_owned(),
+            )),
+            None => Err(nobody(target, &reasons)),
+        }
+    }
+
+    fn keep_route(&self, target: &str, remote: Arc<Remote>, id: String) -> Route {
+        let route = Route { remote, id };
+        let mut routes = self.routes.lock();
+        if routes.len() >= ROUTES_MAX {
+            routes.clear();
+        }
+        routes.insert(target.to_owned(), route.clone());
+        route
     }
 
     /// Remembers for a while that a target of another machine exists.
     fn note_answered(&self, target: &str) {
         let mut answered = self.answered.lock();
-        if answered.len() >= ANSWERED_MAX {
-            answered.retain(|_, it| !it.is_over());
+        if answered.len() >= ROUTES_MAX {
+            answered.retain(|_, until| !until.is_over());
         }
         answered.insert(target.to_owned(), Until::after(RESUME_MAX));
     }
+}
 
-    /// The link to the paired machine that serves a target: directly, or through a router. Only one
-    /// link is used, and the call is rejected if several machines serve the target: a click must
-    /// not go to any of them.
-    fn way_to(&self, target: &str) -> Result<Option<Arc<Open>>, CallError> {
-        let ways: Vec<_> = self.sessions().filter(|it| !it.is_near()).collect();
-        if let Some(known) = ways.iter().find(|it| it.is_welcome(target)) {
-            return Ok(Some(Arc::clone(known)));
-        }
-        let (mut machines, mut way, mut greeting) = (BTreeSet::new(), None, None);
-        for open in ways {
-            let there = open.machines_with(&self.keys, target).map_err(|it| offline(&it))?;
-            if !there.is_empty() {
-                way.get_or_insert(Arc::clone(&open));
-            } else if open.is_greeting(&self.keys, target).map_err(|it| offline(&it))? {
-                greeting.get_or_insert(open);
-            }
-            machines.extend(there);
-        }
-        if machines.len() < 2 {
-            return Ok(way.or(greeting));
-        }
-        let by = machines.into_iter().collect::<Vec<_>>().join(" and ");
-        let detail = format!("{target} is served by {by}; a target can have only one server");
-        Err(CallError::Failed(Problem::new(409, "ambiguous", detail)))
-    }
-
-    /// Distinguishes the possible reasons for no response, which look the same to the transport.
-    fn why_silent(&self, open: &Open, target: &str, command: &str, waited: Duration) -> CallError {
-        let is_there = if open.is_near() {
-            open.is_live(&self.keys.live_target(target, "*", "*"))
-        } else {
-            // The permission may have been revoked since it was granted.
-            open.forget_welcome(target);
-            let until = Until::after(PRESENCE_MAX);
-            match open.may_call(&self.keys, target, command, until) {
-                Ok(Some(false)) => return denied(target, command),
-                Ok(Some(true)) => true,
-                Ok(None) | Err(_) => false,
-            }
-        };
-        if is_there {
-            CallError::Timeout(format!("{target} did not respond within {} ms", waited.as_millis()))
-        } else {
-            left(target)
-        }
+/// Sends a request to a peer once.
+async fn ask(remote: &Remote, path: &str, payload: Bytes, until: Until) -> Asked {
+    let sent = tokio::select! {
+        sent = remote.send(Method::POST, path, payload) => sent,
+        () = remote.silence() => return Asked::Lost,
+        () = sleep(until.left()) => return Asked::Late,
+    };
+    match sent {
+        Ok((MOVED, _)) => Asked::Elsewhere,
+        Err(Failure::Gone | Failure::Mute(_)) => Asked::Unsent,
+        Ok((_, body)) => match serde_json::from_slice(&body) {
+            Ok(response) => Asked::Answered(response),
+            Err(_) => Asked::Lost,
+        },
+        Err(Failure::Denied | Failure::Lost) => Asked::Lost,
     }
 }
 
-/// The result of sending a request to another machine.
-enum Tried {
-    Answered(Response),
-    /// Nothing serves the target, as far as this machine knows now. Nothing was sent.
-    Nobody,
-    /// It may have been sent, and no response came; with the peer that it was sent to.
-    Lost {
-        open: Arc<Open>,
-        by: Option<String>,
-    },
-}
-
-fn payload(request: &Request) -> Vec<u8> {
-    serde_json::to_vec(request).expect("a request is JSON")
-}
-
-fn offline(error: &Error) -> CallError {
-    CallError::Offline(error.to_string())
+fn nobody(target: &str, reasons: &BTreeSet<String>) -> CallError {
+    let reasons: Vec<_> = reasons.iter().map(String::as_str).collect();
+    let because =
+        if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
+    CallError::Offline(format!("no peer serves {target}{because}"))
 }
 
 fn left(target: &str) -> CallError {
     CallError::Offline(format!("{target} left the mesh during the call"))
-}
-
-fn denied(target: &str, command: &str) -> CallError {
-    CallError::Denied(format!("this machine may not call {command} of {target}"))
 }
 
 /// Converts a response to the result for the caller.

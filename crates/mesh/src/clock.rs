@@ -25,11 +25,6 @@ impl Until {
         self.0.saturating_duration_since(Instant::now())
     }
 
-    /// The end of this wait, or of a shorter one that starts now.
-    pub(crate) fn within(self, wait: Duration) -> Self {
-        Self(self.0.min(Self::after(wait).0))
-    }
-
     pub(crate) fn is_over(self) -> bool {
         self.left().is_zero()
     }

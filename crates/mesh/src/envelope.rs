@@ -4,11 +4,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use waypost_time::{Timestamp, millis};
 
+use crate::caller::{Caller, Origin};
 use crate::error::Problem;
 use crate::limits::{CLOCK_SKEW_MAX, DEADLINE_MAX};
+use crate::listener::Event;
 
 /// The version of this format. Another version is rejected with an error that names it.
-pub(crate) const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 2;
 
 /// A call, as it is sent.
 #[derive(Debug, Serialize, Deserialize)]
@@ -21,10 +23,9 @@ pub(crate) struct Request {
     /// When the response is no longer needed.
     #[serde(with = "millis")]
     pub(crate) expires: Timestamp,
-    /// The peer that may have received the request before. Any other peer has not, and does not
-    /// know whether it was executed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) only: Option<String>,
+    /// The id of the peer that it is for. Another peer rejects it, because it cannot know whether
+    /// that one has executed it before.
+    pub(crate) to: String,
     pub(crate) argument: Value,
 }
 
@@ -32,9 +33,6 @@ pub(crate) struct Request {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Response {
     pub(crate) v: u32,
-    /// In a greeting: the peer that sends it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) by: Option<String>,
     #[serde(flatten)]
     pub(crate) outcome: Outcome,
 }
@@ -55,7 +53,18 @@ pub(crate) struct Notice {
     /// When it happened, by the sender's clock.
     #[serde(with = "millis")]
     pub(crate) at: Timestamp,
+    /// The target that it is about.
+    pub(crate) source: String,
     pub(crate) event: Value,
+}
+
+/// How a peer describes itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct About {
+    pub(crate) v: u32,
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) targets: Vec<String>,
 }
 
 impl Request {
@@ -68,7 +77,7 @@ impl Request {
             let detail = format!("unsupported version {}; this peer supports {SCHEMA}", request.v);
             return Err(Problem::new(400, "version", detail));
         }
-        if request.id.len() != 32 || !request.id.bytes().all(|it| it.is_ascii_hexdigit()) {
+        if !is_id(&request.id) {
             return Err(bad("the id of a call must be 32 hexadecimal digits".into()));
         }
         crate::name::check("the name of a caller", &request.from).map_err(bad)?;
@@ -84,13 +93,43 @@ impl Request {
     }
 }
 
+impl Notice {
+    /// Parses an event of a sender; `None` if it is not a valid one.
+    pub(crate) fn read(bytes: &[u8], origin: &Origin) -> Option<Event> {
+        let Self { v, id, from, at, source, event } = serde_json::from_slice(bytes).ok()?;
+        let kind = event.as_object()?.get("type")?.as_str()?.to_owned();
+        crate::name::check_kind(&kind).ok()?;
+        crate::name::check("a source", &source).ok()?;
+        crate::name::check("a peer", &from).ok()?;
+        if v != SCHEMA || !is_id(&id) {
+            return None;
+        }
+        let from = Caller { origin: origin.clone(), says: from };
+        Some(Event { from, source, kind, id, at, body: event })
+    }
+}
+
+impl About {
+    /// Parses the description of a peer; `None` if it is not a valid one.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let about: Self = serde_json::from_slice(bytes).ok()?;
+        let names = about.targets.iter().chain([&about.name, &about.id]);
+        let is_valid = names.map(|name| crate::name::check("a name", name)).all(|it| it.is_ok());
+        (is_valid && about.v == SCHEMA && is_id(&about.id)).then_some(about)
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 impl Response {
     pub(crate) fn new(outcome: Result<Value, Problem>) -> Self {
         let outcome = match outcome {
             Ok(value) => Outcome::Result(value),
             Err(problem) => Outcome::Problem(problem),
         };
-        Self { v: SCHEMA, by: None, outcome }
+        Self { v: SCHEMA, outcome }
     }
 }
 

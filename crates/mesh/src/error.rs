@@ -39,14 +39,6 @@ pub enum Error {
         /// The longest that works.
         bytes_max: usize,
     },
-    /// There are peers, and none of them accepted this one.
-    #[error("none of the {peers} peers in {} accepts this one: they hang or have other credentials; stop them and try again", path.display())]
-    Refused {
-        /// The folder.
-        path: PathBuf,
-        /// The number of peers.
-        peers: usize,
-    },
     /// Another peer serves this target.
     #[error("{target} is already served by {by}")]
     Taken {
@@ -76,16 +68,6 @@ pub enum Error {
         /// The newest format that this release reads.
         known: u32,
     },
-    /// A paired router rejects this machine, or cannot be reached.
-    #[error("cannot reach router {router} at {address}: {reason}")]
-    Unreached {
-        /// Its name.
-        router: String,
-        /// Its configured address.
-        address: String,
-        /// What is wrong, as far as is known.
-        reason: String,
-    },
     /// The system returned an error.
     #[error("cannot {action} {}", path.display())]
     Io {
@@ -96,23 +78,14 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
-    /// The transport returned an error.
-    #[error("the mesh transport cannot {action}: {reason}")]
-    Transport {
-        /// The failed action.
-        action: &'static str,
-        /// The transport's message.
-        reason: String,
-    },
+    /// A certificate could not be created.
+    #[error("cannot make a certificate: {0}")]
+    Certificate(String),
 }
 
 impl Error {
     pub(crate) fn io(action: &'static str, path: &std::path::Path, source: io::Error) -> Self {
         Self::Io { action, path: path.to_owned(), source }
-    }
-
-    pub(crate) fn transport(action: &'static str) -> impl FnOnce(zenoh::Error) -> Self {
-        move |error| Self::Transport { action, reason: error.to_string() }
     }
 }
 
@@ -170,11 +143,7 @@ impl Problem {
     }
 }
 
-/// The action if no session could be opened.
-pub(crate) const OPEN: &str = "open";
 /// The code that becomes [`CallError::Denied`].
 pub(crate) const DENIED: &str = "denied";
-/// The code of a resent request that has reached another peer.
-pub(crate) const LEFT: &str = "left";
 /// The code that becomes [`CallError::Timeout`].
 pub(crate) const EXPIRED: &str = "expired";

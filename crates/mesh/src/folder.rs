@@ -3,43 +3,28 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `turn` | locked while a peer joins, so that two that join at once see each other |
-//! | `credentials` | `peer:PASSWORD`, created by the first that joins |
-//! | `SEAT.peer` | locked as long as the peer lives; its pid and name |
 //! | `SEAT.sock` | the peer's socket |
+//! | `SEAT.new` | the same for a moment, until it listens |
 //! | `TARGET.target` | locked as long as a peer serves the target; its pid and name |
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
 
-use rustix::fs::OFlags;
-
-use crate::clock::Until;
 use crate::envelope::random_id;
 use crate::error::{Error, Result};
-use crate::limits::TURN_MAX;
 
 /// The maximum length of a Unix socket address, without its terminating zero.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
-const USER: &str = "peer";
 
 /// A folder that only this user can access.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     path: PathBuf,
-}
-
-/// What a peer presents to be accepted.
-#[derive(Debug)]
-pub(crate) struct Credentials {
-    pub(crate) user: &'static str,
-    pub(crate) password: String,
-    /// The file, for the side that verifies.
-    pub(crate) file: PathBuf,
 }
 
 /// A file that is locked as long as this lives, and names the owner.
@@ -48,12 +33,10 @@ pub(crate) struct Claim {
     _file: File,
 }
 
-/// A peer's seat in the folder. Dropping it removes its files.
+/// A socket on which peers find this one. Dropping it removes its file.
 #[derive(Debug)]
 pub(crate) struct Seat {
-    socket: PathBuf,
-    peer: PathBuf,
-    _claim: Claim,
+    path: PathBuf,
 }
 
 impl Folder {
@@ -86,11 +69,6 @@ impl Folder {
         if let Some(parent) = path.parent() {
             refuse_foreign(parent)?;
         }
-        // The transport's addresses are text, in which these begin something else.
-        if path.to_str().is_none_or(|it| it.contains(['?', '#'])) {
-            let reason = "its path is not UTF-8, or has ? or # in it; choose another folder".into();
-            return Err(Error::Damaged { path, reason });
-        }
         let bytes = path.join(seat_name("sock")).as_os_str().len();
         if bytes > SOCKET_PATH_BYTES_MAX {
             return Err(Error::PathTooLong { path, bytes, bytes_max: SOCKET_PATH_BYTES_MAX });
@@ -102,86 +80,35 @@ impl Folder {
         &self.path
     }
 
-    /// Waits until no other peer is joining.
-    pub(crate) fn turn(&self) -> Result<File> {
-        let path = self.path.join("turn");
-        let file = open_private(&path)?;
-        let until = Until::after(TURN_MAX);
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) if !until.is_over() => {
-                    thread::park_timeout(Duration::from_millis(5));
-                }
-                Err(TryLockError::WouldBlock) => {
-                    let error = io::Error::new(
-                        io::ErrorKind::TimedOut,
-                        "another process has been joining for too long; stop it",
-                    );
-                    return Err(Error::io("lock", &path, error));
-                }
-                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
-            }
-        }
+    /// The sockets of the peers, including dead ones.
+    pub(crate) fn sockets(&self) -> io::Result<Vec<PathBuf>> {
+        let is_socket = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "sock");
+        let paths = fs::read_dir(&self.path)?.map(|entry| entry.map(|entry| entry.path()));
+        paths.filter(|path| path.as_ref().map_or(true, is_socket)).collect()
     }
 
-    /// Reads the credentials, or creates them. The caller has the turn.
-    pub(crate) fn credentials(&self) -> Result<Credentials> {
-        let file = self.path.join("credentials");
-        let failed = |error| Error::io("read", &file, error);
-        let text = match fs::symlink_metadata(&file) {
-            Ok(metadata) => {
-                refuse_exposed(&file, &metadata, 0o600)?;
-                fs::read_to_string(&file).map_err(failed)?
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let text = format!("{USER}:{}{}\n", random_id(), random_id());
-                write_private(&file, text.as_bytes())?;
-                text
-            }
-            Err(error) => return Err(failed(error)),
+    /// Listens on a new socket, which is found only once it listens: a peer whose socket refuses
+    /// connections is dead.
+    pub(crate) fn seat(&self) -> Result<(UnixListener, Seat)> {
+        let path = self.path.join(seat_name("sock"));
+        let new = path.with_extension("new");
+        let bind = || {
+            let listener = UnixListener::bind(&new)?;
+            fs::set_permissions(&new, fs::Permissions::from_mode(0o600))?;
+            listener.set_nonblocking(true)?;
+            fs::rename(&new, &path)?;
+            Ok(listener)
         };
-        let password = text.trim().strip_prefix(USER).and_then(|it| it.strip_prefix(':'));
-        match password {
-            Some(password) if password.len() == 64 => {
-                Ok(Credentials { user: USER, password: password.to_owned(), file })
-            }
-            _ => Err(Error::Damaged {
-                path: file,
-                reason: "not valid mesh credentials; remove the file and restart the peers".into(),
-            }),
-        }
-    }
-
-    /// The sockets of the living peers; files of dead ones are removed. The caller has the turn.
-    pub(crate) fn sockets(&self) -> Result<Vec<PathBuf>> {
-        let failed = |error| Error::io("list", &self.path, error);
-        let mut sockets = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(failed)? {
-            let peer = entry.map_err(failed)?.path();
-            if peer.extension().is_none_or(|it| it != "peer") {
-                continue;
-            }
-            let Ok(file) = open_at_once(&peer) else { continue };
-            let socket = peer.with_extension("sock");
-            match file.try_lock() {
-                Err(TryLockError::WouldBlock) if socket.exists() => sockets.push(socket),
-                Err(_) => {}
-                Ok(()) => clear(&peer, &socket),
-            }
-        }
-        Ok(sockets)
-    }
-
-    /// Creates a seat for a peer. The caller has the turn.
-    pub(crate) fn seat(&self, name: &str) -> Result<Seat> {
-        let peer = self.path.join(seat_name("peer"));
-        let file = open_private(&peer)?;
-        let claim = Claim::take(file, &peer, name)?.map_err(|by| Error::Damaged {
-            path: peer.clone(),
-            reason: format!("a newly created file is already locked by {by}"),
+        let listener = bind().map_err(|error| {
+            drop(fs::remove_file(&new));
+            Error::io("listen on", &path, error)
         })?;
-        Ok(Seat { socket: peer.with_extension("sock"), peer, _claim: claim })
+        Ok((listener, Seat { path }))
+    }
+
+    /// Whether a peer of this folder has served a target, and may still do so.
+    pub(crate) fn is_claimed(&self, target: &str) -> bool {
+        self.path.join(format!("{target}.target")).exists()
     }
 
     /// Claims a target for this peer, or returns who has it.
@@ -215,29 +142,27 @@ impl Claim {
 }
 
 impl Seat {
-    pub(crate) fn socket(&self) -> &Path {
-        &self.socket
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
-    /// Whether other peers can still find this one by its socket.
+    /// Whether other peers can still find this one.
     pub(crate) fn is_there(&self) -> bool {
-        fs::symlink_metadata(&self.socket).is_ok() && fs::symlink_metadata(&self.peer).is_ok()
+        fs::symlink_metadata(&self.path).is_ok()
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        clear(&self.peer, &self.socket);
+        clear(&self.path);
     }
 }
 
-/// Removes the files of a peer. Files that remain are removed by the next peer that joins.
-fn clear(peer: &Path, socket: &Path) {
-    let mut lock = socket.as_os_str().to_owned();
-    lock.push(".lock");
-    drop(fs::remove_file(socket));
-    drop(fs::remove_file(lock));
-    drop(fs::remove_file(peer));
+/// Removes the socket of a peer, with what an earlier release kept beside it.
+pub(crate) fn clear(socket: &Path) {
+    for ending in ["sock", "sock.lock", "peer"] {
+        drop(fs::remove_file(socket.with_extension(ending)));
+    }
 }
 
 fn seat_name(ending: &str) -> String {
@@ -290,12 +215,6 @@ pub(crate) fn refuse_special(path: &Path, metadata: &fs::Metadata) -> Result<()>
     }
     let reason = "it is not a regular file; remove it, and pair or start again".to_owned();
     Err(Error::Damaged { path: path.to_owned(), reason })
-}
-
-/// Opens a file for reading. Opening a pipe does not wait for a writer.
-fn open_at_once(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 fn open_private(path: &Path) -> Result<File> {

@@ -3,8 +3,8 @@
 //! The time is an argument, so every case is a plain test.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 
+use bytes::Bytes;
 use waypost_time::Timestamp;
 
 use crate::limits::{CALLS_REMEMBERED_MAX, CLOCK_SKEW_MAX, RESULTS_REMEMBERED_BYTES_MAX};
@@ -27,7 +27,7 @@ pub(crate) type Id = (String, String);
 #[derive(Debug)]
 enum State<W> {
     Running(Vec<W>),
-    Done(Arc<[u8]>),
+    Done(Bytes),
     /// Executed, and its result was too large to store.
     Forgotten,
 }
@@ -40,7 +40,7 @@ pub(crate) enum Seen<W> {
     /// It is running; this one is answered together with the first.
     Waits,
     /// It was executed; this was the response.
-    Done(W, Arc<[u8]>),
+    Done(W, Bytes),
     /// It was executed, and the response is no longer stored.
     Forgotten(W),
     /// There is no room to remember another one.
@@ -67,7 +67,7 @@ impl<W> Ledger<W> {
                 waiters.push(waiting);
                 return Seen::Waits;
             }
-            Some(State::Done(answer)) => return Seen::Done(waiting, Arc::clone(answer)),
+            Some(State::Done(answer)) => return Seen::Done(waiting, answer.clone()),
             Some(State::Forgotten) => return Seen::Forgotten(waiting),
             None if is_full => return Seen::Full(waiting),
             None => {}
@@ -79,9 +79,9 @@ impl<W> Ledger<W> {
     }
 
     /// Records a response and returns the others that waited for it.
-    pub(crate) fn finish(&mut self, id: &Id, answer: &Arc<[u8]>) -> Vec<W> {
+    pub(crate) fn finish(&mut self, id: &Id, answer: &Bytes) -> Vec<W> {
         let Some(state) = self.calls.get_mut(id) else { return Vec::new() };
-        let before = std::mem::replace(state, State::Done(Arc::clone(answer)));
+        let before = std::mem::replace(state, State::Done(answer.clone()));
         self.kept.push_back(id.clone());
         self.kept_bytes += answer.len();
         let too_many = |it: &Self| {
@@ -138,7 +138,7 @@ mod tests {
         ("local".into(), text.into())
     }
 
-    fn answer(bytes: usize) -> Arc<[u8]> {
+    fn answer(bytes: usize) -> Bytes {
         vec![7; bytes].into()
     }
 

@@ -1,15 +1,14 @@
 //! Peers of one mesh: calls to named targets, broadcasts to listeners, and presence.
 //!
 //! Peers of one user on one machine meet in a runtime folder that only this user can access: each
-//! listens on a Unix socket there and connects to all others, so there is no server, and a peer
-//! that dies affects no other. Nothing listens on the network.
+//! answers HTTP on a Unix socket there, so there is no server, and a peer that dies affects no
+//! other. Nothing listens on the network.
 //!
-//! With the feature `remote`, machines meet by [`Pairing`]: certificates of a private authority,
-//! mutually authenticated TLS on an explicit address, and rules that deny everything that was not
-//! allowed.
+//! Machines meet by [`Pairing`]: certificates of a private authority, mutually authenticated TLS on
+//! an explicit address, and rules that deny everything that was not allowed.
 //!
 //! What the other side sends about itself is only its claim: display it with care, and base
-//! decisions on [`Caller::origin`](Caller), which the transport proves, never on the name that a
+//! decisions on [`Caller::origin`](Caller), which the connection proves, never on the name that a
 //! peer gives itself.
 //!
 //! ```
@@ -27,7 +26,7 @@
 //! })?;
 //!
 //! let agent = Mesh::open(&Settings::new(&folder, "agent"))?;
-//! let heard = agent.listen(&Pattern::parse("human_*")?)?;
+//! let heard = agent.listen(&Pattern::parse("human_*")?);
 //! let page = agent.call("browser.relay", "read", &json!(null), Duration::from_secs(10))?;
 //! assert_eq!(page["url"], "https://example.org/");
 //!
@@ -41,31 +40,26 @@
 mod call;
 mod caller;
 mod clock;
-mod config;
 mod envelope;
 mod error;
 mod folder;
+mod http;
 mod ledger;
 pub mod limits;
-mod link;
+mod links;
 mod listener;
 mod mesh;
 mod name;
 mod paired;
 mod pairing;
 mod peers;
-mod pool;
-mod routed;
-#[cfg(feature = "remote")]
-mod router;
-mod rules;
+mod remote;
 mod server;
-mod session;
 
 pub use caller::{Caller, Origin};
 pub use error::{CallError, Error, Problem, Result};
 pub use limits::DEADLINE_MAX;
-pub use link::Far;
+pub use links::Far;
 pub use listener::{Event, Listener};
 pub use mesh::{Mesh, Serving, Settings};
 pub use name::Pattern;

@@ -1,6 +1,6 @@
 //! Events for one reader. A slow reader loses old events; it delays no other.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -11,8 +11,8 @@ use waypost_time::Timestamp;
 
 use crate::caller::Caller;
 use crate::clock::Until;
-use crate::limits::{EVENTS_REMEMBERED_MAX, EVENTS_WAITING_MAX};
-use crate::mesh::Inner;
+use crate::limits::EVENTS_WAITING_MAX;
+use crate::name::Pattern;
 
 /// An event of a peer. All of it is that peer's claim.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,8 +36,11 @@ pub struct Event {
 pub struct Listener {
     pub(crate) queue: Arc<Queue>,
     pub(crate) number: u64,
-    pub(crate) mesh: Weak<Inner>,
+    pub(crate) listening: Weak<Listening>,
 }
+
+/// The listeners of a peer, by number.
+pub(crate) type Listening = Mutex<BTreeMap<u64, (Pattern, Arc<Queue>)>>;
 
 /// The events that wait for the reader.
 #[derive(Debug, Default)]
@@ -49,10 +52,6 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct State {
     events: VecDeque<Event>,
-    /// The last ids: two machines may be linked twice, directly and through a router.
-    recent: HashSet<u128>,
-    /// The same, in order of arrival.
-    order: VecDeque<u128>,
     dropped: u64,
     is_closed: bool,
 }
@@ -86,17 +85,8 @@ impl Listener {
 
 impl Queue {
     /// Queues an event; never waits for the reader.
-    pub(crate) fn push(&self, id: u128, event: Event) {
+    pub(crate) fn push(&self, event: Event) {
         let mut state = self.state.lock();
-        if !state.recent.insert(id) {
-            return;
-        }
-        state.order.push_back(id);
-        if state.order.len() > EVENTS_REMEMBERED_MAX
-            && let Some(oldest) = state.order.pop_front()
-        {
-            state.recent.remove(&oldest);
-        }
         if state.events.len() == EVENTS_WAITING_MAX {
             state.events.pop_front();
             state.dropped += 1;
@@ -114,8 +104,8 @@ impl Queue {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Some(mesh) = self.mesh.upgrade() {
-            mesh.unlisten(self.number);
+        if let Some(listening) = self.listening.upgrade() {
+            listening.lock().remove(&self.number);
         }
     }
 }

@@ -4,27 +4,38 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Weak};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
 
+use crate::call::Route;
+use crate::caller::{Caller, Origin};
 use crate::clock::{Until, now};
 use crate::envelope::{Notice, SCHEMA, random_id};
 use crate::error::{CallError, Error, Problem, Result};
-use crate::folder::{Claim, Folder};
-use crate::limits::{EVENT_BYTES_MAX, FAR_GREETING_MAX, TEND_EVERY};
-use crate::link::{Declared, Far, Link, Way};
-use crate::listener::{Listener, Queue};
-use crate::name::{self, Keys, Pattern, REALM};
-use crate::peers::{Peer, gather};
-use crate::pool::Pool;
-use crate::routed::Routed;
+use crate::folder::{Folder, Seat, clear};
+use crate::http::{self, Answers, Side};
+use crate::limits::{CALLS_RUNNING_MAX, CALLS_WAITING_MAX, EVENT_BYTES_MAX, LEAVE_MAX, TEND_EVERY};
+use crate::links::{Bound, Far, Links, Stamp};
+use crate::listener::{Event, Listener, Listening, Queue};
+use crate::name::{self, Pattern};
+use crate::paired::Paired;
+use crate::peers::Peer;
+use crate::remote::{Remote, is_own};
 use crate::server::{Call, Served};
-use crate::session::Open;
+
+/// The threads that carry requests; handlers have their own.
+const WORKERS: usize = 2;
+/// The threads that look up the names of hosts, beside those of handlers.
+const LOOKUPS_MAX: usize = 8;
 
 /// How a peer joins.
 #[derive(Debug, Clone)]
@@ -35,9 +46,7 @@ pub struct Settings {
     pub folder: PathBuf,
     /// The name that this peer gives itself, such as `ctl`.
     pub name: String,
-    /// The name of the mesh; peers of different meshes never communicate.
-    pub realm: String,
-    /// How it connects to paired machines, with the feature `remote`; by default it does not.
+    /// How it connects to paired machines; by default it does not.
     pub far: Option<Far>,
 }
 
@@ -46,7 +55,9 @@ pub struct Settings {
 /// Every method blocks: in an async runtime, call it on a thread that may block.
 pub struct Mesh {
     inner: Arc<Inner>,
-    tending: Mutex<Option<JoinHandle<()>>>,
+    /// Checks periodically that the peer can still be found.
+    tending: Mutex<JoinSet<()>>,
+    runtime: Option<Runtime>,
 }
 
 /// A target that is served until this is dropped.
@@ -55,40 +66,54 @@ pub struct Mesh {
 pub struct Serving {
     mesh: Weak<Inner>,
     target: String,
-    _claim: Claim,
 }
 
 pub(crate) struct Inner {
-    id: String,
+    pub(crate) id: String,
     pub(crate) name: String,
-    pub(crate) keys: Keys,
-    links: Vec<Link>,
-    folder: Folder,
-    served: Mutex<BTreeMap<String, Arc<Served>>>,
-    listening: Mutex<BTreeMap<u64, (String, Arc<Queue>)>>,
+    pub(crate) runtime: Handle,
+    pub(crate) folder: Folder,
+    far: Option<Far>,
+    seat: Mutex<Place>,
+    near: Mutex<HashMap<PathBuf, Arc<Remote>>>,
+    linked: Mutex<Linked>,
+    pub(crate) served: Mutex<BTreeMap<String, Arc<Served>>>,
+    listening: Arc<Listening>,
     numbers: AtomicU64,
-    pool: Arc<Pool>,
+    /// Calls that are executed, and those that are executed or wait.
+    pub(crate) running: Semaphore,
+    pub(crate) admitted: Arc<Semaphore>,
+    /// Whether the peer leaves.
+    leaving: watch::Sender<bool>,
+    pub(crate) routes: Mutex<HashMap<String, Route>>,
     /// Targets of other machines that have responded, and until when that counts as recent.
     pub(crate) answered: Mutex<HashMap<String, Until>>,
-    is_closing: Mutex<bool>,
-    closing: Condvar,
+}
+
+/// Where other peers find this one.
+#[derive(Default)]
+struct Place {
+    /// The socket, and the task that accepts its connections.
+    taken: Option<(Seat, JoinSet<()>)>,
+    trouble: Option<String>,
+    /// Whether the peer has left.
+    is_over: bool,
+}
+
+/// The links to paired machines.
+#[derive(Default)]
+struct Linked {
+    links: Option<Arc<Links>>,
+    /// The state of the list when they were opened.
+    stamp: Option<Stamp>,
+    bound: Option<Bound>,
+    trouble: Option<String>,
 }
 
 impl Settings {
-    /// A peer with this name in this folder, in the mesh `waypost`.
+    /// A peer with this name in this folder.
     pub fn new(folder: &Path, name: &str) -> Self {
-        Self {
-            folder: folder.to_owned(),
-            name: name.to_owned(),
-            realm: REALM.to_owned(),
-            far: None,
-        }
-    }
-
-    /// The same in the mesh with another name.
-    #[must_use]
-    pub fn with_realm(self, realm: impl Into<String>) -> Self {
-        Self { realm: realm.into(), ..self }
+        Self { folder: folder.to_owned(), name: name.to_owned(), far: None }
     }
 
     /// The same, also connected to paired machines.
@@ -99,78 +124,60 @@ impl Settings {
 }
 
 impl Mesh {
-    /// Joins: creates a seat in the folder and connects to the existing peers. This takes some
-    /// milliseconds, half a second more if a peer hangs, and up to 1.5 seconds more if a paired
-    /// machine or a router does not respond.
+    /// Joins: creates a socket in the folder, which takes some milliseconds.
     ///
-    /// Starts a thread that checks periodically whether other peers can still find this one,
-    /// another one for routers if it connects to paired machines, and the transport's own; threads
-    /// that serve calls are started when needed.
+    /// Starts two threads that carry requests; threads that serve calls are started when needed.
     ///
     /// # Errors
     /// [`Error::Exposed`] if other users can access the folder, [`Error::PathTooLong`],
-    /// [`Error::Refused`] if the existing peers have other credentials, [`Error::Invalid`] for an
-    /// invalid name, and errors of the system or the transport.
+    /// [`Error::Invalid`] for an invalid name, and errors of the system.
     pub fn open(settings: &Settings) -> Result<Self> {
         name::check("the name of a peer", &settings.name).map_err(Error::Invalid)?;
-        let keys = Keys::new(&settings.realm)?;
         let folder = Folder::open(&settings.folder)?;
-        let mut links = vec![Link::new(Way::Near(folder.clone()))];
-        if let Some(far) = &settings.far {
-            if !cfg!(feature = "remote") {
-                let reason = "paired machines need the feature `remote` of waypost-mesh";
-                return Err(Error::Invalid(reason.to_owned()));
-            }
-            links.push(Link::new(Way::Far(far.clone())));
-            links.push(Link::new(Way::Routed(Routed::new(&far.folder))));
-        }
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(WORKERS)
+            .max_blocking_threads(CALLS_RUNNING_MAX + LOOKUPS_MAX)
+            .thread_name("mesh")
+            .enable_all()
+            .build()
+            .map_err(|error| Error::io("start a thread for", &settings.folder, error))?;
         let inner = Arc::new(Inner {
             id: random_id(),
             name: settings.name.clone(),
-            keys,
-            links,
+            runtime: runtime.handle().clone(),
             folder,
+            far: settings.far.clone(),
+            seat: Mutex::default(),
+            near: Mutex::default(),
+            linked: Mutex::default(),
             served: Mutex::default(),
-            listening: Mutex::default(),
+            listening: Arc::default(),
             numbers: AtomicU64::new(0),
-            pool: Arc::new(Pool::new()),
+            running: Semaphore::new(CALLS_RUNNING_MAX),
+            admitted: Arc::new(Semaphore::new(CALLS_RUNNING_MAX + CALLS_WAITING_MAX)),
+            leaving: watch::Sender::new(false),
+            routes: Mutex::default(),
             answered: Mutex::default(),
-            is_closing: Mutex::default(),
-            closing: Condvar::new(),
         });
-        let mesh = Self { inner: Arc::clone(&inner), tending: Mutex::default() };
-        let start = |tend: Box<dyn FnOnce() + Send>| {
-            let thread = thread::Builder::new().name("mesh".into()).spawn(tend);
-            thread.map_err(|error| Error::io("start a thread for", &settings.folder, error))
+        let mesh =
+            Self { inner: Arc::clone(&inner), tending: Mutex::default(), runtime: Some(runtime) };
+        inner.sit()?;
+        inner.link()?;
+        inner.runtime.block_on(inner.clear());
+        let tend = async move {
+            loop {
+                sleep(TEND_EVERY).await;
+                inner.tend();
+            }
         };
-        let (near, far) = inner.links.split_at(1);
-        near.iter().try_for_each(|it| inner.reopen(it))?;
-        // The search for a router runs separately: neither a revocation nor leaving the mesh may
-        // wait for its response.
-        let (sought, found) = sync_channel::<()>(0);
-        let seeking = Arc::clone(&inner);
-        let seek = move || {
-            seeking.tend_links(true);
-            drop(sought);
-            seeking.tend(true);
-        };
-        if !far.is_empty() {
-            drop(start(Box::new(seek))?);
-        }
-        far.iter().filter(|it| !it.is_routed()).try_for_each(|it| inner.reopen(it))?;
-        *mesh.tending.lock() = Some(start(Box::new(move || inner.tend(false)))?);
-        if settings.far.is_some() {
-            // Nothing is ever sent: the sender is dropped when it has found a router, or none.
-            found.recv_timeout(FAR_GREETING_MAX).unwrap_or_default();
-        }
+        mesh.tending.lock().spawn_on(tend, &mesh.inner.runtime);
         Ok(mesh)
     }
 
     /// Calls a command of a target and waits for its result, for at most `deadline` (which is
     /// capped at [`DEADLINE_MAX`](crate::DEADLINE_MAX)). If the connection to another machine
     /// drops, the request is sent again, with the same id, as soon as there is a connection to the
-    /// same peer, and without a response also at growing intervals; however often it arrives there,
-    /// it is executed once.
+    /// same peer; however often it arrives there, it is executed once.
     ///
     /// # Errors
     /// One [`CallError`] for each way a call can fail.
@@ -181,16 +188,16 @@ impl Mesh {
         argument: &Value,
         deadline: Duration,
     ) -> Result<Value, CallError> {
-        self.inner.call(target, command, argument, deadline)
+        self.inner.runtime.block_on(self.inner.call(target, command, argument, deadline))
     }
 
     /// Serves a target: `handler` is called for each call, on up to
-    /// [`CALLS_RUNNING_MAX`](crate::limits::CALLS_RUNNING_MAX) threads at once. If it panics, the
+    /// [`CALLS_RUNNING_MAX`] threads at once. If it panics, the
     /// caller gets a problem, and the target stays available.
     ///
     /// # Errors
     /// [`Error::Taken`] if the target is already served, with who serves it; [`Error::Invalid`] for
-    /// an invalid name; errors of the system or the transport.
+    /// an invalid name; errors of the system.
     pub fn serve(
         &self,
         target: &str,
@@ -202,16 +209,9 @@ impl Mesh {
             .folder
             .claim(target, &inner.name)?
             .map_err(|by| Error::Taken { target: target.to_owned(), by })?;
-        let pool = Arc::clone(&inner.pool);
-        let served = Served::new(target, &inner.id, Box::new(handler), pool);
-        let served = Arc::new(served);
-        inner.served.lock().insert(target.to_owned(), Arc::clone(&served));
-        let serving =
-            Serving { mesh: Arc::downgrade(inner), target: target.to_owned(), _claim: claim };
-        for link in &inner.links {
-            link.serve(&inner.keys, &inner.id, &served)?;
-        }
-        Ok(serving)
+        let served = Served::new(target, claim, Box::new(handler));
+        inner.served.lock().insert(target.to_owned(), Arc::new(served));
+        Ok(Serving { mesh: Arc::downgrade(inner), target: target.to_owned() })
     }
 
     /// Sends an event to every listener of every peer, including this one. It does not wait for
@@ -222,7 +222,7 @@ impl Mesh {
     ///
     /// # Errors
     /// [`Error::Invalid`] for an invalid source, an event without a type, or one above
-    /// [`EVENT_BYTES_MAX`]; errors of the transport.
+    /// [`EVENT_BYTES_MAX`].
     pub fn broadcast(&self, source: &str, event: &Value) -> Result<String> {
         let inner = &self.inner;
         name::check("the source of an event", source).map_err(Error::Invalid)?;
@@ -240,119 +240,205 @@ impl Mesh {
             id: random_id(),
             from: inner.name.clone(),
             at: now(),
+            source: source.to_owned(),
             event: event.clone(),
         };
-        let payload = serde_json::to_vec(&notice).expect("a notice is JSON");
-        for open in inner.sessions() {
-            open.broadcast(inner.keys.event(source, kind, &open.origin), payload.clone())?;
+        let payload: Bytes = serde_json::to_vec(&notice).expect("a notice is JSON").into();
+        for remote in inner.near().into_iter().chain(inner.far()) {
+            if !inner.is_self(&remote) {
+                remote.tell(payload.clone(), &inner.runtime);
+            }
         }
-        Ok(notice.id)
+        let (id, at) = (notice.id.clone(), notice.at);
+        let from = Caller { origin: Origin::Local, says: notice.from };
+        let (source, kind, body) = (notice.source, kind.to_owned(), notice.event);
+        inner.hear(&Event { from, source, kind, id: notice.id, at, body });
+        Ok(id)
     }
 
     /// Listens to the matching events, from now on.
-    ///
-    /// # Errors
-    /// Errors of the transport.
-    pub fn listen(&self, pattern: &Pattern) -> Result<Listener> {
+    pub fn listen(&self, pattern: &Pattern) -> Listener {
         let inner = &self.inner;
-        let key = pattern.key(&inner.keys);
         let queue = Arc::new(Queue::default());
         let number = inner.numbers.fetch_add(1, Ordering::Relaxed);
-        inner.listening.lock().insert(number, (key.clone(), Arc::clone(&queue)));
-        let listener = Listener { queue: Arc::clone(&queue), number, mesh: Arc::downgrade(inner) };
-        for link in &inner.links {
-            link.listen(&inner.keys, number, &key, &queue)?;
-        }
-        Ok(listener)
+        inner.listening.lock().insert(number, (pattern.clone(), Arc::clone(&queue)));
+        Listener { queue, number, listening: Arc::downgrade(&inner.listening) }
     }
 
-    /// The present peers, including this one, sorted by name and then by id.
-    ///
-    /// # Errors
-    /// Errors of the transport.
-    pub fn peers(&self) -> Result<Vec<Peer>> {
-        let inner = &self.inner;
-        let mut found = Vec::new();
-        for open in inner.sessions() {
-            found.extend(open.live(&inner.keys.live_all())?);
-        }
-        Ok(gather(&inner.keys, &inner.id, &found))
+    /// The present peers, including this one, sorted by name and then by id. Those that do not
+    /// respond within 1.5 seconds are left out.
+    pub fn peers(&self) -> Vec<Peer> {
+        self.inner.runtime.block_on(self.inner.peers())
     }
 
     /// Leaves the mesh and closes the listeners, as dropping it does: for a peer that several
-    /// threads share. A call that waits for its result keeps its connection until it ends.
+    /// threads share. Calls that it is answering have half a second to end; one that waits for its
+    /// own result keeps its connection until it ends.
     pub fn leave(&self) {
-        *self.inner.is_closing.lock() = true;
-        self.inner.closing.notify_all();
-        if let Some(tending) = self.tending.lock().take() {
-            // It does not panic; if it did, there is nothing left to maintain.
-            drop(tending.join());
+        let inner = &self.inner;
+        self.tending.lock().abort_all();
+        let mut place = inner.seat.lock();
+        place.is_over = true;
+        if let Some((seat, _)) = &place.taken {
+            clear(seat.path());
         }
-        for link in &self.inner.links {
-            link.end();
+        drop(place);
+        // Targets that end may be answering their last calls in this moment.
+        inner.leaving.send_replace(true);
+        let until = Until::after(LEAVE_MAX);
+        while inner.leaving.receiver_count() > 0 && !until.is_over() {
+            std::thread::park_timeout(Duration::from_millis(2));
         }
-        for (_, queue) in self.inner.listening.lock().values() {
+        let taken = inner.seat.lock().taken.take();
+        drop(taken);
+        let links = inner.linked.lock().links.take();
+        if let Some(links) = links {
+            links.end();
+        }
+        for (_, queue) in inner.listening.lock().values() {
             queue.close();
         }
     }
 
     /// What does not work although the peer has joined: a socket that disappeared and could not be
-    /// created again, an address of this machine that another peer listens on, a router that does
-    /// not respond, a damaged pairing.
+    /// created again, an address of this machine that another peer listens on, a machine of another
+    /// release, a damaged pairing.
     pub fn trouble(&self) -> Option<String> {
-        self.inner.links.iter().find_map(Link::trouble)
+        self.inner.trouble()
     }
 }
 
 impl Inner {
-    /// The current sessions, the near one first.
-    pub(crate) fn sessions(&self) -> impl Iterator<Item = Arc<Open>> {
-        self.links.iter().filter_map(Link::session)
-    }
-
-    /// Maintains the link through a router, or all other links, until the mesh closes.
-    fn tend(&self, is_routed: bool) {
-        let mut is_closing = self.is_closing.lock();
-        while !*is_closing {
-            self.closing.wait_for(&mut is_closing, TEND_EVERY);
-            if *is_closing {
-                return;
+    /// Listens on a socket in the folder.
+    fn sit(self: &Arc<Self>) -> Result<()> {
+        let mut place = self.seat.lock();
+        if place.is_over || place.taken.as_ref().is_some_and(|(seat, _)| seat.is_there()) {
+            return Ok(());
+        }
+        // The folder may have been removed together with the socket.
+        Folder::open(self.folder.path())?;
+        let (listener, seat) = self.folder.seat()?;
+        let _runtime = self.runtime.enter();
+        let failed = |error| Error::io("listen on", seat.path(), error);
+        let listener = Arc::new(UnixListener::from_std(listener).map_err(failed)?);
+        let answers = self.answers();
+        let mut accepting = JoinSet::new();
+        accepting.spawn(async move {
+            let serve = |(stream, _): (UnixStream, _)| {
+                let answers = answers.clone();
+                async move {
+                    if is_own(&stream) {
+                        let side = Side { origin: Origin::Local, used: None };
+                        http::serve(answers, stream, side).await;
+                    }
+                }
+            };
+            http::accept(|| listener.accept(), serve).await;
+        });
+        place.taken = Some((seat, accepting));
+        drop(place);
+        for served in self.served.lock().values() {
+            // A peer that serves it meanwhile keeps it.
+            if let Ok(claim) = self.folder.claim(&served.target, &self.name)? {
+                *served.claim.lock() = claim;
             }
-            parking_lot::MutexGuard::unlocked(&mut is_closing, || self.tend_links(is_routed));
+        }
+        Ok(())
+    }
+
+    fn answers(self: &Arc<Self>) -> Answers {
+        let mesh = Arc::clone(self);
+        let to = move |side: Side, request| {
+            let mesh = Arc::clone(&mesh);
+            Box::pin(async move { mesh.respond(&side, request).await }) as _
+        };
+        Answers { to: Arc::new(to), leaving: self.leaving.clone() }
+    }
+
+    /// Opens the links to paired machines, if the list has changed. Revoked rights must not remain
+    /// usable: without a valid list there are none.
+    fn link(self: &Arc<Self>) -> Result<()> {
+        let Some(far) = &self.far else { return Ok(()) };
+        let mut linked = self.linked.lock();
+        let stamp = Stamp::of(&far.folder);
+        if stamp.is_some() == linked.stamp.is_some() && stamp == linked.stamp {
+            return Ok(());
+        }
+        linked.stamp = stamp;
+        if let Some(links) = linked.links.take() {
+            links.end();
+        }
+        let _runtime = self.runtime.enter();
+        linked.links = Links::open(&self.answers(), &self.runtime, far, &mut linked.bound)?;
+        Ok(())
+    }
+
+    fn tend(self: &Arc<Self>) {
+        let trouble = self.sit().err().map(|error| error.to_string());
+        self.seat.lock().trouble = trouble;
+        let stamp = self.linked.lock().stamp;
+        let outcome = self.link();
+        let mut linked = self.linked.lock();
+        match outcome {
+            Err(error) => linked.trouble = Some(error.to_string()),
+            Ok(()) if linked.stamp != stamp => linked.trouble = None,
+            Ok(()) => {}
         }
     }
 
-    fn tend_links(&self, is_routed: bool) {
-        for link in self.links.iter().filter(|it| it.is_routed() == is_routed) {
-            if link.is_stale() {
-                // The error is kept as trouble, and reopening is tried again.
-                drop(self.reopen(link));
+    fn trouble(&self) -> Option<String> {
+        let trouble = self.seat.lock().trouble.clone();
+        trouble.or_else(|| {
+            let linked = self.linked.lock();
+            let of_links = linked.links.as_ref().and_then(|links| links.trouble());
+            linked.trouble.clone().or(of_links)
+        })
+    }
+
+    /// Removes the sockets of dead peers.
+    async fn clear(&self) {
+        for socket in self.folder.sockets().unwrap_or_default() {
+            let error = UnixStream::connect(&socket).await.err().map(|error| error.kind());
+            if error == Some(std::io::ErrorKind::ConnectionRefused) {
+                clear(&socket);
             }
         }
     }
 
-    fn reopen(&self, link: &Link) -> Result<()> {
-        link.reopen(&self.keys, || self.declared())
+    /// The peers of this machine, including this one.
+    pub(crate) fn near(&self) -> Vec<Arc<Remote>> {
+        // Without the folder there are none.
+        let sockets = self.folder.sockets().unwrap_or_default();
+        let mut near = self.near.lock();
+        near.retain(|socket, _| sockets.contains(socket));
+        let remote = |socket: PathBuf| {
+            Arc::clone(near.entry(socket.clone()).or_insert_with(|| Remote::near(socket)))
+        };
+        sockets.into_iter().map(remote).collect()
     }
 
-    fn declared(&self) -> Declared<'_> {
-        let listening = self.listening.lock();
-        Declared {
-            keys: &self.keys,
-            peer: &self.id,
-            name: &self.name,
-            served: self.served.lock().values().map(Arc::clone).collect(),
-            listening: listening
-                .iter()
-                .map(|(number, (key, queue))| (*number, key.clone(), Arc::clone(queue)))
-                .collect(),
-        }
+    /// The peers of other machines.
+    pub(crate) fn far(&self) -> Vec<Arc<Remote>> {
+        self.linked.lock().links.as_ref().map(|links| links.remotes()).unwrap_or_default()
     }
 
-    pub(crate) fn unlisten(&self, number: u64) {
-        self.listening.lock().remove(&number);
-        for link in &self.links {
-            link.unlisten(number);
+    fn is_self(&self, remote: &Arc<Remote>) -> bool {
+        let place = self.seat.lock();
+        let own = place.taken.as_ref().map(|(seat, _)| seat.path());
+        own.is_some_and(|own| self.near.lock().get(own).is_some_and(|it| Arc::ptr_eq(it, remote)))
+    }
+
+    /// The rights of paired machines.
+    pub(crate) fn rules(&self) -> Option<Arc<Paired>> {
+        self.linked.lock().links.as_ref().map(|links| Arc::clone(&links.rules))
+    }
+
+    /// Queues an event for the listeners that want it.
+    pub(crate) fn hear(&self, event: &Event) {
+        for (pattern, queue) in self.listening.lock().values() {
+            if pattern.matches(&event.source, &event.kind) {
+                queue.push(event.clone());
+            }
         }
     }
 }
@@ -360,6 +446,10 @@ impl Inner {
 impl Drop for Mesh {
     fn drop(&mut self) {
         self.leave();
+        if let Some(runtime) = self.runtime.take() {
+            // Handlers that run are completed.
+            runtime.shutdown_background();
+        }
     }
 }
 
@@ -367,9 +457,6 @@ impl Drop for Serving {
     fn drop(&mut self) {
         let Some(mesh) = self.mesh.upgrade() else { return };
         mesh.served.lock().remove(&self.target);
-        for link in &mesh.links {
-            link.unserve(&self.target);
-        }
     }
 }
 

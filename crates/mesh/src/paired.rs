@@ -22,7 +22,7 @@ pub(crate) struct Paired {
     /// The address of this machine, as `HOST:PORT`; `None` if it only connects.
     #[serde(default)]
     pub(crate) listen: Option<String>,
-    /// Addresses of machines that it connects to. The addresses of routers are in their entries.
+    /// Addresses of machines that it connects to.
     #[serde(default)]
     pub(crate) connect: Vec<String>,
     #[serde(default)]
@@ -48,13 +48,12 @@ pub struct Machine {
     /// Whether events are sent to it and accepted from it.
     #[serde(default)]
     pub events: bool,
-    /// Whether it is a router, which forwards messages of other machines on this list: their origin
-    /// is then the one that it reports.
-    #[serde(default)]
-    pub router: bool,
-    /// The address of the router, as `HOST:PORT`.
+    /// Whether it is a router, to which earlier releases connected. It has no rights.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) router: bool,
+    /// The address of the router.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<String>,
+    pub(crate) address: Option<String>,
     /// Whether it was revoked: it then has no rights, whatever the other fields contain.
     #[serde(default)]
     pub revoked: bool,
@@ -85,14 +84,6 @@ impl Allow {
         }
         Ok(Self { target: target.to_owned(), command: command.to_owned() })
     }
-
-    pub(crate) fn target(&self) -> &str {
-        &self.target
-    }
-
-    pub(crate) fn command(&self) -> &str {
-        &self.command
-    }
 }
 
 impl TryFrom<String> for Allow {
@@ -116,22 +107,13 @@ impl std::fmt::Display for Allow {
 }
 
 impl Machine {
-    /// The commands of a target that it may call.
-    pub(crate) fn commands(&self, target: &str) -> Vec<String> {
-        let mut commands: Vec<_> = self
-            .calls
-            .iter()
-            .filter(|it| !self.revoked && it.target == target)
-            .map(|it| it.command.clone())
-            .collect();
-        commands.sort();
-        commands.dedup();
-        commands
+    pub(crate) fn new(name: &str, calls: Vec<Allow>, events: bool) -> Self {
+        let name = name.to_owned();
+        Self { name, calls, events, router: false, address: None, revoked: false }
     }
 }
 
 impl Paired {
-    #[cfg(feature = "remote")]
     pub(crate) fn new(name: &str) -> Self {
         Self {
             format: FORMAT,
@@ -163,8 +145,7 @@ impl Paired {
         for name in paired.machines.iter().map(|it| &it.name).chain([&paired.name]) {
             check_machine(name).map_err(damaged)?;
         }
-        let of_routers = paired.machines.iter().filter_map(|it| it.address.as_ref());
-        for address in paired.connect.iter().chain(&paired.listen).chain(of_routers) {
+        for address in paired.connect.iter().chain(&paired.listen) {
             check_address(address).map_err(damaged)?;
         }
         Ok(Some(paired))
@@ -175,16 +156,22 @@ impl Paired {
         write_private(&folder.join(FILE), &text)
     }
 
-    /// The routers and their addresses, in the order in which they were paired.
-    pub(crate) fn routers(&self) -> impl Iterator<Item = (&Machine, &str)> {
-        let is_one = |it: &&Machine| it.router && !it.revoked;
-        self.machines.iter().filter(is_one).filter_map(|it| Some((it, it.address.as_deref()?)))
+    /// A machine of the list that has not been revoked.
+    pub(crate) fn machine(&self, name: &str) -> Option<&Machine> {
+        self.machines.iter().find(|it| it.name == name && !it.revoked && !it.router)
     }
 
-    /// What a machine may call of a target, including a machine behind a router.
-    pub(crate) fn commands(&self, machine: &str, target: &str) -> Vec<String> {
-        let machine = self.machines.iter().find(|it| it.name == machine);
-        machine.map(|it| it.commands(target)).unwrap_or_default()
+    /// Whether a machine may call a command of a target.
+    pub(crate) fn may_call(&self, machine: &str, target: &str, command: &str) -> bool {
+        let is_one = |allow: &Allow| {
+            allow.target == target && (allow.command == command || allow.command == "*")
+        };
+        self.machine(machine).is_some_and(|it| it.calls.iter().any(is_one))
+    }
+
+    /// Whether events are sent to a machine and accepted from it.
+    pub(crate) fn may_hear(&self, machine: &str) -> bool {
+        self.machine(machine).is_some_and(|it| it.events)
     }
 }
 
@@ -199,14 +186,12 @@ pub(crate) fn check_machine(name: &str) -> Result<&str, String> {
 }
 
 /// The host of an address, in the form that a certificate has.
-#[cfg(feature = "remote")]
 pub(crate) fn host_of(address: &str) -> &str {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// Checks an address of the form `HOST:PORT`, with IPv6 in brackets. Nothing in it can change its
-/// meaning for the transport.
+/// Checks an address of the form `HOST:PORT`, with IPv6 in brackets.
 pub(crate) fn check_address(address: &str) -> Result<&str, String> {
     let wrong =
         || format!("invalid address {address:?}: expected HOST:PORT, such as home.lan:7461");

@@ -9,9 +9,7 @@
 //! | `authority.key` | its private key | the machine that pairs |
 //! | `machine.pem`, `machine.key` | this machine's certificate and private key | every machine |
 //! | `paired.json` | which machines, and the rights of each here | every machine |
-//! | `zenohd.json5` | the configuration of a router, in place of `paired.json` | a router |
 
-#[cfg(feature = "remote")]
 mod certify;
 
 use std::fs;
@@ -41,9 +39,6 @@ pub struct Rights {
     pub calls: Vec<Allow>,
     /// Whether events are sent to it and accepted from it.
     pub events: bool,
-    /// Its address, as `HOST:PORT`, if it is a zenoh router: this machine and those that are paired
-    /// from now on then connect to it, and it may forward messages of paired machines.
-    pub router: Option<String>,
 }
 
 impl Rights {
@@ -57,12 +52,6 @@ impl Rights {
     #[must_use]
     pub fn with_events(self, events: bool) -> Self {
         Self { events, ..self }
-    }
-
-    /// The same for a zenoh router with this address.
-    #[must_use]
-    pub fn with_router(self, router: impl Into<String>) -> Self {
-        Self { router: Some(router.into()), ..self }
     }
 }
 
@@ -126,7 +115,7 @@ impl Pairing {
         &self.paired
     }
 
-    /// The files that the transport reads: the authority's certificate, this machine's certificate,
+    /// The files for TLS: the authority's certificate, this machine's certificate,
     /// its key.
     pub(crate) fn files(&self) -> [PathBuf; 3] {
         [AUTHORITY, MACHINE, MACHINE_KEY].map(|file| self.folder.join(file))

@@ -1,9 +1,14 @@
 //! The present peers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
 
 use crate::Origin;
-use crate::name::Keys;
+use crate::envelope::About;
+use crate::mesh::Inner;
+use crate::remote::{Failure, Remote};
 
 /// A present peer; its name and targets are its own claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +18,7 @@ pub struct Peer {
     pub name: String,
     /// 32 hexadecimal digits, generated when it joined.
     pub id: String,
-    /// Where it is, as the transport proved it.
+    /// Where it is, as the connection proved it.
     pub origin: Origin,
     /// The targets that it serves, in alphabetical order.
     pub targets: Vec<String>,
@@ -21,40 +26,51 @@ pub struct Peer {
     pub is_self: bool,
 }
 
-/// Builds peers from presence keys. A target of a peer without a key for its name belongs to one
-/// that is just joining or leaving, and is left out.
-pub(crate) fn gather(keys: &Keys, own_id: &str, found: &[String]) -> Vec<Peer> {
-    let read: Vec<_> = found.iter().filter_map(|key| keys.read_live(key)).collect();
-    let mut peers = BTreeMap::new();
-    for key in read.iter().filter(|key| !key.is_target) {
-        let peer = Peer {
-            name: key.name.to_owned(),
-            id: key.peer.to_owned(),
-            origin: Origin::of(key.origin),
-            targets: Vec::new(),
-            is_self: key.peer == own_id,
+/// What peers say when all are asked at once.
+pub(crate) struct Asking(JoinSet<(Arc<Remote>, Result<About, Failure>)>);
+
+impl Asking {
+    pub(crate) fn begin(remotes: impl IntoIterator<Item = Arc<Remote>>) -> Self {
+        let ask = |remote: Arc<Remote>| async move {
+            let about = remote.meet().await;
+            (remote, about)
         };
-        // A peer seen on two links is one peer; its nearer origin comes first.
-        peers
-            .entry(key.peer)
-            .and_modify(|it: &mut Peer| {
-                if peer.origin < it.origin {
-                    it.origin = peer.origin.clone();
-                }
-            })
-            .or_insert(peer);
+        Self(remotes.into_iter().map(ask).collect())
     }
-    for key in read.iter().filter(|key| key.is_target) {
-        if let Some(peer) = peers.get_mut(key.peer)
-            && !peer.targets.iter().any(|it| it == key.name)
-        {
-            peer.targets.push(key.name.to_owned());
+
+    /// The next answer.
+    pub(crate) async fn next(&mut self) -> Option<(Arc<Remote>, Result<About, Failure>)> {
+        // A task that panicked has no answer.
+        while let Some(asked) = self.0.join_next().await {
+            if let Ok(asked) = asked {
+                return Some(asked);
+            }
         }
+        None
     }
-    let mut peers: Vec<Peer> = peers.into_values().collect();
-    for peer in &mut peers {
-        peer.targets.sort();
+}
+
+impl Inner {
+    /// The peers that respond, including this one, sorted by name and then by id.
+    pub(crate) async fn peers(&self) -> Vec<Peer> {
+        let mut asking = Asking::begin(self.near().into_iter().chain(self.far()));
+        let mut peers: BTreeMap<String, Peer> = BTreeMap::new();
+        while let Some((remote, answer)) = asking.next().await {
+            let (Ok(About { id, name, mut targets, .. }), Some(origin)) = (answer, remote.origin())
+            else {
+                continue;
+            };
+            targets.sort();
+            let is_self = id == self.id;
+            let peer = Peer { name, id: id.clone(), origin, targets, is_self };
+            // A peer that is reached in two ways is one peer; its nearer origin comes first.
+            let known = peers.entry(id).or_insert_with(|| peer.clone());
+            if peer.origin < known.origin {
+                *known = peer;
+            }
+        }
+        let mut peers: Vec<Peer> = peers.into_values().collect();
+        peers.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
+        peers
     }
-    peers.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
-    peers
 }

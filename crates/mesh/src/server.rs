@@ -1,27 +1,31 @@
-//! The serving side.
+//! The serving side: what a peer answers to others.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
+use hyper::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
 use parking_lot::Mutex;
 use serde_json::Value;
-use waypost_time::Timestamp;
-use zenoh::Wait as _;
-use zenoh::query::Query;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::time::timeout;
 
-use crate::caller::{Caller, Side};
+use crate::caller::{Caller, Origin};
 use crate::clock::now;
-use crate::envelope::{Request, Response};
-use crate::error::{LEFT, Problem};
+use crate::envelope::{About, Notice, Request, Response, SCHEMA};
+use crate::error::Problem;
+use crate::folder::Claim;
+use crate::http::Side;
 use crate::ledger::{Id, Ledger, Seen};
 use crate::limits::{
-    CALLS_REMEMBERED_MAX, CALLS_WAITING_MAX, ENVELOPE_BYTES_MAX, PAYLOAD_BYTES_MAX,
+    BODY_MAX, CALLS_REMEMBERED_MAX, CALLS_WAITING_MAX, ENVELOPE_BYTES_MAX, EVENT_BYTES_MAX,
+    PAYLOAD_BYTES_MAX,
 };
-use crate::name::Keys;
-use crate::paired::Paired;
-use crate::pool::Pool;
+use crate::mesh::Inner;
+use crate::name;
 
 /// A call, as the handler of a target receives it.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,105 +44,159 @@ pub struct Call {
 }
 
 type Handler = Box<dyn Fn(Call) -> Result<Value, Problem> + Send + Sync>;
+type Waiter = oneshot::Sender<Bytes>;
 
 /// A target that this peer serves.
 pub(crate) struct Served {
     pub(crate) target: String,
-    /// The id of this peer.
-    pub(crate) peer: String,
+    /// Made again if the runtime folder was deleted.
+    pub(crate) claim: Mutex<Claim>,
     handler: Handler,
-    ledger: Mutex<Ledger<Query>>,
-    pool: Arc<Pool>,
+    ledger: Mutex<Ledger<Waiter>>,
 }
 
 impl Served {
-    pub(crate) fn new(target: &str, peer: &str, handler: Handler, pool: Arc<Pool>) -> Self {
-        let (target, peer) = (target.to_owned(), peer.to_owned());
-        Self { target, peer, handler, ledger: Mutex::new(Ledger::new()), pool }
+    pub(crate) fn new(target: &str, claim: Claim, handler: Handler) -> Self {
+        let (claim, ledger) = (Mutex::new(claim), Mutex::new(Ledger::new()));
+        Self { target: target.to_owned(), claim, handler, ledger }
     }
+}
 
-    /// Handles a query; never blocks, because it runs on the transport's thread.
-    pub(crate) fn take(self: &Arc<Self>, keys: &Keys, side: &Side, query: Query) {
-        match self.check(keys, side, &query) {
-            Ok((id, call, expires)) => self.begin(&id, call, expires, query),
-            Err(problem) => send(&query, &encode(Err(problem))),
-        }
-    }
-
-    fn check(
-        &self,
-        keys: &Keys,
+impl Inner {
+    /// Answers a request of another peer. A problem that a target returns is the result of a call; the
+    /// status is of problems before that.
+    pub(crate) async fn respond(
+        self: &Arc<Self>,
         side: &Side,
-        query: &Query,
-    ) -> Result<(Id, Call, Timestamp), Problem> {
-        let key = keys.read_call(query.key_expr().as_str()).ok_or_else(|| {
-            Problem::new(400, "bad_name", "not the key of a single command of a single target")
-        })?;
-        if key.target != self.target {
-            return Err(Problem::new(404, "not_found", "this peer does not serve the target"));
-        }
-        if !side.may_be(key.origin) {
-            let detail =
-                format!("the transport does not confirm the caller's origin ({})", key.origin);
-            return Err(Problem::denied(detail));
-        }
-        let payload = query
-            .payload()
-            .ok_or_else(|| Problem::new(400, "bad_request", "a call must have an envelope"))?;
-        if payload.len() > PAYLOAD_BYTES_MAX + ENVELOPE_BYTES_MAX {
-            let detail =
-                format!("the call has {} bytes; the limit is {PAYLOAD_BYTES_MAX}", payload.len());
-            return Err(Problem::new(413, "too_large", detail));
-        }
-        let now = now();
-        let request = Request::read(&payload.to_bytes(), now)?;
-        if request.only.is_some_and(|it| it != self.peer) {
-            let detail =
-                "another peer, which served the target before, may have received this request";
-            return Err(Problem::new(410, LEFT, detail));
-        }
-        let call = Call {
-            command: key.command.to_owned(),
-            argument: request.argument,
-            caller: side.caller(key.origin, request.from),
-            id: request.id.clone(),
-            wait: request.expires.saturating_duration_since(now),
-        };
-        Ok(((key.origin.to_owned(), request.id), call, request.expires))
+        request: HttpRequest<Incoming>,
+    ) -> HttpResponse<Full<Bytes>> {
+        let answer = self.answer(side, request).await;
+        let (status, body) = answer.map_or_else(
+            |problem| (problem.status, encode(Err(problem))),
+            |body| (StatusCode::OK.as_u16(), body),
+        );
+        let mut response = HttpResponse::new(Full::new(body));
+        *response.status_mut() =
+            StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response
     }
 
-    fn begin(self: &Arc<Self>, id: &Id, call: Call, expires: Timestamp, query: Query) {
-        let seen = self.ledger.lock().begin(id, expires, now(), query);
-        match seen {
-            Seen::New(query) => self.start(id, call, query),
-            Seen::Waits => {}
-            Seen::Done(query, answer) => send(&query, &answer),
-            Seen::Forgotten(query) => {
-                let detail = "already executed; its result is no longer stored";
-                send(&query, &encode(Err(Problem::new(409, "done_already", detail))));
+    async fn answer(
+        self: &Arc<Self>,
+        side: &Side,
+        request: HttpRequest<Incoming>,
+    ) -> Result<Bytes, Problem> {
+        let rules = self.rules();
+        let machine = match &side.origin {
+            Origin::Local => None,
+            Origin::Machine(name) => {
+                let rules = rules.as_ref().filter(|rules| rules.machine(name).is_some());
+                let unknown = || Problem::denied("this machine is not paired, or was revoked");
+                Some((name, rules.ok_or_else(unknown)?))
             }
-            Seen::Full(query) => {
+        };
+        let path = request.uri().path().to_owned();
+        let parts: Vec<&str> = path.split('/').skip(1).collect();
+        match (request.method(), &*parts) {
+            (&Method::GET, ["peer"]) => Ok(self.describe()),
+            (&Method::POST, ["call", target, command]) => {
+                name::check("a target", target).map_err(bad_name)?;
+                name::check("a command", command).map_err(bad_name)?;
+                if machine.is_some_and(|(name, rules)| !rules.may_call(name, target, command)) {
+                    let detail = format!("this machine may not call {command} of {target}");
+                    return Err(Problem::denied(detail));
+                }
+                if let Some(used) = &side.used {
+                    used.notify_one();
+                }
+                let body = body_of(request, PAYLOAD_BYTES_MAX).await?;
+                self.take(&side.origin, target, command, &body).await
+            }
+            (&Method::POST, ["event"]) => {
+                if machine.is_some_and(|(name, rules)| !rules.may_hear(name)) {
+                    return Err(Problem::denied("no events are accepted from this machine"));
+                }
+                let body = body_of(request, EVENT_BYTES_MAX).await?;
+                let event = Notice::read(&body, &side.origin);
+                let wrong = || Problem::new(400, "bad_request", "that is not an event");
+                self.hear(&event.ok_or_else(wrong)?);
+                Ok(Bytes::new())
+            }
+            _ => Err(bad_name(format!("a peer does not serve {} {path}", request.method()))),
+        }
+    }
+
+    fn describe(&self) -> Bytes {
+        let targets = self.served.lock().keys().cloned().collect();
+        let about = About { v: SCHEMA, id: self.id.clone(), name: self.name.clone(), targets };
+        serde_json::to_vec(&about).expect("a description is JSON").into()
+    }
+
+    /// Executes a call once, however often it arrives, and waits for its result.
+    async fn take(
+        self: &Arc<Self>,
+        origin: &Origin,
+        target: &str,
+        command: &str,
+        body: &[u8],
+    ) -> Result<Bytes, Problem> {
+        let now = now();
+        let request = Request::read(body, now)?;
+        if request.to != self.id {
+            let detail = "another peer, which was here before, may have received this request";
+            return Err(Problem::new(MOVED.as_u16(), "left", detail));
+        }
+        let served = self.served.lock().get(target).map(Arc::clone);
+        let served = served.ok_or_else(|| {
+            Problem::new(MOVED.as_u16(), "left", "this peer does not serve the target")
+        })?;
+        let id = (origin.to_string(), request.id.clone());
+        let (waiter, answer) = oneshot::channel();
+        let seen = served.ledger.lock().begin(&id, request.expires, now, waiter);
+        match seen {
+            Seen::New(waiter) => {
+                let call = Call {
+                    command: command.to_owned(),
+                    argument: request.argument,
+                    caller: Caller { origin: origin.clone(), says: request.from },
+                    id: request.id,
+                    wait: request.expires.saturating_duration_since(now),
+                };
+                let Ok(place) = Arc::clone(&self.admitted).try_acquire_owned() else {
+                    served.ledger.lock().withdraw(&id);
+                    let detail =
+                        format!("{CALLS_WAITING_MAX} calls are already waiting; try again later");
+                    return Err(Problem::new(503, "busy", detail));
+                };
+                // Another task: a call is executed even if its connection ends.
+                drop(tokio::spawn(Arc::clone(self).execute(served, id, call, waiter, place)));
+            }
+            Seen::Waits => {}
+            Seen::Done(_, answer) => return Ok(answer),
+            Seen::Forgotten(_) => {
+                let detail = "already executed; its result is no longer stored";
+                return Err(Problem::new(409, "done_already", detail));
+            }
+            Seen::Full(_) => {
                 let detail =
                     format!("{CALLS_REMEMBERED_MAX} calls arrived recently; try again later");
-                send(&query, &encode(Err(Problem::new(503, "busy", detail))));
+                return Err(Problem::new(503, "busy", detail));
             }
         }
+        answer.await.map_err(|_| Problem::new(503, "busy", "the peer is leaving"))
     }
 
-    fn start(self: &Arc<Self>, id: &Id, call: Call, query: Query) {
-        let this = Arc::clone(self);
-        let waiting = query.clone();
-        let started = id.clone();
-        let job = move || this.answer(&started, call, &query);
-        if self.pool.submit(Box::new(job)).is_err() {
-            self.ledger.lock().withdraw(id);
-            let detail = format!("{CALLS_WAITING_MAX} calls are already waiting; try again later");
-            send(&waiting, &encode(Err(Problem::new(503, "busy", detail))));
-        }
-    }
-
-    fn answer(&self, id: &Id, call: Call, query: &Query) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| (self.handler)(call)));
+    async fn execute(
+        self: Arc<Self>,
+        served: Arc<Served>,
+        id: Id,
+        call: Call,
+        waiter: Waiter,
+        _place: OwnedSemaphorePermit,
+    ) {
+        let _running = self.running.acquire().await;
+        let handling = Arc::clone(&served);
+        let outcome = tokio::task::spawn_blocking(move || (handling.handler)(call)).await;
         let outcome = outcome.unwrap_or_else(|_| {
             Err(Problem::new(500, "internal", "the target failed unexpectedly"))
         });
@@ -148,32 +206,40 @@ impl Served {
                 format!("the result has {} bytes; the limit is {PAYLOAD_BYTES_MAX}", answer.len());
             answer = encode(Err(Problem::new(500, "result_too_large", detail)));
         }
-        let others = self.ledger.lock().finish(id, &answer);
-        send(query, &answer);
-        for other in others {
-            send(&other, &answer);
+        let others = served.ledger.lock().finish(&id, &answer);
+        for waiter in others.into_iter().chain([waiter]) {
+            // One that is gone may ask again.
+            drop(waiter.send(answer.clone()));
         }
     }
 }
 
-/// Tells a machine what it may call of a target.
-pub(crate) fn greet(keys: &Keys, paired: &Paired, peer: &str, query: &Query) {
-    let outcome = match keys.read_hello(query.key_expr().as_str()) {
-        Some([target, origin]) => Ok(paired.commands(origin, target).into()),
-        None => Err(Problem::new(400, "bad_name", "not the key of a greeting")),
-    };
-    let response = Response { by: Some(peer.to_owned()), ..Response::new(outcome) };
-    send(query, &serde_json::to_vec(&response).expect("a response is JSON"));
+/// The status of a request that another peer may execute: it was not executed here.
+pub(crate) const MOVED: StatusCode = StatusCode::MISDIRECTED_REQUEST;
+
+async fn body_of(request: HttpRequest<Incoming>, bytes_max: usize) -> Result<Bytes, Problem> {
+    let body = request.into_body();
+    let bytes_max = bytes_max + ENVELOPE_BYTES_MAX;
+    let too_large =
+        || Problem::new(413, "too_large", format!("a body has {bytes_max} bytes at most"));
+    if body.size_hint().lower() > bytes_max as u64 {
+        return Err(too_large());
+    }
+    match timeout(BODY_MAX, Limited::new(body, bytes_max).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(_)) => Err(Problem::new(400, "bad_request", "the body is incomplete")),
+        Err(_) => Err(Problem::new(408, "bad_request", "the body did not arrive in time")),
+    }
 }
 
-fn encode(outcome: Result<Value, Problem>) -> Arc<[u8]> {
+fn bad_name(why: String) -> Problem {
+    Problem::new(400, "bad_name", why)
+}
+
+fn encode(outcome: Result<Value, Problem>) -> Bytes {
     // Strings, numbers, lists and objects with string keys: all of it can be written as JSON.
     serde_json::to_vec(&Response::new(outcome)).expect("a response is JSON").into()
-}
-
-/// Replies to a query. If that fails, the caller is gone, or detects it by its deadline.
-fn send(query: &Query, answer: &[u8]) {
-    drop(query.reply(query.key_expr().clone(), answer).wait());
 }
 
 impl fmt::Debug for Served {

@@ -27,7 +27,7 @@ fn a_signal_ends_chromium_and_removes_what_is_temporary() {
         let mut browser = place.chromium(&server.url("/"), &[]);
         assert!(!place.chromiums().is_empty(), "Chromium runs");
         ends_without_a_trace(&place, &mut browser, signal);
-        assert!(place.peer().peers().expect("peers").iter().all(|it| it.is_self), "it has left");
+        assert!(place.peer().peers().iter().all(|it| it.is_self), "it has left");
     }
 }
 

@@ -19,15 +19,6 @@ pub(crate) enum MeshCommand {
     /// List paired machines and their permissions
     #[command(after_help = "Example:\n  ctl mesh machines")]
     Machines,
-    /// Print the configuration for a paired router, from the current list of machines
-    ///
-    /// The configuration is a file for `zenohd` that names each machine: copy it to the router again after pairing or
-    /// revoking a machine.
-    #[command(after_help = "Example:\n  ctl mesh router meeting > zenohd.json5")]
-    Router {
-        /// The router's name
-        name: String,
-    },
     /// Revoke all permissions of a paired machine
     ///
     /// Running peers apply this within a second.
@@ -109,9 +100,6 @@ pub(crate) struct MeshPairArgs {
     /// Exchange events with the machine
     #[arg(long)]
     pub(crate) events: bool,
-    /// Pair a zenoh router at this address; messages that it forwards are attributed to the machine that it names
-    #[arg(long, value_name = "HOST:PORT")]
-    pub(crate) router: Option<String>,
     /// For the first pairing: the address where other machines reach this one
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) address: Option<String>,

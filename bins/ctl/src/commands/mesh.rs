@@ -30,7 +30,6 @@ pub(super) fn run(program: &Program, command: MeshCommand, output: &mut Output) 
         MeshCommand::Broadcast(args) => broadcast(program, args, output),
         MeshCommand::Pair(args) => pair(program, args, output),
         MeshCommand::Machines => machines(program, output),
-        MeshCommand::Router { name } => router(program, &name, output),
         MeshCommand::Revoke { name } => revoke(program, &name, output),
     }
 }
@@ -61,7 +60,7 @@ fn json_of(what: &str, text: &str) -> Result<Value> {
 }
 
 fn peers(program: &Program, output: &mut Output) -> Result<()> {
-    let mut peers = join(program, output)?.peers()?;
+    let mut peers = join(program, output)?.peers();
     // It would name only itself.
     peers.retain(|it| !it.is_self);
     if output.is_json() {
@@ -99,7 +98,7 @@ fn peer_json(peer: &Peer) -> Value {
 fn listen(program: &Program, args: &MeshListenArgs, output: &mut Output) -> Result<()> {
     let pattern = Pattern::parse(&args.pattern)?;
     let mesh = join(program, output)?;
-    let listener = mesh.listen(&pattern)?;
+    let listener = mesh.listen(&pattern);
     let (mut left, mut lost) = (args.limit, 0);
     while left != Some(0) {
         if let Some(event) = listener.next(CHECK_EVERY) {
@@ -176,7 +175,7 @@ fn broadcast(program: &Program, args: MeshBroadcastArgs, output: &mut Output) ->
 }
 
 fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()> {
-    let MeshPairArgs { name, to, call, events, router, address, own_name } = args;
+    let MeshPairArgs { name, to, call, events, address, own_name } = args;
     let calls = call
         .iter()
         .map(|it| Allow::parse(it))
@@ -201,9 +200,7 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
                 .with_hint("--address HOST:PORT, such as home.lan:7461"));
         }
     };
-    let is_router = router.is_some();
-    let mut rights = Rights::default().with_calls(calls).with_events(events);
-    rights.router = router;
+    let rights = Rights::default().with_calls(calls).with_events(events);
     pairing.pair(&name, rights, &to, now)?;
     if output.is_json() {
         output.document(&json!({ "name": name, "folder": to, "address": pairing.address() }))?;
@@ -216,23 +213,8 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
         (Look::Plain, "; its files are in "),
         (Look::Bold, &to),
     ])?;
-    if is_router {
-        output.note("the folder contains a private key: copy it over a secure channel, start `zenohd -c zenohd.json5` in it, and delete it here");
-    } else {
-        output.note("the folder contains a private key: copy it over a secure channel, as `pairing` in that project's data_dir, and delete it here");
-        note_routers(&pairing, output);
-    }
+    output.note("the folder contains a private key: copy it over a secure channel, as `pairing` in that project's data_dir, and delete it here");
     Ok(())
-}
-
-/// The rules of a router name each machine.
-fn note_routers(pairing: &Pairing, output: &mut Output) {
-    for router in pairing.machines().iter().filter(|it| it.router && !it.revoked) {
-        let name = &router.name;
-        output.note(&format!(
-            "update the router {name} with a new configuration: ctl mesh router {name}"
-        ));
-    }
 }
 
 fn machines(program: &Program, output: &mut Output) -> Result<()> {
@@ -247,26 +229,7 @@ fn machines(program: &Program, output: &mut Output) -> Result<()> {
         return Ok(());
     }
     let rows: Vec<_> = machines.iter().map(machine_row).collect();
-    output.table(&["machine", "events", "may call", "routes at"], &rows)?;
-    Ok(())
-}
-
-fn router(program: &Program, name: &str, output: &mut Output) -> Result<()> {
-    let missing = || {
-        Failure::not_found(format!("no paired router {name}"))
-            .with_hint("`ctl mesh machines` lists them")
-    };
-    let pairing = Pairing::open(&program.settings()?.mesh.pairing_dir)?.ok_or_else(missing)?;
-    let is_one = |it: &Machine| it.name == name && it.router && !it.revoked;
-    if !pairing.machines().iter().any(is_one) {
-        return Err(missing());
-    }
-    let config = pairing.router(name)?;
-    if output.is_json() {
-        output.document(&json_of("the configuration", &config)?)?;
-    } else {
-        output.text(&config)?;
-    }
+    output.table(&["machine", "events", "may call"], &rows)?;
     Ok(())
 }
 
@@ -277,13 +240,7 @@ fn machine_row(machine: &Machine) -> Vec<(Look, String)> {
         let calls: Vec<_> = machine.calls.iter().map(ToString::to_string).collect();
         (if machine.events { "yes" } else { "no" }, (Look::Plain, calls.join(" ")))
     };
-    let routes = machine.address.clone().unwrap_or_default();
-    vec![
-        (Look::Name, machine.name.clone()),
-        (Look::Plain, events.to_owned()),
-        calls,
-        (Look::Plain, routes),
-    ]
+    vec![(Look::Name, machine.name.clone()), (Look::Plain, events.to_owned()), calls]
 }
 
 fn revoke(program: &Program, name: &str, output: &mut Output) -> Result<()> {
@@ -300,7 +257,6 @@ fn revoke(program: &Program, name: &str, output: &mut Output) -> Result<()> {
         output.document(&json!({ "name": name, "revoked": true }))?;
     } else {
         output.styled(&[(Look::Plain, "revoked "), (Look::Name, name)])?;
-        note_routers(&pairing, output);
     }
     Ok(())
 }
@@ -309,9 +265,7 @@ impl From<waypost_mesh::Error> for Failure {
     fn from(error: waypost_mesh::Error) -> Self {
         match &error {
             waypost_mesh::Error::Invalid(_) => Self::of(&error).with_code(exit::USAGE),
-            waypost_mesh::Error::Refused { .. } | waypost_mesh::Error::Exposed { .. } => {
-                Self::of(&error).with_code(exit::NOT_ALLOWED)
-            }
+            waypost_mesh::Error::Exposed { .. } => Self::of(&error).with_code(exit::NOT_ALLOWED),
             waypost_mesh::Error::PathTooLong { .. } => {
                 Self::of(&error).with_hint("the setting mesh.folder sets the folder")
             }

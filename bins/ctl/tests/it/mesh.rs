@@ -102,7 +102,7 @@ fn events_are_shown_as_they_come() {
 #[test]
 fn an_event_is_told_to_those_who_listen() {
     let place = Place::new();
-    let heard = place.mesh.listen(&waypost_mesh::Pattern::all()).expect("it listens");
+    let heard = place.mesh.listen(&waypost_mesh::Pattern::all());
     let told = place.ctl(&["broadcast", "mesh:task", r#"{"title":"t"}"#]);
     assert_eq!(told.done(), "broadcast mesh:task\n");
     let event = heard.next(Duration::from_secs(60)).expect("it is heard");
@@ -127,19 +127,8 @@ fn machines_are_paired_listed_and_revoked() {
     assert_eq!(paired.code, 0, "{paired:?}");
     let listed = place.ctl(&["machines"]).done();
     assert!(listed.contains("laptop") && listed.contains("echo/say echo/*"), "{listed}");
-    let router = format!("{to}-router");
-    let paired = place.ctl(&["pair", "meeting", "--to", &router, "--router", "[::1]:7447"]);
-    assert_eq!(paired.code, 0, "{paired:?}");
-    assert!(place.ctl(&["machines"]).done().contains("[::1]:7447"));
-    let file = format!("{router}/zenohd.json5");
-    let written = || std::fs::read_to_string(&file).expect("what the router is started with");
-    assert_eq!(place.ctl(&["router", "meeting"]).done(), written());
-    assert!(written().contains("laptop"), "{}", written());
-    assert_eq!(place.ctl(&["router", "laptop"]).code, 3);
     let revoked = place.ctl(&["revoke", "laptop"]);
-    assert!(revoked.err.contains("ctl mesh router meeting"), "{revoked:?}");
     assert_eq!(revoked.done(), "revoked laptop\n");
-    assert!(!place.ctl(&["router", "meeting"]).done().contains("laptop"));
     assert_eq!(place.ctl(&["revoke", "laptop"]).code, 3);
     assert!(place.ctl(&["machines"]).done().contains("revoked"));
     for wrong in ["local", "Laptop", "a/b"] {

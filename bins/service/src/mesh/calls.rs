@@ -24,8 +24,6 @@ pub(crate) enum Unanswered {
     Leaving,
     /// The call failed.
     Failed(CallError),
-    /// Who is present could not be queried.
-    Unknown(waypost_mesh::Error),
     /// A fault, which has been logged where it happened.
     Fault,
 }
@@ -50,7 +48,7 @@ impl Membership {
 
     /// The peers that serve a target, those of this machine first.
     pub(crate) async fn serving(&self, target: &str) -> Result<Vec<Peer>, Unanswered> {
-        let mut peers = self.ask(Mesh::peers).await?.map_err(Unanswered::Unknown)?;
+        let mut peers = self.ask(Mesh::peers).await?;
         peers.retain(|it| it.targets.iter().any(|it| it == target));
         peers.sort_by(|a, b| a.origin.cmp(&b.origin));
         Ok(peers)

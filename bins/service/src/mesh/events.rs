@@ -64,7 +64,7 @@ impl MeshEvents {
         patterns.extend(settings.human_events.then_some(HUMAN));
         let listeners = patterns
             .into_iter()
-            .map(|pattern| mesh.listen(&Pattern::parse(pattern)?))
+            .map(|pattern| Ok(mesh.listen(&Pattern::parse(pattern)?)))
             .collect::<waypost_mesh::Result<_>>()?;
         self.membership.joined(mesh);
         Ok(listeners)
@@ -137,7 +137,6 @@ fn remedy(error: &waypost_mesh::Error) -> &'static str {
     match error {
         Error::Exposed { .. } => "other users can access its folder; see the service's log",
         Error::PathTooLong { .. } => "the path of its folder is too long; set mesh.folder",
-        Error::Refused { .. } => "other peers reject its credentials",
         Error::Damaged { .. } => "one of its files is damaged; see the service's log",
         Error::Newer { .. } => "a newer release wrote one of its files; see the service's log",
         _ => "joining failed; see the service's log",

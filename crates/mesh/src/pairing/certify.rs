@@ -12,11 +12,7 @@ use waypost_time::Timestamp;
 use super::{AUTHORITY, AUTHORITY_KEY, MACHINE, MACHINE_KEY, Pairing, Rights};
 use crate::error::{Error, Result};
 use crate::folder::{Folder, write_private};
-use crate::name::{Keys, REALM};
 use crate::paired::{Machine, Paired, check_address, check_machine, host_of};
-use crate::router;
-
-const ROUTER: &str = "zenohd.json5";
 
 impl Pairing {
     /// Creates an authority, and the certificate of this machine: `name`, which others reach at
@@ -51,11 +47,11 @@ impl Pairing {
     }
 
     /// Pairs a machine: creates its certificate and key, and everything else that it needs, in the
-    /// new folder `bundle`, which becomes its pairing folder, or for a router the folder in which
-    /// it is started. Pairing a name again gives it a new certificate and these rights.
+    /// new folder `bundle`, which becomes its pairing folder. Pairing a name again gives it a new
+    /// certificate and these rights.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an invalid name or address, [`Error::Damaged`] if the bundle's folder
+    /// [`Error::Invalid`] for an invalid name, [`Error::Damaged`] if the bundle's folder
     /// already exists or this machine has no authority, errors of the system.
     pub fn pair(
         &mut self,
@@ -69,8 +65,8 @@ impl Pairing {
             return Err(Error::Invalid(format!("{name} is this machine's own name")));
         }
         if self.paired.machines.iter().any(|it| it.name == name && it.revoked) {
-            // Its old certificate would be valid again: the transport identifies certificates by
-            // name.
+            // Its old certificate would be valid again: machines are identified by
+            // the name in their certificate.
             let reason = format!("{name} was revoked; pair the machine under another name");
             return Err(Error::Invalid(reason));
         }
@@ -78,60 +74,19 @@ impl Pairing {
             let reason = "it already exists; choose a new folder".to_owned();
             return Err(Error::Damaged { path: bundle.to_owned(), reason });
         }
-        let Rights { calls, events, router: address } = rights;
-        if let Some(address) = &address {
-            check_address(address).map_err(Error::Invalid)?;
-        }
         // Nothing is created before it is certain that it can be.
         self.read(AUTHORITY_KEY)?;
         Folder::open(bundle)?;
-        // Connecting machines verify that the certificate is for the host that they intended.
-        self.certify(bundle, name, address.as_deref(), now)?;
+        self.certify(bundle, name, None, now)?;
         write_private(&bundle.join(AUTHORITY), self.read(AUTHORITY)?.as_bytes())?;
-        let router = address.is_some();
-        let machine =
-            Machine { name: name.to_owned(), calls, events, router, address, revoked: false };
-        self.paired.machines.retain(|it| it.name != name);
-        self.paired.machines.push(machine);
-        if router {
-            write_private(&bundle.join(ROUTER), self.router(name)?.as_bytes())?;
-        } else {
-            self.list_for(name, events).write(bundle)?;
-        }
-        self.paired.write(&self.folder)
-    }
-
-    /// The initial list of a machine: this one and the routers that it knows.
-    fn list_for(&self, name: &str, events: bool) -> Paired {
+        let Rights { calls, events } = rights;
         let mut theirs = Paired::new(name);
         theirs.connect = self.paired.listen.iter().cloned().collect();
-        theirs.machines.push(Machine {
-            name: self.paired.name.clone(),
-            calls: Vec::new(),
-            events,
-            router: false,
-            address: None,
-            revoked: false,
-        });
-        let routers = self.paired.routers();
-        theirs.machines.extend(routers.map(|(it, _)| Machine { calls: Vec::new(), ..it.clone() }));
-        theirs
-    }
-
-    /// The configuration of a paired router for the present list of machines: the text of a zenoh
-    /// configuration file, for a router that is started in the folder with its certificate. It
-    /// names each machine, so it must be regenerated when one is paired or revoked.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] if no router with this name is paired.
-    pub fn router(&self, name: &str) -> Result<String> {
-        let mut routers = self.paired.routers();
-        let Some((_, address)) = routers.find(|(it, _)| it.name == name) else {
-            return Err(Error::Invalid(format!("router {name} is not paired")));
-        };
-        let files = [AUTHORITY, MACHINE, MACHINE_KEY];
-        let config = router::config(&Keys::new(REALM)?, &self.paired, address, files);
-        Ok(format!("{config:#}\n"))
+        theirs.machines.push(Machine::new(&self.paired.name, Vec::new(), events));
+        theirs.write(bundle)?;
+        self.paired.machines.retain(|it| it.name != name);
+        self.paired.machines.push(Machine::new(name, calls, events));
+        self.paired.write(&self.folder)
     }
 
     fn read(&self, file: &str) -> Result<String> {
@@ -187,5 +142,5 @@ fn lasts(params: &mut CertificateParams, now: Timestamp) {
 }
 
 fn certify(error: &rcgen::Error) -> Error {
-    Error::Transport { action: "make a certificate", reason: error.to_string() }
+    Error::Certificate(error.to_string())
 }

@@ -1,16 +1,22 @@
 //! Paired machines over TLS on the loopback address: each machine is a separate runtime folder and
 //! pairing folder.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::{Value, json};
 use waypost_mesh::{
     Allow, CallError, Error, Far, Mesh, Origin, Pairing, Pattern, Rights, Settings,
 };
 
+use crate::hostile::ask;
 use crate::{LONG, Place, now, now_ms, serve_echo};
 
 /// A machine: where its peers meet, and its pairing.
@@ -58,6 +64,45 @@ pub(crate) fn rights(calls: &[&str]) -> Rights {
 pub(crate) fn pair(pairing: &mut Pairing, name: &str, calls: &[&str], bundle: &Path) {
     pairing.pair(name, rights(calls), bundle, now()).unwrap();
 }
+
+/// Edits the list of a machine by hand.
+pub(crate) fn edit(pairing: &Path, change: impl FnOnce(&mut Value)) {
+    let file = pairing.join("paired.json");
+    let mut list: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    change(&mut list);
+    std::fs::write(file, list.to_string()).unwrap();
+}
+
+/// The program's own TLS, as a client with the certificate of a pairing or without one.
+pub(crate) fn raw(
+    pairing: &Path,
+    address: &str,
+    protocol: Option<&str>,
+    has_certificate: bool,
+) -> std::io::Result<impl Read + Write> {
+    let mut roots = RootCertStore::empty();
+    let file = |name: &str| pairing.join(name);
+    let certificate = |name: &str| CertificateDer::from_pem_file(file(name)).unwrap();
+    roots.add(certificate("authority.pem")).unwrap();
+    let builder =
+        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
+    let builder =
+        builder.with_safe_default_protocol_versions().unwrap().with_root_certificates(roots);
+    let mut config = if has_certificate {
+        let key = PrivateKeyDer::from_pem_file(file("machine.key")).unwrap();
+        builder.with_client_auth_cert(vec![certificate("machine.pem")], key).unwrap()
+    } else {
+        builder.with_no_client_auth()
+    };
+    config.alpn_protocols = protocol.into_iter().map(|it| it.as_bytes().to_vec()).collect();
+    let host = ServerName::try_from("127.0.0.1").unwrap();
+    let session = ClientConnection::new(Arc::new(config), host).unwrap();
+    let stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(LONG))?;
+    Ok(StreamOwned::new(session, stream))
+}
+
+const PROTOCOL: Option<&str> = Some("waypost-mesh/2");
 
 /// Calls until the machines have connected.
 fn call(mesh: &Mesh, command: &str) -> Result<Value, CallError> {
@@ -117,7 +162,7 @@ fn events_and_presence_cross_and_say_where_they_come_from() {
     pair(&mut pairing, "laptop", &[], &laptop.pairing);
     let server = home.join("server", true);
     let _serving = serve_echo(&server);
-    let heard = server.listen(&Pattern::parse("mesh:*").unwrap()).unwrap();
+    let heard = server.listen(&Pattern::parse("mesh:*").unwrap());
     let other = laptop.join("other", false);
     let mut event = None;
     crate::eventually("the event is heard", || {
@@ -129,7 +174,7 @@ fn events_and_presence_cross_and_say_where_they_come_from() {
     assert_eq!(event.from.origin, Origin::Machine("laptop".into()));
     assert_eq!((event.from.says.as_str(), &event.body["title"]), ("other", &json!("t")));
     crate::eventually("the server is seen from the other machine", || {
-        let peers = other.peers().unwrap();
+        let peers = other.peers();
         let server = peers.iter().find(|it| it.name == "server");
         server
             .is_some_and(|it| it.origin == Origin::Machine("home".into()) && it.targets == ["echo"])
@@ -153,17 +198,11 @@ fn a_certificate_of_another_authority_and_none_at_all_open_nothing() {
     assert_eq!(call(&good, "say"), Ok(json!(1)));
     let called = intruder.call("echo", "say", &json!(1), LONG);
     assert!(matches!(called, Err(CallError::Offline(_))), "{called:?}");
-    assert_eq!(intruder.peers().unwrap().len(), 1, "it sees itself alone");
+    assert_eq!(intruder.peers().len(), 1, "it sees itself alone");
     // One that trusts the right authority, and has no certificate to present.
-    let ca = laptop.pairing.join("authority.pem");
-    let config = json!({
-        "mode": "client",
-        "connect": { "endpoints": [format!("tls/{address}")], "timeout_ms": 2000, "exit_on_failure": true },
-        "scouting": { "multicast": { "enabled": false } },
-        "transport": { "link": { "tls": { "root_ca_certificate": ca } } },
-    });
-    let config = zenoh::Config::from_json5(&config.to_string()).unwrap();
-    assert!(zenoh::Wait::wait(zenoh::open(config)).is_err());
+    let asked =
+        raw(&laptop.pairing, &address, PROTOCOL, false).and_then(|it| ask(it, "GET", "/peer", ""));
+    assert!(asked.is_err(), "{asked:?}");
     assert_eq!(call(&good, "say"), Ok(json!(1)));
 }
 
@@ -176,37 +215,117 @@ fn a_paired_machine_that_forges_its_name_is_ignored() {
     let server = home.join("server", true);
     let _serving = serve_echo(&server);
     let address = pairing.address().unwrap();
-    let file = |name: &str| laptop.pairing.join(name);
-    let config = json!({
-        "mode": "client",
-        "connect": { "endpoints": [format!("tls/{address}")], "timeout_ms": 5000, "exit_on_failure": true },
-        "scouting": { "multicast": { "enabled": false } },
-        "transport": { "link": { "tls": {
-            "root_ca_certificate": file("authority.pem"), "enable_mtls": true,
-            "connect_certificate": file("machine.pem"), "connect_private_key": file("machine.key"),
-        } } },
-    });
-    let config = zenoh::Config::from_json5(&config.to_string()).unwrap();
-    let raw = zenoh::Wait::wait(zenoh::open(config)).unwrap();
-    let now = now_ms();
-    let ask = |key: &str, id: char| {
-        let payload = json!({
-            "v": 1, "id": id.to_string().repeat(32), "from": "raw", "expires": now + 60_000, "argument": 1,
-        });
-        let get = raw.get(key).payload(payload.to_string()).timeout(Duration::from_secs(1));
-        let replies = zenoh::Wait::wait(get).unwrap();
-        replies.into_iter().filter(|it| it.result().is_ok()).count()
+    let ask = |path: &str, body: &str| {
+        let raw = raw(&laptop.pairing, address, PROTOCOL, true).unwrap();
+        ask(raw, if body.is_empty() { "GET" } else { "POST" }, path, body).unwrap()
     };
-    assert_eq!(ask("mesh/waypost/call/echo/say/laptop", 'a'), 1);
-    for (key, id) in [
-        ("mesh/waypost/call/echo/say/desk", 'b'),
-        ("mesh/waypost/call/echo/say/local", 'c'),
-        ("mesh/waypost/call/echo/who/laptop", 'd'),
-        ("mesh/waypost/call/echo/*/laptop", 'e'),
-        ("**", 'f'),
-    ] {
-        assert_eq!(ask(key, id), 0, "{key}");
+    let (_, about) = ask("/peer", "");
+    let request = |id: char| {
+        let id = id.to_string().repeat(32);
+        json!({
+            "v": 2, "id": id, "from": "desk", "to": about["id"], "expires": now_ms() + 60_000,
+            "argument": 1, "origin": "desk",
+        })
+    };
+    // The certificate says who calls, whatever the envelope says.
+    let (status, said) = ask("/call/echo/say", &request('a').to_string());
+    assert_eq!((status, &said["result"]), (200, &json!(1)));
+    for (path, id) in [("/call/echo/who", 'b'), ("/call/echo/*", 'c'), ("/call/**", 'd')] {
+        let (status, said) = ask(path, &request(id).to_string());
+        assert!([400, 403].contains(&status), "{path}: {said}");
     }
+}
+
+#[test]
+fn a_machine_of_an_earlier_release_is_told_apart_from_one_that_is_away() {
+    let (home, laptop) = (Machine::new(), Machine::new());
+    let mut pairing = home.found("home");
+    pair(&mut pairing, "laptop", &["echo/say"], &laptop.pairing);
+    let server = home.join("server", true);
+    let address = pairing.address().unwrap();
+    // The transport of earlier releases agreed on no protocol.
+    let mut old = raw(&laptop.pairing, address, None, true).unwrap();
+    assert!(old.write_all(b"hello").and_then(|()| old.read_to_end(&mut Vec::new())).is_err());
+    let trouble = || server.trouble().unwrap_or_default();
+    crate::eventually("it is said", || trouble().contains("laptop: it is not of this release"));
+    // And the other way round: something accepts connections, and does not speak TLS.
+    let other = free_address();
+    let _listener = TcpListener::bind(&other).unwrap();
+    edit(&laptop.pairing, |list| list["connect"] = json!([other]));
+    let caller = laptop.join("caller", false);
+    let Err(CallError::Offline(why)) = caller.call("echo", "say", &json!(1), LONG) else {
+        panic!("it was called");
+    };
+    assert!(why.contains("it does not respond"), "{why}");
+}
+
+#[test]
+fn a_machine_without_an_address_is_called_over_the_link_that_it_opened() {
+    let (home, laptop) = (Machine::new(), Machine::new());
+    let mut pairing = home.found("home");
+    pair(&mut pairing, "laptop", &[], &laptop.pairing);
+    edit(&laptop.pairing, |list| list["machines"][0]["calls"] = json!(["back/*"]));
+    let server = home.join("server", true);
+    let other = laptop.join("other", false);
+    let heard = other.listen(&Pattern::all());
+    let together = Arc::new(std::sync::Barrier::new(4));
+    let meet = Arc::clone(&together);
+    let _back = other
+        .serve("back", move |call| {
+            if call.command == "meet" {
+                meet.wait();
+            }
+            Ok(json!({ "origin": call.caller.origin.to_string() }))
+        })
+        .unwrap();
+    assert_eq!(call_of(&server, "back", "who"), Ok(json!({ "origin": "home" })));
+    // Several calls at once need several connections.
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert!(call_of(&server, "back", "meet").is_ok()));
+        }
+    });
+    let denied = server.call("other", "who", &json!(1), LONG);
+    assert!(matches!(denied, Err(CallError::Offline(_))), "{denied:?}");
+    server.broadcast("test", &json!({ "type": "tick" })).unwrap();
+    let event = heard.next(LONG).unwrap();
+    assert_eq!(event.from.origin, Origin::Machine("home".into()));
+    let peers = server.peers();
+    assert!(peers.iter().any(|it| it.origin == Origin::Machine("laptop".into())), "{peers:?}");
+}
+
+#[test]
+fn a_target_that_two_machines_serve_is_not_called() {
+    let (home, desk, laptop) = (Machine::new(), Machine::new(), Machine::new());
+    let mut pairing = home.found("home");
+    for (name, machine) in [("desk", &desk), ("laptop", &laptop)] {
+        pair(&mut pairing, name, &[], &machine.pairing);
+        edit(&machine.pairing, |list| list["machines"][0]["calls"] = json!(["echo/*"]));
+    }
+    let caller = home.join("caller", true);
+    let (first, second) = (desk.join("first", false), laptop.join("second", false));
+    let (_first, _second) = (serve_echo(&first), serve_echo(&second));
+    crate::eventually("both are there", || caller.peers().len() == 3);
+    let Err(CallError::Failed(problem)) = call(&caller, "say") else { panic!("it was called") };
+    assert_eq!(problem.code, "ambiguous");
+    assert!(problem.detail.contains("desk and laptop"), "{problem}");
+}
+
+#[test]
+fn a_list_with_a_router_of_an_earlier_release_is_read_and_says_so() {
+    let (home, laptop) = (Machine::new(), Machine::new());
+    let mut pairing = home.found("home");
+    pair(&mut pairing, "laptop", &["echo/say"], &laptop.pairing);
+    let router =
+        json!({ "name": "meeting", "router": true, "address": "[::1]:7447", "events": true });
+    edit(&laptop.pairing, |list| {
+        list["machines"].as_array_mut().unwrap().push(router);
+    });
+    let server = home.join("server", true);
+    let _serving = serve_echo(&server);
+    let caller = laptop.join("caller", false);
+    assert_eq!(call(&caller, "say"), Ok(json!(1)));
+    assert!(caller.trouble().is_some_and(|it| it.contains("meeting: this release")));
 }
 
 #[test]
@@ -241,7 +360,7 @@ fn what_is_allowed_while_machines_run_needs_no_restart() {
     let caller = laptop.join("caller", false);
     let denied = call(&caller, "who");
     assert!(matches!(denied, Err(CallError::Denied(_))), "{denied:?}");
-    crate::routing::edit(&home.pairing, |list| {
+    edit(&home.pairing, |list| {
         list["machines"][0]["calls"] = json!(["echo/say", "echo/who"]);
     });
     crate::eventually("it is allowed", || call(&caller, "who").is_ok());

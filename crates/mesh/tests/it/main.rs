@@ -1,5 +1,5 @@
-//! The mesh through the crate's public API, between real processes, and with a raw session of the
-//! transport in place of a misbehaving peer.
+//! The mesh through the crate's public API, between real processes, and with plain sockets in place of
+//! a misbehaving peer.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod calls;
@@ -11,8 +11,6 @@ mod far;
 mod folder;
 mod hostile;
 mod processes;
-mod router;
-mod routing;
 #[path = "../../../../tests/wait.rs"]
 mod wait;
 
@@ -52,7 +50,6 @@ fn answer_echo(call: Call) -> Result<Value, Problem> {
     match call.command.as_str() {
         "say" => Ok(call.argument),
         "who" => Ok(json!({ "origin": call.caller.origin.to_string(), "says": call.caller.says })),
-        "router" => Ok(json!(call.caller.router)),
         "fail" => Err(Problem::new(404, "not_found", "no element matches #gone")),
         "deny" => Err(Problem::denied("the human has not allowed it")),
         "panic" => panic!("a handler panics"),

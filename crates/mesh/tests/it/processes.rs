@@ -1,6 +1,9 @@
 //! Two processes, one of them killed.
 
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -9,6 +12,7 @@ use serde_json::{Value, json};
 use waypost_mesh::{CallError, Mesh, Settings};
 
 use crate::child::end_of;
+use crate::hostile::ask;
 use crate::{LONG, Place, serve_echo};
 
 const FOLDER: &str = "WAYPOST_MESH_TEST_FOLDER";
@@ -116,8 +120,41 @@ fn peers_that_join_at_once_all_see_each_other() {
         joining.into_iter().map(|it| it.join().unwrap()).collect()
     });
     for mesh in &meshes {
-        crate::eventually("six are seen", || mesh.peers().unwrap().len() == 6);
+        crate::eventually("six are seen", || mesh.peers().len() == 6);
     }
+}
+
+/// The variable that makes this program another user's.
+const SOCKET: &str = "WAYPOST_MESH_TEST_SOCKET";
+
+/// Not a test: the process that the test below starts as another user.
+#[test]
+fn asks_at_a_socket() {
+    let Some(socket) = std::env::var_os(SOCKET) else { return };
+    let stream = UnixStream::connect(socket).unwrap();
+    println!("asked: {:?}", ask(stream, "GET", "/peer", "").map(|(status, _)| status));
+}
+
+#[test]
+fn another_user_gets_no_answer_even_in_an_open_folder() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can be another user");
+        return;
+    }
+    let place = Place::new();
+    let _server = place.join("server");
+    let socket = std::fs::read_dir(place.folder()).unwrap().next().unwrap().unwrap().path();
+    for (path, mode) in [(place.0.path(), 0o755), (&place.folder(), 0o755), (&socket, 0o666)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let asked = |user: u32| {
+        let mut command = Command::new("/proc/self/exe");
+        command.args(["--exact", "processes::asks_at_a_socket", "--nocapture"]);
+        let output = command.env(SOCKET, &socket).uid(user).gid(user).current_dir("/").output();
+        String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
+    };
+    assert!(asked(0).contains("asked: Ok(200)"), "{}", asked(0));
+    assert!(asked(65_534).contains("asked: Err"), "{}", asked(65_534));
 }
 
 /// The network sockets of a process, according to the system's own lists.

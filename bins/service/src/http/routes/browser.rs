@@ -11,7 +11,6 @@ use waypost_api::{self as api, BROWSER_TARGET, ProblemKind};
 use waypost_mesh::{CallError, Origin, Peer};
 
 use crate::app::App;
-use crate::error::chain;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::keys::OnRepeat;
@@ -110,10 +109,6 @@ impl From<Unanswered> for Failure {
             Unanswered::Busy => Self::busy("too many commands are running"),
             Unanswered::Leaving => Self::stopping(),
             Unanswered::Fault => Self::internal(),
-            Unanswered::Unknown(error) => {
-                tracing::error!(error = chain(&error), "failed to list the peers");
-                Self::internal()
-            }
             Unanswered::Failed(CallError::Offline(why)) => unreachable(&format!(
                 "{}; start one in the project's folder: `browser URL`",
                 shown(&why)
