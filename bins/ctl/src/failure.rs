@@ -158,6 +158,7 @@ impl From<client::Error> for Failure {
                     422 => exit::USAGE,
                     401 | 403 => exit::NOT_ALLOWED,
                     404 => exit::NOT_FOUND,
+                    503 if problem.known_kind() == Some(ProblemKind::NoPeer) => exit::NOT_REACHABLE,
                     _ => exit::FAILED,
                 };
                 let hint = problem.known_kind().and_then(hint_for).map(str::to_owned);
@@ -230,6 +231,7 @@ fn hint_for(kind: ProblemKind) -> Option<&'static str> {
         ProblemKind::FlowPending => "review and approve it: `ctl allow`",
         ProblemKind::RunNotFailed | ProblemKind::RunEnded => "see `ctl flows show RUN`",
         ProblemKind::FileChanged => "review it again: `ctl flows allow FILE`",
+        ProblemKind::NoPeer => "`ctl mesh peers` lists peers and the targets they serve",
         ProblemKind::NoModel => {
             "`ctl model pull` downloads a model; `--mode lexical` searches without one"
         }

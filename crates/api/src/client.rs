@@ -21,6 +21,7 @@ mod context;
 mod error;
 mod events;
 mod flows;
+mod mesh;
 mod once;
 mod recall;
 mod way;
@@ -45,6 +46,7 @@ use ureq::{Agent, AsSendBody, Body, SendBody, Timeout};
 pub use self::answer::{Found, Page, Stored};
 pub use self::bus::{EventsPage, Told};
 pub use self::error::Error;
+pub use self::mesh::Heard;
 use self::way::{Near, NoResolver};
 use crate::query::{encode, with_query};
 use crate::{

@@ -18,6 +18,7 @@ pub mod limits;
 #[cfg(feature = "local")]
 pub mod local;
 mod memory;
+mod mesh;
 mod numerals;
 #[cfg(feature = "openapi")]
 pub mod openapi;
@@ -44,6 +45,7 @@ pub use flows::*;
 pub use gate::Gate;
 pub use limits::{Check, Faults, escape_pointer};
 pub use memory::*;
+pub use mesh::*;
 pub use parse::{
     parse_arguments, parse_body, parse_body_with, parse_id, parse_optional_body,
     parse_optional_body_with, parse_query, parse_query_with,

@@ -110,6 +110,7 @@ fn tag(path: &str) -> &'static str {
         Some("flows") => "flows",
         Some("recall") => "recall",
         Some("browser") => "browser",
+        Some("mesh") => "mesh",
         Some("tokens") => "tokens",
         _ => "operation",
     }

@@ -80,6 +80,8 @@ pub enum ProblemKind {
     NoContext,
     /// 503: no browser can be reached.
     NoBrowser,
+    /// 503: no peer of the mesh serves the target.
+    NoPeer,
     /// 503: there is no embedding model.
     NoModel,
     /// 507: the disk is full.
@@ -89,7 +91,7 @@ pub enum ProblemKind {
 impl ProblemKind {
     const PREFIX: &str = "urn:waypost:problem:";
     /// All kinds.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::TokenMissing,
         Self::TokenRefused,
         Self::ScopeMissing,
@@ -105,6 +107,7 @@ impl ProblemKind {
         Self::FileChanged,
         Self::NoContext,
         Self::NoBrowser,
+        Self::NoPeer,
         Self::NoModel,
         Self::DiskFull,
     ];
@@ -127,6 +130,7 @@ impl ProblemKind {
             Self::FileChanged => "file-changed",
             Self::NoContext => "no-context",
             Self::NoBrowser => "no-browser",
+            Self::NoPeer => "no-peer",
             Self::NoModel => "no-model",
             Self::DiskFull => "disk-full",
         }

@@ -13,8 +13,9 @@ use crate::{
     DashboardCodeRequest, DashboardProof, DashboardProofRequest, DashboardTokenRequest, Event,
     EventsRequest, FlowFileInfo, FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy,
     Flows, Health, HistoryRequest, Hit, ImportRequest, ImportResult, IndexProgress, IndexRequest,
-    IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory, MergeRequest,
-    NewTokenRequest, PatchRequest, PauseRequest, PublishRequest, Published, Readiness,
+    IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory, MergeRequest, MeshBroadcast,
+    MeshBroadcastRequest, MeshCallRequest, MeshEvent, MeshListenRequest, MeshLost, MeshPeer,
+    MeshResult, NewTokenRequest, PatchRequest, PauseRequest, PublishRequest, Published, Readiness,
     RecallBriefRequest, RecallCompactionRequest, RecallEntry, RecallListRequest,
     RecallPromptRequest, RecallSession, RecallSessionRequest, RecallTurns, RecallTurnsRequest,
     RecallWhy, RecallWhyRequest, Recalled, Replay, ReplayRequest, RestoreRequest, Run, RunsRequest,
@@ -745,6 +746,54 @@ pub const ROUTES: &[Route] = &[
         answers: &[answer(200, "The browser's answer", Payload::Object)],
         repeat: Repeat::AtMostOnce,
         problems: &[404, 409, 502],
+        ..BASE
+    },
+    Route {
+        path: "/api/mesh/peers",
+        operation: "listPeers",
+        summary: "List the peers of the mesh and the targets that they serve",
+        access: ADMIN,
+        answers: &[answer(
+            200,
+            "The peers, without the service",
+            Payload::Array(shape::<MeshPeer>()),
+        )],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/mesh/call",
+        operation: "callTarget",
+        summary: "Call a command of a target on the mesh",
+        access: ADMIN,
+        body: Payload::Json(shape::<MeshCallRequest>()),
+        answers: &[answer(200, "What the target returned", Payload::Json(shape::<MeshResult>()))],
+        repeat: Repeat::AtMostOnce,
+        problems: &[404, 409, 502],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/mesh/events",
+        operation: "broadcastEvent",
+        summary: "Broadcast an event to the listeners on the mesh",
+        access: ADMIN,
+        body: Payload::Json(shape::<MeshBroadcastRequest>()),
+        answers: &[answer(200, "The event's id", Payload::Json(shape::<MeshBroadcast>()))],
+        repeat: Repeat::AtMostOnce,
+        ..BASE
+    },
+    Route {
+        path: "/api/mesh/events",
+        operation: "listenToMesh",
+        summary: "Receive the events that peers broadcast, from now on",
+        access: ADMIN,
+        query: Some(parameters::<MeshListenRequest>),
+        answers: &[answer(
+            200,
+            "One message per event (MeshEvent); `lost` if events arrived too fast (MeshLost), `end` before the stream ends",
+            Payload::Events(&[shape::<MeshEvent>(), shape::<MeshLost>()]),
+        )],
         ..BASE
     },
     Route {

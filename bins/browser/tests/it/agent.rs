@@ -13,7 +13,7 @@ use crate::world::Place;
 /// The service of a place, on its mesh, and a client with all rights.
 pub(crate) struct Agent {
     running: Option<Running>,
-    url: String,
+    pub(crate) url: String,
     pub(crate) client: Client,
 }
 

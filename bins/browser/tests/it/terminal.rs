@@ -10,6 +10,7 @@ use std::thread;
 use serde_json::{Value, json};
 use waypost_mesh::{Event, Listener, Pattern};
 
+use crate::agent::Agent;
 use crate::child::end_of;
 use crate::server::{Reply, Request, Server, page};
 use crate::tmux::{PATIENCE, Terminal, place_of};
@@ -54,6 +55,7 @@ fn site(request: &Request) -> Option<Reply> {
 /// `ctl mesh listen`, as a separate process.
 struct Listening {
     child: Child,
+    _service: Agent,
     lines: mpsc::Receiver<String>,
 }
 
@@ -61,12 +63,14 @@ impl Listening {
     /// A listener for all events from now on.
     fn start(place: &Place, pattern: &str) -> Self {
         let program = Path::new(env!("CARGO_BIN_EXE_browser")).with_file_name("ctl");
-        let mut command = place.command_of(&program, &["--json", "mesh", "listen", pattern]);
+        let service = Agent::start(place);
+        let arguments = ["--url", &service.url, "--json", "mesh", "listen", pattern];
+        let mut command = place.command_of(&program, &arguments);
         let mut child = command.spawn().expect("ctl is built: `just test` builds all programs");
         let out = BufReader::new(child.stdout.take().expect("it is piped")).lines();
         let (tell, lines) = mpsc::channel();
         thread::spawn(move || out.map_while(Result::ok).try_for_each(|it| tell.send(it)));
-        let listening = Self { child, lines };
+        let listening = Self { child, _service: service, lines };
         let mesh = place.peer();
         until(|| {
             mesh.broadcast("test", &json!({ "type": "human_test" })).expect("it is told");

@@ -1,13 +1,11 @@
-//! `mesh`: joins the mesh as a peer, and leaves it at the end.
+//! `mesh`: through the service, which is a peer; the commands about pairing edit its files.
 //!
 //! Text from peers is untrusted; the output escapes its control characters.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use waypost_mesh::{
-    Allow, CallError, Event, Far, Listener, Machine, Mesh, Pairing, Pattern, Peer, Rights, Settings,
-};
+use waypost_api::client::{Error, Heard};
+use waypost_api::{MeshBroadcastRequest, MeshCallRequest, MeshEvent, MeshListenRequest, MeshPeer};
+use waypost_mesh::{Allow, Machine, Pairing, Rights};
 
 use super::text_or_stdin;
 use crate::cli::{MeshBroadcastArgs, MeshCallArgs, MeshCommand, MeshListenArgs, MeshPairArgs};
@@ -17,16 +15,11 @@ use crate::output::{Look, Output};
 use crate::program::Program;
 use crate::span;
 
-/// How long to wait for an event before checking whether any were lost.
-const CHECK_EVERY: Duration = Duration::from_secs(1);
-/// How long a new listener may need to discover the sender before the sender leaves.
-const LEAVE_AFTER: Duration = Duration::from_millis(100);
-
 pub(super) fn run(program: &Program, command: MeshCommand, output: &mut Output) -> Result<()> {
     match command {
         MeshCommand::Call(args) => call(program, args, output),
         MeshCommand::Peers => peers(program, output),
-        MeshCommand::Listen(args) => listen(program, &args, output),
+        MeshCommand::Listen(args) => listen(program, args, output),
         MeshCommand::Broadcast(args) => broadcast(program, args, output),
         MeshCommand::Pair(args) => pair(program, args, output),
         MeshCommand::Machines => machines(program, output),
@@ -34,24 +27,23 @@ pub(super) fn run(program: &Program, command: MeshCommand, output: &mut Output) 
     }
 }
 
-fn join(program: &Program, output: &mut Output) -> Result<Mesh> {
-    program.check_data()?;
-    let mesh = &program.settings()?.mesh;
-    let far = Far::new(&mesh.pairing_dir);
-    let mesh = Mesh::open(&Settings::new(&mesh.folder, "ctl").with_far(far))?;
-    if let Some(trouble) = mesh.trouble() {
-        output.warn(&trouble);
-    }
-    Ok(mesh)
-}
-
 fn call(program: &Program, args: MeshCallArgs, output: &mut Output) -> Result<()> {
     let MeshCallArgs { target, command, argument, timeout } = args;
     let argument = argument.map(text_or_stdin).transpose()?;
     let argument = argument.map_or(Ok(Value::Null), |it| json_of("the argument", &it))?;
-    let result = join(program, output)?.call(&target, &command, &argument, timeout)?;
-    output.document(&result)?;
+    let timeout = u64::try_from(timeout.as_millis()).ok();
+    let request = MeshCallRequest { target, command, argument, timeout };
+    let called = program.client()?.call_mesh(&request).map_err(of_target)?;
+    output.document(&called.result)?;
     Ok(())
+}
+
+/// The failure of a call. A problem of the target says nothing about the arguments of the command.
+fn of_target(error: Error) -> Failure {
+    let is_of_target = matches!(&error, Error::Refused(problem)
+        if problem.mesh_code().is_some() && problem.status == 422);
+    let failure = Failure::from(error);
+    if is_of_target { failure.with_code(exit::FAILED) } else { failure }
 }
 
 fn json_of(what: &str, text: &str) -> Result<Value> {
@@ -60,11 +52,8 @@ fn json_of(what: &str, text: &str) -> Result<Value> {
 }
 
 fn peers(program: &Program, output: &mut Output) -> Result<()> {
-    let mut peers = join(program, output)?.peers();
-    // It would name only itself.
-    peers.retain(|it| !it.is_self);
+    let peers = program.client()?.mesh_peers()?;
     if output.is_json() {
-        let peers: Vec<_> = peers.iter().map(peer_json).collect();
         output.document(&peers)?;
         return Ok(());
     }
@@ -72,102 +61,73 @@ fn peers(program: &Program, output: &mut Output) -> Result<()> {
         output.note("no other peers");
         return Ok(());
     }
-    let rows: Vec<_> = peers
-        .into_iter()
-        .map(|it| {
-            vec![
-                (Look::Name, it.name),
-                (Look::Plain, it.origin.to_string()),
-                (Look::Plain, it.targets.join(" ")),
-            ]
-        })
-        .collect();
+    let row = |peer: MeshPeer| {
+        let targets = peer.targets.join(" ");
+        vec![(Look::Name, peer.name), (Look::Plain, peer.origin), (Look::Plain, targets)]
+    };
+    let rows: Vec<_> = peers.into_iter().map(row).collect();
     output.table(&["peer", "where", "serves"], &rows)?;
     Ok(())
 }
 
-fn peer_json(peer: &Peer) -> Value {
-    json!({
-        "name": peer.name,
-        "id": peer.id,
-        "origin": peer.origin.to_string(),
-        "targets": peer.targets,
-    })
-}
-
-fn listen(program: &Program, args: &MeshListenArgs, output: &mut Output) -> Result<()> {
-    let pattern = Pattern::parse(&args.pattern)?;
-    let mesh = join(program, output)?;
-    let listener = mesh.listen(&pattern);
-    let (mut left, mut lost) = (args.limit, 0);
-    while left != Some(0) {
-        if let Some(event) = listener.next(CHECK_EVERY) {
-            if output.is_json() {
-                output.line_of_json(&event_json(&event))?;
-            } else {
-                show(&event, output)?;
+fn listen(program: &Program, args: MeshListenArgs, output: &mut Output) -> Result<()> {
+    let mut left = args.limit;
+    let request = MeshListenRequest { pattern: Some(args.pattern) };
+    let mut failed = None;
+    program.client()?.follow_mesh(&request, &mut |heard| {
+        let shown = match heard {
+            Heard::Event(event) => {
+                left = left.map(|it| it - 1);
+                show(&event, output)
             }
-            output.flush()?;
-            left = left.map(|it| it - 1);
+            Heard::Lost(events) => {
+                output.warn(&format!("lost {events} events that arrived too fast"));
+                Ok(())
+            }
+        };
+        failed = shown.err();
+        Ok(failed.is_none() && left != Some(0))
+    })?;
+    match failed {
+        Some(failure) => Err(failure),
+        None if left == Some(0) => Ok(()),
+        None => Err(Failure::new("the service left the mesh")),
+    }
+}
+
+fn show(event: &MeshEvent, output: &mut Output) -> Result<()> {
+    if output.is_json() {
+        output.line_of_json(event)?;
+    } else {
+        let mut said = event.event.clone();
+        if let Some(said) = said.as_object_mut() {
+            said.remove("type");
         }
-        lost = warn_lost(&listener, lost, output);
-        if listener.is_closed() {
-            return Err(Failure::new("the mesh closed"));
-        }
+        let (from, said) = (format!(" {}/{} ", event.origin, event.from), format!(" {said}"));
+        output.styled(&[
+            (Look::Name, &event.source),
+            (Look::Dim, &from),
+            (Look::Bold, &event.kind),
+            (Look::Plain, &said),
+        ])?;
     }
-    Ok(())
-}
-
-fn warn_lost(listener: &Listener, before: u64, output: &mut Output) -> u64 {
-    let lost = listener.dropped();
-    if lost > before {
-        output.warn(&format!("lost {} events that arrived too fast", lost - before));
-    }
-    lost
-}
-
-fn event_json(event: &Event) -> Value {
-    json!({
-        "id": event.id,
-        "source": event.source,
-        "type": event.kind,
-        "origin": event.from.origin.to_string(),
-        "from": event.from.says,
-        "at": event.at.as_millis(),
-        "event": event.body,
-    })
-}
-
-fn show(event: &Event, output: &mut Output) -> Result<()> {
-    let mut said = event.body.clone();
-    if let Some(said) = said.as_object_mut() {
-        said.remove("type");
-    }
-    let (from, said) = (format!(" {}/{} ", event.from.origin, event.from.says), format!(" {said}"));
-    output.styled(&[
-        (Look::Name, &event.source),
-        (Look::Dim, &from),
-        (Look::Bold, &event.kind),
-        (Look::Plain, &said),
-    ])?;
+    output.flush()?;
     Ok(())
 }
 
 fn broadcast(program: &Program, args: MeshBroadcastArgs, output: &mut Output) -> Result<()> {
     let body = args.body.map(text_or_stdin).transpose()?;
-    let mut event = body.map_or(Ok(json!({})), |it| json_of("the event", &it))?;
-    let Some(said) = event.as_object_mut() else {
+    let event = body.map_or(Ok(json!({})), |it| json_of("the event", &it))?;
+    let Value::Object(mut event) = event else {
         return Err(Failure::usage("the event's data must be a JSON object"));
     };
-    if said.insert("type".to_owned(), args.kind.clone().into()).is_some() {
+    if event.insert("type".to_owned(), args.kind.clone().into()).is_some() {
         return Err(Failure::usage("the data must not contain `type`"));
     }
-    let mesh = join(program, output)?;
-    let id = mesh.broadcast(&args.source, &event)?;
-    // The event is still being sent when this returns; leaving at once could overtake it.
-    std::thread::sleep(LEAVE_AFTER);
+    let request = MeshBroadcastRequest { source: args.source, event };
+    let sent = program.client()?.broadcast_mesh(&request)?;
     if output.is_json() {
-        output.document(&json!({ "id": id, "type": args.kind }))?;
+        output.document(&json!({ "id": sent.id, "type": args.kind }))?;
     } else {
         output.styled(&[(Look::Plain, "broadcast "), (Look::Bold, &args.kind)])?;
     }
@@ -266,29 +226,7 @@ impl From<waypost_mesh::Error> for Failure {
         match &error {
             waypost_mesh::Error::Invalid(_) => Self::of(&error).with_code(exit::USAGE),
             waypost_mesh::Error::Exposed { .. } => Self::of(&error).with_code(exit::NOT_ALLOWED),
-            waypost_mesh::Error::PathTooLong { .. } => {
-                Self::of(&error).with_hint("the setting mesh.folder sets the folder")
-            }
             _ => Self::of(&error),
-        }
-    }
-}
-
-impl From<CallError> for Failure {
-    fn from(error: CallError) -> Self {
-        let failure = Self::of(&error);
-        match &error {
-            CallError::BadName(_) | CallError::TooLarge { .. } => failure.with_code(exit::USAGE),
-            CallError::Denied(_) => failure.with_code(exit::NOT_ALLOWED),
-            CallError::Offline(_) => failure
-                .with_code(exit::NOT_REACHABLE)
-                .with_hint("`ctl mesh peers` lists peers and the targets they serve"),
-            CallError::Failed(problem) => match problem.status {
-                401 | 403 => failure.with_code(exit::NOT_ALLOWED),
-                404 => failure.with_code(exit::NOT_FOUND),
-                _ => failure,
-            },
-            _ => failure,
         }
     }
 }

@@ -1,31 +1,31 @@
-//! `mesh`, with a peer in this process.
+//! `mesh`, through a service, with a peer in this process.
 
-use std::io::{BufRead as _, BufReader};
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use waypost_mesh::{Mesh, Problem, Serving, Settings};
 
+use crate::browser::on_the_mesh;
 use crate::child::end_of;
-use crate::ctl::{Ran, ran, trusting};
+use crate::ctl::Ran;
+use crate::service::Service;
 use crate::wait::until;
 
-fn run(folder: &std::path::Path, arguments: &[&str]) -> Ran {
-    ran(trusting(folder, arguments).output().expect("the program starts"))
-}
-
-/// A project with a peer that serves `echo`.
+/// A service on the mesh of its project, and a peer that serves `echo`.
 struct Place {
     mesh: Mesh,
     _serving: Serving,
-    folder: TempDir,
+    service: Service,
 }
 
 impl Place {
     fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let meeting = folder.path().join(".waypost/data/mesh");
+        let service = Service::start_with(on_the_mesh);
+        let meeting = service.folder().join(".waypost/data/mesh");
         let mesh = Mesh::open(&Settings::new(&meeting, "browser")).expect("the peer joins");
         let serving = mesh.serve("echo", |call| match call.command.as_str() {
             "say" => Ok(call.argument),
@@ -33,11 +33,16 @@ impl Place {
             "deny" => Err(Problem::denied("the human has not allowed it")),
             _ => Err(Problem::new(422, "invalid", "that is no command")),
         });
-        Self { mesh, _serving: serving.expect("it serves"), folder }
+        let client = service.client();
+        until(|| {
+            let status = client.status().expect("a status").mesh.expect("it is enabled");
+            if status.joined { Ok(()) } else { Err(format!("{status:?}")) }
+        });
+        Self { mesh, _serving: serving.expect("it serves"), service }
     }
 
     fn ctl(&self, arguments: &[&str]) -> Ran {
-        run(self.folder.path(), &[&["mesh"], arguments].concat())
+        self.service.ctl(&[&["mesh"], arguments].concat())
     }
 }
 
@@ -75,16 +80,17 @@ fn peers_are_listed_with_what_they_serve() {
     let place = Place::new();
     let listed = place.ctl(&["peers"]).done();
     assert!(listed.lines().any(|it| it.split_whitespace().eq(["browser", "local", "echo"])));
-    let peers = run(place.folder.path(), &["--json", "mesh", "peers"]).json();
+    let peers = place.service.ctl(&["--json", "mesh", "peers"]).json();
     assert_eq!((&peers[0]["name"], &peers[0]["targets"]), (&json!("browser"), &json!(["echo"])));
-    assert_eq!(peers.as_array().map(Vec::len), Some(1), "ctl itself is left out");
+    assert_eq!(peers.as_array().map(Vec::len), Some(1), "the service itself is left out");
 }
 
 #[test]
 fn events_are_shown_as_they_come() {
     let place = Place::new();
-    let arguments = ["--json", "mesh", "listen", "human_*", "-n", "1"];
-    let mut listening = trusting(place.folder.path(), &arguments).spawn().expect("it starts");
+    let mut command =
+        place.service.ctl_command(&["--json", "mesh", "listen", "human_*", "-n", "1"]);
+    let mut listening = command.stdout(Stdio::piped()).spawn().expect("it starts");
     let out = listening.stdout.take().expect("it is piped");
     let heard = std::thread::spawn(move || BufReader::new(out).lines().next());
     let click = json!({ "type": "human_click", "element": { "tag": "a" } });
@@ -97,6 +103,25 @@ fn events_are_shown_as_they_come() {
     assert_eq!((&event["event"], &event["source"]), (&click, &json!("browser.relay")));
     assert_eq!((&event["origin"], &event["from"]), (&json!("local"), &json!("browser")));
     assert!(end_of(&mut listening).success());
+    assert_eq!(place.ctl(&["listen", "A"]).code, 2);
+}
+
+#[test]
+fn a_listener_ends_with_its_service() {
+    let mut place = Place::new();
+    let mut command = place.service.ctl_command(&["mesh", "listen"]);
+    let mut listening = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut out = listening.stdout.take().expect("it is piped");
+    let heard = std::thread::spawn(move || out.read_exact(&mut [0]));
+    until(|| {
+        place.mesh.broadcast("echo", &json!({ "type": "tick" })).expect("it is told");
+        heard.is_finished().then_some(()).ok_or("it hears nothing")
+    });
+    place.service.stop();
+    assert_eq!(end_of(&mut listening).code(), Some(1));
+    let mut said = String::new();
+    listening.stderr.take().unwrap().read_to_string(&mut said).expect("text");
+    assert!(said.contains("the service left the mesh"), "{said}");
 }
 
 #[test]
@@ -107,7 +132,8 @@ fn an_event_is_told_to_those_who_listen() {
     assert_eq!(told.done(), "broadcast mesh:task\n");
     let event = heard.next(Duration::from_secs(60)).expect("it is heard");
     assert_eq!(event.body, json!({ "type": "mesh:task", "title": "t" }));
-    assert_eq!(event.from.says, "ctl");
+    assert_eq!((event.from.says.as_str(), event.source.as_str()), ("service", "ctl"));
+    assert_eq!(place.ctl(&["broadcast", "Mesh:task"]).code, 2);
     for wrong in [r#"{"type":"x"}"#, "[]", "{"] {
         assert_eq!(place.ctl(&["broadcast", "mesh:task", wrong]).code, 2, "{wrong}");
     }
@@ -116,7 +142,7 @@ fn an_event_is_told_to_those_who_listen() {
 #[test]
 fn machines_are_paired_listed_and_revoked() {
     let place = Place::new();
-    let to = place.folder.path().join("laptop");
+    let to = place.service.folder().join("laptop");
     let to = to.to_str().expect("text");
     let first = place.ctl(&["pair", "laptop", "--to", to]);
     assert_eq!(first.code, 2, "{first:?}");
@@ -139,13 +165,21 @@ fn machines_are_paired_listed_and_revoked() {
 }
 
 #[test]
-fn a_folder_that_others_may_read_is_refused() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let folder = tempfile::tempdir().expect("a folder");
-    let meeting = folder.path().join(".waypost/data/mesh");
-    std::fs::create_dir_all(&meeting).expect("a folder");
-    std::fs::set_permissions(&meeting, std::fs::Permissions::from_mode(0o755)).expect("its mode");
-    let ran = run(folder.path(), &["mesh", "peers"]);
-    assert_eq!(ran.code, 4, "{ran:?}");
-    assert!(ran.err.contains("chmod 700"), "{ran:?}");
+fn without_a_mesh_or_a_service_a_command_says_what_to_do() {
+    let place = Service::start_with(|folder, options| {
+        on_the_mesh(folder, options);
+        let meeting = folder.join("mesh");
+        fs::create_dir(&meeting).expect("a folder");
+        fs::set_permissions(&meeting, fs::Permissions::from_mode(0o755)).expect("its mode");
+        options.mesh.as_mut().expect("it is set").folder = meeting;
+    });
+    let ran = place.ctl(&["mesh", "peers"]);
+    assert_eq!(ran.code, 5, "{ran:?}");
+    assert!(ran.err.contains("`ctl status` says why"), "{ran:?}");
+    let ran = Service::start().ctl(&["mesh", "call", "echo", "say"]);
+    assert!(ran.code == 5 && ran.err.contains("mesh.enabled"), "{ran:?}");
+    let mut stopped = Service::start();
+    stopped.stop();
+    let ran = stopped.ctl(&["mesh", "peers"]);
+    assert!(ran.code == 5 && ran.err.contains("start the service"), "{ran:?}");
 }

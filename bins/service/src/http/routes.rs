@@ -9,6 +9,7 @@ mod flows;
 mod index;
 mod mcp;
 mod memory;
+mod mesh;
 mod operation;
 mod recall;
 mod search;
@@ -178,6 +179,10 @@ fn answers(route: &Route) -> Option<MethodRouter<Arc<App>>> {
         "resumeFlow" => on(by, flows::resume),
         "listBrowsers" => on(by, browser::list),
         "commandBrowser" => on(by, browser::command),
+        "listPeers" => on(by, mesh::peers),
+        "callTarget" => on(by, mesh::call),
+        "broadcastEvent" => on(by, mesh::broadcast),
+        "listenToMesh" => on(by, mesh::listen),
         "listTokens" => on(by, token::list),
         "createToken" => on(by, token::create),
         "currentToken" => on(by, token::current),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use waypost_mesh::{CallError, Mesh, Peer};
+use waypost_mesh::{CallError, Listener, Mesh, Pattern, Peer};
 
 use super::Membership;
 
@@ -24,6 +24,8 @@ pub(crate) enum Unanswered {
     Leaving,
     /// The call failed.
     Failed(CallError),
+    /// The event is invalid.
+    Invalid(waypost_mesh::Error),
     /// A fault, which has been logged where it happened.
     Fault,
 }
@@ -32,23 +34,43 @@ impl Membership {
     /// Calls a command of a target. If the request that waits for it ends, the call goes on until its deadline.
     pub(crate) async fn call(
         &self,
-        target: &'static str,
+        target: String,
         command: String,
         argument: Value,
         deadline: Duration,
     ) -> Result<Value, Unanswered> {
         let slot = Arc::clone(&self.calls).try_acquire_owned().map_err(|_| Unanswered::Busy)?;
         let called = self.ask(move |mesh| {
-            let result = mesh.call(target, &command, &argument, deadline);
+            let result = mesh.call(&target, &command, &argument, deadline);
             drop(slot);
             result
         });
         called.await?.map_err(Unanswered::Failed)
     }
 
+    /// The present peers.
+    pub(crate) async fn peers(&self) -> Result<Vec<Peer>, Unanswered> {
+        self.ask(Mesh::peers).await
+    }
+
+    /// Broadcasts an event; returns its id.
+    pub(crate) async fn broadcast(
+        &self,
+        source: String,
+        event: Value,
+    ) -> Result<String, Unanswered> {
+        let sent = self.ask(move |mesh| mesh.broadcast(&source, &event)).await?;
+        sent.map_err(Unanswered::Invalid)
+    }
+
+    /// Listens to the events of peers.
+    pub(crate) fn listen(&self, pattern: &Pattern) -> Result<Listener, Unanswered> {
+        Ok(self.mesh()?.listen(pattern))
+    }
+
     /// The peers that serve a target, those of this machine first.
     pub(crate) async fn serving(&self, target: &str) -> Result<Vec<Peer>, Unanswered> {
-        let mut peers = self.ask(Mesh::peers).await?;
+        let mut peers = self.peers().await?;
         peers.retain(|it| it.targets.iter().any(|it| it == target));
         peers.sort_by(|a, b| a.origin.cmp(&b.origin));
         Ok(peers)

@@ -38,7 +38,10 @@ pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
     // Of several, the one on this machine is called; without one, none.
     let is_called = peers.len() == 1 || peers.first().is_some_and(|it| it.origin == Origin::Local);
     if let Some(first) = browsers.first_mut().filter(|_| is_called) {
-        let tabs = app.mesh.call(BROWSER_TARGET, "tabs".to_owned(), Value::Null, PLACE_TIME).await;
+        let tabs = app
+            .mesh
+            .call(BROWSER_TARGET.to_owned(), "tabs".to_owned(), Value::Null, PLACE_TIME)
+            .await;
         let tabs = tabs.unwrap_or_default();
         let is_current = |it: &&Value| it["tab"] == tabs["current"];
         let current = tabs["tabs"].as_array().into_iter().flatten().find(is_current);
@@ -72,7 +75,8 @@ pub(super) async fn command(
     }
     let wait = arguments.get("timeout").and_then(Value::as_u64).unwrap_or(WAIT_MS_DEFAULT);
     let deadline = Duration::from_millis(wait.min(WAIT_MS_MAX)) + ANSWER_TIME;
-    let called = app.mesh.call(BROWSER_TARGET, command, arguments.into(), deadline).await;
+    let called =
+        app.mesh.call(BROWSER_TARGET.to_owned(), command, arguments.into(), deadline).await;
     let mut response = reply::json(StatusCode::OK, &called?);
     // Pages are not kept beside memories.
     let repeated = "the first request with this Idempotency-Key sent the command, and its answer is \
@@ -109,6 +113,9 @@ impl From<Unanswered> for Failure {
             Unanswered::Busy => Self::busy("too many commands are running"),
             Unanswered::Leaving => Self::stopping(),
             Unanswered::Fault => Self::internal(),
+            Unanswered::Invalid(error) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, shown(&error.to_string()))
+            }
             Unanswered::Failed(CallError::Offline(why)) => unreachable(&format!(
                 "{}; start one in the project's folder: `browser URL`",
                 shown(&why)
@@ -123,7 +130,9 @@ impl From<Unanswered> for Failure {
             Unanswered::Failed(CallError::Timeout(_)) => {
                 Self::new(StatusCode::REQUEST_TIMEOUT, "the browser did not respond in time")
             }
-            Unanswered::Failed(CallError::Failed(problem)) => of_browser(&problem),
+            Unanswered::Failed(CallError::Failed(problem)) => {
+                of_peer(&problem, api::browser_problem)
+            }
             Unanswered::Failed(error) => {
                 Self::new(StatusCode::BAD_GATEWAY, shown(&error.to_string()))
             }
@@ -131,19 +140,19 @@ impl From<Unanswered> for Failure {
     }
 }
 
-/// A problem of the browser, whose texts may be a page's.
-fn of_browser(problem: &waypost_mesh::Problem) -> Failure {
+/// A problem of a target, whose texts are a peer's or a page's, with a `type` for its code.
+pub(super) fn of_peer(problem: &waypost_mesh::Problem, kind_of: fn(&str) -> String) -> Failure {
     let is_one = |status: &u16| (400..600).contains(status) && *status != 401;
     let status = Some(problem.status).filter(is_one).unwrap_or(502);
     let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
     let is_kind = (1..=40).contains(&problem.code.len()) && problem.code.chars().all(is_part);
     let kind = if is_kind { &problem.code } else { "failed" };
     let detail = shown(&problem.detail);
-    api::Problem { kind: api::browser_problem(kind), ..api::Problem::new(status, detail) }.into()
+    api::Problem { kind: kind_of(kind), ..api::Problem::new(status, detail) }.into()
 }
 
 /// Text of a peer, in one line of limited length.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let text = api::visible(text, api::Lines::Fold);
     text.char_indices().nth(DETAIL_CHARS_MAX).map_or(&*text, |(end, _)| &text[..end]).to_owned()
 }
