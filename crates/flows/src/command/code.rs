@@ -26,9 +26,13 @@ pub(crate) struct Code {
 
 /// `<<EOF`, `<<-'EOF'`, but not `<<<`.
 static HERE: LazyLock<Regex> = LazyLock::new(|| constant(r"<<-?[ \t]*([^\s;|&()<>]+)"));
+/// A delimiter with a value in it.
+static DELIMITER: LazyLock<Regex> = LazyLock::new(|| {
+    constant(&format!(r#"<<-?[ \t]*(\\?["'][^"'\n]*{MARK}|[^\s;|&()<>]*{MARK})"#))
+});
 /// Where bash evaluates names: `((`, `$[`, `let`, and `[[` with an operator for numbers.
 static EVALUATES: LazyLock<Regex> = LazyLock::new(|| {
-    constant(r"\(\(|\$\[|(?:^|[^\w-])let\s|\[\[(?s:.*?)\s-(?:eq|ne|l[te]|g[te]|v)\b")
+    constant(r"\(\(|\$\[|(?:^|[^\w-])let\b|\[\[(?s:.*?)[\s(!]-(?:eq|ne|l[te]|g[te]|v)\b")
 });
 /// `{1..9}`, which bash expands.
 static RANGE: LazyLock<Regex> = LazyLock::new(|| constant(r#"\{[^\s{},'"]*\.\.[^\s{},'"]*\}"#));
@@ -119,16 +123,10 @@ impl Code {
             return Some("esac");
         }
         let count = |text: &str, end: &str| text.lines().filter(|it| ending(it) == end).count();
-        let is_longer = |end: &str, with_marks: &str| {
-            count(text.0, end) > count(marked.0, with_marks)
-                || count(&text.1, end) > count(&marked.1, with_marks)
+        let is_longer = |end: &str| {
+            count(text.0, end) > count(marked.0, end) || count(&text.1, end) > count(&marked.1, end)
         };
-        // Of a delimiter with a value, which only a second shell can have, the author's lines have the same.
-        let delimiters = HERE.captures_iter(text.0).zip(HERE.captures_iter(marked.0));
-        let delimiters = delimiters
-            .filter_map(|(made, written)| Some((made.get(1)?.as_str(), written.get(1)?.as_str())));
-        let own = self.ends.iter().map(|it| (it.as_str(), it.as_str()));
-        own.chain(delimiters).find(|(made, written)| is_longer(made, written)).map(|(it, _)| it)
+        self.ends.iter().map(String::as_str).find(|end| is_longer(end))
     }
 }
 
@@ -187,9 +185,24 @@ impl FromStr for Code {
             marked.push(MARK);
         }
         marked.push_str(&source[at..]);
+        if let Some(number) = delimiter(&joined(&marked)) {
+            let at = template.placeholders().get(number).map_or(0, |it| it.span.start);
+            let what = "the delimiter of a here-document is literal; write a word after <<";
+            return Err(InvalidTemplate::new(source, at, what));
+        }
         let ends = ends(&marked);
         Ok(Self { template, marked, ends })
     }
+}
+
+/// Which placeholder is a part of a here-document's delimiter. A whole word after `<<` is a number that
+/// shifts, unless a line is the same.
+fn delimiter(marked: &str) -> Option<usize> {
+    let is_mark = |text: &str| text.chars().eq([MARK]);
+    let has_line = marked.lines().any(|line| is_mark(ending(line)));
+    let mut words = DELIMITER.captures_iter(marked).filter_map(|it| it.get(1));
+    let word = words.find(|it| has_line || !is_mark(it.as_str()))?;
+    Some(marked[..word.end()].matches(MARK).count() - 1)
 }
 
 /// Why a placeholder cannot follow this text.
@@ -210,7 +223,7 @@ fn problem_before(text: &str) -> Option<&'static str> {
     for (at, brace) in text.match_indices(['{', '}']) {
         if brace == "{" {
             open.push(text[..at].ends_with('$').then(|| &text[at + 1..]));
-        } else {
+        } else if !text[..at].ends_with(['\\', '\'', '"']) {
             open.pop();
         }
     }
@@ -276,11 +289,12 @@ mod tests {
             ("if let 'a={{data.x}}'; then b; fi", r#"{"x": "PATH"}"#, "must be a number"),
             ("X=1 builtin let a={{data.x}}", r#"{"x": "PATH"}"#, "must be a number"),
             ("[[ 1 -{{data.x}} {{data.y}} ]]", r#"{"x": "eq", "y": "PATH"}"#, "must be a number"),
-            (
-                "sh <<'A'\ncat <<EOF{{data.x}}\n{{data.y}}\nid\nEOF{{data.x}}\nA",
-                r#"{"x": 5, "y": "EOF5"}"#,
-                "\"EOF5\"",
-            ),
+            ("\"let\" a={{data.x}}", r#"{"x": "PATH"}"#, "must be a number"),
+            ("[[ (-v a[{{data.x}}]) ]]", r#"{"x": "PATH"}"#, "must be a number"),
+            ("sh <<'A'\ncat <<EOF{{data.x}}\nid\nEOF{{data.x}}\nA", "{}", "is literal"),
+            ("sh <<'A'\ncat <\\\n<'E F{{data.x}}'\nid\nE F{{data.x}}\nA", "{}", "is literal"),
+            ("sh -c \"cat <<\\\"E{{data.x}}\\\"\nid\nE{{data.x}}\"", "{}", "is literal"),
+            ("sh -c 'cat << {{data.x}}\n{{data.y}}\nid\n{{data.x}}'", "{}", "is literal"),
             ("cat <\\\n<EOF\n{{data.x}}\nid\nEOF", r#"{"x": "EOF"}"#, "\"EOF\""),
             ("cat <<E\\\nF\n{{data.x}}\nid", r#"{"x": "EF"}"#, "\"EF\""),
             ("echo {{data.x}}", "{}", "no data.x"),
@@ -304,11 +318,6 @@ mod tests {
             ("[[ {{data.x}} == a* ]]", r#"{"x": "a"}"#, "[[ a == a* ]]"),
             ("[[ {{data.s}} -gt 1 ]]", r#"{"s": "a"}"#, "[[ a -gt 1 ]]"),
             ("echo ${X:-${Y}{{data.x}}}", r#"{"x": "a"}"#, "echo ${X:-${Y}a}"),
-            (
-                "sh -c 'cat <<E{{data.x}}\n{{data.x}}\nE{{data.x}}'",
-                r#"{"x": "a"}"#,
-                "sh -c 'cat <<Ea\na\nEa'",
-            ),
             ("grep '[[:space:]]{{data.x}}'", r#"{"x": "a"}"#, "grep '[[:space:]]a'"),
             ("echo ${X:-{{data.x}}}", r#"{"x": "a"}"#, "echo ${X:-a}"),
             ("echo ${1:-{{data.x}}}", r#"{"x": "a"}"#, "echo ${1:-a}"),
@@ -334,6 +343,8 @@ mod tests {
             "echo ${A:${B}:{{data.x}}}",
             "echo ${A[${B}+{{data.x}}]}",
             "echo ${A:${B:-{{data.x}}}}",
+            "echo ${A:${B:-'}'}:{{data.x}}}",
+            "echo ${A:${B#\\}}:{{data.x}}}",
             "echo $WAYPOST_EVENT_DATA_{{data.x}}",
             "echo $A{{data.x}}{{data.y}}",
             "echo \\{{data.x}}",

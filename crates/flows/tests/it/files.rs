@@ -231,6 +231,8 @@ fn programs_that_a_command_names_literally_are_found() {
         "cat <<E | sh\ntools/x\nE",
         "too\\\nls/x",
         "echo '--> tools/x' && sh tools/x",
+        "echo --\\> tools/x; sh tools/x",
+        "# build -> tools/x\nsh tools/x",
         "ssh host \"$(tools/x)\"",
         "[[ -f .env ]] && tools/x {{data.v}}",
     ] {
