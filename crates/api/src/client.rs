@@ -43,10 +43,9 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::unversioned::resolver::DefaultResolver;
 use ureq::{Agent, AsSendBody, Body, SendBody, Timeout};
 
-pub use self::answer::{Found, Page, Stored};
+pub use self::answer::{Found, Heard, Page, Stored};
 pub use self::bus::{EventsPage, Told};
 pub use self::error::Error;
-pub use self::mesh::Heard;
 use self::way::{Near, NoResolver};
 use crate::query::{encode, with_query};
 use crate::{

@@ -70,16 +70,15 @@ impl Inner {
             argument: argument.clone(),
         };
         let path = format!("/call/{target}/{command}");
-        let (mut is_sent, mut retries) = (false, RETRIES_MAX);
+        let (mut sent_to, mut retries) = (None, RETRIES_MAX);
         let mut patience = self.answered.lock().get(target).copied();
         loop {
-            let only = is_sent.then_some(request.to.as_str());
-            let found = timeout(until.left(), self.find(target, only)).await;
+            let found = timeout(until.left(), self.find(target, sent_to.as_ref())).await;
             let why = match found.unwrap_or_else(|_| Err(nobody(target, &BTreeSet::new()))) {
                 Ok(route) => {
                     let is_near = route.remote.is_near();
-                    if !is_sent {
-                        request.to = route.id;
+                    if sent_to.is_none() {
+                        request.to.clone_from(&route.id);
                     }
                     let payload = serde_json::to_vec(&request).expect("a request is JSON");
                     match ask(&route.remote, &path, payload.into(), until).await {
@@ -94,22 +93,22 @@ impl Inner {
                             let why = format!("{target} did not respond within {waited} ms");
                             return Err(CallError::Timeout(why));
                         }
-                        Asked::Elsewhere if is_sent => return Err(left(target)),
+                        Asked::Elsewhere if sent_to.is_some() => return Err(left(target)),
                         Asked::Elsewhere | Asked::Unsent => {}
                         Asked::Lost => {
-                            is_sent = true;
+                            sent_to = sent_to.or(Some(route));
                             patience = (!is_near).then(|| Until::after(RESUME_MAX));
                         }
                     }
                     self.routes.lock().remove(target);
                     // The peer may have been replaced, or have made a new socket.
-                    if retries > 0 && (is_near || !is_sent) {
+                    if retries > 0 && (is_near || sent_to.is_none()) {
                         retries -= 1;
                         continue;
                     }
                     left(target)
                 }
-                Err(CallError::Offline(_)) if is_sent => left(target),
+                Err(CallError::Offline(_)) if sent_to.is_some() => left(target),
                 Err(why @ CallError::Offline(_)) => why,
                 Err(why) => return Err(why),
             };
@@ -122,10 +121,12 @@ impl Inner {
     }
 
     /// The peer that serves a target: one of this machine, or of the only machine that has one. A
-    /// request that was sent before goes to the same peer only.
-    async fn find(&self, target: &str, only: Option<&str>) -> Result<Route, CallError> {
+    /// request that was sent before goes to the same peer of the same machine only.
+    async fn find(&self, target: &str, only: Option<&Route>) -> Result<Route, CallError> {
         let serves = |about: &About| about.targets.iter().any(|served| served == target);
-        let fits = |about: &About| only.map_or_else(|| serves(about), |id| about.id == id);
+        let fits = |about: &About| only.map_or_else(|| serves(about), |sent| about.id == sent.id);
+        let may_be =
+            |remote: &Arc<Remote>| only.is_none_or(|sent| sent.remote.origin() == remote.origin());
         let is_claimed = self.folder.is_claimed(target);
         let known = self.routes.lock().get(target).cloned();
         // A target of this machine takes precedence over one that is known elsewhere.
@@ -134,7 +135,8 @@ impl Inner {
             return Ok(route);
         }
         let mut reasons = BTreeSet::new();
-        let near = if is_claimed || only.is_some() { self.near() } else { Vec::new() };
+        let is_near = only.map_or(is_claimed, |sent| sent.remote.is_near());
+        let near = if is_near { self.near() } else { Vec::new() };
         let mut asking = Asking::begin(near);
         while let Some((remote, answer)) = asking.next().await {
             match answer {
@@ -144,9 +146,12 @@ impl Inner {
             }
         }
         let (mut found, mut machines, mut is_denied) = (None, BTreeSet::new(), false);
-        let mut asking = Asking::begin(self.far());
+        let far =
+            if only.is_some_and(|sent| sent.remote.is_near()) { Vec::new() } else { self.far() };
+        let mut asking = Asking::begin(far);
         while let Some((remote, answer)) = asking.next().await {
             match answer {
+                Ok(_) if !may_be(&remote) => {}
                 Ok(about) if only.is_some() && fits(&about) => {
                     return Ok(self.keep_route(target, remote, about.id));
                 }

@@ -29,7 +29,8 @@ use crate::envelope::About;
 use crate::error::{Error, Result};
 use crate::http::{self, Answers, Side};
 use crate::limits::{
-    CONNECT_MAX, LEASE, LINK_MAX, OFFERS_MAX, PRESENCE_MAX, RETRY_MAX, RETRY_MIN, TEND_EVERY,
+    CONNECT_MAX, CONNECTIONS_MAX, LEASE, LINK_MAX, OFFERS_MAX, PRESENCE_MAX, RETRY_MAX, RETRY_MIN,
+    TEND_EVERY,
 };
 use crate::paired::{self, Paired, host_of};
 use crate::pairing::Pairing;
@@ -174,6 +175,9 @@ impl Links {
             let (_, about) = timeout(PRESENCE_MAX, ask).await.ok()?.ok()?;
             let key = (machine.clone(), About::read(&about)?.id);
             let mut offered = self.offered.lock();
+            if offered.len() >= CONNECTIONS_MAX {
+                return None;
+            }
             let offers = || {
                 let origin = Some(Origin::Machine(machine));
                 let remote = Remote::new(Way::Offered, Some(Arc::clone(&self.rules)), origin);

@@ -112,11 +112,13 @@ fn a_listener_ends_with_its_service() {
     let mut command = place.service.ctl_command(&["mesh", "listen"]);
     let mut listening = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut out = listening.stdout.take().expect("it is piped");
-    let heard = std::thread::spawn(move || out.read_exact(&mut [0]));
+    let heard = std::thread::spawn(move || out.read_exact(&mut [0]).map(|()| out));
     until(|| {
         place.mesh.broadcast("echo", &json!({ "type": "tick" })).expect("it is told");
         heard.is_finished().then_some(()).ok_or("it hears nothing")
     });
+    // It may print more events.
+    let _out = heard.join().expect("no panic").expect("an event");
     place.service.stop();
     assert_eq!(end_of(&mut listening).code(), Some(1));
     let mut said = String::new();

@@ -1,6 +1,6 @@
 //! Responses whose status or headers carry information, too.
 
-use crate::{Hit, Memory, SearchMode};
+use crate::{Hit, Memory, MeshEvent, SearchMode};
 
 /// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,4 +42,13 @@ impl<T> Stored<T> {
             Self::New(it) | Self::Existing(it) => it,
         }
     }
+}
+
+/// A message of a stream of the mesh's events.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Heard {
+    /// An event.
+    Event(MeshEvent),
+    /// Events were lost.
+    Lost(u64),
 }

@@ -2,20 +2,12 @@
 
 use ureq::http::header::{ACCEPT, CONTENT_TYPE};
 
+use super::answer::Heard;
 use super::{Client, Result, SILENCE_TIME_MAX, encoded, events, with_query};
 use crate::{
-    EVENT_STREAM, MeshBroadcast, MeshBroadcastRequest, MeshCallRequest, MeshEvent,
-    MeshListenRequest, MeshLost, MeshPeer, MeshResult,
+    EVENT_STREAM, MeshBroadcast, MeshBroadcastRequest, MeshCallRequest, MeshListenRequest,
+    MeshLost, MeshPeer, MeshResult,
 };
-
-/// A message of a stream of the mesh's events.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
-    /// An event.
-    Event(MeshEvent),
-    /// Events were lost.
-    Lost(u64),
-}
 
 impl Client {
     /// `GET /api/mesh/peers`.
