@@ -151,7 +151,7 @@ fn listeners_that_never_read_keep_nobody_waiting_and_cost_little() {
 
 const KB: usize = 1000;
 /// The size of a piece of a response and of an element in these tests, and what hyper buffers.
-const HELD_BYTES_MAX: usize = 64 * 1024 + 60 * KB + 64 * 1024;
+const HELD_BYTES_MAX: usize = 256 * 1024 + 60 * KB + 64 * 1024;
 const COUNT: usize = 24;
 
 /// A client on the socket, whose buffers are small, that sends a request and reads nothing.
