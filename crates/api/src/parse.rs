@@ -329,31 +329,17 @@ fn is_blank(body: &[u8]) -> bool {
 /// The known name that is similar enough to be meant.
 pub(crate) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let folded = |text: &str| {
-        text.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
+        let chars = text.chars().filter(|c| !matches!(c, '_' | '-'));
+        chars.flat_map(char::to_lowercase).collect::<String>()
     };
-    let given: Vec<char> = folded(given);
-    if given.len() > 64 {
+    let given = folded(given);
+    if given.chars().count() > 64 {
         return None;
     }
     known
         .iter()
-        .map(|name| (distance(&given, &folded(name)), *name))
+        .map(|name| (strsim::levenshtein(&given, &folded(name)), *name))
         .min_by_key(|(steps, _)| *steps)
         .filter(|(steps, name)| *steps <= (name.len() / 3).max(1))
         .map(|(_, name)| name)
-}
-
-/// Levenshtein's distance.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
