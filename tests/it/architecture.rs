@@ -93,9 +93,9 @@ const CONFINED: &[(&str, &[&str])] = &[
 ];
 
 /// The packages that `Cargo.lock` may name. Raising it is a decision: say what the new ones bring
-/// (docs/decisions/0011-fewer-dependencies.md). tokio-postgres is 16 of them. The latest are our own `benches/placement` and
-/// `benches/cluster`, which bring none.
-const PACKAGES_MAX: usize = 576;
+/// (docs/decisions/0011-fewer-dependencies.md). tokio-postgres is 16 of them. The latest is similar,
+/// which replaces three ways to compare sequences and needs no other package.
+const PACKAGES_MAX: usize = 577;
 
 /// `serde_yaml` is archived: only these files name it, so that another crate can take its place.
 const YAML: [&str; 2] = ["crates/flows/src/definition/yaml.rs", "crates/project/src/config.rs"];

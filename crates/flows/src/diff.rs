@@ -1,5 +1,7 @@
 //! Differences between two contents, line by line.
 
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
 /// A line in the comparison of two contents, with the `\n` that ends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffLine<'a> {
@@ -11,65 +13,23 @@ pub enum DiffLine<'a> {
     Added(&'a [u8]),
 }
 
-/// The most comparisons of lines: beyond it, everything between the common beginning and the common
-/// end counts as changed.
-const CELLS_MAX: usize = 4 << 20;
-
 /// All lines of both contents, in order: those only in the first, those only in the second, and those
-/// in both. The longest common subsequence stays (Wagner and Fischer, "The String-to-String
-/// Correction Problem", 1974). Every byte of both is in a line, `\r` and the final `\n` included, so
-/// that contents which differ have lines which differ.
+/// in both. Every byte of both is in a line, `\r` and the final `\n` included, so that contents which
+/// differ have lines which differ.
 pub fn diff<'a>(before: &'a [u8], after: &'a [u8]) -> Vec<DiffLine<'a>> {
-    let lines = |it: &'a [u8]| it.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>();
+    let lines = |text: &'a [u8]| text.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>();
     let (old, new) = (lines(before), lines(after));
-    let head = old.iter().zip(&new).take_while(|(left, right)| left == right).count();
-    let (old_rest, new_rest) = (&old[head..], &new[head..]);
-    let pairs = old_rest.iter().rev().zip(new_rest.iter().rev());
-    let tail = pairs.take_while(|(left, right)| left == right).count();
-    let (old_middle, new_middle) =
-        (&old_rest[..old_rest.len() - tail], &new_rest[..new_rest.len() - tail]);
-
-    let mut lines: Vec<DiffLine<'a>> = old[..head].iter().map(|it| DiffLine::Same(it)).collect();
-    changed(old_middle, new_middle, &mut lines);
-    lines.extend(old[old.len() - tail..].iter().map(|it| DiffLine::Same(it)));
-    lines
-}
-
-/// The lines between the common beginning and the common end.
-fn changed<'a>(old: &[&'a [u8]], new: &[&'a [u8]], lines: &mut Vec<DiffLine<'a>>) {
-    let width = new.len() + 1;
-    let cells = (old.len() + 1).saturating_mul(width);
-    // How many lines the remainders from here on have in common.
-    let mut common = vec![0_u32; if cells <= CELLS_MAX { cells } else { 0 }];
-    if !common.is_empty() {
-        for left in (0..old.len()).rev() {
-            for right in (0..new.len()).rev() {
-                let at = left * width + right;
-                common[at] = if old[left] == new[right] {
-                    common[at + width + 1] + 1
-                } else {
-                    common[at + width].max(common[at + 1])
-                };
-            }
-        }
-    }
-    let count = |left: usize, right: usize| common.get(left * width + right).copied();
-    let (mut left, mut right) = (0, 0);
-    while left < old.len() || right < new.len() {
-        let both = left < old.len() && right < new.len();
-        if both && old[left] == new[right] && !common.is_empty() {
-            lines.push(DiffLine::Same(old[left]));
-            (left, right) = (left + 1, right + 1);
-        } else if right == new.len()
-            || (left < old.len() && count(left + 1, right) >= count(left, right + 1))
-        {
-            lines.push(DiffLine::Removed(old[left]));
-            left += 1;
+    let mut lines = Vec::with_capacity(old.len().max(new.len()));
+    for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
+        let (removed, added) = (&old[op.old_range()], &new[op.new_range()]);
+        if op.tag() == DiffTag::Equal {
+            lines.extend(added.iter().map(|line| DiffLine::Same(line)));
         } else {
-            lines.push(DiffLine::Added(new[right]));
-            right += 1;
+            lines.extend(removed.iter().map(|line| DiffLine::Removed(line)));
+            lines.extend(added.iter().map(|line| DiffLine::Added(line)));
         }
     }
+    lines
 }
 
 #[cfg(test)]

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::ops::Range;
 
-/// Pairs of entries that are compared at most to find the order that both sequences share. Beyond
-/// it, only entries that occur once in each of them count.
-const PAIRS_MAX: usize = 2_000_000;
+use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 /// How a sequence differs from an earlier one.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,14 +15,6 @@ pub(super) struct Delta {
     pub(super) removed: Vec<usize>,
     /// The entries of both are in another order.
     pub(super) is_moved: bool,
-}
-
-/// What two sequences have in common.
-struct Common {
-    /// The length of the longest common subsequence.
-    length: usize,
-    /// Where it ends first in the old and in the new sequence.
-    ends: (usize, usize),
 }
 
 /// Compares two sequences as multisets, and their order. If one of them was cut, entries that may
@@ -45,7 +36,9 @@ pub(super) fn compare<T: Eq + Hash>(old: &[T], new: &[T], cut: (bool, bool)) -> 
     // What is left of the counts is removed: of equal entries, the last ones.
     let mut removed: Vec<usize> = (0..old.len()).rev().filter(|at| take(&old[*at])).collect();
     removed.reverse();
-    let is_moved = is_moved(old, new, new.len() - added.len());
+    // The entries of both are in another order.
+    let in_order: usize = common(old, new).map(|(old, _)| old.len()).sum();
+    let is_moved = in_order < new.len() - added.len();
     Delta { added, removed, is_moved }
 }
 
@@ -58,9 +51,8 @@ fn comparable<'a, T: Eq + Hash>(
     if !is_old_cut && !is_new_cut {
         return (old, new);
     }
-    let same = same_start(old, new);
-    let ends = common(&old[same..], &new[same..]).ends;
-    let (old_end, new_end) = (same + ends.0, same + ends.1);
+    let last = common(old, new).last();
+    let (old_end, new_end) = last.map_or((0, 0), |(old, new)| (old.end, new.end));
     // What replaced the end of the old sequence is as long as that at most; the rest may have been
     // beyond the end.
     let replaced = (new_end + old.len() - old_end).min(new.len());
@@ -69,67 +61,21 @@ fn comparable<'a, T: Eq + Hash>(
     (&old[..old_to], &new[..new_to])
 }
 
-/// Whether the entries that both have are in another order.
-fn is_moved<T: Eq + Hash>(old: &[T], new: &[T], shared: usize) -> bool {
-    let start = same_start(old, new);
-    let (old, new) = (&old[start..], &new[start..]);
-    let end = old.iter().rev().zip(new.iter().rev()).take_while(|it| it.0 == it.1).count();
-    let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
-    if old.len().saturating_mul(new.len()) > PAIRS_MAX {
-        let pairs = unique_pairs(old, new);
-        return pairs.windows(2).any(|it| it[0].0 > it[1].0);
-    }
-    start + end + common(old, new).length < shared
-}
-
 fn same_start<T: Eq>(old: &[T], new: &[T]) -> usize {
-    old.iter().zip(new).take_while(|it| it.0 == it.1).count()
+    old.iter().zip(new).take_while(|(old, new)| old == new).count()
 }
 
-/// The longest common subsequence, by dynamic programming: Wagner and Fischer, "The
-/// String-to-String Correction Problem", Journal of the ACM 21 (1974).
-fn common<T: Eq + Hash>(old: &[T], new: &[T]) -> Common {
-    if old.len().saturating_mul(new.len()) > PAIRS_MAX {
-        let pairs = unique_pairs(old, new);
-        let end = |it: Option<usize>| it.map_or(0, |it| it + 1);
-        let ends = (end(pairs.iter().map(|it| it.0).max()), end(pairs.iter().map(|it| it.1).max()));
-        return Common { length: pairs.len(), ends };
-    }
-    let mut row = vec![0_usize; new.len() + 1];
-    let mut old_end = 0;
-    for (at, it) in old.iter().enumerate() {
-        let before = row[new.len()];
-        let mut diagonal = 0;
-        for (column, other) in new.iter().enumerate() {
-            let above = row[column + 1];
-            row[column + 1] = if it == other { diagonal + 1 } else { above.max(row[column]) };
-            diagonal = above;
-        }
-        if row[new.len()] > before {
-            old_end = at + 1;
-        }
-    }
-    let length = row[new.len()];
-    let new_end = row.iter().position(|it| *it == length).unwrap_or(0);
-    Common { length, ends: (old_end, new_end) }
-}
-
-/// The indices of the entries that occur once in each sequence, in the order of the new one.
-fn unique_pairs<T: Eq + Hash>(old: &[T], new: &[T]) -> Vec<(usize, usize)> {
-    let (old, new) = (once(old), once(new));
-    let mut pairs: Vec<(usize, usize)> =
-        new.iter().filter_map(|(it, at)| Some((*old.get(it)?, *at))).collect();
-    pairs.sort_by_key(|it| it.1);
-    pairs
-}
-
-/// The entries that occur once, with their indices.
-fn once<T: Eq + Hash>(of: &[T]) -> HashMap<&T, usize> {
-    let mut places: HashMap<&T, Option<usize>> = HashMap::new();
-    for (at, it) in of.iter().enumerate() {
-        places.entry(it).and_modify(|it| *it = None).or_insert(Some(at));
-    }
-    places.into_iter().filter_map(|(it, at)| Some((it, at?))).collect()
+/// The runs of entries that both sequences have in the same order: the longest ones, or, in long
+/// sequences, those between entries that occur once in each.
+fn common<T: Eq + Hash>(
+    old: &[T],
+    new: &[T],
+) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+    const PAIRS_MAX: usize = 2_000_000;
+    let is_long = old.len().saturating_mul(new.len()) > PAIRS_MAX;
+    let algorithm = if is_long { Algorithm::Patience } else { Algorithm::RawMyers };
+    let ops = capture_diff_slices(algorithm, old, new).into_iter();
+    ops.filter(|op| op.tag() == DiffTag::Equal).map(|op| (op.old_range(), op.new_range()))
 }
 
 /// How a text differs from an earlier one: the added lines, the removed ones, and whether the others

@@ -1,4 +1,7 @@
+use std::hash::Hash;
 use std::ops::Range;
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 /// A place where two sequences differ: what one has instead of what the other has. One of them may
 /// be empty.
@@ -9,102 +12,14 @@ pub(super) struct Site {
 }
 
 /// The places where two sequences differ, in order, by a shortest edit script; `None` if it would
-/// take more than `edits_max` insertions and deletions. Takes time in proportion to the lengths and
-/// to the edits: Eugene Myers, *An O(ND) Difference Algorithm and Its Variations*, 1986.
-pub(super) fn sites<T: PartialEq>(old: &[T], new: &[T], edits_max: usize) -> Option<Vec<Site>> {
-    let prefix = old.iter().zip(new).take_while(|(old, new)| old == new).count();
-    let (old_rest, new_rest) = (&old[prefix..], &new[prefix..]);
-    let ends = old_rest.iter().rev().zip(new_rest.iter().rev());
-    let suffix = ends.take_while(|(old, new)| old == new).count();
-    let old_rest = &old_rest[..old_rest.len() - suffix];
-    let new_rest = &new_rest[..new_rest.len() - suffix];
-    let matches = Edits::find(old_rest, new_rest, edits_max)?.matches();
-
-    let mut sites = Vec::new();
-    let mut at = (0, 0);
-    let end = (old_rest.len(), new_rest.len());
-    for next in matches.into_iter().chain([end]) {
-        if at != next {
-            let range = |from: usize, to: usize| from + prefix..to + prefix;
-            sites.push(Site { old: range(at.0, next.0), new: range(at.1, next.1) });
-        }
-        at = (next.0 + 1, next.1 + 1);
-    }
-    Some(sites)
-}
-
-/// The furthest points on each diagonal, before each number of edits.
-struct Edits {
-    furthest: Vec<Vec<isize>>,
-    /// The index of diagonal 0.
-    middle: isize,
-    end: (isize, isize),
-}
-
-impl Edits {
-    fn find<T: PartialEq>(old: &[T], new: &[T], edits_max: usize) -> Option<Self> {
-        let end = (old.len().cast_signed(), new.len().cast_signed());
-        let edits_max = edits_max.min(old.len() + new.len()).cast_signed();
-        if (end.0 - end.1).abs() > edits_max {
-            return None;
-        }
-        let middle = edits_max + 1;
-        let mut edits = Self { furthest: Vec::new(), middle, end };
-        let mut furthest = vec![0; (2 * middle + 1).cast_unsigned()];
-        for count in 0..=edits_max {
-            edits.furthest.push(furthest.clone());
-            for diagonal in (-count..=count).step_by(2) {
-                let mut x = edits.step(count, diagonal).1;
-                while let (Some(one), Some(other)) = (at(old, x), at(new, x - diagonal))
-                    && one == other
-                {
-                    x += 1;
-                }
-                furthest[(middle + diagonal).cast_unsigned()] = x;
-                if x >= end.0 && x - diagonal >= end.1 {
-                    return Some(edits);
-                }
-            }
-            // The next number of edits reads what this one has reached.
-        }
-        None
-    }
-
-    /// The diagonal from which the last of `count` edits comes, and the `x` after it.
-    fn step(&self, count: isize, diagonal: isize) -> (isize, isize) {
-        let furthest = &self.furthest[count.cast_unsigned()];
-        let reached = |it: isize| furthest[(self.middle + it).cast_unsigned()];
-        let (below, above) = (diagonal - 1, diagonal + 1);
-        if count == 0 {
-            (diagonal, 0)
-        } else if diagonal == -count || (diagonal != count && reached(below) < reached(above)) {
-            (above, reached(above))
-        } else {
-            (below, reached(below) + 1)
-        }
-    }
-
-    /// The places of equal elements, in order.
-    fn matches(&self) -> Vec<(usize, usize)> {
-        let mut matches = Vec::new();
-        let (mut x, mut diagonal) = (self.end.0, self.end.0 - self.end.1);
-        for count in (0..self.furthest.len().cast_signed()).rev() {
-            let (from, start) = self.step(count, diagonal);
-            while x > start {
-                x -= 1;
-                matches.push((x.cast_unsigned(), (x - diagonal).cast_unsigned()));
-            }
-            // Before a deletion, `x` is one less; before an insertion, the same.
-            x = if from < diagonal { start - 1 } else { start };
-            diagonal = from;
-        }
-        matches.reverse();
-        matches
-    }
-}
-
-fn at<T>(elements: &[T], place: isize) -> Option<&T> {
-    usize::try_from(place).ok().and_then(|it| elements.get(it))
+/// take more than `edits_max` insertions and deletions.
+pub(super) fn sites<T: Eq + Hash>(old: &[T], new: &[T], edits_max: usize) -> Option<Vec<Site>> {
+    let ops = capture_diff_slices(Algorithm::Myers, old, new);
+    let changes = ops.iter().filter(|op| op.tag() != DiffTag::Equal);
+    let sites: Vec<Site> =
+        changes.map(|op| Site { old: op.old_range(), new: op.new_range() }).collect();
+    let edits: usize = sites.iter().map(|site| site.old.len() + site.new.len()).sum();
+    (edits <= edits_max).then_some(sites)
 }
 
 #[cfg(test)]

@@ -95,9 +95,11 @@ impl Analyzer {
         if old.is_empty() || new.is_empty() {
             return None;
         }
-        let sites = sites(&old, &new, EDITS_MAX);
+        let (common, all) = (common(&old, &new), old.len() + new.len());
+        // In whatever order, the other words are insertions and deletions.
+        let sites = if all - 2 * common > EDITS_MAX { None } else { sites(&old, &new, EDITS_MAX) };
         let sites = sites.map(|it| it.iter().flat_map(|it| each_value(&old, &new, it)).collect());
-        let similarity = 2.0 * common(&old, &new) as f32 / (old.len() + new.len()) as f32;
+        let similarity = 2.0 * common as f32 / all as f32;
         Some(Comparison { analyzer: self, old, new, sites, similarity, is_sentence })
     }
 }

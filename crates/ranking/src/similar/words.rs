@@ -1,6 +1,7 @@
 //! Words as they are written, for showing what differs: terms are stems without stop words.
 
 use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
 
 use crate::text::is_spaceless;
 
@@ -17,6 +18,14 @@ pub(super) struct Word<'a> {
 impl PartialEq for Word<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
+    }
+}
+
+impl Eq for Word<'_> {}
+
+impl Hash for Word<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
     }
 }
 
