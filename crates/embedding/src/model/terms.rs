@@ -20,6 +20,9 @@ const HEAD_BYTES: usize = 16 << 10;
 pub(super) const TRIALS: [&str; 2] =
     ["A trial: does the model give a vector?", "lighthouse keepers tend a lamp"];
 
+/// Characters that no vocabulary has, and that no known normalisation removes.
+const UNKNOWN: &str = "\u{12031}\u{1F9FF}";
+
 /// What tokenizers call the padding.
 const PADDINGS: [&str; 2] = ["<pad>", "[PAD]"];
 
@@ -30,35 +33,40 @@ pub(super) struct Terms {
     /// Bytes of a text that are tokenized; the rest is cut.
     text_bytes_max: usize,
     padding: Option<u32>,
-    is_typed: bool,
+    /// The network's.
+    words: usize,
+    types: usize,
 }
 
 impl Terms {
     pub(super) fn load(folder: &Path, tokenizer: &[u8], recipe: &Recipe) -> Result<Self> {
         let path = folder.join(TOKENIZER);
-        let checked = tokenizer_file::check(&path, tokenizer, recipe)?;
-        let mut tokenizer = guarded(|| Tokenizer::from_bytes(checked.json))
+        let checked = tokenizer_file::check(&path, tokenizer)?;
+        let truncation =
+            TruncationParams { max_length: recipe.terms_max, ..TruncationParams::default() };
+        let load = || {
+            let mut tokenizer = Tokenizer::from_bytes(checked.json)?;
+            tokenizer.with_truncation(Some(truncation))?.with_padding(None);
+            Ok::<_, tokenizers::Error>(tokenizer)
+        };
+        let tokenizer = guarded(load)
             .map_err(|panic| Error::damaged(&path, contradiction(&panic)))?
             .map_err(|error| Error::damaged(&path, error))?;
         check_words(&tokenizer, &recipe.config)
             .map_err(|reason| Error::Mismatch { folder: folder.to_owned(), reason })?;
-        let truncation =
-            TruncationParams { max_length: recipe.terms_max, ..TruncationParams::default() };
-        tokenizer
-            .with_truncation(Some(truncation))
-            .map_err(|error| Error::damaged(&path, error))?
-            .with_padding(None);
         let terms = Self {
             tokenizer,
             length_max: recipe.terms_max,
             lower_case: recipe.lower_case,
             text_bytes_max: checked.text_bytes_max,
             padding: recipe.config.padding(),
-            is_typed: recipe.config.type_vocab_size > 1,
+            words: recipe.config.vocab_size,
+            types: recipe.config.type_vocab_size,
         };
         // Some damage shows only in use.
         let trial = |text| terms.of(text).map_err(|error| Error::damaged(&path, error));
         trial("a")?;
+        trial(UNKNOWN)?;
         if trial(TRIALS[0])? == trial(TRIALS[1])? {
             return Err(Error::damaged(&path, "it gives two different texts the same tokens"));
         }
@@ -126,8 +134,24 @@ impl Terms {
                 "tokenizer.json produces no tokens for it, not even [CLS] and [SEP]".to_owned()
             );
         }
+        if words.len() > self.length_max {
+            let (count, max) = (words.len(), self.length_max);
+            return Err(format!(
+                "tokenizer.json produces {count} tokens for it; valid: up to {max}"
+            ));
+        }
+        // A network with one type, or none, reads none.
         let types =
-            if self.is_typed { encoding.get_type_ids().to_vec() } else { vec![0; words.len()] };
+            if self.types > 1 { encoding.get_type_ids().to_vec() } else { vec![0; words.len()] };
+        for (what, numbers, count) in [("token", &words, self.words), ("type", &types, self.types)]
+        {
+            if let Some(number) = numbers.iter().find(|number| **number as usize >= count.max(1)) {
+                return Err(format!(
+                    "tokenizer.json produces the {what} {number}, which is not one of the {count} \
+                     that config.json has"
+                ));
+            }
+        }
         Ok(Row::new(words, types, self.padding))
     }
 }
