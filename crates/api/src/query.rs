@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::de::value::{Error, SeqDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
 use serde::{Serialize, forward_to_deserialize_any};
@@ -37,30 +38,22 @@ pub(crate) fn pairs(query: &str) -> Result<Vec<Pair>, Problem> {
 }
 
 fn decode(text: &str) -> Result<String, Problem> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let mut digit = || rest.next().and_then(|byte| char::from(byte).to_digit(16));
-                match (digit(), digit()) {
-                    (Some(high), Some(low)) => (high * 16 + low) as u8,
-                    _ => {
-                        return Err(Problem::new(
-                            400,
-                            "the query string has a `%` without two hexadecimal digits",
-                        ));
-                    }
-                }
-            }
-            other => other,
-        });
+    let problem = |what: &str| Problem::new(400, format!("the query string {what}"));
+    let is_escape = |rest: &str| {
+        let digits = rest.as_bytes().first_chunk::<2>();
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    // The crate leaves an incomplete escape as it is.
+    if !text.split('%').skip(1).all(is_escape) {
+        return Err(problem("has a `%` without two hexadecimal digits"));
     }
-    if bytes.contains(&0) {
-        return Err(Problem::new(400, "the query string contains a NUL character"));
+    let spaced = text.replace('+', " ");
+    let decoded = percent_decode_str(&spaced).decode_utf8();
+    let decoded = decoded.map_err(|_| problem("is not valid UTF-8"))?;
+    if decoded.contains('\0') {
+        return Err(problem("contains a NUL character"));
     }
-    String::from_utf8(bytes).map_err(|_| Problem::new(400, "the query string is not valid UTF-8"))
+    Ok(decoded.into_owned())
 }
 
 /// A query string, to be deserialized as a struct.
@@ -218,15 +211,8 @@ pub fn with_query(path: &str, request: &impl Serialize) -> String {
 }
 
 pub(crate) fn encode(text: &str, url: &mut String) {
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            url.push(char::from(byte));
-        } else {
-            url.push('%');
-            url.extend(
-                [byte >> 4, byte & 15]
-                    .map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])),
-            );
-        }
-    }
+    /// All but what RFC 3986, section 2.3, calls unreserved.
+    const RESERVED: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    url.extend(utf8_percent_encode(text, RESERVED));
 }

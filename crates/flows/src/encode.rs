@@ -2,28 +2,17 @@
 
 use std::fmt::Write;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde::Serialize;
 use waypost_events::{Data, Event, EventType, Value};
 use waypost_time::Timestamp;
 
 /// As in a URL (RFC 3986, section 2.1): everything but unreserved characters is escaped.
-pub(crate) fn percent_encoded(text: &str, digits: &[u8; 16]) -> String {
-    let mut encoded = String::with_capacity(3 * text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let [high, low] = [byte >> 4, byte & 15].map(|it| digits[usize::from(it)]);
-            encoded.extend(['%', char::from(high), char::from(low)]);
-        }
-    }
-    encoded
+pub(crate) fn percent_encoded(text: &str) -> PercentEncode<'_> {
+    const RESERVED: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(text, RESERVED)
 }
-
-/// The digits of escapes for output.
-pub(crate) const UPPER: &[u8; 16] = b"0123456789ABCDEF";
-/// The digits of escapes as other programs write them.
-pub(crate) const LOWER: &[u8; 16] = b"0123456789abcdef";
 
 /// Bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -3,7 +3,7 @@
 use waypost_events::Event;
 
 use super::values::Values;
-use crate::encode::{UPPER, event_json, object_json, percent_encoded};
+use crate::encode::{event_json, object_json, percent_encoded};
 use crate::task::{ActionContext, Call, Unready};
 use crate::webhook::Post;
 use crate::{MissingKey, Template};
@@ -64,7 +64,8 @@ impl Http {
     /// The URL with its values escaped. A value that is a whole segment of the path cannot be `.`
     /// or `..`, which are not names and cannot be escaped (RFC 3986, section 3.3).
     pub(super) fn url(&self, event: &Event) -> Result<String, Unready> {
-        let text = self.url.render_with(&event.data, |it| percent_encoded(&it, UPPER))?;
+        let text =
+            self.url.render_with(&event.data, |value| percent_encoded(&value).to_string())?;
         let path = text.split(['?', '#']).next().unwrap_or_default();
         let is_dots = path.split('/').any(|it| it == "." || it == "..");
         match self.url.references().next() {

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::Captured;
-use crate::encode::{LOWER, UPPER, percent_encoded};
+use crate::encode::percent_encoded;
 
 /// Shorter ones occur in too many words to be masked.
 const SECRET_BYTES_MIN: usize = 4;
@@ -25,14 +25,19 @@ impl Mask {
     pub(super) fn new(secrets: &[String]) -> Self {
         let long = secrets.iter().filter(|it| it.len() >= SECRET_BYTES_MIN);
         let mut patterns: Vec<Vec<u8>> = long
-            .flat_map(|it| {
+            .flat_map(|secret| {
+                // Other programs write the digits of escapes in lower case.
+                let lower = percent_encoded(secret).map(|part| match part.strip_prefix('%') {
+                    Some(digits) => format!("%{}", digits.to_lowercase()),
+                    None => part.to_owned(),
+                });
                 [
-                    it.clone(),
-                    STANDARD.encode(it),
-                    STANDARD_NO_PAD.encode(it),
-                    URL_SAFE_NO_PAD.encode(it),
-                    percent_encoded(it, UPPER),
-                    percent_encoded(it, LOWER),
+                    secret.clone(),
+                    STANDARD.encode(secret),
+                    STANDARD_NO_PAD.encode(secret),
+                    URL_SAFE_NO_PAD.encode(secret),
+                    percent_encoded(secret).to_string(),
+                    lower.collect(),
                 ]
             })
             .map(String::into_bytes)
