@@ -3,7 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::SignedDuration;
+use jiff::civil::{Date, DateTime};
+
 use crate::Timestamp;
+
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// The text is not an RFC 3339 time between the years 0 and 9999.
 ///
@@ -64,7 +69,8 @@ fn parse(text: &str) -> Result<Timestamp, String> {
     if !(1..=12).contains(&month) {
         return Err(format!("the month is {month:02}; valid are 01 to 12"));
     }
-    let days = days_in_month(year, month);
+    let date = |day| Date::new(year as i16, month as i8, day as i8);
+    let days = date(1).map_or(0, |first| i64::from(first.days_in_month()));
     if !(1..=days).contains(&day) {
         return Err(format!(
             "the day is {day:02}; {year:04}-{month:02} has the days 01 to {days:02}"
@@ -106,7 +112,8 @@ fn parse(text: &str) -> Result<Timestamp, String> {
     };
     // A leap second is the last millisecond-less second of its minute here.
     let second = second.min(59);
-    let seconds = days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second
+    let date = date(day).map_err(|error| error.to_string())?;
+    let seconds = date.duration_since(EPOCH.date()).as_secs() + hour * 3_600 + minute * 60 + second
         - offset_minutes * 60;
     let whole = seconds * 1_000 + millis;
     if (Timestamp::MIN.0..=Timestamp::MAX.0).contains(&whole) {
@@ -129,45 +136,10 @@ fn misshapen(is_day: bool) -> String {
 impl fmt::Display for Timestamp {
     /// Writes `2026-11-21T11:00:00.250Z`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let millis = self.0.rem_euclid(1_000);
-        let seconds = self.0.div_euclid(1_000);
-        let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-        let (year, month, day) = civil_from_days(days);
-        let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
+        let time = EPOCH.saturating_add(SignedDuration::from_millis(self.0));
+        let (year, month, day) = (time.year(), time.month(), time.day());
+        let (hour, minute, second) = (time.hour(), time.minute(), time.second());
+        let millis = time.millisecond();
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
     }
-}
-
-fn days_in_month(year: i64, month: i64) -> i64 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        _ => 31,
-    }
-}
-
-/// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms" (2013), `days_from_civil`.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
-/// The same, `civil_from_days`.
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
 }
