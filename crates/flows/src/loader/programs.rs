@@ -185,7 +185,8 @@ static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// The target of `>`.
 static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"(?:^|[^>=\\-])>[ \t]*['"]?([^\s;|&()<>'"]+)"#).expect("the expression is constant")
+    Regex::new(r#"(?:^|[^>=\\-])>[ \t]*['"]?([^\s;|&()<>'"]+)"#)
+        .expect("the expression is constant")
 });
 /// A word with its quotes.
 static WORD: LazyLock<Regex> = LazyLock::new(|| {
