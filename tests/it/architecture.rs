@@ -40,13 +40,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("axum", &["waypost-service"]),
     (
         "candle-core",
-        &[
-            "waypost-embedding",
-            "waypost-service",
-            "waypost-ctl",
-            "waypost-benches",
-            "waypost-examples",
-        ],
+        &["waypost-embedding", "waypost-service", "waypost-benches", "waypost-examples"],
     ),
     ("clap", &["waypost-service", "waypost-ctl", "waypost-browser-cli"]),
     (
@@ -89,7 +83,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "waypost-ctl",
         ],
     ),
-    ("tokio-postgres", &["waypost-cluster", "waypost-ctl", "waypost-journal", "waypost-service"]),
+    ("tokio-postgres", &["waypost-cluster", "waypost-journal", "waypost-service"]),
 ];
 
 /// The packages that `Cargo.lock` may name. Raising it is a decision: say what the new ones bring

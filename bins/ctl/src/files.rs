@@ -16,7 +16,7 @@ const PIPE_FS: u64 = 0x5049_5045;
 
 /// Opens a file for reading, with its length. A folder is an error, and so is a FIFO, which could have no writer;
 /// `/dev/stdin` and the shell's `<(…)` may be pipes.
-pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
+pub fn open(path: &Path) -> Result<(File, u64)> {
     let (file, found) = open_at_once(path)?;
     if found.file_type().is_fifo() && !is_unnamed_pipe(&file) {
         return Err(not_regular(path));
@@ -52,7 +52,7 @@ fn not_regular(path: &Path) -> Failure {
 }
 
 /// The content of a file.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+pub fn read(path: &Path) -> Result<Vec<u8>> {
     let (mut file, _) = open(path)?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(|error| cannot_read(path, &error))?;
@@ -60,12 +60,12 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// The content of a regular file with at most that many bytes. A FIFO or a device is an error, and nothing waits for it.
-pub(crate) fn read_regular(path: &Path, bytes_max: usize) -> Result<Vec<u8>> {
+pub fn read_regular(path: &Path, bytes_max: usize) -> Result<Vec<u8>> {
     Ok(read_regular_found(path, bytes_max)?.0)
 }
 
 /// As [`read_regular`], with what the system says about the file that was read.
-pub(crate) fn read_regular_found(path: &Path, bytes_max: usize) -> Result<(Vec<u8>, Metadata)> {
+pub fn read_regular_found(path: &Path, bytes_max: usize) -> Result<(Vec<u8>, Metadata)> {
     let (file, found) = open_at_once(path)?;
     if !found.is_file() {
         return Err(not_regular(path));
@@ -74,7 +74,7 @@ pub(crate) fn read_regular_found(path: &Path, bytes_max: usize) -> Result<(Vec<u
 }
 
 /// The whole input, which must have at most that many bytes.
-pub(crate) fn read_up_to(path: &Path, input: impl Read, bytes_max: usize) -> Result<Vec<u8>> {
+pub fn read_up_to(path: &Path, input: impl Read, bytes_max: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = input.take(bytes_max as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| cannot_read(path, &error))?;
@@ -86,7 +86,7 @@ pub(crate) fn read_up_to(path: &Path, input: impl Read, bytes_max: usize) -> Res
 }
 
 /// A file cannot be read: if it does not exist, the status is the same for every command.
-pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> Failure {
+pub fn cannot_read(path: &Path, error: &io::Error) -> Failure {
     let code = match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => exit::NOT_FOUND,
         _ => exit::FAILED,

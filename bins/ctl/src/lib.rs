@@ -4,17 +4,21 @@ mod cli;
 mod client_files;
 mod commands;
 pub mod exit;
-mod failure;
-mod files;
+pub mod failure;
+pub mod files;
+pub mod maintenance;
+pub mod membership;
 mod naming;
-mod output;
+pub mod output;
 mod pairs;
 mod positions;
-mod program;
+pub mod program;
 mod reference;
-mod span;
+pub mod review;
+pub mod show;
+pub mod span;
 mod start;
-mod visible;
+pub mod visible;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -23,14 +27,16 @@ use std::time::Instant;
 use clap::{CommandFactory, FromArgMatches};
 
 pub use reference::reference;
-pub use visible::{Lines, visible};
+pub use start::LOG;
 
 use crate::failure::Failure;
+use crate::maintenance::Maintain;
 use crate::output::Output;
 use crate::program::Program;
 
-/// Runs the program with these arguments, the first of which is its name.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// Runs the program with these arguments, the first of which is its name. `maintain` does what needs no
+/// service.
+pub fn run(arguments: impl IntoIterator<Item = OsString>, maintain: Maintain) -> ExitCode {
     let started = Instant::now();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let literal_from = arguments.iter().position(|it| it == "--");
@@ -68,7 +74,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut output = Output::new(cli.global.json, cli.global.color);
     let outcome = Program::new(cli.global)
         .and_then(|program| {
-            let done = commands::run(&program, cli.command, &mut output);
+            let done = commands::run(&program, cli.command, maintain, &mut output);
             program.keep_positions();
             for warning in program.warnings() {
                 output.warn(warning);

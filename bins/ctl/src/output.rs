@@ -15,7 +15,7 @@ use crate::visible::{Lines, visible, visible_json};
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum Color {
+pub enum Color {
     /// On a terminal, unless `NO_COLOR` is set
     #[default]
     Auto,
@@ -27,13 +27,20 @@ pub(crate) enum Color {
 
 /// The style of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub enum Look {
+    /// As it is.
     Plain,
+    /// A heading.
     Bold,
+    /// What matters less.
     Dim,
+    /// What is as it should be.
     Good,
+    /// What needs attention.
     Warn,
+    /// What is wrong.
     Bad,
+    /// A name.
     Name,
 }
 
@@ -52,11 +59,12 @@ impl Look {
 }
 
 /// Standard output, locked and buffered, and standard error.
+#[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "four facts about two streams, each asked by itself"
 )]
-pub(crate) struct Output {
+pub struct Output {
     out: BufWriter<Stdout>,
     json: bool,
     is_terminal: bool,
@@ -91,17 +99,17 @@ impl Output {
     }
 
     /// Whether to print JSON.
-    pub(crate) fn is_json(&self) -> bool {
+    pub fn is_json(&self) -> bool {
         self.json
     }
 
     /// The width for layout, in columns.
-    pub(crate) fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.width
     }
 
     /// One JSON document: indented on a terminal, one line in a pipe.
-    pub(crate) fn document(&mut self, value: &impl Serialize) -> io::Result<()> {
+    pub fn document(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = if self.is_terminal {
             serde_json::to_string_pretty(value)
         } else {
@@ -111,18 +119,18 @@ impl Output {
     }
 
     /// One JSON value on its own line.
-    pub(crate) fn line_of_json(&mut self, value: &impl Serialize) -> io::Result<()> {
+    pub fn line_of_json(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string(value)?;
         writeln!(self.out, "{}", visible_json(&text))
     }
 
     /// A line of text.
-    pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
+    pub fn line(&mut self, text: &str) -> io::Result<()> {
         self.styled(&[(Look::Plain, text)])
     }
 
     /// A line of styled pieces. Line breaks in them become spaces.
-    pub(crate) fn styled(&mut self, pieces: &[(Look, &str)]) -> io::Result<()> {
+    pub fn styled(&mut self, pieces: &[(Look, &str)]) -> io::Result<()> {
         for (look, text) in pieces {
             let text = visible(text, Lines::Fold);
             write!(self.out, "{}", painted(self.colors_out, *look, &text))?;
@@ -131,22 +139,22 @@ impl Output {
     }
 
     /// A text of several lines.
-    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
+    pub fn text(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{}", visible(text, Lines::Keep).trim_end_matches('\n'))
     }
 
     /// Flushes the output, for commands that print incrementally.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
     /// Raw bytes, for output that is a file's content, such as an export.
-    pub(crate) fn raw(&mut self) -> &mut dyn Write {
+    pub fn raw(&mut self) -> &mut dyn Write {
         &mut self.out
     }
 
     /// A table with one line per row; the last column is truncated to the terminal's width.
-    pub(crate) fn table(&mut self, heads: &[&str], rows: &[Vec<(Look, String)>]) -> io::Result<()> {
+    pub fn table(&mut self, heads: &[&str], rows: &[Vec<(Look, String)>]) -> io::Result<()> {
         let shown: Vec<Vec<(Look, String)>> = rows
             .iter()
             .map(|row| {
@@ -188,7 +196,7 @@ impl Output {
     }
 
     /// A note on standard error, which is not part of the result.
-    pub(crate) fn note(&mut self, text: &str) {
+    pub fn note(&mut self, text: &str) {
         if self.json {
             return self.json_on_stderr(&serde_json::json!({ "note": text }));
         }
@@ -196,7 +204,7 @@ impl Output {
     }
 
     /// A warning on standard error.
-    pub(crate) fn warn(&mut self, text: &str) {
+    pub fn warn(&mut self, text: &str) {
         if self.json {
             return self.json_on_stderr(&serde_json::json!({ "warning": text }));
         }
@@ -242,8 +250,7 @@ impl Output {
     }
 
     /// A progress bar on standard error, for terminals only.
-    #[expect(clippy::unused_self, reason = "whoever draws must hold the output")]
-    pub(crate) fn progress(&mut self, unit: Unit) -> ProgressBar {
+    pub fn progress(&mut self, unit: Unit) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
         let template = match unit {
             Unit::Things => "{msg:12} {bar:30} {pos}/{len}",
@@ -256,15 +263,17 @@ impl Output {
     }
 
     /// Flushes the buffers.
-    pub(crate) fn finish(&mut self) -> io::Result<()> {
+    pub fn finish(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 }
 
 /// The unit of a progress bar.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Unit {
+pub enum Unit {
+    /// A count.
     Things,
+    /// A size.
     Bytes,
 }
 
@@ -276,7 +285,7 @@ fn painted(colors: bool, look: Look, text: &str) -> String {
 }
 
 /// The text, truncated to that many columns.
-pub(crate) fn cut(text: &str, columns: usize) -> String {
+pub fn cut(text: &str, columns: usize) -> String {
     if measure_text_width(text) <= columns {
         return text.to_owned();
     }

@@ -18,7 +18,8 @@ use crate::output::Output;
 use crate::positions::Positions;
 
 /// The project and the settings that a command runs with.
-pub(crate) struct Program {
+#[derive(Debug)]
+pub struct Program {
     global: Global,
     project: Project,
     current_dir: PathBuf,
@@ -106,22 +107,24 @@ impl Program {
         &self.global
     }
 
-    pub(crate) fn project(&self) -> &Project {
+    /// The project.
+    pub fn project(&self) -> &Project {
         &self.project
     }
 
-    pub(crate) fn current_dir(&self) -> &Path {
+    /// The folder in which the command was called.
+    pub fn current_dir(&self) -> &Path {
         &self.current_dir
     }
 
     /// The user's state folder, which has the approvals.
-    pub(crate) fn state_dir() -> Result<PathBuf> {
+    pub fn state_dir() -> Result<PathBuf> {
         let folder = waypost_project::state_dir(&|name| std::env::var_os(name));
         folder.ok_or_else(|| waypost_project::Error::NoState.into())
     }
 
     /// The settings, read on first use, so that a broken file stops only commands that need it.
-    pub(crate) fn settings(&self) -> Result<&Settings> {
+    pub fn settings(&self) -> Result<&Settings> {
         let settings = self.preview()?;
         match settings.pending() {
             Some(pending) => Err(waypost_project::Error::Pending(pending.clone()).into()),
@@ -135,7 +138,7 @@ impl Program {
     }
 
     /// Rejects a store and tokens that are tracked by git: `git pull` overwrites ignored files.
-    pub(crate) fn refuse_tracked(&self) -> Result<()> {
+    pub fn refuse_tracked(&self) -> Result<()> {
         let settings = self.preview()?;
         if settings.trust_project {
             return Ok(());
@@ -156,7 +159,7 @@ impl Program {
     }
 
     /// Checks that an existing data folder is registered as this project's.
-    pub(crate) fn check_data(&self) -> Result<()> {
+    pub fn check_data(&self) -> Result<()> {
         let settings = self.settings()?;
         if settings.trust_project {
             return Ok(());
@@ -180,7 +183,7 @@ impl Program {
     }
 
     /// Registers the data folder as this project's, at the user's request.
-    pub(crate) fn adopt_data(&self) -> Result<()> {
+    pub fn adopt_data(&self) -> Result<()> {
         let settings = self.settings()?;
         if !settings.trust_project {
             let state = Self::state_dir()?;
@@ -190,7 +193,7 @@ impl Program {
     }
 
     /// The settings, without values that are pending approval.
-    pub(crate) fn preview(&self) -> Result<&Settings> {
+    pub fn preview(&self) -> Result<&Settings> {
         if let Some(settings) = self.settings.get() {
             return Ok(settings);
         }
@@ -219,7 +222,7 @@ impl Program {
     }
 
     /// Whether the command line names the service's address.
-    pub(crate) fn names_address(&self) -> bool {
+    pub fn names_address(&self) -> bool {
         self.flags.iter().any(|it| it.key == "url")
     }
 
@@ -231,7 +234,7 @@ impl Program {
 
     /// A client with the token of the token file. Without such a file, requests have no token:
     /// public routes still respond, and the others say what is missing.
-    pub(crate) fn client(&self) -> Result<Client> {
+    pub fn client(&self) -> Result<Client> {
         self.check_named_token_file()?;
         let settings = self.settings()?;
         let token = self.token(settings)?;
@@ -243,14 +246,14 @@ impl Program {
 
     /// A client of the service at the address of the settings, without those that are pending
     /// approval. The project's `service.json` decides nothing: it may have come with the project.
-    pub(crate) fn running_service(&self) -> Result<Client> {
+    pub fn running_service(&self) -> Result<Client> {
         let settings = self.preview()?;
         let token = self.token(settings)?;
         self.connect(&settings.url, token.as_deref())
     }
 
     /// A client of the service at that address.
-    pub(crate) fn connect(&self, url: &str, token: Option<&str>) -> Result<Client> {
+    pub fn connect(&self, url: &str, token: Option<&str>) -> Result<Client> {
         let authorities = match &self.ca {
             Some(file) => Some(files::read(file)?),
             None if url.starts_with("https:") => self.system_authorities(),

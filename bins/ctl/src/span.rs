@@ -10,23 +10,23 @@ const DAY_SECONDS: u64 = 24 * 60 * 60;
 const SHORT_MAX: Duration = Duration::from_secs(180);
 
 /// Now.
-pub(crate) fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     SystemTime::now().into()
 }
 
 /// A time as it is written: RFC 3339, a day, or a span before now such as `7d`. `option` is the
 /// option that has it, for messages.
-pub(crate) fn past(option: &str, text: &str, now: Timestamp) -> Result<Timestamp> {
+pub fn past(option: &str, text: &str, now: Timestamp) -> Result<Timestamp> {
     point(option, text, |span| now.checked_sub(span))
 }
 
 /// A time as it is written: RFC 3339, a day, or a span from now such as `30d`.
-pub(crate) fn ahead(option: &str, text: &str, now: Timestamp) -> Result<Timestamp> {
+pub fn ahead(option: &str, text: &str, now: Timestamp) -> Result<Timestamp> {
     point(option, text, |span| now.checked_add(span))
 }
 
 /// The same, but only a time after now.
-pub(crate) fn future(option: &str, text: &str, now: Timestamp) -> Result<Timestamp> {
+pub fn future(option: &str, text: &str, now: Timestamp) -> Result<Timestamp> {
     let time = ahead(option, text, now)?;
     if time <= now {
         return Err(invalid(option, text, "is in the past; pass a future time, such as `30d`"));
@@ -64,7 +64,7 @@ fn invalid(option: &str, text: &str, why: &str) -> Failure {
 }
 
 /// A time limit: a duration such as `10s`, up to 3 minutes.
-pub(crate) fn short(text: &str) -> std::result::Result<Duration, String> {
+pub fn short(text: &str) -> std::result::Result<Duration, String> {
     span(text)
         .filter(|it| (Duration::from_secs(1)..=SHORT_MAX).contains(it))
         .ok_or_else(|| "expected a time from 1s to 3m, such as `10s`".to_owned())

@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result};
 use crate::program::Program;
 
 /// The file in the data folder to which such a service logs.
-pub(crate) const LOG: &str = "service.log";
+pub const LOG: &str = "service.log";
 /// A log that has grown beyond this is set aside by the next start.
 const LOG_BYTES_MAX: u64 = 1 << 20;
 /// How long to wait for a service: less than clients wait for a response.
@@ -62,7 +62,12 @@ impl Starter {
             return Ok(Started::Elsewhere);
         }
         check(program)?;
-        let service = service(program.project().root())?;
+        let service = service(program.project().root()).map_err(|failure| {
+            let failure = failure.while_doing("no service runs").with_code(exit::NOT_REACHABLE);
+            failure.with_hint(
+                "install `service` of the same release beside `ctl`, or start it yourself",
+            )
+        })?;
         // Rejects a store that is not this project's, before a file is created in it.
         program.claim_data()?;
         let log = program.settings()?.data_dir.join(LOG);
@@ -178,7 +183,7 @@ fn check(program: &Program) -> Result<()> {
 
 /// The program `service`: beside this one, or in the search path with the same version. Debian has another program of
 /// that name. The files of a project are not approved, and a tool may have put their folder in the search path.
-fn service(project: &Path) -> Result<PathBuf> {
+pub(crate) fn service(project: &Path) -> Result<PathBuf> {
     let is_program = |it: &PathBuf| {
         fs::metadata(it).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
     };
@@ -206,13 +211,12 @@ fn service(project: &Path) -> Result<PathBuf> {
         }
     }
     Err(Failure::new(format!(
-        "no service runs, and the program `service` is neither beside {} nor in PATH with version {}{}",
+        "the program `service` is neither beside {} nor in PATH with version {}{}",
         exe.display(),
         env!("CARGO_PKG_VERSION"),
         passed_over.concat()
     ))
-    .with_code(exit::NOT_REACHABLE)
-    .with_hint("install `service` of the same release beside `ctl`, or start it yourself"))
+    .with_hint("install `service` of the same release beside `ctl`"))
 }
 
 /// Why a program in a folder of the search path is not run: it belongs to the project or to a repository around it, or

@@ -3,12 +3,12 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-pub(crate) use waypost_api::visible_json;
+pub use waypost_api::visible_json;
 pub use waypost_api::{Lines, visible};
 
 /// One line of bytes, for content that is approved: everything except visible characters and inner
 /// spaces is an escape, including bytes that are not UTF-8.
-pub(crate) fn exact(line: &[u8]) -> String {
+pub fn exact(line: &[u8]) -> String {
     let inner = line.trim_ascii_end().len();
     let mut shown = String::with_capacity(line.len() + 16);
     let mut at = 0;

@@ -1,6 +1,7 @@
 //! The program `service`.
 
 mod cli;
+mod maintenance;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -27,9 +28,14 @@ fn release_memory() {
 }
 
 fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|it| it == waypost_service::GUARD_ARGUMENT) {
+    let first = std::env::args_os().nth(1).unwrap_or_default();
+    if first == waypost_service::GUARD_ARGUMENT {
         waypost_service::run_guard(std::io::stdin());
         return ExitCode::SUCCESS;
+    }
+    if first == waypost_ctl::maintenance::ARGUMENT {
+        let arguments = std::iter::once("ctl".into()).chain(std::env::args_os().skip(2));
+        return waypost_ctl::run(arguments, maintenance::run);
     }
     let arguments = cli::Arguments::parse();
     // As far as it is known before the settings are read.

@@ -1,12 +1,11 @@
 //! Commands about flows.
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand};
 use waypost_api::RunState;
 use waypost_api::limits::LIMIT_MAX;
 
 use super::names::names;
+use crate::maintenance::FlowsCheckArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FlowsCommand {
@@ -34,16 +33,6 @@ pub(crate) enum FlowsCommand {
     /// Resume a paused flow
     #[command(after_help = "Example:\n  ctl flows resume auto-merge")]
     Resume(FlowArgs),
-}
-
-/// Check flow files and report errors with line and column
-///
-/// Works without a service. Without files, checks those of the project.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  ctl flows check .waypost/flows/self-driving.yaml")]
-pub(crate) struct FlowsCheckArgs {
-    /// Flow files; `-` reads standard input
-    pub(crate) files: Vec<PathBuf>,
 }
 
 /// Show what a flow would do for an event, without doing it

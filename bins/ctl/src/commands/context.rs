@@ -8,11 +8,12 @@ use waypost_api::{
     ContextWatchMode, Vocabulary,
 };
 
-use super::{show, text_or_stdin};
+use super::text_or_stdin;
 use crate::cli::{ContextArgs, ContextCommand, ContextFindArgs};
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output, cut};
 use crate::program::Program;
+use crate::show;
 
 /// Lines of content under an item.
 const SNIPPET_LINES: usize = 2;

@@ -1,11 +1,8 @@
 //! `flows`.
 
-mod check;
 mod plan;
 
 use std::collections::BTreeMap;
-
-use std::io::{self, BufRead, IsTerminal};
 
 use waypost_api::{
     AllowRequest, FlowWhy, PauseRequest, Replay, ReplayRequest, Run, RunState, RunsRequest,
@@ -13,17 +10,24 @@ use waypost_api::{
 };
 use waypost_flows::diff;
 
-use super::{allow, show};
-use crate::cli::{AllowArgs, FlowsAllowArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs};
+use crate::cli::{FlowsAllowArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs};
 use crate::failure::{Failure, Result};
+use crate::maintenance::{AllowArgs, Maintain, Maintenance};
 use crate::output::{Look, Output};
 use crate::program::Program;
+use crate::review::{self, confirm};
+use crate::show;
 use crate::visible::exact;
 
-pub(super) fn run(program: &Program, command: FlowsCommand, output: &mut Output) -> Result<()> {
+pub(super) fn run(
+    program: &Program,
+    command: FlowsCommand,
+    maintain: Maintain,
+    output: &mut Output,
+) -> Result<()> {
     match command {
         FlowsCommand::List => list(program, output),
-        FlowsCommand::Check(args) => check::check(program, &args, output),
+        FlowsCommand::Check(args) => maintain(program, Maintenance::FlowsCheck(args), output),
         FlowsCommand::Test(args) => plan::test(program, &args, output),
         FlowsCommand::Runs(args) => runs(program, args, output),
         FlowsCommand::Show(args) => show(&program.client()?.flow_run(&args.run)?, output),
@@ -42,7 +46,7 @@ pub(super) fn run(program: &Program, command: FlowsCommand, output: &mut Output)
             }
             Ok(())
         }
-        FlowsCommand::Allow(args) => allow(program, &args, output),
+        FlowsCommand::Allow(args) => allow(program, &args, maintain, output),
         FlowsCommand::Pause(args) => {
             let request = PauseRequest { why: args.why };
             let flow = program.client()?.pause_flow(&args.flow, &request)?;
@@ -274,7 +278,12 @@ fn explain(it: &FlowWhy, output: &mut Output) -> Result<()> {
 }
 
 /// Approves a flow file on this machine, or on the service whose address is given.
-fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Result<()> {
+fn allow(
+    program: &Program,
+    args: &FlowsAllowArgs,
+    maintain: Maintain,
+    output: &mut Output,
+) -> Result<()> {
     if program.names_address() {
         return allow_remotely(program, args, output);
     }
@@ -290,19 +299,19 @@ fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Resul
         list: false,
         data: false,
     };
-    allow::run(program, &args, output)
+    maintain(program, Maintenance::Allow(args), output)
 }
 
 fn allow_remotely(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Result<()> {
     let client = program.client()?;
     let texts = client.flow_file(&args.file)?;
     if !output.is_json() {
-        allow::show_difference(&diff(texts.in_force.as_bytes(), texts.found.as_bytes()), output)?;
+        review::show_difference(&diff(texts.in_force.as_bytes(), texts.found.as_bytes()), output)?;
         for program in &texts.programs {
             let about = format!("  program, SHA-256 {}", program.hash);
             output.styled(&[(Look::Name, &exact(program.file.as_bytes())), (Look::Dim, &about)])?;
             match &program.found {
-                Some(found) => allow::show_difference(
+                Some(found) => review::show_difference(
                     &diff(program.approved.as_bytes(), found.as_bytes()),
                     output,
                 )?,
@@ -323,12 +332,12 @@ fn allow_remotely(program: &Program, args: &FlowsAllowArgs, output: &mut Output)
             return Err(Failure::new(why));
         }
         let known = std::iter::once(&texts.hash).chain(programs.values());
-        allow::refuse_unknown(&args.sha256, known.map(String::as_str))?;
+        review::refuse_unknown(&args.sha256, known.map(String::as_str))?;
     } else if let Some(unseen) = texts.programs.iter().find(|it| it.found.is_none()) {
         let why = format!("{} was not shown; nothing was approved", exact(unseen.file.as_bytes()));
-        return Err(Failure::new(why).with_hint(allow::READ_FIRST));
+        return Err(Failure::new(why).with_hint(review::READ_FIRST));
     } else if !args.yes
-        && !allow::is_wanted(&format!("approve {} as shown? [y/N]", args.file), output)?
+        && !review::is_wanted(&format!("approve {} as shown? [y/N]", args.file), output)?
     {
         return Err(Failure::new(format!("{} was not approved", args.file)));
     }
@@ -339,17 +348,4 @@ fn allow_remotely(program: &Program, args: &FlowsAllowArgs, output: &mut Output)
         Some(problem) => format!("approved {}; it is not active: {problem}", file.name),
     };
     answer(&file, &line, output)
-}
-
-/// Asks for confirmation on the terminal; without one, `--yes` is required.
-pub(super) fn confirm(question: &str, output: &mut Output) -> Result<bool> {
-    if !io::stdin().is_terminal() {
-        return Err(Failure::usage(
-            "cannot ask for confirmation without a terminal; review it and use --yes",
-        ));
-    }
-    output.note(&format!("{question} [y/N]"));
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

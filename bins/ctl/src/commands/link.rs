@@ -4,11 +4,11 @@ use serde_json::json;
 use waypost_api::client::Stored;
 use waypost_api::{LinkRequest, Vocabulary};
 
-use super::show;
 use crate::cli::{LinkArgs, LinksArgs};
 use crate::failure::Result;
 use crate::output::{Look, Output};
 use crate::program::Program;
+use crate::show;
 
 fn request(args: &LinkArgs) -> LinkRequest {
     LinkRequest { from: args.from, to: args.to, kind: args.kind }

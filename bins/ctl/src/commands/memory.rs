@@ -12,7 +12,7 @@ use waypost_api::{
 use waypost_time::Timestamp;
 
 use super::filter::{Filters, scalar};
-use super::{show, suggestions, text_or_stdin};
+use super::{suggestions, text_or_stdin};
 use crate::cli::{
     AddArgs, CountArgs, DeleteArgs, GetArgs, HistoryArgs, LifespanArgs, ListArgs, MergeArgs,
     RevertArgs, UndeleteArgs, UpdateArgs,
@@ -21,6 +21,7 @@ use crate::exit;
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
 use crate::program::Program;
+use crate::show;
 use crate::span;
 
 /// Number of memories per request.

@@ -3,11 +3,12 @@
 use indicatif::HumanBytes;
 use waypost_api::{CompactRequest, IndexRequest, ModelState, Status, StatusKind};
 
-use super::show;
 use crate::cli::{CompactArgs, ReindexArgs};
 use crate::failure::Result;
 use crate::output::{Look, Output, Unit};
 use crate::program::Program;
+use crate::show;
+use crate::visible::{Lines, visible};
 
 pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
     let client = program.client()?;
@@ -96,7 +97,7 @@ pub(super) fn reindex(program: &Program, args: &ReindexArgs, output: &mut Output
     let request = IndexRequest { backfill: args.backfill.then_some(true) };
     let bar = output.progress(Unit::Things);
     let done = program.client()?.reindex(&request, &mut |progress| {
-        bar.set_message(crate::visible(&progress.phase, crate::Lines::Fold).into_owned());
+        bar.set_message(visible(&progress.phase, Lines::Fold).into_owned());
         bar.set_length(progress.total);
         bar.set_position(progress.done);
     });

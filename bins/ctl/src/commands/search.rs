@@ -3,11 +3,12 @@
 use waypost_api::{ANSWERABLE_LEAST, Explanation, Hit, SearchMode, SearchRequest, Vocabulary};
 
 use super::filter::Filters;
-use super::{show, text_or_stdin};
+use super::text_or_stdin;
 use crate::cli::SearchArgs;
 use crate::failure::Result;
 use crate::output::{Look, Output, cut};
 use crate::program::Program;
+use crate::show;
 use crate::span;
 
 /// Lines of content under a hit.

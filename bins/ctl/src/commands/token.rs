@@ -8,12 +8,13 @@ use waypost_api::{NewTokenRequest, Scope, TokenCreated, TokenInfo, Vocabulary};
 use waypost_auth::{NewToken, TokenStore};
 use waypost_time::Timestamp;
 
-use super::{cluster, show};
 use crate::cli::{TokenCommand, TokenCreateArgs};
 use crate::exit;
 use crate::failure::{Failure, Result};
+use crate::membership;
 use crate::output::{Look, Output};
 use crate::program::Program;
+use crate::show;
 use crate::span;
 
 /// How long to wait for a service that may hang.
@@ -48,7 +49,7 @@ fn either<T>(
             }
             let value = alone(&TokenStore::open(&file)?).map_err(|failure| {
                 let data = file.parent().filter(|_| is_shared);
-                data.and_then(cluster::interrupted).unwrap_or(failure)
+                data.and_then(membership::interrupted).unwrap_or(failure)
             })?;
             output.note(&format!("no service responds; using {} directly", file.display()));
             if is_shared {
@@ -62,7 +63,7 @@ fn either<T>(
 
 /// Refuses a change that the cluster of this project would undo.
 fn changeable(store: &TokenStore) -> Result<()> {
-    cluster::unshared(store)?.map_or(Ok(()), Err)
+    membership::unshared(store)?.map_or(Ok(()), Err)
 }
 
 /// Whether this project's tokens are those of a cluster, which only a service can change.

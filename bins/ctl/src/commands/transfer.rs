@@ -9,12 +9,12 @@ use serde_json::json;
 use waypost_api::client::Client;
 use waypost_api::{BatchResult, ImportRequest, MappedId};
 
-use super::show;
 use crate::cli::{BatchArgs, ExportArgs, ImportArgs};
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::output::{Output, Unit};
 use crate::program::Program;
+use crate::show;
 
 /// Lines and bytes per batch request: enough to share the syncs, few enough to show progress.
 const CHUNK_LINES_MAX: usize = 1000;

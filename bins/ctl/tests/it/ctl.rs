@@ -29,7 +29,10 @@ impl Ran {
 
 /// A command in a folder, independent of the tester's environment.
 pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ctl"));
+    let program = Path::new(env!("CARGO_BIN_EXE_ctl"));
+    let service = program.with_file_name("service");
+    assert!(service.is_file(), "{} is built with the whole workspace", service.display());
+    let mut command = Command::new(program);
     command.args(arguments).current_dir(folder).env_clear();
     // Its own cache, so that it does not find the tester's models.
     command.env("HOME", folder).env("XDG_CACHE_HOME", folder.join("cache"));

@@ -114,10 +114,13 @@ fn in_a_project_of_another_user_the_advice_is_to_ask_that_user() {
     let token = folder.path().join(".waypost/token");
     fs::write(&token, "x").expect("a file");
     fs::set_permissions(&token, Permissions::from_mode(0o600)).expect("a mode");
-    // A place from which the other user can run the program.
+    // A place from which the other user can run the programs.
     let programs = TempDir::new().expect("a folder");
     let program = programs.path().join("ctl");
-    fs::copy(env!("CARGO_BIN_EXE_ctl"), &program).expect("a copy");
+    let built = Path::new(env!("CARGO_BIN_EXE_ctl"));
+    for name in ["ctl", "service"] {
+        fs::copy(built.with_file_name(name), programs.path().join(name)).expect("a copy");
+    }
     for open in [folder.path(), &folder.path().join(".waypost"), programs.path()] {
         fs::set_permissions(open, Permissions::from_mode(0o755)).expect("a mode");
     }

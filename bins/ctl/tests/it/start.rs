@@ -47,8 +47,6 @@ impl Project {
 
     /// The program, for a user who has approved nothing.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let program = Path::new(env!("CARGO_BIN_EXE_ctl")).with_file_name("service");
-        assert!(program.is_file(), "{} is built with the whole workspace", program.display());
         let mut command = ctl::command(self.path(), arguments);
         command.env("HOME", self.1.path());
         command

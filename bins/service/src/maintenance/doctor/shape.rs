@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use waypost_ctl::failure::Failure;
 use waypost_log::FolderLock;
 use waypost_project::{InTheWay, in_the_way};
 
 use super::Finding;
-use crate::failure::Failure;
 
 const PART: &str = "data folder";
 /// The file that [`FolderLock`] locks.

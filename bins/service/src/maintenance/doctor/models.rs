@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use waypost_ctl::failure::Failure;
 use waypost_embedding::fetch::{self, State};
 use waypost_project::{Model, Settings};
 
 use super::Finding;
-use crate::failure::Failure;
+use crate::maintenance::failure::of_embedding;
 
 /// The files of every model folder.
 const FILES: [&str; 3] = ["config.json", "tokenizer.json", "model.safetensors"];
@@ -20,7 +21,7 @@ pub(super) fn embedding(settings: &Settings) -> Finding {
         Model::Named(name) => name,
     };
     match fetch::list(&settings.model.cache_dir) {
-        Err(error) => Finding::fault(PART, &Failure::from(error)),
+        Err(error) => Finding::fault(PART, &of_embedding(&error)),
         Ok(models) => match models.into_iter().find(|it| it.name == *name) {
             Some(found) if found.state == State::Changed => Finding::fault(
                 PART,

@@ -15,17 +15,18 @@ use serde_json::json;
 use waypost_api::backup::{self, FILES, FOLDERS, Next, Reader, Summary, is_part, is_set_aside};
 use waypost_api::client;
 use waypost_auth::TokenStore;
+use waypost_ctl::exit;
+use waypost_ctl::failure::{Failure, Result, is_full, of_full_disk};
+use waypost_ctl::files;
+use waypost_ctl::maintenance::{BackupArgs, RestoreArgs};
+use waypost_ctl::output::{Output, Unit};
+use waypost_ctl::program::Program;
+use waypost_ctl::show;
+use waypost_ctl::span;
 use waypost_log::{FolderLock, Log, Options, Snapshot, Witness};
 
 use self::draft::Draft;
-use super::show;
-use crate::cli::{BackupArgs, RestoreArgs};
-use crate::exit;
-use crate::failure::{Failure, REPAIR, Result, is_full, of_full_disk};
-use crate::files;
-use crate::output::{Output, Unit};
-use crate::program::Program;
-use crate::span;
+use super::failure::{REPAIR, of_events, of_flows, of_memory};
 
 /// The file with the id of a data folder. A backup has none.
 const PROJECT_ID: &str = "project-id";
@@ -245,9 +246,11 @@ pub(super) fn lock(data: &Path) -> Result<Vec<FolderLock>> {
 /// Rejects stores that are damaged, end before the records in `witness`, have an interrupted repair,
 /// or were written by a newer release.
 fn check_stores(data: &Path, witness: &Witness) -> Result<u64> {
-    waypost_memory::check_log(data, witness.get("memory"))?;
-    let last_event = waypost_events::check_log(&data.join("events"), witness.get("events"))?;
-    waypost_flows::check_log(&data.join("flows"), witness.get("flows"))?;
+    waypost_memory::check_log(data, witness.get("memory")).map_err(|it| of_memory(&it))?;
+    let last_event = waypost_events::check_log(&data.join("events"), witness.get("events"));
+    let last_event = last_event.map_err(|it| of_events(&it))?;
+    waypost_flows::check_log(&data.join("flows"), witness.get("flows"))
+        .map_err(|it| of_flows(&it))?;
     if let Some(damage) = waypost_recall::verify(&data.join("recall/log"), witness.get("recall"))
         .map_err(|it| Failure::of(&it))?
         .damage
@@ -504,7 +507,7 @@ pub(super) fn refuse_existing(data: &Path) -> Result<()> {
         entries.flatten().map(|it| it.file_name().to_string_lossy().into_owned()).collect();
     // `ctl allow` gives a project its id before any other file exists.
     // So does `ctl mcp`, whose service may then not have started.
-    names.retain(|it| it != PROJECT_ID && it != LOCK && it != crate::start::LOG);
+    names.retain(|it| it != PROJECT_ID && it != LOCK && it != waypost_ctl::LOG);
     names.retain(|it| !waypost_project::is_unfinished_id(it.as_ref()));
     names.sort();
     if names.is_empty() {

@@ -5,13 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use waypost_ctl::failure::{Failure, Result};
+use waypost_ctl::files;
+use waypost_ctl::maintenance::FlowsCheckArgs;
+use waypost_ctl::output::{Look, Output};
+use waypost_ctl::program::Program;
 use waypost_flows::{FILE_BYTES_MAX, FlowFile, FlowSet, InvalidFile};
-
-use crate::cli::FlowsCheckArgs;
-use crate::failure::{Failure, Result};
-use crate::files;
-use crate::output::{Look, Output};
-use crate::program::Program;
 
 /// The result of checking a file.
 #[derive(Debug, Serialize)]

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
+use waypost_ctl::failure::{Failure, Result};
 
 use super::{already_exists, cannot, parent, sync_folder};
-use crate::failure::{Failure, Result};
 
 const PART: &str = "part";
 

@@ -6,16 +6,17 @@ use std::time::Duration;
 use serde_json::json;
 use waypost_auth::TokenStore;
 use waypost_cluster::{Begun, Member};
+use waypost_ctl::failure::Result;
+use waypost_ctl::maintenance::ClusterLeaveArgs;
+use waypost_ctl::output::Output;
+use waypost_ctl::program::Program;
+use waypost_ctl::review::confirm;
 use waypost_journal::{Journal, MachineId};
 
 use super::{
-    REVOKED, cluster_failed, flows, follow_tokens, locked, no_member, restore_tokens, settings,
-    short, unknown_elsewhere, url_of,
+    REVOKED, cluster_failed, follow_tokens, locked, no_member, restore_tokens, settings, short,
+    unknown_elsewhere, url_of,
 };
-use crate::cli::ClusterLeaveArgs;
-use crate::failure::Result;
-use crate::output::Output;
-use crate::program::Program;
 
 /// A service that has not reported for this long does not run: it reports every second, and up to 5 s after
 /// the last report of the one before.
@@ -51,7 +52,7 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
         return Err(no_member());
     }
     let question = "leave the cluster? This machine's changes reach no other machine from then on";
-    if !args.yes && !flows::confirm(question, output)? {
+    if !args.yes && !confirm(question, output)? {
         return Ok(());
     }
     let is_known = member.is_some() || begun.is_some();

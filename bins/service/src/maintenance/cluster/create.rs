@@ -6,16 +6,16 @@ use std::path::Path;
 use serde_json::json;
 use waypost_auth::TokenStore;
 use waypost_cluster::{Begun, Member, PARTS, Part, Places};
+use waypost_ctl::failure::{Failure, Result};
+use waypost_ctl::output::{Output, Unit};
+use waypost_ctl::program::Program;
+use waypost_ctl::span;
 use waypost_journal::{Error, Journal, NewSnapshot, Settings, Snapshot, StoreId, Until};
 use waypost_log::{Log, Options};
 
 use super::{
     LONG, backup, cluster_failed, failed, locked, report, restore_tokens, settings, short,
 };
-use crate::failure::{Failure, Result};
-use crate::output::{Output, Unit};
-use crate::program::Program;
-use crate::span;
 
 /// How to go on without the files of a cluster.
 const ALONE: &str =

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::failure::{Failure, Result};
+use waypost_ctl::failure::{Failure, Result};
+
+use crate::maintenance::failure::of_flows;
 
 /// The logs, and what shows that a backup had one: the service creates all of them at its first start,
 /// and a program that uses the memory as a library only that of memories.
@@ -22,7 +24,7 @@ pub(super) fn check(part: &Path, last_event: u64) -> Result<()> {
             return Err(Failure::new(format!("{log} is missing, although {other} is there")));
         }
     }
-    let cursor = waypost_flows::verify(&part.join("flows"), 0)?.cursor;
+    let cursor = waypost_flows::verify(&part.join("flows"), 0).map_err(|it| of_flows(&it))?.cursor;
     if cursor > last_event {
         return Err(Failure::new(format!(
             "events/log ends at event {last_event}, but flows have processed events up to {cursor}"

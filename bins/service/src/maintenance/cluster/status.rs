@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use waypost_cluster::{FEATURE, Member, Part};
+use waypost_ctl::failure::Result;
+use waypost_ctl::output::{Look, Output};
+use waypost_ctl::program::Program;
 use waypost_journal::{Head, Journal, Machine, Snapshot, Status};
 
 use super::{failed, journal_of, member, short};
-use crate::failure::Result;
-use crate::output::{Look, Output};
-use crate::program::Program;
 
 /// A machine that is silent for longer is shown as such.
 pub(super) const SILENT: Duration = Duration::from_secs(10);

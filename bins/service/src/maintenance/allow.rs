@@ -1,7 +1,6 @@
 //! `allow`: approves files of the project. It works on the files themselves, and needs no service.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, IsTerminal};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,22 +8,19 @@ use std::time::Duration;
 
 use serde_json::json;
 use waypost_api::client::Error;
-use waypost_flows::{Approvable, DiffLine, Loader, diff};
+use waypost_ctl::failure::{Failure, Result};
+use waypost_ctl::maintenance::AllowArgs;
+use waypost_ctl::output::{Look, Output};
+use waypost_ctl::program::Program;
+use waypost_ctl::review::{READ_FIRST, is_wanted, refuse_unknown, show_difference};
+use waypost_ctl::show;
+use waypost_ctl::visible::exact;
+use waypost_flows::{Approvable, Loader, diff};
 use waypost_log::FolderLock;
 use waypost_project::{Adopted, Approvals, Project, sha256};
 
-use super::show;
-use crate::cli::AllowArgs;
-use crate::failure::{Failure, Result};
-use crate::output::{Look, Output};
-use crate::program::Program;
-use crate::visible::exact;
-
-/// Lines of context around a change.
-const CONTEXT_LINES: usize = 3;
 /// Longer contents are not shown, and are approved by their hashes only.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
-pub(super) const READ_FIRST: &str = "read the file, then use --sha256 with the hash of each file";
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// How long to wait for a running service to read the approvals.
 const TELL_TIME_MAX: Duration = Duration::from_secs(3);
@@ -279,37 +275,6 @@ fn present(part: &Part, before: Option<&[u8]>, output: &mut Output) -> Result<()
     Ok(())
 }
 
-/// Shows the changes with some context, and escapes everything that a terminal would interpret or
-/// hide.
-pub(super) fn show_difference(lines: &[DiffLine<'_>], output: &mut Output) -> Result<()> {
-    let is_change = |it: &DiffLine<'_>| !matches!(it, DiffLine::Same(_));
-    let mut last_shown = None;
-    for (idx, line) in lines.iter().enumerate() {
-        let near = idx.saturating_sub(CONTEXT_LINES)..(idx + CONTEXT_LINES + 1).min(lines.len());
-        if !lines[near].iter().any(is_change) {
-            continue;
-        }
-        if last_shown.is_some_and(|it: usize| it + 1 < idx) {
-            output.styled(&[(Look::Dim, "…")])?;
-        }
-        last_shown = Some(idx);
-        let (look, sign, text) = match line {
-            DiffLine::Same(text) => (Look::Plain, "  ", *text),
-            DiffLine::Removed(text) => (Look::Bad, "- ", *text),
-            DiffLine::Added(text) => (Look::Name, "+ ", *text),
-        };
-        let ended = text.strip_suffix(b"\n");
-        output.styled(&[(look, sign), (look, &exact(ended.unwrap_or(text)))])?;
-        if ended.is_none() {
-            output.styled(&[(Look::Dim, "\\ no newline at the end")])?;
-        }
-    }
-    if last_shown.is_none() {
-        output.note("no line differs from the last approved content");
-    }
-    Ok(())
-}
-
 /// Rejects a file that was not shown in full, unless its hash was given.
 fn refuse_unshown(pending: &[Part], args: &AllowArgs) -> Result<()> {
     let unshown = pending.iter().find(|it| !it.is_shown());
@@ -343,37 +308,6 @@ fn confirm(pending: &[Part], known: &[Part], args: &AllowArgs, output: &mut Outp
         return Ok(());
     }
     Err(Failure::new("nothing was approved"))
-}
-
-/// Rejects a hash that no file has: it was mistyped, or the file has changed since.
-pub(super) fn refuse_unknown<'a>(
-    given: &[String],
-    known: impl Iterator<Item = &'a str>,
-) -> Result<()> {
-    let known: Vec<&str> = known.collect();
-    match given.iter().find(|hash| !known.iter().any(|it| it.eq_ignore_ascii_case(hash))) {
-        None => Ok(()),
-        Some(hash) => Err(Failure::not_found(format!(
-            "no file to approve has the SHA-256 {hash}; nothing was approved"
-        ))
-        .with_hint(
-            "`ctl allow` shows pending files with their hashes, `ctl allow --list` approved ones",
-        )),
-    }
-}
-
-/// Asks for confirmation on the terminal.
-pub(super) fn is_wanted(question: &str, output: &mut Output) -> Result<bool> {
-    if !io::stdin().is_terminal() {
-        return Err(Failure::usage(
-            "cannot ask for confirmation: standard input is not a terminal",
-        )
-        .with_hint("review the files, then use --yes, or --sha256 with the hash of each file"));
-    }
-    output.note(question);
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn data(program: &Program, state: &Path, output: &mut Output) -> Result<()> {

@@ -20,14 +20,14 @@ use waypost_api::StatusKind;
 use waypost_api::client::Error;
 use waypost_auth::TokenStore;
 use waypost_cluster::Member;
+use waypost_ctl::failure::{Failure, Result, of_other_user};
+use waypost_ctl::maintenance::DoctorArgs;
+use waypost_ctl::membership;
+use waypost_ctl::output::{Look, Output};
+use waypost_ctl::program::Program;
+use waypost_ctl::show;
 use waypost_log::Witness;
 use waypost_mesh::Pairing;
-
-use super::show;
-use crate::cli::DoctorArgs;
-use crate::failure::{Failure, Result, of_other_user};
-use crate::output::{Look, Output};
-use crate::program::Program;
 
 /// Free disk space, in bytes, below which `doctor` warns: enough for hours of writes, and for a
 /// compaction of a typical store.
@@ -247,7 +247,7 @@ fn of_cluster(tokens: &Path) -> Of {
 }
 
 fn unshared(tokens: &Path) -> Option<Failure> {
-    super::cluster::unshared(&TokenStore::open(tokens).ok()?).ok()?
+    membership::unshared(&TokenStore::open(tokens).ok()?).ok()?
 }
 
 /// Why a file could not be replaced: its folder is closed, or it is immutable.

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use waypost_ctl::failure::Failure;
+use waypost_ctl::show;
 use waypost_log::{Error, FolderLock, Witness};
 
 use super::Finding;
 use super::stores::mended;
-use crate::commands::show;
-use crate::failure::{Failure, REPAIR};
+use crate::maintenance::failure::REPAIR;
 
 pub(super) const PART: &str = "recall";
 const LOST: &str = "a session may get a memory again; what was said before the next start and is not recorded yet is left out, because it may have been deleted";

@@ -4,15 +4,16 @@ use std::path::Path;
 
 use waypost_auth::TokenStore;
 use waypost_cluster::Member;
+use waypost_ctl::failure::{Failure, NEWER};
+use waypost_ctl::show;
+use waypost_ctl::span;
 use waypost_log::{RepairedDamage, Verify, Witness};
 use waypost_memory::Reached;
 use waypost_mesh::Pairing;
 use waypost_project::Settings;
 
 use super::{Finding, Verdict, recall};
-use crate::commands::show;
-use crate::failure::{Failure, NEWER, REPAIR};
-use crate::span;
+use crate::maintenance::failure::{REPAIR, of_events, of_flows, of_memory};
 
 const MEMORY: &str = "store";
 const EVENTS: &str = "events";
@@ -190,7 +191,7 @@ fn memory(data_dir: &Path, witness: &mut Witness, repair: bool) -> (Vec<Finding>
             );
             (vec![Finding::ok(MEMORY, detail)], true)
         }
-        error => (vec![Finding::fault(MEMORY, &Failure::from(error))], false),
+        error => (vec![Finding::fault(MEMORY, &of_memory(&error))], false),
     })
 }
 
@@ -277,7 +278,7 @@ fn check_memory(data_dir: &Path, known: Reached) -> waypost_memory::Result<(Vec<
 fn events(dir: &Path, known: u64) -> Vec<Finding> {
     let checked = match waypost_events::verify(dir, known) {
         Ok(checked) => checked,
-        Err(error) => return vec![Finding::fault(EVENTS, &error.into())],
+        Err(error) => return vec![Finding::fault(EVENTS, &of_events(&error))],
     };
     let count = show::count(checked.events, "event", "events");
     let detail = format!("{count}, all valid, in {}", dir.display());
@@ -290,7 +291,7 @@ fn flows(
 ) -> Vec<Finding> {
     let checked = match checked {
         Ok(checked) => checked,
-        Err(error) => return vec![Finding::fault(FLOWS, &error.into())],
+        Err(error) => return vec![Finding::fault(FLOWS, &of_flows(&error))],
     };
     let count = show::count(checked.records, "record", "records");
     let detail = format!("{count}, all valid, in {}", dir.display());
@@ -317,7 +318,7 @@ fn verdicts(
 fn repair_events(dir: &Path, known: u64) -> (Vec<Finding>, Option<u64>) {
     let repaired = match waypost_events::repair(dir, known) {
         Ok(repaired) => repaired,
-        Err(error) => return (vec![Finding::fault(EVENTS, &error.into())], None),
+        Err(error) => return (vec![Finding::fault(EVENTS, &of_events(&error))], None),
     };
     let kept = show::count(repaired.kept, "event", "events");
     let mut findings = vec![Finding::ok(EVENTS, format!("{kept} kept"))];
@@ -330,7 +331,7 @@ fn repair_flows(dir: &Path, witness: &mut Witness, last_event: u64) -> Vec<Findi
     let reached = witness.get(FLOWS);
     let repaired = match waypost_flows::repair(dir, reached, last_event, span::now()) {
         Ok(repaired) => repaired,
-        Err(error) => return vec![Finding::fault(FLOWS, &error.into())],
+        Err(error) => return vec![Finding::fault(FLOWS, &of_flows(&error))],
     };
     witness.raise(FLOWS, repaired.reached);
     let kept = show::count(repaired.kept, "record", "records");

@@ -6,19 +6,20 @@ use std::time::Duration;
 use serde_json::json;
 use waypost_auth::TokenStore;
 use waypost_cluster::{Begun, Hub, HubOptions, Member, Places};
+use waypost_ctl::failure::{Failure, Result};
+use waypost_ctl::maintenance::ClusterAcceptArgs;
+use waypost_ctl::output::Output;
+use waypost_ctl::program::Program;
+use waypost_ctl::review::confirm;
 use waypost_journal::{Error, ErrorKind, Journal, Machine, Position, Settings, StoreId, Until};
 
 use super::history::{History, LocalCopy, Missing};
 use super::join::FIRST;
 use super::status::span;
 use super::{
-    COMPARE, LONG, REVOKED, backup, cluster_failed, create, failed, flows, follow_tokens, has_more,
+    COMPARE, LONG, REVOKED, backup, cluster_failed, create, failed, follow_tokens, has_more,
     locked, member, named, pages, restore_tokens, settings, short, unknown_elsewhere, url_of,
 };
-use crate::cli::ClusterAcceptArgs;
-use crate::failure::{Failure, Result};
-use crate::output::Output;
-use crate::program::Program;
 
 /// A service that runs reports every second.
 const SILENT: Duration = Duration::from_secs(3);
@@ -206,7 +207,7 @@ impl Loss<'_> {
                 warnings = checked.warn(output);
             }
             let question = "continue with this machine's copy? All other machines must join again";
-            if !is_agreed && !flows::confirm(question, output)? {
+            if !is_agreed && !confirm(question, output)? {
                 return Ok(None);
             }
             is_agreed = true;

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use waypost_cluster::{Member, PARTS, Part, Places};
+use waypost_ctl::failure::{Failure, Result};
 use waypost_journal::{ErrorKind, Journal, Machine, Position, Row, Until};
 use waypost_log::{Entry, Log, Options, Verify};
 
 use super::{LONG, create, failed, named, pages};
-use crate::failure::{Failure, Result};
 
 /// What to do on a machine that is behind the journal.
 const APPLY: &str = "start the service here, which applies them or says why it cannot; or pass --although-behind to lose what only the journal has";

@@ -7,14 +7,14 @@ use indicatif::HumanBytes;
 use serde_json::json;
 use waypost_auth::TokenStore;
 use waypost_cluster::{Base, Member, PARTS, Part, Places};
+use waypost_ctl::failure::{Failure, Result};
+use waypost_ctl::maintenance::ClusterJoinArgs;
+use waypost_ctl::output::{Output, Unit};
+use waypost_ctl::program::Program;
+use waypost_ctl::span;
 use waypost_journal::{Error, Journal, Settings, Snapshot, StoreId, Until};
 
 use super::{LONG, backup, cluster_failed, failed, report, settings, short};
-use crate::cli::ClusterJoinArgs;
-use crate::failure::{Failure, Result};
-use crate::output::{Output, Unit};
-use crate::program::Program;
-use crate::span;
 
 /// The incarnation of an open store: `accept-loss` continues with another store, and begins an
 /// incarnation of the former one that no machine has.

@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 
 use indicatif::HumanBytes;
 use serde_json::json;
+use waypost_ctl::failure::{Failure, Result};
+use waypost_ctl::files;
+use waypost_ctl::maintenance::ModelCommand;
+use waypost_ctl::output::{Look, Output, Unit};
+use waypost_ctl::program::Program;
+use waypost_ctl::visible::{Lines, visible};
 use waypost_embedding::fetch::{self, Hub, Options, State};
 use waypost_embedding::{Error, ErrorKind, Model};
 use waypost_project::Model as Setting;
 
-use crate::cli::ModelCommand;
-use crate::failure::{Failure, Result};
-use crate::files;
-use crate::output::{Look, Output, Unit};
-use crate::program::Program;
-use crate::{Lines, visible};
+use super::failure::of_embedding;
 
 pub(super) fn run(program: &Program, command: ModelCommand, output: &mut Output) -> Result<()> {
     match command {
@@ -57,7 +58,7 @@ fn pull(program: &Program, name: Option<String>, output: &mut Output) -> Result<
         bar.set_position(progress.done_bytes);
     });
     bar.finish_and_clear();
-    there(&name, &folder?, output)
+    there(&name, &folder.map_err(|it| of_embedding(&it))?, output)
 }
 
 fn import(program: &Program, path: &Path, name: Option<String>, output: &mut Output) -> Result<()> {
@@ -82,9 +83,9 @@ fn import(program: &Program, path: &Path, name: Option<String>, output: &mut Out
             ErrorKind::Damaged | ErrorKind::NotFound | ErrorKind::Invalid => {
                 format!("nothing was imported; check {} and import it again", path.display())
             }
-            _ => return error.into(),
+            _ => return of_embedding(&error),
         };
-        Failure::from(error).with_hint(hint)
+        of_embedding(&error).with_hint(hint)
     })?;
     there(&name, &folder, output)
 }
@@ -100,7 +101,7 @@ fn there(name: &str, folder: &Path, output: &mut Output) -> Result<()> {
 
 fn list(program: &Program, output: &mut Output) -> Result<()> {
     let settings = program.settings()?;
-    let models = fetch::list(&settings.model.cache_dir)?;
+    let models = fetch::list(&settings.model.cache_dir).map_err(|it| of_embedding(&it))?;
     let in_use = |name: &str| matches!(&settings.model.name, Setting::Named(used) if used == name);
     let state = |state: State| match state {
         State::Unchanged => (Look::Good, "unchanged"),
@@ -170,9 +171,9 @@ fn verify(program: &Program, name: Option<String>, output: &mut Output) -> Resul
     }
     let verified = fetch::verify(&folder).map_err(|error| match error.kind() {
         ErrorKind::Damaged if is_path => {
-            Failure::from(error).with_hint(format!("restore the files in {}", folder.display()))
+            of_embedding(&error).with_hint(format!("restore the files in {}", folder.display()))
         }
-        _ => error.into(),
+        _ => of_embedding(&error),
     })?;
     if output.is_json() {
         output.document(&json!({

@@ -2,14 +2,14 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
+use waypost_ctl::failure::Failure;
+use waypost_ctl::program::Program;
+use waypost_ctl::visible::exact;
 use waypost_flows::FileStatus;
 use waypost_project::{Approvals, Settings};
 
 use super::Finding;
-use crate::commands::allow;
-use crate::failure::Failure;
-use crate::program::Program;
-use crate::visible::exact;
+use crate::maintenance::allow;
 
 const PROJECTS: &str = "projects";
 const APPROVAL: &str = "approval";

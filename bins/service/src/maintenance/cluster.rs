@@ -12,19 +12,20 @@ use std::time::Duration;
 
 use waypost_auth::{TokenChange, TokenStore};
 use waypost_cluster::{Begun, Hub, HubOptions, Member, Part, notice};
+use waypost_ctl::failure::{Failure, Result};
+use waypost_ctl::maintenance::{ClusterCommand, ClusterForgetArgs};
+use waypost_ctl::membership::interrupted;
+use waypost_ctl::output::Output;
+use waypost_ctl::program::Program;
+use waypost_ctl::span;
+use waypost_ctl::visible::{Lines, visible};
 use waypost_journal::{
     Error, ErrorKind, FetchOptions, Journal, Machine, MachineId, MachineReport, Position, Row,
     Settings, Until,
 };
 use waypost_log::FolderLock;
 
-use super::{backup, flows};
-use crate::cli::{ClusterCommand, ClusterForgetArgs};
-use crate::failure::{Failure, Result};
-use crate::output::Output;
-use crate::program::Program;
-use crate::span;
-use crate::visible::{Lines, visible};
+use super::backup;
 
 /// How long a short operation on the database may take.
 const SHORT: Duration = Duration::from_secs(30);
@@ -183,38 +184,6 @@ pub(super) fn check(program: &Program) -> Option<Result<String>> {
         });
     };
     Some(compare(program, data, &member))
-}
-
-/// Whether the member file exists, whatever it has.
-fn is_member(data: &Path) -> bool {
-    !matches!(Member::read(data), Ok(None))
-}
-
-/// Why the service does not start, if the creation of a cluster was interrupted after its tokens became
-/// those of the cluster.
-pub(super) fn interrupted(data: &Path) -> Option<Failure> {
-    let is_begun = data.join(Begun::FILE).symlink_metadata().is_ok();
-    (is_begun && !is_member(data)).then(|| {
-        Failure::new("`ctl cluster init` was interrupted in this project")
-            .with_hint("run it again; or, to continue without a cluster, run `ctl cluster leave`")
-    })
-}
-
-/// Why the tokens of a data folder cannot be changed without the service, if they are not those of the
-/// cluster of which it is a member.
-pub(super) fn unshared(tokens: &TokenStore) -> Result<Option<Failure>> {
-    let data = tokens.path().parent().unwrap_or(Path::new("."));
-    let belongs = is_member(data) || Begun::may_have_others(data);
-    Ok((belongs && !tokens.is_shared()?).then(|| {
-        if let Some(failure) = interrupted(data) {
-            return failure;
-        }
-        Failure::new(format!(
-            "{} does not have the tokens of the cluster of which this project is a member",
-            tokens.path().display()
-        ))
-        .with_hint("if `ctl cluster leave` was interrupted, run it again; otherwise start the service, which restores them")
-    }))
 }
 
 fn compare(program: &Program, data: &Path, member: &Member) -> Result<String> {
