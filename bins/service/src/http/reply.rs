@@ -4,11 +4,13 @@ use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderValue, LINK};
 use serde::Serialize;
+use waypost_api as api;
 
 use crate::app::App;
 use crate::http::failure::Failure;
@@ -22,6 +24,14 @@ pub(crate) fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
 
 fn of_json(mut response: Response) -> Response {
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A stream of events for `EventSource` and the like.
+pub(crate) fn event_stream(body: Body) -> Response {
+    let mut response = body.into_response();
+    let event_stream = HeaderValue::from_static(api::EVENT_STREAM);
+    response.headers_mut().insert(CONTENT_TYPE, event_stream);
     response
 }
 

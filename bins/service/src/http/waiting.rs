@@ -25,6 +25,7 @@ use crate::http::stream::PIECE_BYTES;
 
 /// Smaller responses are not counted: each connection has buffers of this size anyway.
 const UNCOUNTED_BYTES_MAX: u64 = 8 * 1024;
+
 /// What waits for all clients.
 #[derive(Debug)]
 pub(crate) struct Waiting {

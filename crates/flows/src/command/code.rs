@@ -101,7 +101,7 @@ impl Code {
     /// What values have made of the author's text: it is there more often than in the text with
     /// marks in place of the values. A shell reads over quotes and continued lines, so each is also
     /// counted without them.
-    fn made<'a>(&'a self, text: &'a str, marked: &str) -> Option<&'a str> {
+    fn made(&self, text: &str, marked: &str) -> Option<&str> {
         let marked = (marked, joined(marked), without_quotes(marked));
         let text = (text, joined(text), without_quotes(text));
         let is_more = |count: &dyn Fn(&str) -> usize| {
@@ -122,11 +122,10 @@ impl Code {
         {
             return Some("esac");
         }
-        let count = |text: &str, end: &str| text.lines().filter(|it| ending(it) == end).count();
-        let is_longer = |end: &str| {
-            count(text.0, end) > count(marked.0, end) || count(&text.1, end) > count(&marked.1, end)
-        };
-        self.ends.iter().map(String::as_str).find(|end| is_longer(end))
+        self.ends.iter().map(String::as_str).find(|end| {
+            let count = |text: &str| text.lines().filter(|line| ending(line) == *end).count();
+            count(text.0) > count(marked.0) || count(&text.1) > count(&marked.1)
+        })
     }
 }
 

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use waypost_api::{self as api, ProblemKind};
@@ -105,10 +104,7 @@ pub(super) async fn listen(
             None => (Bytes::from_static(b"event: end\ndata: {}\n\n"), None),
         }))
     });
-    let mut response = (StatusCode::OK, body).into_response();
-    let event_stream = HeaderValue::from_static(api::EVENT_STREAM);
-    response.headers_mut().insert(CONTENT_TYPE, event_stream);
-    Ok(response)
+    Ok(reply::event_stream(body))
 }
 
 /// A client that listens.

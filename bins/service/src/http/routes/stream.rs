@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderMap};
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
+use http::header::HeaderMap;
 use serde_json::json;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
@@ -21,7 +21,7 @@ use crate::events::broadcast::Frame;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::linger::Late;
-use crate::http::reply::encode;
+use crate::http::reply::{self, encode};
 use crate::http::request::query;
 use crate::http::scoped::Scoped;
 use crate::http::stream::{PIECE_BYTES, pulled};
@@ -81,10 +81,7 @@ pub(super) async fn stream(
             Err(end) => (end.final_message(), None),
         }))
     });
-    let mut response = (StatusCode::OK, body).into_response();
-    let event_stream = HeaderValue::from_static(api::EVENT_STREAM);
-    response.headers_mut().insert(CONTENT_TYPE, event_stream);
-    Ok(response)
+    Ok(reply::event_stream(body))
 }
 
 /// An event encoded for listeners.
