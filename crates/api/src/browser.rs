@@ -1,6 +1,8 @@
 //! Browsers on the mesh.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::ToSchema;
 
 use crate::Problem;
 
@@ -8,8 +10,8 @@ use crate::Problem;
 pub const BROWSER_TARGET: &str = "browser.relay";
 
 /// A browser on the mesh; an element of `GET /api/browser`. All texts are its own.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Browser {
     /// Its id as a peer, which is new at each start: 32 hexadecimal digits.
@@ -20,10 +22,8 @@ pub struct Browser {
     pub origin: String,
     /// The address of its page; absent if it does not say so within a second, or another browser
     /// gets the commands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The title of that page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::ToSchema;
 use waypost_time::Timestamp;
 
 use crate::Vocabulary;
@@ -35,30 +37,20 @@ pub const CONTEXT_TYPES: [&str; 17] = [
 ];
 
 /// Body of `POST /api/context`. All fields are optional.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ContextRequest {
     /// Words, names in code or paths that describe the task: up to 8192 characters. If absent or blank: what currently
     /// matters in the project.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// Maximum number of items: 1 to 200; default: 30.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub max_items: Option<u64>,
     /// The kind of task; default: `general`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_type: Option<ContextTask>,
     /// Maximum total size of titles and contents in tokens, of four bytes each: 1 to 1000000. Default: no limit.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub max_tokens: Option<u64>,
     /// Only these sources; default: all but `memory`, which also needs the scope `memory:read`.
     #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
@@ -99,8 +91,7 @@ impl Check for ContextRequest {
 }
 
 /// The kind of task. It changes the weights and excludes nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum ContextTask {
@@ -128,8 +119,9 @@ impl Vocabulary for ContextTask {
 }
 
 /// The source of an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum ContextSource {
@@ -153,14 +145,13 @@ impl Vocabulary for ContextSource {
 }
 
 /// Response of `POST /api/context`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextAnswer {
     /// The items, best first.
     pub items: Vec<ContextItem>,
     /// When the index was last up to date with the whole project; absent before the first time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub indexed_at: Option<Timestamp>,
     /// Files waiting to be indexed; their contents are not found yet.
     pub pending: u64,
@@ -173,8 +164,8 @@ pub struct ContextAnswer {
 }
 
 /// A section of the project, or a memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextItem {
     /// The source.
@@ -189,40 +180,31 @@ pub struct ContextItem {
     /// The file, relative to the project, with `/`; for a memory its path, `/api/memory/{id}`.
     pub path: String,
     /// The first line, from 1; absent for a memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// The last line; for a definition its end, not the end of its header.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_line: Option<u64>,
     /// The score, 0 to 1, relative to this response.
     pub score: f32,
     /// The date that its text states, or when it was last changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
     /// Size of title and content in tokens, of four bytes each.
     pub tokens: u64,
     /// Whether the content was truncated.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "wire::is_false")]
     pub truncated: bool,
     /// The signals that contributed, strongest first.
     #[serde(default)]
     pub why: Vec<String>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_false(it: &bool) -> bool {
-    !it
-}
-
 /// Response of `GET /api/context/status`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextStatus {
     /// The state.
     pub status: ContextState,
     /// Why it is disabled, and how to enable it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Indexed files.
     pub files: u64,
@@ -235,10 +217,8 @@ pub struct ContextStatus {
     /// Whether a limit excluded files.
     pub truncated: bool,
     /// When the index was last up to date with the whole project.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub indexed_at: Option<Timestamp>,
     /// The last scan of the whole project.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_scan: Option<ContextScan>,
     /// How changes are detected.
     pub watch: ContextWatch,
@@ -247,7 +227,6 @@ pub struct ContextStatus {
     /// Code files whose headers were found line by line, because parsing was too slow or there is no grammar.
     pub parsed_by_lines: u64,
     /// The commit whose history is used; absent without git.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     /// Commits of the git history in use.
     pub commits: u64,
@@ -256,7 +235,6 @@ pub struct ContextStatus {
     /// Sections waiting for a vector.
     pub vectors_pending: u64,
     /// Why the index was rebuilt when the service started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<String>,
     /// Approximate size of the index in memory.
     pub memory_bytes: u64,
@@ -265,8 +243,7 @@ pub struct ContextStatus {
 }
 
 /// The state of the context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ContextState {
     /// All of the project is indexed.
@@ -289,8 +266,7 @@ impl ContextState {
 }
 
 /// Files excluded for one reason.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextSkipped {
     /// Number of files.
@@ -301,8 +277,7 @@ pub struct ContextSkipped {
 }
 
 /// A scan of the whole project; the response of `POST /api/context/rescan`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextScan {
     /// When the scan ended.
@@ -318,26 +293,22 @@ pub struct ContextScan {
 }
 
 /// How changes of the project are detected.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextWatch {
     /// The mode.
     pub mode: ContextWatchMode,
     /// With `native`: number of watched folders.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folders: Option<u64>,
     /// With `poll`: time between two scans.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every_ms: Option<u64>,
     /// With `poll`: why notifications are not used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
 /// How changes are detected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ContextWatchMode {
     /// By the system's notifications.

@@ -2,6 +2,8 @@
 //! them.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::ToSchema;
 use waypost_time::Timestamp;
 
 use crate::limits::{Check, Faults};
@@ -11,15 +13,14 @@ use crate::{Scope, wire};
 const NONCE_BYTES_MAX: usize = 128;
 
 /// Body of `POST /api/dashboard/codes`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DashboardCodeRequest {
     /// The scopes of the dashboard's token, at least one; default: those of the request's token.
     #[serde(default, deserialize_with = "wire::some", skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<Scope>,
     /// The only space that the dashboard can access; default: all. Needs scopes without `admin`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
 }
 
@@ -37,8 +38,7 @@ impl Check for DashboardCodeRequest {
 }
 
 /// Response of `POST /api/dashboard/codes`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DashboardCode {
     /// The code, which can be exchanged once.
@@ -50,8 +50,7 @@ pub struct DashboardCode {
 }
 
 /// Body of `POST /api/dashboard/token`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DashboardTokenRequest {
     /// The code.
@@ -64,8 +63,7 @@ impl Check for DashboardTokenRequest {
 }
 
 /// Body of `POST /api/dashboard/proof`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DashboardProofRequest {
     /// The public part of the code or of the token that the page is about to send.
@@ -83,8 +81,7 @@ impl Check for DashboardProofRequest {
 }
 
 /// Response of `POST /api/dashboard/proof`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DashboardProof {
     /// The HMAC-SHA256 of the nonce in hexadecimal digits; its key is the whole code or token.

@@ -5,14 +5,15 @@ use std::fmt;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::{IntoParams, ToSchema};
 use waypost_time::Timestamp;
 
 use crate::limits::{Check, Faults, LIMIT_MAX};
 use crate::{Scalar, wire};
 
 /// Body of `POST /api/events`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PublishRequest {
     /// The event's type, `namespace:name`, each with 1 to 64 letters, digits, `_` and `-`. The namespaces `flow`,
@@ -21,7 +22,7 @@ pub struct PublishRequest {
     pub kind: String,
     /// The event's data: at most 64 keys, each with a string or number. A boolean is stored as `"true"` or `"false"`.
     #[serde(default)]
-    #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, Scalar>))]
+    #[schema(value_type = std::collections::BTreeMap<String, Scalar>)]
     pub data: EventData,
 }
 
@@ -35,37 +36,33 @@ impl Check for PublishRequest {
 pub struct EventData(pub Vec<(String, Scalar)>);
 
 /// An event that was published.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     /// Its position in the total order of events: 1, 2, 3 and so on, without gaps.
-    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    #[schema(minimum = 1)]
     pub id: u64,
     /// The event's type.
     #[serde(rename = "type")]
     pub kind: String,
     /// The event's data.
-    #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, Scalar>))]
+    #[schema(value_type = std::collections::BTreeMap<String, Scalar>)]
     pub data: EventData,
     /// When it was published; events are ordered by id, not by time.
     pub time: Timestamp,
     /// The publisher: `token:` and a token's id, or a component of the service.
     pub source: String,
     /// The first event of the chain that caused it; absent if it came from outside.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<u64>,
     /// The component that published it because of another event, such as a flow's run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
     /// The space of the memory or token that caused it; if absent, only tokens for all spaces can read it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
 }
 
 /// Response of `POST /api/events`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Published {
     /// The event.
@@ -76,37 +73,23 @@ pub struct Published {
 }
 
 /// Query parameters of `GET /api/events`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EventsRequest {
     /// Maximum number of results: 1 to 1000; default: 100.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub limit: Option<u64>,
     /// Only events of this type; a trailing `*` matches all types with that prefix.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     /// Only events after this one, starting with the oldest; default: the newest events.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub after: Option<u64>,
     /// Only events before this one.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub before: Option<u64>,
     /// Only events published at or after this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
 }
 
@@ -117,21 +100,16 @@ impl Check for EventsRequest {
 }
 
 /// Query parameters of `GET /api/events/stream`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StreamRequest {
     /// Only events of this type; a trailing `*` matches all types with that prefix.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     /// Start after this event; 0 starts with the oldest; default: only new events. The header
     /// `Last-Event-ID` takes precedence.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub after: Option<u64>,
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::{IntoParams, ToSchema};
 use waypost_time::Timestamp;
 
 use crate::events::EventData;
@@ -10,8 +12,8 @@ use crate::limits::{Check, Faults, ID_MAX, LIMIT_MAX, NOTE_CHARS_MAX};
 use crate::{PublishRequest, Vocabulary, wire};
 
 /// Response of `GET /api/flows`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Flows {
     /// The active flows, in the order of the files.
@@ -19,13 +21,12 @@ pub struct Flows {
     /// The flow files, by name.
     pub files: Vec<FlowFileInfo>,
     /// Why flows have stopped, and the remedy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halted: Option<String>,
 }
 
 /// An active flow and its state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowInfo {
     /// Its name.
@@ -33,24 +34,20 @@ pub struct FlowInfo {
     /// The file that it is in.
     pub file: String,
     /// A description.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Whether it is enabled.
     pub enabled: bool,
     /// The pattern of event types that trigger it.
     pub pattern: String,
     /// Its condition.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
     /// Why it is paused, if it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<String>,
     /// The keys of values that must now be plain, in a file that was approved by a release that
     /// allowed any text in commands.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub now_plain: Vec<String>,
     /// When its circuit breaker opened because it ran too often.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_since: Option<Timestamp>,
     /// Queued runs.
     pub queued: u64,
@@ -59,7 +56,6 @@ pub struct FlowInfo {
     /// Runs with a running action.
     pub running: u64,
     /// The run that has waited longest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_waiting: Option<String>,
     /// Past events that it has yet to process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -68,13 +64,11 @@ pub struct FlowInfo {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ended: BTreeMap<String, u64>,
     /// The last run that failed or is dead.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<FlowFailure>,
 }
 
 /// A run that failed or is dead.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowFailure {
     /// The id of the run.
@@ -86,8 +80,7 @@ pub struct FlowFailure {
 }
 
 /// A range of events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EventRange {
     /// The event before the first one.
@@ -97,20 +90,17 @@ pub struct EventRange {
 }
 
 /// A flow file and its state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowFileInfo {
     /// Its name in `.waypost/flows/`.
     pub name: String,
     /// SHA-256 of the active content; absent if there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_force: Option<String>,
     /// SHA-256 of the file's content; absent if the file cannot be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
     /// Why the file's content is not active.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// What is pending approval: the file or the programs that it names, relative to the project.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -118,8 +108,7 @@ pub struct FlowFileInfo {
 }
 
 /// Response of `GET /api/flows/files/{name}`: the texts to compare before approval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowFileTexts {
     /// Its name.
@@ -136,8 +125,8 @@ pub struct FlowFileTexts {
 }
 
 /// A file of the project that a flow names as its program or script.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowProgram {
     /// Relative to the project.
@@ -147,13 +136,11 @@ pub struct FlowProgram {
     /// The last approved content, if it is text; empty if there is none.
     pub approved: String,
     /// Its content, if it is text; absent if it is not, or is larger than 1 MiB.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
 }
 
 /// Body of `POST /api/flows/files/{name}/allow`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AllowRequest {
     /// SHA-256 of the reviewed text; any other text is not approved.
@@ -177,23 +164,17 @@ impl Check for AllowRequest {
 }
 
 /// Query parameters of `GET /api/flows/runs`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunsRequest {
     /// Only runs of this flow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
     /// Only runs in this state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<RunState>,
     /// Maximum number of results: 1 to 1000; default: 100.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub limit: Option<u64>,
 }
 
@@ -204,8 +185,7 @@ impl Check for RunsRequest {
 }
 
 /// The state of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum RunState {
@@ -251,8 +231,8 @@ impl Vocabulary for RunState {
 }
 
 /// One flow, run for one event.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
     /// Its id, `flow.event`, with `.replay` for a replay.
@@ -267,15 +247,12 @@ pub struct Run {
     /// Its state.
     pub state: RunState,
     /// Why it ended in this state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
     /// When it continues, if it waits for a time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// SHA-256 of its flow file.
     pub definition: String,
@@ -284,8 +261,8 @@ pub struct Run {
 }
 
 /// One attempt of an action.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunTry {
     /// The action, from 1.
@@ -309,31 +286,21 @@ pub struct RunTry {
     pub stderr_bytes: u64,
     /// The stored part of standard output, which can contain anything that a program wrote; only in the response for a
     /// single run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdout: Option<String>,
     /// The stored part of standard error; only in the response for a single run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
 }
 
 /// Body of `POST /api/flows/{name}/replay`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReplayRequest {
     /// Events after this one; default: all stored events.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub after: Option<u64>,
     /// Up to and including this one; default: the newest.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub until: Option<u64>,
     /// Only show which events would trigger a run.
     #[serde(default)]
@@ -351,8 +318,8 @@ impl Check for ReplayRequest {
 }
 
 /// Response of `POST /api/flows/{name}/replay`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Replay {
     /// The flow.
@@ -364,14 +331,12 @@ pub struct Replay {
     /// The first 100 events that trigger the flow.
     pub events: Vec<u64>,
     /// The number of the replay, the last part of its runs' ids; absent for a dry run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<u64>,
 }
 
 /// Query parameters of `GET /api/flows/why`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WhyRequest {
     /// The event's id.
@@ -386,8 +351,8 @@ impl Check for WhyRequest {
 }
 
 /// How a flow evaluates an event.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowWhy {
     /// The flow.
@@ -399,26 +364,21 @@ pub struct FlowWhy {
     /// Whether it is enabled.
     pub enabled: bool,
     /// The result of its condition: `true`, `false` or `unknown`; absent for a flow without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
     /// The result of each comparison in the condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FlowFinding>,
     /// Why the event starts no run regardless of the condition: its data does not match the declared types, or the
     /// chain of runs that led to it must not continue with this flow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
     /// Why there is no run although the flow wants the event: it came before the flow was approved, for example.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<String>,
     /// The run for this event, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Box<Run>>,
 }
 
 /// The result of a comparison in a condition.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowFinding {
     /// The comparison.
@@ -430,44 +390,37 @@ pub struct FlowFinding {
 }
 
 /// Response of `POST /api/flows/{name}/test`: what a flow would do, without doing it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowTest {
     /// Whether it would run.
     pub why: FlowWhy,
     /// Why the run would fail before its first action: then none of them would run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Its actions, in order.
     pub actions: Vec<PlannedAction>,
 }
 
 /// What an action would do.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedAction {
     /// Its name, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The result of its `if`: `true`, `false` or `unknown`; absent for an action without one.
-    #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "if")]
     pub condition: Option<String>,
     /// The program that would be run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<PlannedProgram>,
     /// The event that would be published.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<PublishRequest>,
     /// The HTTP request that would be sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub post: Option<PlannedPost>,
     /// The memory that would be added.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<crate::AddRequest>,
     /// Why it could not start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
@@ -493,8 +446,7 @@ impl PlannedAction {
 }
 
 /// A program that would be run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedProgram {
     /// The program.
@@ -508,8 +460,7 @@ pub struct PlannedProgram {
 }
 
 /// An HTTP request that would be sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedPost {
     /// The URL.
@@ -521,8 +472,7 @@ pub struct PlannedPost {
 }
 
 /// Body of `POST /api/flows/{name}/test`: a hypothetical event. Its type may be one that is reserved for the service.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FlowTestRequest {
     /// The event's type.
@@ -530,7 +480,7 @@ pub struct FlowTestRequest {
     pub kind: String,
     /// The event's data.
     #[serde(default)]
-    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, crate::Scalar>))]
+    #[schema(value_type = BTreeMap<String, crate::Scalar>)]
     pub data: EventData,
 }
 
@@ -540,12 +490,11 @@ impl Check for FlowTestRequest {
 }
 
 /// Body of `POST /api/flows/{name}/pause`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PauseRequest {
     /// The reason, up to 256 characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 

@@ -20,14 +20,12 @@ pub mod local;
 mod memory;
 mod mesh;
 mod numerals;
-#[cfg(feature = "openapi")]
 pub mod openapi;
 mod parse;
 mod position;
 mod problem;
 mod query;
 mod recall;
-#[cfg(feature = "openapi")]
 pub mod routes;
 mod shape;
 mod status;

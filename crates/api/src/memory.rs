@@ -11,6 +11,8 @@ mod suggestion;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::{IntoParams, ToSchema};
 use waypost_time::Timestamp;
 
 pub use self::bulk::*;
@@ -25,17 +27,16 @@ use crate::limits::{Check, Faults, ID_MAX, LIMIT_MAX, TITLE_CHARS_MAX};
 use crate::wire;
 
 /// Body of `POST /api/memory/add`, and each line of `POST /api/memory/batch`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AddRequest {
     /// The title, up to 512 characters; if absent or blank, the first line of the content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The text to remember: 1 byte to 1 MiB.
     pub content: String,
     /// The type, `[a-z0-9_-]{1,64}`; default: `note`.
-    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub kind: Option<String>,
     /// Tags, up to 64.
     #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
@@ -44,25 +45,18 @@ pub struct AddRequest {
     #[serde(default, deserialize_with = "wire::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Scalar>,
     /// The space, up to 128 characters; default: `default`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// The session of the memory; memories of one session are neighbours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Creation time; default: now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
     /// What it says holds from this time on, for `validAt` of a search.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<Timestamp>,
     /// What it says holds before this time, for `validAt` of a search.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid_until: Option<Timestamp>,
     /// The memory is hidden from this time on, and then deleted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// Whether the memory does not expire and comes first in a context; default: false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
 }
 
@@ -84,43 +78,39 @@ impl Check for AddRequest {
 }
 
 /// Body of `PATCH /api/memory/{id}`: given fields replace the existing ones, absent fields do not change.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PatchRequest {
     /// The new title.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The new content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
     /// The new type.
-    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub kind: Option<String>,
     /// The new tags, which replace all existing ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     /// The new metadata, which replaces all existing values.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<BTreeMap<String, Scalar>>,
     /// The new session; `null` removes the memory from its session.
-    #[serde(default, deserialize_with = "wire::given", skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    #[serde(default, deserialize_with = "wire::given")]
+    #[schema(value_type = Option<String>)]
     pub session: Option<Option<String>>,
     /// The new time from which it holds; `null` removes it.
-    #[serde(default, deserialize_with = "wire::given", skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Timestamp>))]
+    #[serde(default, deserialize_with = "wire::given")]
+    #[schema(value_type = Option<Timestamp>)]
     pub valid_from: Option<Option<Timestamp>>,
     /// The new time before which it holds; `null` removes it.
-    #[serde(default, deserialize_with = "wire::given", skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Timestamp>))]
+    #[serde(default, deserialize_with = "wire::given")]
+    #[schema(value_type = Option<Timestamp>)]
     pub valid_until: Option<Option<Timestamp>>,
     /// The new time from which it is hidden; `null` removes it.
-    #[serde(default, deserialize_with = "wire::given", skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Timestamp>))]
+    #[serde(default, deserialize_with = "wire::given")]
+    #[schema(value_type = Option<Timestamp>)]
     pub expires_at: Option<Option<Timestamp>>,
     /// Whether it is pinned from now on; `null` unpins it.
-    #[serde(default, deserialize_with = "wire::flag", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "wire::flag")]
     pub pinned: Option<bool>,
 }
 
@@ -152,8 +142,8 @@ impl Check for PatchRequest {
 }
 
 /// Body of `POST /api/memory/merge`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MergeRequest {
     /// The id of the memory that stays.
@@ -163,7 +153,6 @@ pub struct MergeRequest {
     #[serde(deserialize_with = "wire::whole")]
     pub from: u64,
     /// What to change in the memory that stays; default: nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<PatchRequest>,
 }
 
@@ -185,8 +174,7 @@ impl Check for MergeRequest {
 }
 
 /// Body of `POST /api/memory/{id}/restore`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RestoreRequest {
     /// The version whose fields the memory gets, from 1.
@@ -201,8 +189,8 @@ impl Check for RestoreRequest {
 }
 
 /// A memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Memory {
     /// The id: positive, never reused, below 2^53.
@@ -223,20 +211,16 @@ pub struct Memory {
     /// The space.
     pub space: String,
     /// The session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Creation time.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
     /// What it says holds from this time on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<Timestamp>,
     /// What it says holds before this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid_until: Option<Timestamp>,
     /// The memory is hidden from this time on, and then deleted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// Whether it is pinned; absent if not.
     #[serde(default, skip_serializing_if = "wire::is_false")]
@@ -244,33 +228,23 @@ pub struct Memory {
     /// Whether it has a vector of the current model, so that semantic search finds it.
     pub embedded: bool,
     /// The newer memory that supersedes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<u64>,
 }
 
 /// Query of `GET /api/memory`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListRequest {
     /// Maximum number of results: 1 to 1000; default: 100.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub limit: Option<u64>,
     /// The order: `id` (default), or `newest` for descending creation times, then ids.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", param(inline))]
+    #[param(inline)]
     pub order: Option<ListOrder>,
     /// Only memories after this one: the last id of the previous page. In order of id, any number.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub after: Option<u64>,
     /// Only memories of one of these types; may be repeated.
     #[serde(
@@ -297,19 +271,15 @@ pub struct ListRequest {
     /// Only memories whose metadata passes this test: the `metadata` of a search, as JSON, such as
     /// `{"source":["wiki","mail"],"priority":{"gte":2}}`.
     #[serde(default, deserialize_with = "wire::json", skip_serializing_if = "BTreeMap::is_empty")]
-    #[cfg_attr(feature = "openapi", param(value_type = Option<String>))]
+    #[param(value_type = Option<String>)]
     pub metadata: BTreeMap<String, MetadataTest>,
     /// Only memories of this space.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// Only memories created at or after this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Only memories created before this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// Only pinned memories (`true`), or only others (`false`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
 }
 
@@ -328,8 +298,7 @@ impl Check for ListRequest {
 }
 
 /// The order of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ListOrder {
     /// Ascending ids.
@@ -340,24 +309,16 @@ pub enum ListOrder {
 }
 
 /// Query of `GET /api/memory/{id}/history`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HistoryRequest {
     /// Maximum number of versions: 1 to 1000; default: 1000. The deletion that ended a version comes with it.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub limit: Option<u64>,
     /// Only versions after this one, as in the link to the next page.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub after: Option<u64>,
 }
 
@@ -368,8 +329,8 @@ impl Check for HistoryRequest {
 }
 
 /// An element of `GET /api/memory/{id}/history`: the memory as it was after a change.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Version {
     /// The number of the version, from 1.
@@ -380,16 +341,13 @@ pub struct Version {
     pub changed_at: Timestamp,
     /// How many versions directly before this one are missing, because damage destroyed them; absent
     /// if none is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_before: Option<u32>,
     /// The memory after the change; absent if it was deleted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
 }
 
 /// The kind of change of a memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum VersionChange {
     /// It was added.

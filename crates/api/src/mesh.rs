@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::Problem;
 use crate::limits::{Check, Faults};
 
 /// A peer of the mesh; an element of `GET /api/mesh/peers`. Its name and targets are its own claim.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MeshPeer {
     /// The name that it gives itself.
@@ -22,8 +23,8 @@ pub struct MeshPeer {
 }
 
 /// Body of `POST /api/mesh/call`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MeshCallRequest {
     /// The target, such as `browser.relay`.
@@ -34,7 +35,6 @@ pub struct MeshCallRequest {
     #[serde(default)]
     pub argument: Value,
     /// How long to wait for the result, in milliseconds: up to 180000; default: 60000.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
 }
 
@@ -50,16 +50,14 @@ impl Check for MeshCallRequest {
 pub const MESH_TIMEOUT_MS_MAX: u64 = 180_000;
 
 /// The result of a call of the mesh.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct MeshResult {
     /// What the target returned.
     pub result: Value,
 }
 
 /// Body of `POST /api/mesh/events`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MeshBroadcastRequest {
     /// What the event is about.
@@ -74,21 +72,19 @@ impl Check for MeshBroadcastRequest {
 }
 
 /// An event that was broadcast.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MeshBroadcast {
     /// Its id: 32 hexadecimal digits.
     pub id: String,
 }
 
 /// Query parameters of `GET /api/mesh/events`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MeshListenRequest {
     /// Only events of this type, or of this source and type, as `SOURCE/TYPE`; `*` matches anything.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
 }
 
@@ -97,8 +93,7 @@ impl Check for MeshListenRequest {
 }
 
 /// An event that a peer broadcast.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MeshEvent {
     /// Its id: 32 hexadecimal digits.
@@ -119,8 +114,7 @@ pub struct MeshEvent {
 }
 
 /// Events of the mesh that were lost, because they arrived faster than the client read them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MeshLost {
     /// How many.
     pub events: u64,

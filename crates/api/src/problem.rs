@@ -1,6 +1,8 @@
 //! Errors on the wire: RFC 9457.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::ToSchema;
 
 use crate::{Lines, visible};
 
@@ -8,8 +10,8 @@ use crate::{Lines, visible};
 const POINTER_CHARS_MAX: usize = 256;
 
 /// The body of every error response.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
     /// A URI for the kind of problem; `about:blank` if the status is sufficient.
@@ -24,10 +26,8 @@ pub struct Problem {
     #[serde(default)]
     pub detail: String,
     /// The path of the request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
     /// For an internal error: the request id to look for in the service's log, as in `X-Request-Id`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
     /// The invalid fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -35,8 +35,7 @@ pub struct Problem {
 }
 
 /// An invalid field.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldError {
     /// Its location: a JSON pointer (RFC 6901) into the body, or `?name` for a query parameter.

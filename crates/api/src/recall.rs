@@ -1,6 +1,8 @@
 //! Recall: what is given to an agent's session without being asked, and the log of it.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::{IntoParams, ToSchema};
 use waypost_time::Timestamp;
 
 use crate::Vocabulary;
@@ -11,8 +13,8 @@ use crate::limits::{
 use crate::wire;
 
 /// Body of `POST /api/recall/brief`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecallBriefRequest {
     /// The session, as the harness names it: up to 256 characters.
@@ -21,10 +23,8 @@ pub struct RecallBriefRequest {
     pub harness: String,
     /// Why the session starts, in the harness's words, such as `startup` or `resume`; `compact` after
     /// a compaction: then nothing counts as already injected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Only memories of this space; default: all spaces that the token can read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
 }
 
@@ -38,8 +38,8 @@ impl Check for RecallBriefRequest {
 }
 
 /// Body of `POST /api/recall/prompt`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecallPromptRequest {
     /// The session.
@@ -49,7 +49,6 @@ pub struct RecallPromptRequest {
     /// What the user typed: up to 1 MiB. A long prompt is searched by its beginning and its end.
     pub prompt: String,
     /// Only memories of this space; default: all spaces that the token can read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
 }
 
@@ -61,8 +60,8 @@ impl Check for RecallPromptRequest {
 }
 
 /// Body of `POST /api/recall/compaction`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecallCompactionRequest {
     /// The session whose conversation the harness compacts.
@@ -70,7 +69,6 @@ pub struct RecallCompactionRequest {
     /// The program that runs the session.
     pub harness: String,
     /// The space of the session's memories; default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
 }
 
@@ -81,8 +79,8 @@ impl Check for RecallCompactionRequest {
 }
 
 /// The response of `POST /api/recall/brief` and `POST /api/recall/prompt`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recalled {
     /// What to give to the model: at most 10,000 characters; empty if nothing is relevant. Stored text
@@ -93,43 +91,40 @@ pub struct Recalled {
     /// The memories that were found and left out.
     pub withheld: Vec<RecallWithheld>,
     /// Why the text is empty; absent if it is not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<RecallSilence>,
     /// The entry of the recall log.
     pub entry: u64,
 }
 
 /// A memory that was injected.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecallUsed {
     /// The memory's id.
     pub id: u64,
     /// Its score, 0 to 1; absent if no search found it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
     /// Why it was injected.
     pub part: RecallPart,
 }
 
 /// A memory that was found and not injected.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecallWithheld {
     /// The memory's id.
     pub id: u64,
     /// Its score, 0 to 1; absent if no search found it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
     /// Why it was left out.
     pub reason: RecallReason,
 }
 
 /// An entry of the recall log: what a session got at one moment. It has no texts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecallEntry {
     /// The id: positive, growing, never reused.
@@ -143,29 +138,23 @@ pub struct RecallEntry {
     /// What happened in the session.
     pub moment: RecallMoment,
     /// The space that was searched; absent for all spaces.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// How likely the search found an answer, 0 to 1; absent if there was no search.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answerable: Option<f64>,
     /// The least score of what is injected for a prompt; absent if there was no search.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
     /// The memories that were injected.
     pub used: Vec<RecallUsed>,
     /// The memories that were found and left out.
     pub withheld: Vec<RecallWithheld>,
     /// Why nothing was injected; absent if something was, and with `refused`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<RecallSilence>,
     /// The turn that was not recorded, if that is the moment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<RecallRefused>,
 }
 
 /// A turn that was not recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecallRefused {
     /// Where the turn ends in the transcript, in bytes.
@@ -175,37 +164,23 @@ pub struct RecallRefused {
 }
 
 /// Query of `GET /api/recall`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecallListRequest {
     /// Only entries of this session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Only entries that injected or withheld this memory.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub memory: Option<u64>,
     /// Only entries of this space; default: all that the token can read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// Maximum number of entries: 1 to 1000; default: 100.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub limit: Option<u64>,
     /// Only entries before this one: the last id of the previous page.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub before: Option<u64>,
 }
 
@@ -224,14 +199,13 @@ impl Check for RecallListRequest {
 }
 
 /// Query of `GET /api/recall/sessions/{session}`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecallSessionRequest {
     /// The session's space. Default: the token's space; for a token of all spaces, the session of all
     /// spaces, or else the only one with that name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
 }
 
@@ -243,8 +217,8 @@ impl Check for RecallSessionRequest {
 
 /// Body of `POST /api/recall/turns`. Without turns, from 0 to 0, it changes nothing, and the response
 /// has the session's `offset`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecallTurnsRequest {
     /// The session.
@@ -252,7 +226,6 @@ pub struct RecallTurnsRequest {
     /// The program that runs the session.
     pub harness: String,
     /// The space of the memories; default: `default`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// What was said, in order: up to 500 turns.
     pub turns: Vec<RecallTurn>,
@@ -270,7 +243,6 @@ pub struct RecallTurnsRequest {
     pub restart: bool,
     /// Why the service refused the turn between `from` and `to` before. With it, there are no turns:
     /// the turn is left out, and the recall log has an entry that says so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<RecallRefusal>,
 }
 
@@ -293,8 +265,8 @@ impl Check for RecallTurnsRequest {
 }
 
 /// A prompt or an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecallTurn {
     /// Who said it.
@@ -302,13 +274,11 @@ pub struct RecallTurn {
     /// What was said: up to 64 KiB. Secrets are masked, and text that recall injected is removed.
     pub text: String,
     /// When it was said; default: now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
 }
 
 /// The response of `POST /api/recall/turns`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecallTurns {
     /// The ids of the new memories.
@@ -320,8 +290,8 @@ pub struct RecallTurns {
 }
 
 /// What the recall log knows about a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecallSession {
     /// The session.
@@ -329,7 +299,6 @@ pub struct RecallSession {
     /// The program that runs it.
     pub harness: String,
     /// Its space; absent for a session of all spaces.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// The position in the transcript, in bytes, up to which turns were recorded.
     pub offset: u64,
@@ -343,8 +312,8 @@ pub struct RecallSession {
 }
 
 /// Body of `POST /api/recall/why`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecallWhyRequest {
     /// The session.
@@ -352,14 +321,9 @@ pub struct RecallWhyRequest {
     /// What the session should have known: 1 to 8192 characters.
     pub query: String,
     /// Only memories of this space; default: all spaces that the token can read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// Maximum number of memories: 1 to 50; default: 10.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub limit: Option<u64>,
 }
 
@@ -379,8 +343,7 @@ impl Check for RecallWhyRequest {
 }
 
 /// The response of `POST /api/recall/why`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecallWhy {
     /// How likely the memory answers the query now, 0 to 1.
@@ -394,8 +357,8 @@ pub struct RecallWhy {
 }
 
 /// A memory that answers a query, and what became of it in a session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecallFound {
     /// The memory's id.
@@ -407,13 +370,10 @@ pub struct RecallFound {
     /// What became of it.
     pub fate: RecallFate,
     /// The last entry of the recall log that names it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<u64>,
     /// With `withheld`: why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<RecallReason>,
     /// When that was: of an entry, of the creation of a later memory, of the end of one that is gone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
 }
 
@@ -430,8 +390,7 @@ fn bytes(faults: &mut Faults, field: &str, value: &str, max: usize) {
 }
 
 /// What happened in a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum RecallMoment {
@@ -455,8 +414,7 @@ impl Vocabulary for RecallMoment {
 }
 
 /// Why a turn was not recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum RecallRefusal {
@@ -478,8 +436,7 @@ impl Vocabulary for RecallRefusal {
 }
 
 /// Why a memory was injected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum RecallPart {
@@ -506,8 +463,7 @@ impl Vocabulary for RecallPart {
 }
 
 /// Why a memory was not injected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum RecallReason {
@@ -539,8 +495,7 @@ impl Vocabulary for RecallReason {
 }
 
 /// Why nothing was injected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum RecallSilence {
@@ -567,8 +522,7 @@ impl Vocabulary for RecallSilence {
 }
 
 /// What became of a memory in a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum RecallFate {
@@ -603,8 +557,7 @@ impl Vocabulary for RecallFate {
 }
 
 /// Who said something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum RecallRole {

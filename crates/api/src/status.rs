@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::ToSchema;
 use waypost_time::Timestamp;
 
 /// Response of `GET /api/memory/status`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
     /// Whether the service is fully working.
     pub status: StatusKind,
     /// The remedy, if degraded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
     /// Number of memories.
     pub memories: u64,
@@ -30,20 +31,17 @@ pub struct Status {
     /// The embedding model.
     pub model: ModelStatus,
     /// The model of `rerank.model`; absent if it is off.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reranker: Option<RerankerStatus>,
     /// The search index.
     pub index: IndexStatus,
     /// Bytes on disk.
     pub storage_bytes: u64,
     /// When the index was last rebuilt on request.
-    #[serde(default)]
+    #[serialize_always]
     pub last_reindex_at: Option<Timestamp>,
     /// The state of the mesh; absent if it is disabled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mesh: Option<MeshStatus>,
     /// The service's address on the network.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Flow files pending approval; only for tokens that can read flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -55,20 +53,18 @@ pub struct Status {
 }
 
 /// The state of the service's connection to the mesh.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MeshStatus {
     /// Whether it has joined.
     pub joined: bool,
     /// The problem, if there is one. Everything else works without the mesh.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
 /// Whether the service is fully working.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StatusKind {
     /// All works.
@@ -78,28 +74,25 @@ pub enum StatusKind {
 }
 
 /// The embedding model of the service.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelStatus {
     /// Its name.
     pub name: String,
     /// Dimensions of a vector; absent until the model has loaded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimensions: Option<u64>,
     /// Its state.
     pub state: ModelState,
     /// During a download: bytes received.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetched_bytes: Option<u64>,
     /// During a download: total bytes, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_bytes: Option<u64>,
 }
 
 /// The model that orders the best results of a search again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RerankerStatus {
     /// Its name.
@@ -107,13 +100,11 @@ pub struct RerankerStatus {
     /// `loading`, `ready`, or `missing` if it could not be loaded.
     pub state: ModelState,
     /// What is wrong with it and what to do, if it could not be loaded. Results then keep the order of the ranking.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
 /// The state of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelState {
     /// It embeds.
@@ -142,8 +133,7 @@ impl ModelState {
 }
 
 /// The search index.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IndexStatus {
     /// Memories in it.
@@ -157,8 +147,7 @@ pub struct IndexStatus {
 }
 
 /// Response of `GET /healthz`: the process responds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
     /// Always `ok`.
@@ -166,14 +155,13 @@ pub struct Health {
 }
 
 /// Response of `GET /readyz` when the service accepts requests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Readiness {
     /// `ready`, or `indexing` while the index is being rebuilt after a start and searches do not find everything; a
     /// service that is not ready responds with 503 and a problem.
     pub status: String,
     /// When degraded: the problem and its remedy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }

@@ -1,14 +1,17 @@
 //! Access tokens.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::ToSchema;
 use waypost_time::Timestamp;
 
 use crate::Vocabulary;
 use crate::limits::{Check, Faults, NOTE_CHARS_MAX};
 
 /// A scope of a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum Scope {
     #[serde(rename = "memory:read")]
@@ -62,20 +65,17 @@ impl Vocabulary for Scope {
 }
 
 /// Body of `POST /api/tokens`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewTokenRequest {
     /// Its scopes; at least one.
     pub scopes: Vec<Scope>,
     /// When it expires; default: never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// The only space it can access; default: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// A note on its purpose, up to 256 characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
@@ -92,8 +92,7 @@ impl Check for NewTokenRequest {
 }
 
 /// Response of `POST /api/tokens`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenCreated {
     /// The token itself, which is shown only once.
@@ -103,14 +102,13 @@ pub struct TokenCreated {
 }
 
 /// Response of `GET /api/tokens/current`: what a token permits.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenGrants {
     /// Its scopes; `admin` includes all others.
     pub scopes: Vec<Scope>,
     /// The only space it can access; absent if it can access all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
 }
 
@@ -122,8 +120,8 @@ impl TokenGrants {
 }
 
 /// The properties of a token; an element of `GET /api/tokens`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenInfo {
     /// The id: the middle part of the token.
@@ -133,28 +131,21 @@ pub struct TokenInfo {
     /// When it was made.
     pub created_at: Timestamp,
     /// When it expires.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// The only space it can access.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// A description.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// When it was last used, accurate to about a minute.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Timestamp>,
     /// When it was revoked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Timestamp>,
     /// The id of the token that it is derived from, and with which it is revoked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
 }
 
 /// Response of `DELETE /api/tokens/{id}`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenRevoked {
     /// The ids of the valid tokens that were derived from it, directly or not, and are revoked with

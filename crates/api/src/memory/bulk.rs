@@ -1,13 +1,14 @@
 //! Batches, imports, and work on the whole store.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::limits::{Check, Faults};
 use crate::{Problem, Vocabulary};
 
 /// What an import does with an id that another memory of the store has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum ImportIds {
@@ -30,14 +31,13 @@ impl Vocabulary for ImportIds {
 }
 
 /// Query of `POST /api/memory/import`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ImportRequest {
     /// What is done with an id that another memory has: `keep` (by default) refuses its line, `map` gives it a new id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", param(inline))]
+    #[param(inline)]
     pub ids: Option<ImportIds>,
 }
 
@@ -46,12 +46,11 @@ impl Check for ImportRequest {
 }
 
 /// Body of `POST /api/memory/index`; it may be empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IndexRequest {
     /// Whether to also embed memories that lack a vector of the current model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backfill: Option<bool>,
 }
 
@@ -60,8 +59,7 @@ impl Check for IndexRequest {
 }
 
 /// Response of `POST /api/memory/index`; the data of its stream's last event, `done`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IndexResult {
     /// Indexed memories.
@@ -77,8 +75,7 @@ pub struct IndexResult {
 }
 
 /// The data of a `progress` event while an index is rebuilt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IndexProgress {
     /// The phase: `index` or `embed`.
@@ -90,8 +87,8 @@ pub struct IndexProgress {
 }
 
 /// A line of the response of `POST /api/memory/batch`, in the order of the request's lines.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BatchResult {
     /// The number of the request's line, from 1.
@@ -99,16 +96,13 @@ pub struct BatchResult {
     /// 201 added, 200 already stored, else the status that `POST /api/memory/add` would return.
     pub status: u16,
     /// The id of the memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
     /// What is wrong with the line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
 }
 
 /// Response of `POST /api/memory/import`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportResult {
     /// Imported memories.
@@ -126,8 +120,7 @@ pub struct ImportResult {
 }
 
 /// A memory that got a new id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MappedId {
     /// Its id in the file.
@@ -137,8 +130,7 @@ pub struct MappedId {
 }
 
 /// A rejected line of an import.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LineProblem {
     /// The line, from 1.
@@ -151,13 +143,12 @@ pub struct LineProblem {
 }
 
 /// Body of `POST /api/memory/compact`; it may be empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CompactRequest {
     /// Keep the content of only this many newest versions of each memory; default: all versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    #[schema(minimum = 1)]
     pub versions: Option<u32>,
 }
 
@@ -170,8 +161,7 @@ impl Check for CompactRequest {
 }
 
 /// Response of `POST /api/memory/compact`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactResult {
     /// Size of the log before, in bytes.

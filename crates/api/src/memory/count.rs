@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::ToSchema;
 use waypost_time::Timestamp;
 
 use super::filter::{MetadataTest, filters};
@@ -10,8 +12,8 @@ use crate::limits::{Check, Faults};
 use crate::{Vocabulary, wire};
 
 /// Body of `POST /api/memory/count`; it may be empty.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CountRequest {
     /// Only memories of one of these types; one type may be given without an array.
@@ -21,7 +23,7 @@ pub struct CountRequest {
         deserialize_with = "wire::one_or_many",
         skip_serializing_if = "Vec::is_empty"
     )]
-    #[cfg_attr(feature = "openapi", schema(schema_with = crate::openapi::one_or_many))]
+    #[schema(schema_with = crate::openapi::one_or_many)]
     pub kinds: Vec<String>,
     /// Only memories with all of these tags.
     #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
@@ -33,16 +35,12 @@ pub struct CountRequest {
     #[serde(default, deserialize_with = "wire::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, MetadataTest>,
     /// Only memories of this space; default: all spaces that the token can read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// Only memories created at or after this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Only memories created before this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// Only pinned memories (`true`), or only others (`false`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
     /// What to count them by.
     #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
@@ -59,8 +57,7 @@ impl Check for CountRequest {
 }
 
 /// What memories are counted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum CountBy {
@@ -82,20 +79,17 @@ impl Vocabulary for CountBy {
 }
 
 /// Response of `POST /api/memory/count`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
     /// The number of memories.
     pub count: u64,
     /// Their number by type, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_type: Option<BTreeMap<String, u64>>,
     /// Their number by tag, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_tag: Option<BTreeMap<String, u64>>,
     /// Their number by space, if asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_space: Option<BTreeMap<String, u64>>,
     /// Whether a map has only the 1,000 names with the most memories; absent if not.
     #[serde(default, skip_serializing_if = "wire::is_false")]

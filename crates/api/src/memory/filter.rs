@@ -6,6 +6,8 @@ use std::fmt;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::ToSchema;
 use waypost_time::Timestamp;
 
 use super::scalar::Scalar;
@@ -15,8 +17,7 @@ use crate::limits::{
 };
 
 /// What a filter wants of a metadata value. A value of another type does not pass.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum MetadataTest {
     /// It equals this one. Numbers are equal by value, texts if they have the same characters.
@@ -28,15 +29,13 @@ pub enum MetadataTest {
 }
 
 /// Bounds of a metadata value: two numbers, or two times in RFC 3339. One may be absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetadataRange {
     /// The lowest value that passes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gte: Option<Scalar>,
     /// The highest value that passes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lte: Option<Scalar>,
 }
 

@@ -1,6 +1,8 @@
 //! Links between memories.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::Vocabulary;
 use crate::limits::{Check, DEPTH_MAX, Faults};
@@ -8,17 +10,13 @@ use crate::wire;
 use waypost_time::Timestamp;
 
 /// Query of `GET /api/memory/{id}/links`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LinksRequest {
     /// How many steps from the memory: 1 to 16, by default 1.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub depth: Option<u64>,
 }
 
@@ -29,9 +27,8 @@ impl Check for LinksRequest {
 }
 
 /// Body of `POST /api/memory/link`; body or query of `DELETE /api/memory/link`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema, utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LinkRequest {
     /// The id of the source memory.
@@ -56,8 +53,9 @@ impl Check for LinkRequest {
 }
 
 /// The type of a link: what it says about its source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum LinkKind {
@@ -84,8 +82,8 @@ impl Vocabulary for LinkKind {
 }
 
 /// A typed link between two memories.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Link {
     /// The id of the source memory.
@@ -98,6 +96,5 @@ pub struct Link {
     /// When it was made.
     pub created_at: Timestamp,
     /// In `GET /api/memory/{id}/links`: its distance from the memory, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u64>,
 }

@@ -1,16 +1,16 @@
 //! Metadata values.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// A metadata value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum Scalar {
     /// A string.
     String(String),
     /// A number.
-    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    #[schema(value_type = f64)]
     Number(serde_json::Number),
     /// A boolean.
     Bool(bool),

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::ToSchema;
 
 use super::filter::filters;
 use super::{Link, Memory, MetadataTest};
@@ -12,18 +14,14 @@ use crate::wire;
 use waypost_time::Timestamp;
 
 /// Body of `POST /api/memory/search`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchRequest {
     /// The query: 1 to 8192 characters.
     pub query: String,
     /// Maximum number of hits: 1 to 1000; default: 10.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub limit: Option<u64>,
     /// Only memories of one of these types; one type may be given without an array.
     #[serde(
@@ -32,7 +30,7 @@ pub struct SearchRequest {
         deserialize_with = "wire::one_or_many",
         skip_serializing_if = "Vec::is_empty"
     )]
-    #[cfg_attr(feature = "openapi", schema(schema_with = crate::openapi::one_or_many))]
+    #[schema(schema_with = crate::openapi::one_or_many)]
     pub kinds: Vec<String>,
     /// Only memories with all of these tags.
     #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
@@ -45,44 +43,32 @@ pub struct SearchRequest {
     #[serde(default, deserialize_with = "wire::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, MetadataTest>,
     /// Only memories of this space; default: all spaces that the token can read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// Only memories created at or after this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Only memories created before this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// Only pinned memories (`true`), or only others (`false`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
     /// How to rank; default: `hybrid`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<SearchMode>,
     /// Whether each hit carries its `scores` and `links`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explain: Option<bool>,
     /// Only hits with at least this score, 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_score: Option<f64>,
     /// Whether superseded memories are not ranked lower.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_superseded: Option<bool>,
     /// Whether newer memories are preferred; default: if the query asks for the latest ("now",
     /// "current").
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recency: Option<bool>,
     /// Only memories that were in force at this time: from `validFrom`, before `validUntil`, and not
     /// replaced by another one that `updates` them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid_at: Option<Timestamp>,
     /// Search what was known at this time: each memory with the words that it had then, also if it
     /// was deleted since. Such a search is lexical, and slower.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Timestamp>,
     /// When the question is asked: relative times in it ("last week") are resolved against this
     /// time's day in UTC; default: now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<Timestamp>,
 }
 
@@ -114,8 +100,7 @@ impl Check for SearchRequest {
 }
 
 /// How a search ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum SearchMode {
@@ -137,8 +122,8 @@ impl Vocabulary for SearchMode {
 }
 
 /// A hit of a search: a memory with its score.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Hit {
     /// The memory, with its fields at the same level as the others.
@@ -150,16 +135,14 @@ pub struct Hit {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradicts: Vec<u64>,
     /// With `explain`: how the score was computed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<Scores>,
     /// With `explain`: the links from and to the memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Vec<Link>>,
 }
 
 /// How a hit's score was computed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Scores {
     /// The signals that contributed.
@@ -167,13 +150,12 @@ pub struct Scores {
     /// The terms of the query that the memory contains, after analysis.
     pub terms: Vec<String>,
     /// The computation, as a tree.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
 }
 
 /// One signal of a score.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SignalScore {
     /// The signal: `bm25`, `semantic`, `cues`, `dates`, `recency`, `neighbours`, `links`, `updates`,
@@ -182,15 +164,13 @@ pub struct SignalScore {
     /// Its raw value.
     pub value: f64,
     /// The memory's rank for this signal, from 1; absent if the signal does not rank.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u64>,
     /// The weight of the signal.
     pub weight: f64,
 }
 
 /// A step of a score's computation, with its substeps.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// The value of this step.
@@ -199,6 +179,6 @@ pub struct Explanation {
     pub description: String,
     /// The substeps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "openapi", schema(no_recursion))]
+    #[schema(no_recursion)]
     pub children: Vec<Explanation>,
 }

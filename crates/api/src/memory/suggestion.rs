@@ -2,6 +2,8 @@
 //! subject.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use utoipa::{IntoParams, ToSchema};
 
 use super::Memory;
 use crate::Vocabulary;
@@ -9,35 +11,22 @@ use crate::limits::{Check, Faults, LIMIT_MAX};
 use crate::wire;
 
 /// Query of `GET /api/memory/suggestions`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SuggestionsRequest {
     /// Only suggestions about this memory; default: about all.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub id: Option<u64>,
     /// Compares only memories with a lower id with those before them: `next` of the previous response.
     /// Not together with `id`.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub before: Option<u64>,
     /// Only memories of this space; default: all spaces that the token can read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// Maximum number of suggestions: 1 to 1000; default: 20.
-    #[serde(
-        default,
-        deserialize_with = "wire::optional_whole",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "wire::optional_whole")]
     pub limit: Option<u64>,
 }
 
@@ -58,8 +47,8 @@ impl Check for SuggestionsRequest {
 }
 
 /// The response of `GET /api/memory/suggestions`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Suggestions {
     /// The suggestions, the most similar pair first.
@@ -67,13 +56,11 @@ pub struct Suggestions {
     /// Whether there may be more: a limit ended the comparison, or the index is being built.
     pub truncated: bool,
     /// If a limit ended the comparison of all memories: the `before` of the request for the rest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
 
 /// Two memories of one space about which something may be done. The service does none of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Suggestion {
     /// What may be done.
@@ -95,8 +82,7 @@ pub struct Suggestion {
 }
 
 /// The type of a suggestion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum SuggestionKind {
@@ -118,8 +104,7 @@ impl Vocabulary for SuggestionKind {
 }
 
 /// The response of `POST /api/memory/add`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AddedMemory {
     /// The memory, with its fields at the same level as the others.

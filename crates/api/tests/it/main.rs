@@ -9,10 +9,8 @@ mod body;
 #[cfg(feature = "client")]
 mod client;
 mod context;
-#[cfg(feature = "openapi")]
 mod openapi;
 mod proportional;
 mod query;
 mod recall;
-#[cfg(feature = "openapi")]
 mod vocabulary;
