@@ -79,7 +79,7 @@ impl Damages {
         for it in found.iter().filter(|it| !reported.contains(it)) {
             tracing::error!(
                 store = it.store,
-                damage = it.damage.describe(it.folder),
+                damage = it.damage.describe(it.folder, "sequence"),
                 "a store is damaged; stop the service and run `ctl doctor`"
             );
         }

@@ -15,11 +15,11 @@ use waypost_time::{SkipDetector, Timestamp};
 
 use crate::codec::{self, Malformed, Stored};
 use crate::decide::{Answers, EncodedDraft};
+use crate::doctor::refuse_interrupted;
 use crate::floor::{self, Floor};
 use crate::index::{BlockStore, Found, Index, Kept};
 use crate::keys::{Keyed, Window};
 use crate::live::{Live, Subscription};
-use crate::repairing::Repairing;
 use crate::{Error, Event, Opened, Options, Result, replica};
 
 /// A durable, totally ordered log of events in a folder. All methods take `&self`; share it by
@@ -94,7 +94,7 @@ impl Bus {
     pub fn open(dir: &Path, options: &Options) -> Result<(Self, Opened)> {
         create_folder(dir)?;
         let lock = FolderLock::take(dir).map_err(|it| Error::of_log(&it, dir))?;
-        Repairing::refuse(dir)?;
+        refuse_interrupted(dir)?;
         let floor = floor::read(dir)?;
         let found = Found::look(&dir.join("state"))?;
         let reached = found.reached().max(floor.first - 1).max(options.reached);

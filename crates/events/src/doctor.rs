@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use waypost_log::{Damage, DamageKind, FolderLock, Log, OnDamage, RepairedDamage, Verify};
+use waypost_log::{FolderLock, Log, Marker, OnDamage, Repair, RepairNotes, RepairedDamage, Verify};
 use waypost_projection::files::remove_dir;
 
 use crate::bus::decode;
 use crate::codec::can_read;
 use crate::floor;
 use crate::index::Found;
-use crate::repairing::{INTERRUPTED, Repairing};
 use crate::{Error, Result};
 
 /// What a check found.
@@ -37,6 +36,35 @@ pub struct Repaired {
     pub set_aside: Vec<RepairedDamage>,
 }
 
+/// The log, and what its records are, in descriptions of damage.
+pub(crate) const LOG: (&str, &str) = ("events/log", "event");
+
+/// The last event that is known, as the marker of a repair in progress has it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LastKnown(u64);
+
+impl RepairNotes for LastKnown {
+    const MARKER: Marker = Marker { name: "events-repair", version: 1 };
+    const STORE: &str = "events";
+
+    fn read_line(&mut self, line: &str) -> Option<()> {
+        self.0 = line.strip_prefix("reached ")?.parse().ok()?;
+        Some(())
+    }
+
+    fn lines(&self) -> String {
+        format!("reached {}\n", self.0)
+    }
+}
+
+type Repairing = Repair<LastKnown>;
+
+/// Rejects a bus whose repair was interrupted.
+pub(crate) fn refuse_interrupted(dir: &Path) -> Result<()> {
+    let interrupted = Repairing::interrupted(dir).map_err(|it| Error::of_log(&it, dir))?;
+    interrupted.map_or(Ok(()), |why| Err(Error::Damaged(why)))
+}
+
 /// Checks that no newer release wrote a part of the bus in the folder `dir`, and changes nothing.
 /// Reads as much of the log as `verify` selects.
 ///
@@ -46,7 +74,7 @@ pub fn check_versions(dir: &Path, verify: Verify) -> Result<()> {
     let log_dir = dir.join("log");
     let options = waypost_log::Options::default().with_can_read(can_read).with_verify(verify);
     let checked = [
-        Repairing::read(dir).map(drop),
+        Repairing::read(dir).map(drop).map_err(|it| Error::of_log(&it, dir)),
         floor::read(dir).map(drop),
         Log::check_versions(&log_dir, &options).map_err(|it| Error::of_log(&it, &log_dir)),
     ];
@@ -69,9 +97,8 @@ pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
         return Ok(checked);
     }
     let _lock = lock(dir)?;
-    if Repairing::read(dir)?.is_some() {
-        checked.damage.push(INTERRUPTED.to_owned());
-    }
+    let failed = |it: waypost_log::Error| Error::of_log(&it, dir);
+    checked.damage.extend(Repairing::interrupted(dir).map_err(failed)?);
     let noted_first = match floor::read(dir) {
         Err(Error::Damaged(why)) => {
             checked.damage.push(why);
@@ -99,7 +126,7 @@ pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
     };
     checked.events = report.records;
     checked.last = report.last_sequence.max(reached);
-    checked.damage.extend(report.damage.iter().map(describe));
+    checked.damage.extend(report.damage.iter().map(|it| it.describe(LOG.0, LOG.1)));
     let first = noted_first.max(report.first_sequence);
     // A damaged log is shorter than it was; a difference to the index proves nothing then.
     if checked.damage.is_empty()
@@ -120,7 +147,7 @@ pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
 /// [`Error::Damaged`]: [`repair`] the bus first. [`Error::Newer`] if a newer release wrote a part of
 /// it.
 pub fn check_log(dir: &Path, reached: u64) -> Result<u64> {
-    Repairing::refuse(dir)?;
+    refuse_interrupted(dir)?;
     let reached = reached.max(floor::read(dir)?.first - 1);
     let log_dir = dir.join("log");
     let options = waypost_log::Options::default().with_reached(reached).with_can_read(can_read);
@@ -156,7 +183,8 @@ pub fn repair_watched(dir: &Path, known: u64, on_change: Option<fn()>) -> Result
     }
     let changing = || on_change.into_iter().for_each(|hook| hook());
     let _lock = lock(dir)?;
-    let mut mark = Repairing::read(dir)?.unwrap_or_default();
+    let failed = |it: waypost_log::Error| Error::of_log(&it, dir);
+    let mut mark = Repairing::read(dir).map_err(failed)?.unwrap_or_default();
     let (noted_first, damaged_first) = match floor::read(dir) {
         Err(Error::Damaged(why)) => (1, Some(why)),
         floor => (floor?.first, None),
@@ -167,29 +195,33 @@ pub fn repair_watched(dir: &Path, known: u64, on_change: Option<fn()>) -> Result
             "{why}; it was moved to {}, and events that retention had dropped may have returned",
             aside.display()
         );
-        mark.mended(RepairedDamage { what, is_loss: false, is_kept: false });
+        mark.add(RepairedDamage { what, is_loss: false, is_kept: false });
     }
     let found = Found::look(&dir.join("state"))?;
-    mark.reached = mark.reached.max(known).max(found.reached()).max(noted_first - 1);
+    let known = known.max(found.reached()).max(noted_first - 1).max(mark.notes.0);
+    mark.notes.0 = known;
     found.close()?;
     let log_dir = dir.join("log");
     let options = waypost_log::Options::default()
         .with_on_damage(OnDamage::Salvage)
         .with_free_bytes_min(0)
-        .with_reached(mark.reached)
+        .with_reached(known)
         .with_can_read(can_read)
         .with_on_change(on_change);
     let log_error = |it: &waypost_log::Error| Error::of_log(it, &log_dir);
-    mark.found(&Log::verify(&log_dir, &options).map_err(|it| log_error(&it))?.damage);
+    let report = Log::verify(&log_dir, &options).map_err(|it| log_error(&it))?;
+    mark.add_all(&report.damage, LOG.1);
     // Once the log is salvaged, nothing in it shows that it was damaged.
     changing();
-    mark.write(dir)?;
+    if !mark.set_aside.is_empty() {
+        mark.write(dir).map_err(failed)?;
+    }
     if damaged_first.is_some() {
         changing();
         floor::set_aside(dir)?;
     }
     let (log, recovery) = Log::open(&log_dir, &options).map_err(|it| log_error(&it))?;
-    mark.found(&recovery.damage);
+    mark.add_all(&recovery.damage, LOG.1);
     let mut repaired = Repaired { set_aside: mark.set_aside, ..Repaired::default() };
     let mut entries = log.entries_after(0);
     while let Some(entry) = entries.next_ref() {
@@ -207,7 +239,7 @@ pub fn repair_watched(dir: &Path, known: u64, on_change: Option<fn()>) -> Result
             remove_dir(&dir.join(derived))?;
         }
         changing();
-        Repairing::remove(dir)?;
+        Repairing::remove(dir).map_err(failed)?;
     }
     Ok(repaired)
 }
@@ -218,41 +250,4 @@ fn lock(dir: &Path) -> Result<FolderLock> {
 
 fn missing(last: u64) -> String {
     format!("the event log is missing: events 1 to {last} had been published")
-}
-
-/// The first few items of damage, in one line.
-pub(crate) fn describe_all(damage: &[Damage]) -> String {
-    const SHOWN: usize = 4;
-    let shown = damage.iter().take(SHOWN).map(describe).collect::<Vec<_>>().join("; ");
-    let more = damage.len().saturating_sub(SHOWN);
-    if more > 0 { format!("{shown}; and {more} more") } else { shown }
-}
-
-/// Describes damage of the log in terms of events: the sequence of a record is the id of its event.
-pub(crate) fn describe(damage: &Damage) -> String {
-    let Damage { segment, offset, from, to, what, .. } = damage;
-    let events = if to < from {
-        "no event lost".to_owned()
-    } else if *to == u64::MAX {
-        format!("events from {from}")
-    } else if from == to {
-        format!("event {from}")
-    } else {
-        format!("events {from} to {to}")
-    };
-    match what {
-        DamageKind::Missing => format!("events/log/{segment} is missing: {events}"),
-        DamageKind::NotAFile => format!("events/log/{segment} is not a regular file"),
-        _ => format!("events/log/{segment}, offset {offset}: {}: {events}", kind(*what)),
-    }
-}
-
-fn kind(what: DamageKind) -> &'static str {
-    match what {
-        DamageKind::Header => "damaged header",
-        DamageKind::Record => "damaged record",
-        DamageKind::End => "missing end marker",
-        DamageKind::Missing => "missing file",
-        _ => "the log ends before an event that was published",
-    }
 }

@@ -4,7 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use waypost_log::{Marker, SharedError};
+use waypost_log::{Damage, Marker, SharedError};
+
+use crate::doctor::LOG;
 
 /// The result of every operation on the bus.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -149,7 +151,7 @@ impl Error {
             return Self::Damaged(format!(
                 "the events in {} are damaged: {}",
                 dir.display(),
-                crate::doctor::describe_all(damage)
+                Damage::describe_all(damage, LOG.0, LOG.1)
             ));
         }
         let cause = std::error::Error::source(error).map(|it| format!(": {it}"));

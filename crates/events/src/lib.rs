@@ -58,7 +58,6 @@ mod options;
 mod pattern;
 mod publish;
 mod read;
-mod repairing;
 mod replica;
 mod retention;
 mod settle;

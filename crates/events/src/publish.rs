@@ -209,9 +209,6 @@ impl Bus {
         if verdicts.is_empty() {
             return Ok(next);
         }
-        if !new.is_empty() {
-            self.check_space().map_err(NotAppended::Failed)?;
-        }
         match upstream.append(&self.log, writer.applied, &records(new)) {
             Ok(()) => Ok(next),
             Err(waypost_log::Refused::Moved) => Err(NotAppended::Moved),

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use waypost_log::{Digest, Entry, Record, Refused, SharedError, Upstream, free_bytes};
+use waypost_log::{Digest, Entry, Record, Refused, SharedError, Upstream};
 
 use crate::bus::{Bus, Writer, malformed};
 use crate::codec::{Malformed, Stored};
@@ -86,7 +86,6 @@ impl Bus {
                 "it has an event that cannot be applied: {it}"
             ))))
         })?;
-        self.check_space()?;
         let records: Vec<Record<'_>> = page
             .iter()
             .map(|it| Record { kind: it.kind, version: it.version, payload: &it.payload })
@@ -94,13 +93,6 @@ impl Bus {
         upstream.copy(&self.log, after, &records).map_err(|it| self.refused(&it))?;
         self.apply(after + 1, events.iter().map(|(it, keyed)| (it, *keyed)), writer);
         Ok(page.len() as u64)
-    }
-
-    /// Fails if the disk is nearly full: the shared journal must not get what this machine cannot
-    /// take.
-    pub(crate) fn check_space(&self) -> Result<()> {
-        let is_full = free_bytes(&self.dir).is_ok_and(|it| it < self.options.free_bytes_min);
-        if is_full { Err(Error::Full) } else { Ok(()) }
     }
 
     pub(crate) fn refused(&self, refused: &Refused) -> Error {

@@ -7,7 +7,7 @@ use waypost_log::{Log, OnDamage, RepairedDamage, Verify};
 use waypost_time::Timestamp;
 
 use crate::engine::{Error, decoded};
-use crate::journal::{INTERRUPTED, JournalDir, describe};
+use crate::journal::{JournalDir, LOG};
 use crate::machine::{Gap, Lost, Machine};
 use crate::record::{Record, log_options};
 use crate::{Options, RunId};
@@ -83,9 +83,9 @@ pub fn verify(dir: &Path, reached: u64) -> Result<Checked, Error> {
     let options = log_options(reached);
     let report = Log::verify(&folder.log(), &options).map_err(|it| folder.error(it))?;
     checked.records = report.records;
-    checked.damage.extend(report.damage.iter().map(describe));
-    if folder.repairing()?.is_some() && checked.damage.is_empty() {
-        checked.damage.push(INTERRUPTED.to_owned());
+    checked.damage.extend(report.damage.iter().map(|it| it.describe(LOG.0, LOG.1)));
+    if checked.damage.is_empty() {
+        checked.damage.extend(folder.interrupted()?);
     }
     // Opening a damaged or torn log would change it.
     if checked.damage.is_empty() && report.torn_bytes == 0 {
@@ -134,30 +134,27 @@ pub fn repair(
     let _lock = folder.lock()?;
     let mut found = folder.repairing()?.unwrap_or_default();
     if let Some(missing) = folder.missing()? {
-        found.mended(RepairedDamage { what: missing, is_loss: true, is_kept: false });
-        found.gaps.push(Gap { from: 1, to: u64::MAX });
+        found.add(RepairedDamage { what: missing, is_loss: true, is_kept: false });
+        found.notes.gaps.push(Gap { from: 1, to: u64::MAX });
     }
     let options = log_options(reached);
-    if folder.has_log() || reached > 0 && found.gaps.is_empty() {
+    if folder.has_log() || reached > 0 && found.notes.gaps.is_empty() {
         let report = Log::verify(&folder.log(), &options).map_err(|it| folder.error(it))?;
-        for damage in &report.damage {
-            found.mended(damage.mended(describe(damage)));
-            if damage.to >= damage.from {
-                found.gaps.push(Gap { from: damage.from, to: damage.to });
-            }
-        }
-    } else if found.gaps.is_empty() {
+        found.add_all(&report.damage, LOG.1);
+        let lost = report.damage.iter().filter(|it| it.to >= it.from);
+        found.notes.gaps.extend(lost.map(|it| Gap { from: it.from, to: it.to }));
+    } else if found.notes.gaps.is_empty() {
         return Ok(repaired);
     }
-    found.gaps.sort_unstable();
-    found.gaps.dedup();
+    found.notes.gaps.sort_unstable();
+    found.notes.gaps.dedup();
     // Once the log is repaired, nothing in it shows that it was damaged.
-    let is_damaged = !found.gaps.is_empty() || !found.set_aside.is_empty();
+    let is_damaged = !found.notes.gaps.is_empty() || !found.set_aside.is_empty();
     if is_damaged {
         folder.set_repairing(&found)?;
     }
     repaired.set_aside.clone_from(&found.set_aside);
-    let gaps = found.gaps.clone();
+    let gaps = found.notes.gaps.clone();
     let options = options.with_on_damage(OnDamage::Salvage).with_free_bytes_min(0);
     let (log, _) = Log::open(&folder.log(), &options).map_err(|it| folder.error(it))?;
     let end = gaps.iter().map(|it| it.to.min(log.last_sequence().max(it.from))).max().unwrap_or(0);
@@ -171,11 +168,11 @@ pub fn repair(
         return Ok(repaired);
     }
     // Once the consequences are recorded, nothing shows that they were not there before.
-    found.dead.extend(machine.lose(&Lost { gaps: &gaps, end, decided, last_event, now }));
-    found.undecided.extend(evaluated.lost(machine.cursor, decided));
+    found.notes.dead.extend(machine.lose(&Lost { gaps: &gaps, end, decided, last_event, now }));
+    found.notes.undecided.extend(evaluated.lost(machine.cursor, decided));
     folder.set_repairing(&found)?;
-    repaired.dead.extend(found.dead);
-    repaired.undecided.extend(found.undecided);
+    repaired.dead.extend(found.notes.dead);
+    repaired.undecided.extend(found.notes.undecided);
     let records = machine.take().records;
     let payloads: Vec<Vec<u8>> = records.iter().map(Record::encode).collect();
     let entries = records.iter().zip(&payloads);

@@ -1,70 +1,63 @@
-//! The engine's folder: its lock, the mark that a journal exists, and the mark of a repair in
-//! progress.
+//! The engine's folder: its lock, the mark that a journal exists, and that of a repair in progress.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use waypost_log::{Damage, DamageKind, FolderLock, Marked, Marker, RepairedDamage};
+use waypost_log::{Damage, FolderLock, Marked, Marker, Repair, RepairNotes};
 
 use crate::machine::Gap;
 use crate::{Error, RunId};
 
 /// Exists once the journal was created: a folder with it but without a log has lost the log.
 const BEGUN: Marker = Marker { name: "flows-journal", version: 1 };
-/// Exists while a repair is in progress, with what it found. A line holds the first and the last
-/// record of a gap, or what is to be reported: since version 2 of a damage, since version 3 that a run
-/// is dead or that events are undecided.
-const REPAIRING: Marker = Marker { name: "flows-repair", version: 3 };
-
-/// Why a journal with this mark does not open.
-pub(crate) const INTERRUPTED: &str = "flows/repairing: a repair was interrupted; repair again";
-
-/// What a repair in progress has found.
+/// What a repair in progress has found, but for the damage.
 #[derive(Debug, Default)]
-pub(crate) struct Repairing {
+pub(crate) struct Consequences {
     pub(crate) gaps: Vec<Gap>,
-    pub(crate) set_aside: Vec<RepairedDamage>,
     pub(crate) dead: BTreeSet<RunId>,
     pub(crate) undecided: BTreeSet<(u64, u64)>,
 }
 
-impl Repairing {
-    /// Adds a damage, unless an interrupted repair had found it.
-    pub(crate) fn mended(&mut self, mended: RepairedDamage) {
-        if !self.set_aside.contains(&mended) {
-            self.set_aside.push(mended);
+pub(crate) type Repairing = Repair<Consequences>;
+
+/// A line holds the first and the last record of a gap, and since version 3 that a run is dead or that
+/// events are undecided.
+impl RepairNotes for Consequences {
+    const MARKER: Marker = Marker { name: "flows-repair", version: 3 };
+    const STORE: &str = "flows";
+
+    fn read_line(&mut self, line: &str) -> Option<()> {
+        let pair = |text: &str| {
+            let (from, to) = text.split_once(' ')?;
+            Some((from.parse().ok()?, to.parse().ok()?))
+        };
+        if let Some(run) = line.strip_prefix("dead ") {
+            self.dead.insert(run.parse().ok()?);
+        } else if let Some(events) = line.strip_prefix("undecided ") {
+            self.undecided.insert(pair(events)?);
+        } else {
+            let (from, to) = pair(line)?;
+            self.gaps.push(Gap { from, to });
         }
+        Some(())
     }
 
-    fn parse(text: &str) -> Option<Self> {
-        let mut found = Self::default();
-        for line in text.lines() {
-            let pair = |text: &str| {
-                let (from, to) = text.split_once(' ')?;
-                Some((from.parse().ok()?, to.parse().ok()?))
-            };
-            if let Some(mended) = RepairedDamage::of_line(line) {
-                found.set_aside.push(mended);
-            } else if let Some(run) = line.strip_prefix("dead ") {
-                found.dead.insert(run.parse().ok()?);
-            } else if let Some(events) = line.strip_prefix("undecided ") {
-                found.undecided.insert(pair(events)?);
-            } else {
-                let (from, to) = pair(line)?;
-                found.gaps.push(Gap { from, to });
-            }
-        }
-        Some(found)
+    fn lines(&self) -> String {
+        let gaps = self.gaps.iter().map(|it| format!("{} {}\n", it.from, it.to));
+        let dead = self.dead.iter().map(|it| format!("dead {it}\n"));
+        let undecided = self.undecided.iter().map(|(from, to)| format!("undecided {from} {to}\n"));
+        gaps.chain(dead).chain(undecided).collect()
     }
 
-    /// If the mark cannot be read, everything is one gap.
+    /// Everything is one gap.
     fn unknown() -> Self {
-        let what = "flows/repairing is damaged: what an interrupted repair found is unknown";
-        let what = RepairedDamage { what: what.to_owned(), is_loss: true, is_kept: false };
-        Self { gaps: vec![Gap { from: 1, to: u64::MAX }], set_aside: vec![what], ..Self::default() }
+        Self { gaps: vec![Gap { from: 1, to: u64::MAX }], ..Self::default() }
     }
 }
+
+/// The log, and what its records are, in descriptions of damage.
+pub(crate) const LOG: (&str, &str) = ("flows/log", "record");
 
 /// The folder and the file names in it.
 #[derive(Debug)]
@@ -96,11 +89,15 @@ impl JournalDir {
         if let Some(message) = self.missing()? {
             return Err(self.damaged(message));
         }
-        match REPAIRING.read(&self.dir.join("repairing"))? {
-            Marked::Absent => Ok(()),
-            Marked::Newer(version) => Err(newer("flows/repairing", version)),
-            Marked::Text { .. } | Marked::Damaged(_) => Err(self.damaged(INTERRUPTED.to_owned())),
+        match self.interrupted()? {
+            Some(message) => Err(self.damaged(message)),
+            None => Ok(()),
         }
+    }
+
+    /// Returns a message if a repair was not completed.
+    pub(crate) fn interrupted(&self) -> Result<Option<String>, Error> {
+        Repairing::interrupted(&self.dir).map_err(|it| self.error(it))
     }
 
     /// Returns a message if there was a journal and its files are missing.
@@ -142,38 +139,22 @@ impl JournalDir {
 
     /// What an incomplete repair had found.
     pub(crate) fn repairing(&self) -> Result<Option<Repairing>, Error> {
-        Ok(match REPAIRING.read(&self.dir.join("repairing"))? {
-            Marked::Absent => None,
-            Marked::Newer(version) => return Err(newer("flows/repairing", version)),
-            Marked::Damaged(_) => Some(Repairing::unknown()),
-            Marked::Text { text, .. } => {
-                Some(Repairing::parse(&text).unwrap_or_else(Repairing::unknown))
-            }
-        })
+        Repairing::read(&self.dir).map_err(|it| self.error(it))
     }
 
     pub(crate) fn set_repairing(&self, found: &Repairing) -> Result<(), Error> {
-        let gaps = found.gaps.iter().map(|it| format!("{} {}\n", it.from, it.to));
-        let dead = found.dead.iter().map(|it| format!("dead {it}\n"));
-        let undecided = found.undecided.iter().map(|(from, to)| format!("undecided {from} {to}\n"));
-        let damage = found.set_aside.iter().map(RepairedDamage::line);
-        let text: String = gaps.chain(damage).chain(dead).chain(undecided).collect();
-        Ok(REPAIRING.write(&self.dir.join("repairing"), &text)?)
+        Ok(found.write(&self.dir)?)
     }
 
     pub(crate) fn repaired(&self) -> Result<(), Error> {
-        Ok(Marker::remove(&self.dir.join("repairing"))?)
+        Ok(Repairing::remove(&self.dir)?)
     }
 
     /// Converts an error of the log to one of flows.
     pub(crate) fn error(&self, error: waypost_log::Error) -> Error {
         match error {
             waypost_log::Error::Damaged(damage) => {
-                const SHOWN: usize = 4;
-                let shown: Vec<String> = damage.iter().take(SHOWN).map(describe).collect();
-                let more = damage.len().saturating_sub(SHOWN);
-                let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-                self.damaged(shown.join("; ") + &more)
+                self.damaged(Damage::describe_all(&damage, LOG.0, LOG.1))
             }
             other if other.kind() == waypost_log::ErrorKind::Newer => {
                 Error::Newer { what: "the journal of flows".to_owned(), message: other.to_string() }
@@ -189,27 +170,4 @@ impl JournalDir {
 
 fn newer(what: &str, version: u32) -> Error {
     Error::Newer { what: what.to_owned(), message: format!("it has version {version}") }
-}
-
-/// Describes damage of the log in terms of flows.
-pub(crate) fn describe(damage: &Damage) -> String {
-    let Damage { segment, offset, from, to, what, .. } = damage;
-    let records = if to < from {
-        "no record lost".to_owned()
-    } else if *to == u64::MAX {
-        format!("records from {from}")
-    } else if from == to {
-        format!("record {from}")
-    } else {
-        format!("records {from} to {to}")
-    };
-    let what = match what {
-        DamageKind::Header => "damaged header",
-        DamageKind::Record => "damaged record",
-        DamageKind::End => "missing end marker",
-        DamageKind::Missing => return format!("flows/log/{segment} is missing: {records}"),
-        DamageKind::NotAFile => return format!("flows/log/{segment} is not a regular file"),
-        _ => "the journal ends before a record that was written",
-    };
-    format!("flows/log/{segment}, offset {offset}: {what}: {records}")
 }

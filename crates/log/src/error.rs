@@ -3,6 +3,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::RepairedDamage;
+
 /// The result of every operation on the log.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -29,7 +31,7 @@ pub enum Error {
     #[error("{} was removed or replaced while it was in use", .0.display())]
     Gone(PathBuf),
     /// Stored bytes are not what was written.
-    #[error("the log is damaged: {}", list(.0))]
+    #[error("the log is damaged: {}", first_few(.0, Damage::to_string))]
     Damaged(Vec<Damage>),
     /// A newer release wrote this segment.
     #[error(
@@ -174,52 +176,48 @@ impl Damage {
         if self.to == u64::MAX { 0 } else { (self.to + 1).saturating_sub(self.from) }
     }
 
-    /// Describes the damage, with `folder` before the file's name.
-    pub fn describe(&self, folder: &str) -> String {
-        Self { segment: format!("{folder}/{}", self.segment), ..self.clone() }.to_string()
+    /// Describes the damage of the log in `folder`, which calls its records `record`, such as `event`.
+    pub fn describe(&self, folder: &str, record: &str) -> String {
+        self.text(&format!("{folder}/{}", self.segment), record)
     }
 
-    /// The report of a repair; `what` describes what is damaged.
-    pub fn mended(&self, what: String) -> RepairedDamage {
+    /// The first few of them, in one line.
+    pub fn describe_all(damage: &[Self], folder: &str, record: &str) -> String {
+        first_few(damage, |it| it.describe(folder, record))
+    }
+
+    fn text(&self, file: &str, record: &str) -> String {
+        let Self { offset, from, to, .. } = self;
+        let what = match self.what {
+            DamageKind::Header => "bad segment header",
+            DamageKind::Record => "bad record",
+            DamageKind::End => "no end marker",
+            DamageKind::Missing => "missing segment",
+            DamageKind::Short => "the log ends too early",
+            DamageKind::NotAFile => return format!("{file} is not a regular file"),
+        };
+        let lost = match to {
+            to if to < from => "no record lost".to_owned(),
+            &u64::MAX => format!("{record}s from {from}"),
+            to if to == from => format!("{record} {from}"),
+            to => format!("{record}s {from} to {to}"),
+        };
+        format!("{what} in {file} at offset {offset}, {lost}")
+    }
+
+    /// The report of a repair of the log in `folder`, with the damage as [described](Self::describe).
+    pub fn repaired(&self, folder: &str, record: &str) -> RepairedDamage {
         let is_kept = match self.what {
             DamageKind::Missing => false,
             DamageKind::NotAFile => true,
             _ => self.len_bytes > 0,
         };
+        let what = self.describe(folder, record);
         RepairedDamage { what, is_loss: self.to >= self.from, is_kept }
     }
 
     pub(crate) fn covers(&self, offset: u64) -> bool {
         offset >= self.offset && offset - self.offset < self.len_bytes
-    }
-}
-
-/// What a repair did about one damaged place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RepairedDamage {
-    /// A description of the damage.
-    pub what: String,
-    /// Whether records may be lost.
-    pub is_loss: bool,
-    /// Whether the damaged bytes, or what was in the place of a file, are in `*.damaged` next to the
-    /// log.
-    pub is_kept: bool,
-}
-
-impl RepairedDamage {
-    /// Encodes this as a line of the [`Marker`](crate::Marker) of a repair in progress.
-    pub fn line(&self) -> String {
-        let Self { what, is_loss, is_kept } = self;
-        let what = what.replace(char::is_control, " ");
-        format!("mended {} {} {what}\n", u8::from(*is_loss), u8::from(*is_kept))
-    }
-
-    /// Decodes a line that [`Self::line`] wrote, without its line break.
-    pub fn of_line(line: &str) -> Option<Self> {
-        let flag = |it: &str| ["0", "1"].iter().position(|flag| *flag == it).map(|it| it == 1);
-        let (is_loss, rest) = line.strip_prefix("mended ")?.split_once(' ')?;
-        let (is_kept, what) = rest.split_once(' ')?;
-        Some(Self { what: what.to_owned(), is_loss: flag(is_loss)?, is_kept: flag(is_kept)? })
     }
 }
 
@@ -244,30 +242,14 @@ pub enum DamageKind {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.what {
-            DamageKind::Header => "bad segment header",
-            DamageKind::Record => "bad record",
-            DamageKind::End => "no end marker",
-            DamageKind::Missing => "missing segment",
-            DamageKind::Short => "the log ends too early",
-            DamageKind::NotAFile => return write!(f, "{} is not a regular file", self.segment),
-        };
-        write!(f, "{what} in {} at offset {}", self.segment, self.offset)?;
-        if self.to < self.from {
-            write!(f, ", no record lost")
-        } else if self.to == u64::MAX {
-            write!(f, ", sequences from {}", self.from)
-        } else if self.from == self.to {
-            write!(f, ", sequence {}", self.from)
-        } else {
-            write!(f, ", sequences {} to {}", self.from, self.to)
-        }
+        f.write_str(&self.text(&self.segment, "sequence"))
     }
 }
 
-fn list(damage: &[Damage]) -> String {
-    let shown: Vec<String> = damage.iter().take(4).map(Damage::to_string).collect();
-    let more = damage.len().saturating_sub(shown.len());
+fn first_few(damage: &[Damage], text: impl Fn(&Damage) -> String) -> String {
+    const SHOWN: usize = 4;
+    let shown: Vec<String> = damage.iter().take(SHOWN).map(text).collect();
+    let more = damage.len().saturating_sub(SHOWN);
     let tail = if more > 0 { format!("; and {more} more") } else { String::new() };
     shown.join("; ") + &tail
 }

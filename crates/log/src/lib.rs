@@ -44,6 +44,7 @@ mod observe;
 mod options;
 mod reached;
 mod recovery;
+mod repair;
 mod rewrite;
 mod scan;
 mod segment;
@@ -56,7 +57,7 @@ mod writer;
 pub use digest::Digest;
 pub use disk::{free_bytes, read_small};
 pub use entries::{Entries, EntryRef};
-pub use error::{Damage, DamageKind, Error, ErrorKind, RepairedDamage, Result};
+pub use error::{Damage, DamageKind, Error, ErrorKind, Result};
 pub use lock::FolderLock;
 pub use log::{Log, Pinned};
 pub use marker::{Marked, Marker};
@@ -64,6 +65,7 @@ pub use observe::{SyncStep, observe_syncs};
 pub use options::{
     Compacted, Entry, Extent, Keep, OnDamage, Options, Record, Recovery, Report, Verify,
 };
+pub use repair::{Repair, RepairNotes, RepairedDamage};
 pub use shared::{AppendMax, SharedError, SharedJournal};
 pub use snapshot::{Snapshot, SnapshotFile};
 pub use upstream::{Held, Refused, Upstream};

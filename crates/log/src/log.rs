@@ -207,6 +207,12 @@ impl Log {
         self.shared.fault.lock().clone()
     }
 
+    /// Whether less than [`Options::free_bytes_min`] is free on the disk.
+    pub(crate) fn is_full(&self) -> bool {
+        let Shared { disk, options, .. } = &*self.shared;
+        disk.free_bytes().is_ok_and(|it| it < options.free_bytes_min)
+    }
+
     /// Each segment file, in order, the one that is being appended to last.
     pub fn extents(&self) -> Vec<Extent> {
         let extent = |it: &Arc<Segment>| Extent { first: it.place.base, bytes: it.view.read().end };

@@ -102,6 +102,7 @@ impl Upstream {
         // The shared journal must not get what this machine cannot take.
         check_end(log, after)?;
         self.compare(log)?;
+        check_space(log, records)?;
         self.journal.append(after, records).map_err(|it| self.refused(it))?;
         copy_all(log, records)
     }
@@ -112,6 +113,7 @@ impl Upstream {
     /// [`Refused::Failed`] and [`Refused::Behind`].
     pub fn copy(&self, log: &Log, after: u64, records: &[Record<'_>]) -> Result<(), Refused> {
         check_end(log, after)?;
+        check_space(log, records)?;
         copy_all(log, records)
     }
 
@@ -168,6 +170,11 @@ fn copy_all(log: &Log, records: &[Record<'_>]) -> Result<(), Refused> {
         return Ok(());
     }
     log.append_batch_unsynced(records).map(|_| ()).map_err(Refused::Behind)
+}
+
+/// The state that follows the log needs space, too.
+fn check_space(log: &Log, records: &[Record<'_>]) -> Result<(), Refused> {
+    if records.is_empty() || !log.is_full() { Ok(()) } else { Err(Refused::Failed(Error::Full)) }
 }
 
 fn check_end(log: &Log, after: u64) -> Result<(), Refused> {

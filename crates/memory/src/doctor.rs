@@ -12,7 +12,7 @@ use crate::journal::{self, Journal};
 use crate::layout::{Folders, check_format, format_damage, has_format, mend_format};
 use crate::log_error::{LOG, VECTORS, log_error, vectors_error};
 use crate::record::Record;
-use crate::repairing::{INTERRUPTED, Repairing};
+use crate::repairing::{self, Progress, Repairing};
 use crate::state::found::FoundState;
 use crate::state::txn::Txn;
 use crate::{Error, MemoryId, Reached, Result, StoreOptions};
@@ -69,7 +69,7 @@ pub fn check_versions(dir: &Path, verify: Verify) -> Result<()> {
     // The first error need not be about a version.
     let checked = [
         has_format(&folders.data).map(drop),
-        Repairing::read(&folders).map(drop),
+        repairing::interrupted(&folders).map(drop),
         Log::check_versions(&folders.log, &options).map_err(|it| log_error(&it, &folders.log)),
         Log::check_versions(&folders.vectors, &Options::default())
             .map_err(|it| vectors_error(&it, &folders.vectors)),
@@ -107,13 +107,11 @@ pub fn check(dir: &Path, known: Reached) -> Result<Checked> {
     let report = Log::verify(&folders.log, &journal::options(reached))
         .map_err(|it| log_error(&it, &folders.log))?;
     checked.log_records = report.records;
-    checked.log_damage = report.damage.iter().map(|it| it.describe(LOG)).collect();
-    if Repairing::read(&folders)?.is_some() {
-        checked.log_damage.push(INTERRUPTED.to_owned());
-    }
+    checked.log_damage = report.damage.iter().map(|it| it.describe(LOG, "sequence")).collect();
+    checked.log_damage.extend(repairing::interrupted(&folders)?);
     let vectors = Log::verify(&folders.vectors, &Options::default())
         .map_err(|it| vectors_error(&it, &folders.vectors))?;
-    let damage = vectors.damage.iter().map(|it| it.describe(VECTORS));
+    let damage = vectors.damage.iter().map(|it| it.describe(VECTORS, "sequence"));
     checked.derived_damage.extend(damage);
     Ok(checked)
 }
@@ -128,7 +126,7 @@ pub fn check(dir: &Path, known: Reached) -> Result<Checked> {
 pub fn check_log(dir: &Path, reached: u64) -> Result<()> {
     let folders = Folders::new(dir);
     check_format(dir)?;
-    Repairing::refuse(&folders)?;
+    repairing::refuse_interrupted(&folders)?;
     let failed = |it: &waypost_log::Error| log_error(it, &folders.log);
     let report = Log::verify(&folders.log, &journal::options(reached)).map_err(|it| failed(&it))?;
     if report.damage.is_empty() {
@@ -171,20 +169,21 @@ pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Re
         by_state.id = Txn::new(state).next_id()? - 1;
         applied = Some(*last);
     }
-    let interrupted = Repairing::read(&folders)?;
-    let mut mark = interrupted.unwrap_or(Repairing { applied, ..Repairing::default() });
-    mark.raise(known);
-    mark.raise(by_state);
-    let log_options = journal::options(mark.known.sequence)
+    let notes = Progress { applied, ..Progress::default() };
+    let begun = Repairing { notes, ..Repairing::default() };
+    let mut mark = repairing::read(&folders)?.unwrap_or(begun);
+    mark.notes.raise(known);
+    mark.notes.raise(by_state);
+    let log_options = journal::options(mark.notes.known.sequence)
         .with_on_damage(OnDamage::Salvage)
         .with_free_bytes_min(0)
         .with_on_change(on_change);
     let report = Log::verify(&folders.log, &log_options);
     let report = report.map_err(|it| log_error(&it, &folders.log))?;
     let is_format_damaged = format.is_some();
-    mark.found(format, &report.damage);
+    repairing::found(&mut mark, format, &report.damage);
     // Once the log is salvaged, nothing in it shows that it was damaged.
-    mark.write(&folders, &options)?;
+    repairing::write(&mark, &folders, &options)?;
     if is_format_damaged {
         mend_format(&folders.data)?;
     }
@@ -198,7 +197,7 @@ pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Re
         options.changing();
         remove_dir(folder)?;
     }
-    mark.remove(&folders, &options)?;
+    repairing::remove(&mark, &folders, &options)?;
     Ok(repaired)
 }
 
@@ -222,9 +221,9 @@ fn salvage(
     mark: &mut Repairing,
 ) -> Result<Repaired> {
     let (journal, recovery) = Journal::open(folders, log_options, None)?;
-    mark.found(None, &recovery.damage);
-    let salvaged = *mark.salvaged.get_or_insert(journal.last());
-    mark.write(folders, options)?;
+    repairing::found(mark, None, &recovery.damage);
+    let salvaged = *mark.notes.salvaged.get_or_insert(journal.last());
+    repairing::write(mark, folders, options)?;
     let mut repaired = Repaired { set_aside: mark.set_aside.clone(), ..Repaired::default() };
     let (mut last_kept, mut is_completed) = (0, false);
     journal.feed(0, &mut |entry| {
@@ -238,28 +237,28 @@ fn salvage(
         }
         Ok(())
     })?;
-    repaired.reached.id = mark.known.id;
-    repaired.lost.clone_from(&mark.lost);
-    repaired.lost_history.clone_from(&mark.lost_history);
+    repaired.reached.id = mark.notes.known.id;
+    repaired.lost.clone_from(&mark.notes.lost);
+    repaired.lost_history.clone_from(&mark.notes.lost_history);
     let is_loss = repaired.set_aside.iter().any(|it| it.is_loss);
     let mut is_loss_unnamed = is_loss && !matches!(found, FoundState::Whole { .. });
-    if let Some(kept) = mark.completed {
+    if let Some(kept) = mark.notes.completed {
         drop(found);
         repaired.kept_records = kept;
-        is_loss_unnamed = mark.is_loss_unnamed;
-    } else if mark.gaps.is_empty() {
+        is_loss_unnamed = mark.notes.is_loss_unnamed;
+    } else if mark.notes.gaps.is_empty() {
         drop(found);
     } else {
-        let lost = Lost::of(mark, salvaged, last_kept, is_completed);
+        let lost = Lost::of(&mark.notes, salvaged, last_kept, is_completed);
         complete((folders, options), &journal, found, &lost, &mut repaired)?;
         for ids in [&mut repaired.lost, &mut repaired.lost_history] {
             ids.sort_unstable();
             ids.dedup();
         }
-        mark.complete(&repaired, is_loss_unnamed);
-        mark.write(folders, options)?;
+        mark.notes.complete(&repaired, is_loss_unnamed);
+        repairing::write(mark, folders, options)?;
     }
-    let first_gap = mark.gaps.iter().map(|it| it.0).min().unwrap_or(1);
+    let first_gap = mark.notes.gaps.iter().map(|it| it.0).min().unwrap_or(1);
     repaired.unnamed_after = is_loss_unnamed.then_some(first_gap - 1);
     repaired.reached.sequence = journal.last();
     Ok(repaired)

@@ -16,19 +16,10 @@ pub(crate) fn vectors_error(error: &waypost_log::Error, dir: &Path) -> Error {
     match error {
         waypost_log::Error::Damaged(damage) => Error::Damaged(format!(
             "the vectors are damaged: {}; the next start removes them, and they are made again",
-            describe_all(VECTORS, damage)
+            Damage::describe_all(damage, VECTORS, "sequence")
         )),
         error => log_error(error, dir),
     }
-}
-
-/// The first few items of damage, in one line.
-fn describe_all(folder: &str, damage: &[Damage]) -> String {
-    const SHOWN: usize = 4;
-    let shown: Vec<String> = damage.iter().take(SHOWN).map(|it| it.describe(folder)).collect();
-    let more = damage.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    shown.join("; ") + &more
 }
 
 /// The store's error for an error of a log.
@@ -38,9 +29,10 @@ pub(crate) fn log_error(error: &waypost_log::Error, dir: &Path) -> Error {
         waypost_log::Error::Poisoned | waypost_log::Error::Gone(_) => {
             Error::Unavailable(error.to_string())
         }
-        waypost_log::Error::Damaged(damage) => {
-            Error::Damaged(format!("the log is damaged: {}", describe_all(LOG, damage)))
-        }
+        waypost_log::Error::Damaged(damage) => Error::Damaged(format!(
+            "the log is damaged: {}",
+            Damage::describe_all(damage, LOG, "sequence")
+        )),
         waypost_log::Error::ReadOnly { path, source, .. }
         | waypost_log::Error::Io { path, source, .. } => {
             Error::io(path, std::io::Error::new(source.kind(), source.to_string()))

@@ -1,29 +1,24 @@
-//! The marker of a repair in progress: it contains what the repair found, because the repaired log
-//! no longer shows it.
+//! The marker of a repair in progress.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use waypost_log::{Damage, Marked, Marker, RepairedDamage};
+use waypost_log::{Damage, Marker, Repair, RepairNotes, RepairedDamage};
 
 use crate::doctor::Repaired;
 use crate::layout::Folders;
-use crate::log_error::{LOG, log_error};
+use crate::log_error::log_error;
 use crate::{Error, MemoryId, Reached, Result, StoreOptions};
 
-const MARKER: Marker = Marker { name: "memory-repair", version: 1 };
-/// Why a store with a marker does not open.
-pub(crate) const INTERRUPTED: &str = "memory/repairing: a repair was interrupted; repair again";
+/// A repair in progress.
+pub(crate) type Repairing = Repair<Progress>;
 
-/// What is known about a repair in progress.
+/// What is known about a repair in progress, but for the damage.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Repairing {
+pub(crate) struct Progress {
     /// How far the store had reached.
     pub(crate) known: Reached,
     /// The last record applied to an intact state before the first change.
     pub(crate) applied: Option<u64>,
-    /// What was damaged.
-    pub(crate) set_aside: Vec<RepairedDamage>,
     /// The first and the last record of each damaged range of the log, lost or not.
     pub(crate) gaps: Vec<(u64, u64)>,
     /// Where the log ended after the salvage; a completion follows.
@@ -38,38 +33,11 @@ pub(crate) struct Repairing {
     pub(crate) lost_history: Vec<MemoryId>,
 }
 
-impl Repairing {
-    /// The marker of an interrupted repair.
-    pub(crate) fn read(folders: &Folders) -> Result<Option<Self>> {
-        let marked = MARKER.read(&path(folders)).map_err(|it| log_error(&it, &folders.memory))?;
-        let parsed = match marked {
-            Marked::Absent => return Ok(None),
-            Marked::Newer(version) => {
-                let found = format!("memory/repairing with version {version}");
-                return Err(Error::Newer { found, known: MARKER.version });
-            }
-            Marked::Text { text, .. } => {
-                let mut mark = Self::default();
-                text.lines().try_for_each(|it| mark.parse(it)).map(|()| mark)
-            }
-            Marked::Damaged(_) => None,
-        };
-        Ok(Some(parsed.unwrap_or_else(|| {
-            let what = "memory/repairing is damaged: what an interrupted repair found is unknown";
-            let what = RepairedDamage { what: what.to_owned(), is_loss: true, is_kept: false };
-            Self { set_aside: vec![what], gaps: vec![(1, u64::MAX)], ..Self::default() }
-        })))
-    }
+impl RepairNotes for Progress {
+    const MARKER: Marker = Marker { name: "memory-repair", version: 1 };
+    const STORE: &str = "memory";
 
-    /// Rejects a store whose repair was interrupted.
-    pub(crate) fn refuse(folders: &Folders) -> Result<()> {
-        match Self::read(folders)? {
-            None => Ok(()),
-            Some(_) => Err(Error::Damaged(INTERRUPTED.to_owned())),
-        }
-    }
-
-    fn parse(&mut self, line: &str) -> Option<()> {
+    fn read_line(&mut self, line: &str) -> Option<()> {
         let (name, rest) = line.split_once(' ')?;
         let pair = || {
             let (first, second) = rest.split_once(' ')?;
@@ -79,7 +47,6 @@ impl Repairing {
         match name {
             "known" => self.known = pair().map(|(sequence, id)| Reached { sequence, id })?,
             "applied" => self.applied = Some(number()?),
-            "mended" => self.set_aside.push(RepairedDamage::of_line(line)?),
             "gap" => self.gaps.push(pair()?),
             "salvaged" => self.salvaged = Some(number()?),
             "completed" => {
@@ -94,54 +61,94 @@ impl Repairing {
         Some(())
     }
 
-    fn text(&self) -> std::result::Result<String, std::fmt::Error> {
-        let mut text = String::new();
-        writeln!(text, "known {} {}", self.known.sequence, self.known.id)?;
+    fn lines(&self) -> String {
+        let mut text = format!("known {} {}\n", self.known.sequence, self.known.id);
+        let mut add = |line: std::fmt::Arguments<'_>| {
+            writeln!(text, "{line}").expect("a string takes any text");
+        };
         if let Some(applied) = self.applied {
-            writeln!(text, "applied {applied}")?;
+            add(format_args!("applied {applied}"));
         }
-        text.extend(self.set_aside.iter().map(RepairedDamage::line));
         for (from, to) in &self.gaps {
-            writeln!(text, "gap {from} {to}")?;
+            add(format_args!("gap {from} {to}"));
         }
         if let Some(salvaged) = self.salvaged {
-            writeln!(text, "salvaged {salvaged}")?;
+            add(format_args!("salvaged {salvaged}"));
         }
         if let Some(kept) = self.completed {
-            writeln!(text, "completed {kept} {}", u8::from(self.is_loss_unnamed))?;
+            add(format_args!("completed {kept} {}", u8::from(self.is_loss_unnamed)));
         }
         for id in &self.lost {
-            writeln!(text, "lost {}", id.get())?;
+            add(format_args!("lost {}", id.get()));
         }
         for id in &self.lost_history {
-            writeln!(text, "history {}", id.get())?;
+            add(format_args!("history {}", id.get()));
         }
-        Ok(text)
+        text
     }
 
+    fn unknown() -> Self {
+        Self { gaps: vec![(1, u64::MAX)], ..Self::default() }
+    }
+}
+
+/// The marker of an interrupted repair.
+pub(crate) fn read(folders: &Folders) -> Result<Option<Repairing>> {
+    Repairing::read(&folders.memory).map_err(|it| log_error(&it, &folders.memory))
+}
+
+/// Why a store with a marker does not open, if there is one.
+pub(crate) fn interrupted(folders: &Folders) -> Result<Option<String>> {
+    Repairing::interrupted(&folders.memory).map_err(|it| log_error(&it, &folders.memory))
+}
+
+/// Rejects a store whose repair was interrupted.
+pub(crate) fn refuse_interrupted(folders: &Folders) -> Result<()> {
+    interrupted(folders)?.map_or(Ok(()), |why| Err(Error::Damaged(why)))
+}
+
+/// Writes the marker, if there is anything to record.
+pub(crate) fn write(mark: &Repairing, folders: &Folders, options: &StoreOptions) -> Result<()> {
+    if mark.set_aside.is_empty() {
+        return Ok(());
+    }
+    options.changing();
+    let memory = &folders.memory;
+    std::fs::create_dir_all(memory).map_err(|it| Error::io(memory, it))?;
+    mark.write(memory).map_err(|it| log_error(&it, memory))
+}
+
+/// Removes the marker: the repair has ended.
+pub(crate) fn remove(mark: &Repairing, folders: &Folders, options: &StoreOptions) -> Result<()> {
+    if mark.set_aside.is_empty() {
+        return Ok(());
+    }
+    options.changing();
+    Repairing::remove(&folders.memory).map_err(|it| log_error(&it, &folders.memory))
+}
+
+/// Adds damage of the `format` file and of the log.
+pub(crate) fn found(mark: &mut Repairing, format: Option<String>, damage: &[Damage]) {
+    if let Some(what) = format {
+        mark.add(RepairedDamage { what, is_loss: false, is_kept: false });
+    }
+    mark.add_all(damage, "sequence");
+    let progress = &mut mark.notes;
+    for gap in damage.iter().map(|it| (it.from, it.to)) {
+        if !progress.gaps.contains(&gap) {
+            progress.gaps.push(gap);
+            // The log has been damaged since, perhaps its completion.
+            progress.salvaged = None;
+            progress.completed = None;
+        }
+    }
+}
+
+impl Progress {
     /// Raises how far the store is known to have reached.
     pub(crate) fn raise(&mut self, known: Reached) {
         self.known.sequence = self.known.sequence.max(known.sequence);
         self.known.id = self.known.id.max(known.id);
-    }
-
-    /// Adds damage of the `format` file and of the log.
-    pub(crate) fn found(&mut self, format: Option<String>, damage: &[Damage]) {
-        let format = format.map(|what| RepairedDamage { what, is_loss: false, is_kept: false });
-        let of_log = damage.iter().map(|it| it.mended(it.describe(LOG)));
-        for mended in format.into_iter().chain(of_log) {
-            if !self.set_aside.contains(&mended) {
-                self.set_aside.push(mended);
-            }
-        }
-        for gap in damage.iter().map(|it| (it.from, it.to)) {
-            if !self.gaps.contains(&gap) {
-                self.gaps.push(gap);
-                // The log has been damaged since, perhaps its completion.
-                self.salvaged = None;
-                self.completed = None;
-            }
-        }
     }
 
     /// Takes in that the log has been completed, and what is to be reported.
@@ -152,29 +159,4 @@ impl Repairing {
         self.lost.clone_from(&repaired.lost);
         self.lost_history.clone_from(&repaired.lost_history);
     }
-
-    /// Writes the marker, if there is anything to record.
-    pub(crate) fn write(&self, folders: &Folders, options: &StoreOptions) -> Result<()> {
-        if self.set_aside.is_empty() {
-            return Ok(());
-        }
-        options.changing();
-        let memory = &folders.memory;
-        std::fs::create_dir_all(memory).map_err(|it| Error::io(memory, it))?;
-        let text = self.text().map_err(|it| Error::io(memory, std::io::Error::other(it)))?;
-        MARKER.write(&path(folders), &text).map_err(|it| log_error(&it, memory))
-    }
-
-    /// Removes the marker: the repair has ended.
-    pub(crate) fn remove(&self, folders: &Folders, options: &StoreOptions) -> Result<()> {
-        if self.set_aside.is_empty() {
-            return Ok(());
-        }
-        options.changing();
-        Marker::remove(&path(folders)).map_err(|it| log_error(&it, &folders.memory))
-    }
-}
-
-fn path(folders: &Folders) -> PathBuf {
-    folders.memory.join("repairing")
 }

@@ -1,5 +1,7 @@
 //! Errors of recall.
 
+use waypost_log::Damage;
+
 /// The log's folder within the data folder.
 pub(crate) const FOLDER: &str = "recall/log";
 
@@ -58,11 +60,11 @@ impl Error {
 
 impl From<waypost_log::Error> for Error {
     fn from(error: waypost_log::Error) -> Self {
-        const SHOWN: usize = 4;
-        let waypost_log::Error::Damaged(damage) = error else { return Self::Log(error) };
-        let shown: Vec<String> = damage.iter().take(SHOWN).map(|it| it.describe(FOLDER)).collect();
-        let more = damage.len().saturating_sub(SHOWN);
-        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        Self::Damaged(shown.join("; ") + &more)
+        match error {
+            waypost_log::Error::Damaged(damage) => {
+                Self::Damaged(Damage::describe_all(&damage, FOLDER, "sequence"))
+            }
+            error => Self::Log(error),
+        }
     }
 }

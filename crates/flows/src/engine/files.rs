@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use waypost_log::{Damage, FolderLock, Log, Refused, Snapshot, Upstream, free_bytes};
+use waypost_log::{Damage, FolderLock, Log, Refused, Snapshot, Upstream};
 
 use super::error::Error;
 use super::page::Page;
 use crate::RunId;
 use crate::journal::JournalDir;
-use crate::record::log_options;
 
 /// The files of an engine: the journal, and the output of programs. They can be used while the engine
 /// runs; the folder stays locked until the last copy is dropped.
@@ -142,12 +141,6 @@ impl Files {
     pub(super) fn reach(&self) {
         *self.0.position.lock() = self.0.log.last_sequence();
         self.0.moved.notify_all();
-    }
-
-    pub(super) fn check_space(&self) -> Result<(), Error> {
-        let free_min = log_options(0).free_bytes_min;
-        let is_full = free_bytes(&self.0.dir).is_ok_and(|it| it < free_min);
-        if is_full { Err(Error::Log(waypost_log::Error::Full)) } else { Ok(()) }
     }
 
     pub(super) fn refused(&self, refused: Refused) -> Error {

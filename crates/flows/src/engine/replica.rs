@@ -76,7 +76,6 @@ impl Engine {
                 upstream.stop(SharedError::Diverged(format!("a record cannot be applied: {it}"))),
             )
         })?;
-        self.files.check_space()?;
         let stored: Vec<Stored<'_>> = entries
             .iter()
             .map(|it| Stored { kind: it.kind, version: it.version, payload: &it.payload })

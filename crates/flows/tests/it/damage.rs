@@ -155,7 +155,7 @@ fn a_run_whose_records_are_lost_is_dead_and_a_person_can_retry_it() {
     world.closed();
     flip(&journal(&dir).0, before + 60);
     let error = Engine::open(&dir, options(), at(0)).unwrap_err();
-    assert!(error.to_string().contains("flows/log/00000000000000000001.log, offset"), "{error}");
+    assert!(error.to_string().contains("flows/log/00000000000000000001.log at offset"), "{error}");
     let done = repair(&dir, 0, 1, at(5_000_000)).unwrap();
     assert_eq!(done.dead, [crate::world::id("two.1")]);
     world.open();

@@ -9,7 +9,7 @@ use crate::journal::Journal;
 use crate::layout::Folders;
 use crate::link::Link;
 use crate::record::{Edge, Record};
-use crate::repairing::Repairing;
+use crate::repairing::Progress;
 use crate::state::found::FoundState;
 use crate::state::keys::{self, StoredVersion};
 use crate::state::replay::replay;
@@ -38,7 +38,7 @@ pub(super) struct Lost {
 impl Lost {
     /// After the salvage the log ended at `salvaged`, and had kept the records up to `last_kept`.
     pub(super) fn of(
-        Repairing { gaps, applied, .. }: &Repairing,
+        Progress { gaps, applied, .. }: &Progress,
         salvaged: u64,
         last_kept: u64,
         is_completed: bool,

@@ -17,7 +17,7 @@ use crate::journal::{self, Journal};
 use crate::layout::{Folders, check_format};
 use crate::record::Record;
 use crate::records::Records;
-use crate::repairing::Repairing;
+use crate::repairing::refuse_interrupted;
 use crate::search::Searcher;
 use crate::state::State;
 use crate::state::found::FoundState;
@@ -46,7 +46,7 @@ impl Store {
         let lease = journal::lease(dir)?;
         create(&folders.index)?;
         check_format(dir)?;
-        Repairing::refuse(&folders)?;
+        refuse_interrupted(&folders)?;
         options.free_bytes_min = free_bytes_min(dir, options.free_bytes_min);
         let mut report = OpenReport::default();
         // Three long reads of different files: the state, then the journal here, the snapshot of

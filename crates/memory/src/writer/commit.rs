@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use waypost_log::{AppendMax, Refused, SharedError};
+use waypost_log::{AppendMax, Refused, SharedError, free_bytes};
 
 use crate::index::graph::Graph;
 use crate::journal::{CHANGE_RECORDS, Journal};
@@ -125,7 +125,7 @@ impl Writer {
 
     /// The journal may still have space when the state, which must follow it, has none.
     pub(super) fn check_space(&self) -> std::result::Result<(), Failed> {
-        if self.free_bytes().is_some_and(|it| it < self.options.free_bytes_min) {
+        if free_bytes(&self.records.dir).is_ok_and(|it| it < self.options.free_bytes_min) {
             return Err(Failed::Full);
         }
         Ok(())
@@ -187,12 +187,6 @@ impl Writer {
         writer.fault = Some(fault.clone());
         *self.fault.lock() = Some(fault.clone());
         Failed::Fault(fault)
-    }
-
-    /// Free bytes on the store's disk; `None` if unknown.
-    fn free_bytes(&self) -> Option<u64> {
-        let stat = rustix::fs::statvfs(&self.records.dir).ok()?;
-        Some(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 
     /// Reopens the state after a failed write, if there is space, and brings it and the index up to
