@@ -49,10 +49,7 @@ const NAMED_IN: &[(&str, &[&str])] = &[
         ],
     ),
     // A subcommand of ctl.
-    (
-        "HistoryArgs",
-        &["bins/ctl/src/cli.rs", "bins/ctl/src/cli/memory.rs", "bins/ctl/src/commands/memory.rs"],
-    ),
+    ("HistoryArgs", &["bins/ctl/src/commands.rs", "bins/ctl/src/commands/memory.rs"]),
     // A grammar.
     ("tree_sitter_ruby", &["crates/context/src/extract/code/grammars.rs"]),
     // An architecture of embedding models.

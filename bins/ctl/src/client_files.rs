@@ -15,6 +15,11 @@ mod toml;
 
 use std::path::Path;
 
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::output::Output;
+use waypost_cli::program::Program;
+
+use clap::Args;
 use serde_json::{Value, json};
 
 pub(crate) use file::Place;
@@ -24,9 +29,18 @@ pub(crate) use places::{Homes, Scope};
 pub(crate) use servers::{Format, Servers};
 
 use self::file::ClientFile;
-use crate::failure::{Failure, Result};
-use crate::output::Output;
-use crate::program::Program;
+
+/// Which file to edit, and whether.
+#[derive(Debug, Args)]
+pub(crate) struct ClientPlaceArgs {
+    /// Edit this user's file, which applies to all folders [default: the file in the project's folder, which `--project
+    /// DIR` names]
+    #[arg(long)]
+    pub(crate) user: bool,
+    /// Print the entry and the file, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
 
 /// What an edit does to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,11 +73,11 @@ pub(crate) struct Edited {
 /// Adds or removes our entries in the text of a file, or says why it cannot. The text of a missing file is empty.
 pub(crate) trait Entries {
     /// Adds ours, or replaces them. What [`foreign`](Self::foreign) names stays.
-    fn install(&self, text: &str) -> std::result::Result<Edited, String>;
+    fn install(&self, text: &str) -> Result<Edited, String>;
     /// Removes entries that run our command and nothing else.
-    fn remove(&self, text: &str) -> std::result::Result<Edited, String>;
+    fn remove(&self, text: &str) -> Result<Edited, String>;
     /// The entries that look like ours and have what no release of `install` has written, for people.
-    fn foreign(&self, text: &str) -> std::result::Result<Vec<String>, String>;
+    fn foreign(&self, text: &str) -> Result<Vec<String>, String>;
     /// What they are, for messages: `the server waypost`.
     fn what(&self) -> &'static str;
 }

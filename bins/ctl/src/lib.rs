@@ -1,59 +1,45 @@
-//! The Waypost command line, as a library: its arguments, its exit codes, its reference.
+//! The Waypost command line, as a library: its arguments, and their reference.
 
-mod cli;
 mod client_files;
 mod commands;
-pub mod exit;
-pub mod failure;
-pub mod files;
-pub mod maintenance;
-pub mod membership;
 mod naming;
-pub mod output;
 mod pairs;
-mod positions;
-pub mod program;
 mod reference;
-pub mod review;
-pub mod show;
-pub mod span;
 mod start;
-pub mod visible;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{CommandFactory, FromArgMatches};
+use waypost_cli::exit;
+use waypost_cli::failure::Failure;
+use waypost_cli::output::{Color, Output};
 
 pub use reference::reference;
-pub use start::LOG;
 
-use crate::failure::Failure;
-use crate::maintenance::Maintain;
-use crate::output::Output;
-use crate::program::Program;
+use crate::commands::hook::{self, HookCommand};
+use crate::commands::{Cli, Command};
 
-/// Runs the program with these arguments, the first of which is its name. `maintain` does what needs no
-/// service.
-pub fn run(arguments: impl IntoIterator<Item = OsString>, maintain: Maintain) -> ExitCode {
+/// Runs the program with these arguments, the first of which is its name.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let started = Instant::now();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let literal_from = arguments.iter().position(|it| it == "--");
-    let parsed = cli::Cli::command()
+    let literal_from = arguments.iter().position(|argument| argument == "--");
+    let parsed = Cli::command()
         .try_get_matches_from(&arguments)
-        .and_then(|it| Ok((cli::Cli::from_arg_matches(&it)?, it)));
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (mut cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) if error.use_stderr() => {
-            if commands::hook::is_meant(&arguments, &error) {
-                return commands::hook::refuse(&error);
+            if hook::is_meant(&arguments, &error) {
+                return hook::refuse(&error);
             }
             let options = &arguments[..literal_from.unwrap_or(arguments.len())];
-            if options.iter().any(|it| it == "--json") {
+            if options.iter().any(|option| option == "--json") {
                 let text = error.render().to_string();
                 let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim()).to_owned();
-                Output::new(true, output::Color::Never).fail(&Failure::usage(text));
+                Output::new(true, Color::Never).fail(&Failure::usage(text));
             } else {
                 drop(error.print());
             }
@@ -65,32 +51,17 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, maintain: Maintain) ->
             return ExitCode::from(exit::DONE);
         }
     };
-    if let cli::Command::Hook(cli::HookCommand::Event(event)) = cli.command {
-        return commands::hook::answer(cli.global, event, started);
+    if let Command::Hook(HookCommand::Event(event)) = cli.command {
+        return hook::answer(cli.global, event, started);
     }
-    if let cli::Command::Context(args) = &mut cli.command {
+    if let Command::Context(args) = &mut cli.command {
         args.is_literal = literal_from.is_some();
     }
-    let mut output = Output::new(cli.global.json, cli.global.color);
-    let outcome = Program::new(cli.global)
-        .and_then(|program| {
-            let done = commands::run(&program, cli.command, maintain, &mut output);
-            program.keep_positions();
-            for warning in program.warnings() {
-                output.warn(warning);
-            }
-            done
+    waypost_cli::run(cli.global, |program, output| {
+        let done = cli.command.run(program, output);
+        done.map_err(|failure| {
+            let command = naming::given(Cli::command(), &matches);
+            failure.renamed(|problem| naming::renamed(problem, &command))
         })
-        .and_then(|()| {
-            let cannot = |it| Failure::from(it).while_doing("could not write to standard output");
-            output.finish().map_err(cannot)
-        });
-    match outcome {
-        Ok(()) => ExitCode::from(exit::DONE),
-        Err(failure) => {
-            let failure = failure.naming(&naming::given(cli::Cli::command(), &matches));
-            output.fail(&failure);
-            ExitCode::from(failure.code())
-        }
-    }
+    })
 }

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    waypost_ctl::run(std::env::args_os(), waypost_ctl::maintenance::by_service)
+    waypost_ctl::run(std::env::args_os())
 }

@@ -1,9 +1,9 @@
 //! `docs/ctl.md`, from the definition of the command line.
 
 use clap::{Arg, Command, CommandFactory};
+use waypost_cli::exit;
 
-use crate::cli::Cli;
-use crate::exit;
+use crate::commands::Cli;
 
 /// The reference of the command line, in Markdown.
 pub fn reference() -> String {

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -10,14 +11,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
+use waypost_cli::SERVICE_LOG;
+use waypost_cli::exit;
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::maintenance::ARGUMENT;
+use waypost_cli::program::Program;
 use waypost_project::{Origin, STATUS_IN_USE};
 
-use crate::exit;
-use crate::failure::{Failure, Result};
-use crate::program::Program;
-
-/// The file in the data folder to which such a service logs.
-pub const LOG: &str = "service.log";
 /// A log that has grown beyond this is set aside by the next start.
 const LOG_BYTES_MAX: u64 = 1 << 20;
 /// How long to wait for a service: less than clients wait for a response.
@@ -68,9 +68,9 @@ impl Starter {
                 "install `service` of the same release beside `ctl`, or start it yourself",
             )
         })?;
-        // Rejects a store that is not this project's, before a file is created in it.
+        // Rejects a store that is not this project's, before a file is created in it. The service checks the rest.
         program.claim_data()?;
-        let log = program.settings()?.data_dir.join(LOG);
+        let log = program.settings()?.data_dir.join(SERVICE_LOG);
         let begun = Instant::now();
         let (mut child, mut from) = match starting.take() {
             Some(child) => (child, 0),
@@ -136,7 +136,7 @@ impl Starter {
                 return Started::Elsewhere;
             }
             // A service responds a moment before it describes itself.
-            match described_pid(program) {
+            match program.described_service().and_then(|described| described.pid) {
                 Some(pid) if pid == child.id() => break true,
                 described if begun.elapsed() > DESCRIBED_MAX => break described.is_none(),
                 _ => thread::sleep(CHECK_EVERY),
@@ -181,9 +181,17 @@ fn check(program: &Program) -> Result<()> {
     Ok(())
 }
 
+/// Continues as the program `service`, which reads the same arguments.
+pub(crate) fn become_service(program: &Program) -> Result<()> {
+    let service = service(program.project().root())?;
+    let mut command = Command::new(&service);
+    let error = command.arg(ARGUMENT).args(std::env::args_os().skip(1)).exec();
+    Err(Failure::of(&error).while_doing(format!("cannot start {}", service.display())))
+}
+
 /// The program `service`: beside this one, or in the search path with the same version. Debian has another program of
 /// that name. The files of a project are not approved, and a tool may have put their folder in the search path.
-pub(crate) fn service(project: &Path) -> Result<PathBuf> {
+fn service(project: &Path) -> Result<PathBuf> {
     let is_program = |it: &PathBuf| {
         fs::metadata(it).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
     };
@@ -257,14 +265,6 @@ fn is_only_ours(found: &fs::Metadata) -> bool {
     [0, user].contains(&found.uid())
         && mode & 0o002 == 0
         && (mode & 0o020 == 0 || [0, group].contains(&found.gid()))
-}
-
-/// The pid in `service.json`.
-fn described_pid(program: &Program) -> Option<u32> {
-    let data_dir = program.settings().ok()?.data_dir.canonicalize().ok()?;
-    let text = waypost_project::read_of_project(&data_dir, "service.json", 64 << 10).ok()??;
-    let value: serde_json::Value = serde_json::from_slice(&text).ok()?;
-    value["pid"].as_u64().and_then(|it| u32::try_from(it).ok())
 }
 
 /// Opens the log for appending, for this user only. A link is an error.

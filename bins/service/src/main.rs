@@ -33,9 +33,8 @@ fn main() -> ExitCode {
         waypost_service::run_guard(std::io::stdin());
         return ExitCode::SUCCESS;
     }
-    if first == waypost_ctl::maintenance::ARGUMENT {
-        let arguments = std::iter::once("ctl".into()).chain(std::env::args_os().skip(2));
-        return waypost_ctl::run(arguments, maintenance::run);
+    if first == waypost_cli::maintenance::ARGUMENT {
+        return maintenance::run(std::iter::once("ctl".into()).chain(std::env::args_os().skip(2)));
     }
     let arguments = cli::Arguments::parse();
     // As far as it is known before the settings are read.

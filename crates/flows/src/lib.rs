@@ -107,7 +107,6 @@ mod command;
 mod condition;
 mod declared;
 mod definition;
-mod diff;
 mod doctor;
 mod effect;
 mod encode;
@@ -136,7 +135,6 @@ pub use definition::{
     InvalidFile, ListedFile, Mode, OnInterrupt, RateLimit, Retry, RetryOn, Start, Trigger,
     Variables, parse,
 };
-pub use diff::{DiffLine, diff};
 pub use doctor::{Checked, Repaired, check_log, check_versions, repair, verify};
 pub use effect::{Attempt, Backfill, Effect, Notice, Orphan, RunEnd};
 pub use engine::{Commit, Compaction, Engine, Error, Failure, Files, FlowStatus, Page, RunFilter};

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::files;
 
 use super::refused;
-use crate::failure::{Failure, Result};
-use crate::files;
 
 /// More than any client writes; some of these files also have a history of prompts.
 const BYTES_MAX: usize = 64 << 20;

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use clap::Parser as _;
 use clap::error::ErrorKind;
 use serde_json::{Value, json};
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::output::cut;
 use waypost_recall::Harness;
 
-use crate::cli::{Cli, Command, HookCommand, McpArgs};
-use crate::failure::{Failure, Result};
-use crate::output::cut;
+use crate::commands::hook::HookCommand;
+use crate::commands::mcp::McpArgs;
+use crate::commands::{Cli, Command};
 
 /// Longer entries are cut where they are shown.
 const SHOWN_COLUMNS_MAX: usize = 2000;

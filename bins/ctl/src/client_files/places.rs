@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use waypost_cli::failure::{Failure, Result};
+
 use super::file::Place;
-use crate::failure::{Failure, Result};
 
 /// For whom an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,17 @@
 //! `config show`.
 
+use clap::Subcommand;
 use serde_json::{Map, json};
+use waypost_cli::failure::Result;
+use waypost_cli::output::{Look, Output};
+use waypost_cli::program::Program;
 
-use crate::cli::ConfigCommand;
-use crate::failure::Result;
-use crate::output::{Look, Output};
-use crate::program::Program;
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show the value of each setting and its origin
+    #[command(after_help = "Example:\n  ctl config show")]
+    Show,
+}
 
 pub(super) fn run(program: &Program, command: &ConfigCommand, output: &mut Output) -> Result<()> {
     match command {

@@ -2,15 +2,89 @@
 
 use std::time::Duration;
 
+use clap::{Args, Subcommand};
 use waypost_api::client::{Client, Error, Stored, Told};
+use waypost_api::limits::LIMIT_MAX;
 use waypost_api::{Event, EventData, EventsRequest, PublishRequest, Scalar, StreamRequest};
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::output::{Look, Output};
+use waypost_cli::program::Program;
+use waypost_cli::span;
 
-use crate::cli::{EmitArgs, EventsCommand, EventsListArgs, EventsTailArgs};
-use crate::failure::{Failure, Result};
-use crate::output::{Look, Output};
 use crate::pairs;
-use crate::program::Program;
-use crate::span;
+
+/// Publish an event
+///
+/// The event is on disk when the command returns.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ctl emit eval:scored --data agent=scout,delta=0.25,improved=true\n  ctl emit note:taken --set 'text=commas, and = signs as they are'"
+)]
+pub(crate) struct EmitArgs {
+    /// The event's type, as `namespace:name`
+    name: String,
+    /// The event's data, as `key=value,key=value`; may be repeated
+    ///
+    /// A value is sent as a number only if that number is written exactly so (`7`, `-0.25`; not `1.10`, `007`,
+    /// `3e8`) and not quoted (`key="7"`). Commas inside quotes belong to the value; outside, escape them: `\,`,
+    /// `\=`, `\\`.
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    data: Vec<String>,
+    /// One key and its value, with any commas and quotes in it; may be repeated
+    ///
+    /// For values from other programs: none can add a further key. A value is a number or a text as in `--data`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Idempotency key: publishing again with the same key returns the first event
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EventsCommand {
+    List(EventsListArgs),
+    Tail(EventsTailArgs),
+}
+
+/// List events, oldest first
+///
+/// Without `--after`, lists the newest events.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl events list --pattern 'eval:*' --since 1h --limit 20")]
+pub(crate) struct EventsListArgs {
+    /// Only events of this type; a trailing `*` matches all types with that prefix
+    #[arg(long)]
+    pattern: Option<String>,
+    /// Maximum number of results
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=LIMIT_MAX))]
+    limit: Option<u64>,
+    /// Only events after this one, starting with the oldest
+    #[arg(long, value_name = "ID")]
+    after: Option<u64>,
+    /// Only events before this one
+    #[arg(long, value_name = "ID")]
+    before: Option<u64>,
+    /// Only events published since this time: `1h` ago, `30d` ago, `2025-01-31`, or RFC 3339
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+}
+
+/// Show events as they arrive
+///
+/// Reconnects after a lost connection, and misses no event.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl events tail --pattern 'eval:*' --after 0")]
+pub(crate) struct EventsTailArgs {
+    /// Only events of this type; a trailing `*` matches all types with that prefix
+    #[arg(long)]
+    pattern: Option<String>,
+    /// Start after this event; 0 starts with the oldest [default: only new events]
+    #[arg(long, value_name = "ID")]
+    after: Option<u64>,
+    /// Stop after this many events
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+}
 
 /// How long to wait before reconnecting.
 const RECONNECT_AFTER: Duration = Duration::from_secs(1);

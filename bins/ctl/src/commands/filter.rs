@@ -3,12 +3,43 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use clap::Args;
 use waypost_api::{MetadataRange, MetadataTest, Scalar};
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::span;
 use waypost_time::Timestamp;
 
-use crate::cli::FilterArgs;
-use crate::failure::{Failure, Result};
-use crate::{pairs, span};
+use crate::pairs;
+
+/// Filters on memories.
+#[derive(Debug, Args)]
+pub(crate) struct FilterArgs {
+    /// Only memories of this type; may be repeated to match any of them
+    #[arg(long = "type", value_name = "TYPE")]
+    kinds: Vec<String>,
+    /// Only memories with this tag; may be repeated to require all of them
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// Only memories with this tag or another one given so; may be repeated
+    #[arg(long = "tag-any", value_name = "TAG")]
+    tags_any: Vec<String>,
+    /// Only memories with this metadata: `KEY=VALUE`, `KEY>=VALUE` or `KEY<=VALUE`; may be repeated; of
+    /// several values of a key, one must be equal; ranges compare numbers or RFC 3339 times
+    #[arg(long = "meta", value_name = "TEST")]
+    metadata: Vec<String>,
+    /// Only memories in this space
+    #[arg(long)]
+    space: Option<String>,
+    /// Only memories created at or after this time: `7d` ago, `2025-01-31`, or RFC 3339
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only memories created before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Only pinned memories
+    #[arg(long)]
+    pinned: bool,
+}
 
 /// The values of filters.
 pub(super) struct Filters {
@@ -48,10 +79,7 @@ fn tests(arguments: &[String]) -> Result<BTreeMap<String, MetadataTest>> {
     Ok(tests)
 }
 
-fn add(
-    argument: &str,
-    tests: &mut BTreeMap<String, MetadataTest>,
-) -> std::result::Result<(), &'static str> {
+fn add(argument: &str, tests: &mut BTreeMap<String, MetadataTest>) -> Result<(), &'static str> {
     let (key, value) = argument
         .split_once('=')
         .ok_or("expected KEY=VALUE, KEY>=VALUE or KEY<=VALUE; quote it for the shell")?;

@@ -4,30 +4,125 @@ mod plan;
 
 use std::collections::BTreeMap;
 
+use clap::{Args, Subcommand};
+use waypost_api::limits::LIMIT_MAX;
 use waypost_api::{
     AllowRequest, FlowWhy, PauseRequest, Replay, ReplayRequest, Run, RunState, RunsRequest,
     Vocabulary,
 };
-use waypost_flows::diff;
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::maintenance::{FlowsAllowArgs, FlowsCheckArgs};
+use waypost_cli::output::{Look, Output};
+use waypost_cli::program::Program;
+use waypost_cli::review::{self, confirm};
+use waypost_cli::show;
+use waypost_cli::visible::exact;
 
-use crate::cli::{FlowsAllowArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs};
-use crate::failure::{Failure, Result};
-use crate::maintenance::{AllowArgs, Maintain, Maintenance};
-use crate::output::{Look, Output};
-use crate::program::Program;
-use crate::review::{self, confirm};
-use crate::show;
-use crate::visible::exact;
+use super::names;
+use crate::start;
 
-pub(super) fn run(
-    program: &Program,
-    command: FlowsCommand,
-    maintain: Maintain,
-    output: &mut Output,
-) -> Result<()> {
+#[derive(Debug, Subcommand)]
+pub(crate) enum FlowsCommand {
+    /// List flows and flow files with their state
+    #[command(after_help = "Example:\n  ctl flows list")]
+    List,
+    Check(FlowsCheckArgs),
+    Test(plan::FlowsTestArgs),
+    Runs(FlowsRunsArgs),
+    /// Show a run with the output of its programs
+    #[command(after_help = "Example:\n  ctl flows show auto-merge.12")]
+    Show(RunArgs),
+    /// Resume a failed run at the failed action
+    #[command(after_help = "Example:\n  ctl flows retry auto-merge.12")]
+    Retry(RunArgs),
+    /// Cancel a waiting or running run
+    #[command(after_help = "Example:\n  ctl flows cancel auto-merge.12")]
+    Cancel(RunArgs),
+    Replay(FlowsReplayArgs),
+    /// Explain for each flow whether an event triggers it
+    #[command(after_help = "Example:\n  ctl flows why 12")]
+    Why(FlowsWhyArgs),
+    Allow(FlowsAllowArgs),
+    Pause(FlowsPauseArgs),
+    /// Resume a paused flow
+    #[command(after_help = "Example:\n  ctl flows resume auto-merge")]
+    Resume(FlowArgs),
+}
+
+/// List runs, newest first
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl flows runs --flow auto-merge --state failed")]
+pub(crate) struct FlowsRunsArgs {
+    /// Only runs of this flow
+    #[arg(long)]
+    flow: Option<String>,
+    /// Only runs in this state
+    #[arg(long, value_parser = names::<RunState>())]
+    state: Option<RunState>,
+    /// Maximum number of results
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=LIMIT_MAX))]
+    limit: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Id of the run, as `flow.event`
+    run: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FlowArgs {
+    /// Name of the flow
+    flow: String,
+}
+
+/// Run a flow for past events
+///
+/// Evaluates the events again with the current definition of the flow. Shows how many events would trigger it, and asks
+/// for confirmation.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ctl flows replay training-capture --after 100 --dry-run\n  ctl flows replay training-capture --after 100 --yes"
+)]
+pub(crate) struct FlowsReplayArgs {
+    /// Name of the flow
+    flow: String,
+    /// Only events after this one [default: all stored events]
+    #[arg(long, value_name = "ID")]
+    after: Option<u64>,
+    /// Up to and including this event [default: the newest]
+    #[arg(long, value_name = "ID")]
+    until: Option<u64>,
+    /// Only show how many events would trigger the flow
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FlowsWhyArgs {
+    /// Id of the event
+    event: u64,
+}
+
+/// Pause a flow; new runs wait
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl flows pause auto-merge --why 'the host is down'")]
+pub(crate) struct FlowsPauseArgs {
+    /// Name of the flow
+    flow: String,
+    /// Reason, shown by `ctl flows list`
+    #[arg(long)]
+    why: Option<String>,
+}
+
+pub(super) fn run(program: &Program, command: FlowsCommand, output: &mut Output) -> Result<()> {
     match command {
         FlowsCommand::List => list(program, output),
-        FlowsCommand::Check(args) => maintain(program, Maintenance::FlowsCheck(args), output),
+        FlowsCommand::Allow(args) if program.names_address() => allow(program, &args, output),
+        FlowsCommand::Check(_) | FlowsCommand::Allow(_) => start::become_service(program),
         FlowsCommand::Test(args) => plan::test(program, &args, output),
         FlowsCommand::Runs(args) => runs(program, args, output),
         FlowsCommand::Show(args) => show(&program.client()?.flow_run(&args.run)?, output),
@@ -46,7 +141,6 @@ pub(super) fn run(
             }
             Ok(())
         }
-        FlowsCommand::Allow(args) => allow(program, &args, maintain, output),
         FlowsCommand::Pause(args) => {
             let request = PauseRequest { why: args.why };
             let flow = program.client()?.pause_flow(&args.flow, &request)?;
@@ -278,43 +372,20 @@ fn explain(it: &FlowWhy, output: &mut Output) -> Result<()> {
 }
 
 /// Approves a flow file on this machine, or on the service whose address is given.
-fn allow(
-    program: &Program,
-    args: &FlowsAllowArgs,
-    maintain: Maintain,
-    output: &mut Output,
-) -> Result<()> {
-    if program.names_address() {
-        return allow_remotely(program, args, output);
-    }
-    let file = program.project().flows_dir().join(&args.file);
-    if !file.exists() {
-        return Err(Failure::not_found(format!("no flow file {}", file.display())));
-    }
-    let args = AllowArgs {
-        files: vec![file],
-        yes: args.yes,
-        sha256: args.sha256.clone(),
-        revoke: false,
-        list: false,
-        data: false,
-    };
-    maintain(program, Maintenance::Allow(args), output)
-}
-
-fn allow_remotely(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Result<()> {
+/// Lets the service at the address record the approval.
+fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Result<()> {
     let client = program.client()?;
     let texts = client.flow_file(&args.file)?;
     if !output.is_json() {
-        review::show_difference(&diff(texts.in_force.as_bytes(), texts.found.as_bytes()), output)?;
+        review::show_difference(texts.in_force.as_bytes(), texts.found.as_bytes(), output)?;
         for program in &texts.programs {
             let about = format!("  program, SHA-256 {}", program.hash);
             output.styled(&[(Look::Name, &exact(program.file.as_bytes())), (Look::Dim, &about)])?;
             match &program.found {
-                Some(found) => review::show_difference(
-                    &diff(program.approved.as_bytes(), found.as_bytes()),
-                    output,
-                )?,
+                Some(found) => {
+                    let approved = program.approved.as_bytes();
+                    review::show_difference(approved, found.as_bytes(), output)?;
+                }
                 None => output.styled(&[(Look::Warn, "  not text, or too long to show")])?,
             }
         }
@@ -336,8 +407,7 @@ fn allow_remotely(program: &Program, args: &FlowsAllowArgs, output: &mut Output)
     } else if let Some(unseen) = texts.programs.iter().find(|it| it.found.is_none()) {
         let why = format!("{} was not shown; nothing was approved", exact(unseen.file.as_bytes()));
         return Err(Failure::new(why).with_hint(review::READ_FIRST));
-    } else if !args.yes
-        && !review::is_wanted(&format!("approve {} as shown? [y/N]", args.file), output)?
+    } else if !args.yes && !review::is_wanted(&format!("approve {} as shown?", args.file), output)?
     {
         return Err(Failure::new(format!("{} was not approved", args.file)));
     }

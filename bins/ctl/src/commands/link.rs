@@ -1,14 +1,42 @@
 //! `link`, `unlink`, `links`.
 
+use clap::Args;
 use serde_json::json;
 use waypost_api::client::Stored;
-use waypost_api::{LinkRequest, Vocabulary};
+use waypost_api::limits::DEPTH_MAX;
+use waypost_api::{LinkKind, LinkRequest, Vocabulary};
+use waypost_cli::failure::Result;
+use waypost_cli::output::{Look, Output};
+use waypost_cli::program::Program;
+use waypost_cli::show;
 
-use crate::cli::{LinkArgs, LinksArgs};
-use crate::failure::Result;
-use crate::output::{Look, Output};
-use crate::program::Program;
-use crate::show;
+use super::{id, names};
+
+/// An edge.
+#[derive(Debug, Args)]
+pub(crate) struct LinkArgs {
+    /// Id of the source memory
+    #[arg(value_name = "FROM", value_parser = id)]
+    from: u64,
+    /// Id of the target memory
+    #[arg(value_name = "TO", value_parser = id)]
+    to: u64,
+    /// Type of the link
+    #[arg(long = "type", value_name = "TYPE", value_parser = names::<LinkKind>())]
+    kind: LinkKind,
+}
+
+/// Show the links from and to a memory
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl links 12 --depth 2")]
+pub(crate) struct LinksArgs {
+    /// Id of the memory
+    #[arg(value_name = "ID", value_parser = id)]
+    id: u64,
+    /// Maximum number of links to follow
+    #[arg(long, value_name = "STEPS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=DEPTH_MAX))]
+    depth: u64,
+}
 
 fn request(args: &LinkArgs) -> LinkRequest {
     LinkRequest { from: args.from, to: args.to, kind: args.kind }

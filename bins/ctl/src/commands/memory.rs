@@ -3,26 +3,246 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use clap::Args;
 use serde_json::json;
 use waypost_api::client::{Client, Stored};
 use waypost_api::{
-    AddRequest, CompactRequest, CountRequest, ListOrder, ListRequest, Memory, MergeRequest,
-    PatchRequest, RestoreRequest, Scalar, VersionChange,
+    AddRequest, CompactRequest, CountBy, CountRequest, ListOrder, ListRequest, Memory,
+    MergeRequest, PatchRequest, RestoreRequest, Scalar, VersionChange,
 };
+use waypost_cli::exit;
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::output::{Look, Output};
+use waypost_cli::program::Program;
+use waypost_cli::show;
+use waypost_cli::span;
 use waypost_time::Timestamp;
 
-use super::filter::{Filters, scalar};
-use super::{suggestions, text_or_stdin};
-use crate::cli::{
-    AddArgs, CountArgs, DeleteArgs, GetArgs, HistoryArgs, LifespanArgs, ListArgs, MergeArgs,
-    RevertArgs, UndeleteArgs, UpdateArgs,
-};
-use crate::exit;
-use crate::failure::{Failure, Result};
-use crate::output::{Look, Output};
-use crate::program::Program;
-use crate::show;
-use crate::span;
+use super::filter::{FilterArgs, Filters, scalar};
+use super::{id, names, suggestions, text_or_stdin};
+
+/// When a memory holds, and how long it is kept.
+#[derive(Debug, Args)]
+pub(crate) struct LifespanArgs {
+    /// What it says holds from this time on: `7d` ago, `2025-01-31`, or RFC 3339
+    #[arg(long, value_name = "TIME")]
+    valid_from: Option<String>,
+    /// What it says holds before this time: `30d` from now, `2025-01-31`, or RFC 3339
+    #[arg(long, value_name = "TIME")]
+    valid_until: Option<String>,
+    /// Hide the memory from this time on, and then delete it: `30d` from now, `2025-01-31`, or RFC 3339
+    #[arg(long, value_name = "TIME")]
+    expires_at: Option<String>,
+    /// Pin the memory: it does not expire, and comes first in lists and contexts
+    #[arg(long)]
+    pin: bool,
+}
+
+/// Add a memory
+///
+/// A memory with the same title, content, type, space and session is stored once: adding it again shows the existing
+/// memory.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ctl add 'The spare keys are in the blue tin' --title Keys --tag home\n  git log -1 --format=%B | ctl add - --type commit"
+)]
+pub(crate) struct AddArgs {
+    /// The content; `-` reads standard input
+    content: String,
+    /// The title [default: the first line of the content]
+    #[arg(long)]
+    title: Option<String>,
+    /// The type [default: note]
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+    /// A tag; may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// A metadata value; may be repeated; `true`, `false` and numbers written as in `emit --data` keep their JSON type unless quoted
+    #[arg(long = "meta", value_name = "KEY=VALUE")]
+    metadata: Vec<String>,
+    /// The space [default: default]
+    #[arg(long)]
+    space: Option<String>,
+    /// The session of the memory
+    #[arg(long)]
+    session: Option<String>,
+    /// Creation time [default: now]
+    #[arg(long, value_name = "TIME")]
+    created_at: Option<String>,
+    #[command(flatten)]
+    lifespan: LifespanArgs,
+}
+
+/// Show memories
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl get 12")]
+pub(crate) struct GetArgs {
+    /// Ids of the memories
+    #[arg(required = true, value_name = "ID", value_parser = id)]
+    ids: Vec<u64>,
+}
+
+/// List memories: pinned ones first, then the others, each in order of id, or the newest first
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl list --type decision --space work -n 20")]
+pub(crate) struct ListArgs {
+    /// Maximum number of memories [default: 100]
+    #[arg(short = 'n', long, value_name = "COUNT", conflicts_with = "all", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+    /// List all memories
+    #[arg(long)]
+    all: bool,
+    /// The newest first, by creation time, pinned ones in their place
+    #[arg(long)]
+    newest: bool,
+    /// Only memories after this one: with a larger id or, with `--newest`, older; pinned ones in their place
+    #[arg(long, value_name = "ID", value_parser = id)]
+    after: Option<u64>,
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+/// Count memories
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl count --type decision --by tag")]
+pub(crate) struct CountArgs {
+    /// Also count them by this; may be repeated
+    #[arg(long, value_name = "WHAT", value_parser = names::<CountBy>())]
+    by: Vec<CountBy>,
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+/// Change a memory, keeping its earlier versions
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl update 12 --title 'Spare keys' --tag home --tag keys")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag; clap rejects contradictions")]
+#[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
+    .args(["valid_from", "valid_until", "expires_at", "pin"]))]
+pub(crate) struct UpdateArgs {
+    /// Id of the memory
+    #[arg(value_name = "ID", value_parser = id)]
+    id: u64,
+    /// The new title
+    #[arg(long, group = "change")]
+    title: Option<String>,
+    /// The new content; `-` reads standard input
+    #[arg(long, group = "change")]
+    content: Option<String>,
+    /// The new type
+    #[arg(long = "type", value_name = "TYPE", group = "change")]
+    kind: Option<String>,
+    /// A tag that replaces all existing tags; may be repeated
+    #[arg(long = "tag", value_name = "TAG", group = "change", conflicts_with = "no_tags")]
+    tags: Vec<String>,
+    /// Remove all tags
+    #[arg(long, group = "change")]
+    no_tags: bool,
+    /// A metadata value that replaces all existing ones; may be repeated
+    #[arg(long = "meta", value_name = "KEY=VALUE", group = "change", conflicts_with = "no_meta")]
+    metadata: Vec<String>,
+    /// Remove all metadata
+    #[arg(long, group = "change")]
+    no_meta: bool,
+    /// The new session
+    #[arg(long, group = "change", conflicts_with = "no_session")]
+    session: Option<String>,
+    /// Remove the memory from its session
+    #[arg(long, group = "change")]
+    no_session: bool,
+    #[command(flatten)]
+    lifespan: LifespanArgs,
+    /// Remove the time from which it holds
+    #[arg(long, group = "change", conflicts_with = "valid_from")]
+    no_valid_from: bool,
+    /// Remove the time before which it holds
+    #[arg(long, group = "change", conflicts_with = "valid_until")]
+    no_valid_until: bool,
+    /// Keep the memory until it is deleted
+    #[arg(long, group = "change", conflicts_with = "expires_at")]
+    no_expires_at: bool,
+    /// Unpin the memory
+    #[arg(long, group = "change", conflicts_with = "pin")]
+    unpin: bool,
+}
+
+/// Delete memories
+///
+/// Ids that do not exist are reported at the end, after the others were deleted.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl delete 12 13 --purge")]
+pub(crate) struct DeleteArgs {
+    /// Ids of the memories
+    #[arg(required = true, value_name = "ID", value_parser = id)]
+    ids: Vec<u64>,
+    /// Also remove their texts from disk, as `ctl compact` does
+    #[arg(long)]
+    purge: bool,
+}
+
+/// Merge a memory into another one of its space, and delete it
+///
+/// Its links move to the other memory, which keeps what no option replaces.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ctl merge 14 --into 12 --content 'The spare keys are in the blue tin'"
+)]
+pub(crate) struct MergeArgs {
+    /// Id of the memory that is deleted
+    #[arg(value_name = "ID", value_parser = id)]
+    from: u64,
+    /// Id of the memory that stays
+    #[arg(long, value_name = "ID", value_parser = id)]
+    into: u64,
+    /// The new title
+    #[arg(long)]
+    title: Option<String>,
+    /// The new content; `-` reads standard input
+    #[arg(long)]
+    content: Option<String>,
+    /// The new type
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+    /// A tag that replaces all existing tags; may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// A metadata value that replaces all existing ones; may be repeated
+    #[arg(long = "meta", value_name = "KEY=VALUE")]
+    metadata: Vec<String>,
+}
+
+/// Give a memory the fields of an earlier version, as a new version
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl revert 12 --to 3")]
+pub(crate) struct RevertArgs {
+    /// Id of the memory
+    #[arg(value_name = "ID", value_parser = id)]
+    id: u64,
+    /// The version, as `ctl history` shows it
+    #[arg(long, value_name = "VERSION", value_parser = clap::value_parser!(u32).range(1..))]
+    to: u32,
+}
+
+/// Restore deleted memories, without their links
+///
+/// The texts of deleted memories stay in the store until `ctl compact` removes them.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl undelete 12 13")]
+pub(crate) struct UndeleteArgs {
+    /// Ids of the memories
+    #[arg(required = true, value_name = "ID", value_parser = id)]
+    ids: Vec<u64>,
+}
+
+/// Show the versions of a memory, oldest first
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl history 12")]
+pub(crate) struct HistoryArgs {
+    /// Id of the memory
+    #[arg(value_name = "ID", value_parser = id)]
+    id: u64,
+}
 
 /// Number of memories per request.
 const PAGE: u64 = 500;

@@ -2,18 +2,122 @@
 //!
 //! Text from peers is untrusted; the output escapes its control characters.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use waypost_api::client::{Error, Heard};
 use waypost_api::{MeshBroadcastRequest, MeshCallRequest, MeshEvent, MeshListenRequest, MeshPeer};
+use waypost_cli::exit;
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::output::{Look, Output};
+use waypost_cli::program::Program;
+use waypost_cli::span;
 use waypost_mesh::{Allow, Machine, Pairing, Rights};
 
 use super::text_or_stdin;
-use crate::cli::{MeshBroadcastArgs, MeshCallArgs, MeshCommand, MeshListenArgs, MeshPairArgs};
-use crate::exit;
-use crate::failure::{Failure, Result};
-use crate::output::{Look, Output};
-use crate::program::Program;
-use crate::span;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MeshCommand {
+    Call(MeshCallArgs),
+    /// List peers and the targets they serve
+    #[command(after_help = "Example:\n  ctl mesh peers")]
+    Peers,
+    Listen(MeshListenArgs),
+    Broadcast(MeshBroadcastArgs),
+    Pair(MeshPairArgs),
+    /// List paired machines and their permissions
+    #[command(after_help = "Example:\n  ctl mesh machines")]
+    Machines,
+    /// Revoke all permissions of a paired machine
+    ///
+    /// Running peers apply this within a second.
+    #[command(after_help = "Example:\n  ctl mesh revoke laptop")]
+    Revoke {
+        /// The machine's name
+        name: String,
+    },
+}
+
+/// Call a command of a target and show its result
+///
+/// Exit status: 3 if the target reports that something does not exist, 4 if the call is not permitted, 5 if no peer
+/// serves the target.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ctl mesh call browser.relay navigate '{\"url\": \"https://example.org/\"}'"
+)]
+pub(crate) struct MeshCallArgs {
+    /// The target, such as `browser.relay`
+    target: String,
+    /// The command, such as `click`
+    command: String,
+    /// The argument, as JSON [default: null]
+    argument: Option<String>,
+    /// How long to wait for the result, at most 3 minutes
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = span::short)]
+    timeout: Duration,
+}
+
+/// Show events that peers broadcast
+///
+/// Events are not stored, and events that arrive faster than they are shown may be lost; the command reports how many.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl mesh listen 'human_*'")]
+pub(crate) struct MeshListenArgs {
+    /// Only events of this type, or of this source and type, as `SOURCE/TYPE`; `*` matches anything
+    #[arg(default_value = "*")]
+    pattern: String,
+    /// Stop after this many events
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+}
+
+/// Broadcast an event to all listeners
+///
+/// A service that has joined the mesh publishes each `mesh:task` on its event bus.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ctl mesh broadcast mesh:task '{\"title\": \"Try the new parser\"}'"
+)]
+pub(crate) struct MeshBroadcastArgs {
+    /// The event's type, such as `mesh:task`
+    kind: String,
+    /// The event's data, as a JSON object [default: empty]
+    body: Option<String>,
+    /// The event's source
+    #[arg(long, value_name = "NAME", default_value = "ctl")]
+    source: String,
+}
+
+/// Pair another machine, or change its permissions
+///
+/// Creates a folder with a certificate and a private key for the other machine. Copy it there over a secure channel, as
+/// `pairing` in the `data_dir` of its project. The first pairing creates this machine's certificate authority.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ctl mesh pair laptop --to ./laptop --address home.lan:7461 --call 'browser.relay/*' --events"
+)]
+pub(crate) struct MeshPairArgs {
+    /// The other machine's name
+    name: String,
+    /// New folder for the other machine's certificate and key
+    #[arg(long, value_name = "FOLDER")]
+    to: PathBuf,
+    /// Permit the machine to call this, as `TARGET/COMMAND` or `TARGET/*`; may be repeated
+    #[arg(long, value_name = "TARGET/COMMAND")]
+    call: Vec<String>,
+    /// Exchange events with the machine
+    #[arg(long)]
+    events: bool,
+    /// For the first pairing: the address where other machines reach this one
+    #[arg(long, value_name = "HOST:PORT")]
+    address: Option<String>,
+    /// For the first pairing: this machine's name
+    #[arg(long, value_name = "NAME", default_value = "home")]
+    own_name: String,
+}
 
 pub(super) fn run(program: &Program, command: MeshCommand, output: &mut Output) -> Result<()> {
     match command {
@@ -136,14 +240,11 @@ fn broadcast(program: &Program, args: MeshBroadcastArgs, output: &mut Output) ->
 
 fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()> {
     let MeshPairArgs { name, to, call, events, address, own_name } = args;
-    let calls = call
-        .iter()
-        .map(|it| Allow::parse(it))
-        .collect::<std::result::Result<Vec<_>, waypost_mesh::Error>>()?;
+    let calls = call.iter().map(|text| Allow::parse(text).map_err(|error| failed(&error)));
+    let calls = calls.collect::<Result<Vec<_>>>()?;
     program.check_data()?;
-    let settings = program.settings()?;
-    let (folder, now) = (&settings.mesh.pairing_dir, span::now());
-    let mut pairing = match (Pairing::open(folder)?, address) {
+    let now = span::now();
+    let mut pairing = match (pairing(program)?, address) {
         (Some(pairing), None) => pairing,
         (Some(pairing), Some(_)) => {
             let known = pairing.address().unwrap_or("none");
@@ -153,7 +254,8 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
         }
         (None, Some(address)) => {
             program.claim_data()?;
-            Pairing::found(folder, &own_name, &address, now)?
+            let folder = &program.settings()?.mesh.pairing_dir;
+            Pairing::found(folder, &own_name, &address, now).map_err(|error| failed(&error))?
         }
         (None, None) => {
             return Err(Failure::usage("the first pairing needs this machine's address")
@@ -161,7 +263,7 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
         }
     };
     let rights = Rights::default().with_calls(calls).with_events(events);
-    pairing.pair(&name, rights, &to, now)?;
+    pairing.pair(&name, rights, &to, now).map_err(|error| failed(&error))?;
     if output.is_json() {
         output.document(&json!({ "name": name, "folder": to, "address": pairing.address() }))?;
         return Ok(());
@@ -178,7 +280,7 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
 }
 
 fn machines(program: &Program, output: &mut Output) -> Result<()> {
-    let pairing = Pairing::open(&program.settings()?.mesh.pairing_dir)?;
+    let pairing = pairing(program)?;
     let machines = pairing.as_ref().map_or(&[][..], Pairing::machines);
     if output.is_json() {
         output.document(&machines)?;
@@ -204,13 +306,13 @@ fn machine_row(machine: &Machine) -> Vec<(Look, String)> {
 }
 
 fn revoke(program: &Program, name: &str, output: &mut Output) -> Result<()> {
-    let pairing = Pairing::open(&program.settings()?.mesh.pairing_dir)?;
+    let pairing = pairing(program)?;
     let missing = || {
         Failure::not_found(format!("no paired machine {name}"))
             .with_hint("`ctl mesh machines` lists them")
     };
     let mut pairing = pairing.ok_or_else(missing)?;
-    if !pairing.revoke(name)? {
+    if !pairing.revoke(name).map_err(|error| failed(&error))? {
         return Err(missing());
     }
     if output.is_json() {
@@ -221,12 +323,15 @@ fn revoke(program: &Program, name: &str, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-impl From<waypost_mesh::Error> for Failure {
-    fn from(error: waypost_mesh::Error) -> Self {
-        match &error {
-            waypost_mesh::Error::Invalid(_) => Self::of(&error).with_code(exit::USAGE),
-            waypost_mesh::Error::Exposed { .. } => Self::of(&error).with_code(exit::NOT_ALLOWED),
-            _ => Self::of(&error),
-        }
+fn failed(error: &waypost_mesh::Error) -> Failure {
+    match error {
+        waypost_mesh::Error::Invalid(_) => Failure::of(error).with_code(exit::USAGE),
+        waypost_mesh::Error::Exposed { .. } => Failure::of(error).with_code(exit::NOT_ALLOWED),
+        _ => Failure::of(error),
     }
+}
+
+/// The pairing of this machine, if there is one.
+fn pairing(program: &Program) -> Result<Option<Pairing>> {
+    Pairing::open(&program.settings()?.mesh.pairing_dir).map_err(|error| failed(&error))
 }

@@ -6,14 +6,33 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use serde_json::json;
-use waypost_api::DashboardCodeRequest;
+use waypost_api::{DashboardCodeRequest, Scope};
+use waypost_cli::failure::Result;
+use waypost_cli::output::Output;
+use waypost_cli::program::Program;
 use waypost_project::{Owners, create_data_dir, open_file, write_private};
 
-use crate::cli::OpenArgs;
-use crate::failure::Result;
-use crate::output::Output;
-use crate::program::Program;
+use super::names;
+
+/// Open the dashboard in the browser
+///
+/// Writes a file that only you can read, and that leads to the dashboard with a code. The code is valid once and for 60
+/// seconds; the page exchanges it for a token that is valid in one tab, for 12 hours or until the service stops.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ctl open\n  ctl open --scope memory:read --space work")]
+pub(crate) struct OpenArgs {
+    /// Print the path of the file, and do not open it
+    #[arg(long)]
+    print: bool,
+    /// Scope of the page; may be repeated or separated by commas [default: those of your token]
+    #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',', value_parser = names::<Scope>())]
+    scopes: Vec<Scope>,
+    /// The only space that the page can access; needs scopes without `admin` [default: all]
+    #[arg(long, requires = "scopes")]
+    space: Option<String>,
+}
 
 /// How long to wait for an error of the program that opens the file.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -31,7 +50,7 @@ pub(super) fn open(program: &Program, args: OpenArgs, output: &mut Output) -> Re
     let data_dir = &program.settings()?.data_dir;
     let file = open_file(data_dir, &|name| std::env::var_os(name));
     write(&file, data_dir, &url)?;
-    let seconds = code.expires_at.saturating_duration_since(crate::span::now()).as_secs();
+    let seconds = code.expires_at.saturating_duration_since(waypost_cli::span::now()).as_secs();
     if output.is_json() {
         output.document(&json!({"file": file, "url": url, "expiresAt": code.expires_at}))?;
         return Ok(());

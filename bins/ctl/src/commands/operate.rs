@@ -1,14 +1,33 @@
 //! `status`, `reindex`, `compact`.
 
+use clap::Args;
 use indicatif::HumanBytes;
 use waypost_api::{CompactRequest, IndexRequest, ModelState, Status, StatusKind};
+use waypost_cli::failure::Result;
+use waypost_cli::output::{Look, Output, Unit};
+use waypost_cli::program::Program;
+use waypost_cli::show;
+use waypost_cli::visible::{Lines, visible};
 
-use crate::cli::{CompactArgs, ReindexArgs};
-use crate::failure::Result;
-use crate::output::{Look, Output, Unit};
-use crate::program::Program;
-use crate::show;
-use crate::visible::{Lines, visible};
+/// Rebuild the search index, while searches continue
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl reindex --backfill")]
+pub(crate) struct ReindexArgs {
+    /// Also embed memories that lack a vector of the current model
+    #[arg(long)]
+    backfill: bool,
+}
+
+/// Remove deleted memories from disk
+///
+/// Deleted memories and earlier versions stay in the store's log until it is rewritten; this command rewrites it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ctl delete 12 && ctl compact\n  ctl compact --versions 3")]
+pub(crate) struct CompactArgs {
+    /// Keep the content of only the N newest versions of each memory [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    versions: Option<u32>,
+}
 
 pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
     let client = program.client()?;

@@ -1,15 +1,62 @@
 //! `search`.
 
+use clap::Args;
+use waypost_api::limits::LIMIT_MAX;
 use waypost_api::{ANSWERABLE_LEAST, Explanation, Hit, SearchMode, SearchRequest, Vocabulary};
+use waypost_cli::failure::Result;
+use waypost_cli::output::{Look, Output, cut};
+use waypost_cli::program::Program;
+use waypost_cli::show;
+use waypost_cli::span;
 
-use super::filter::Filters;
-use super::text_or_stdin;
-use crate::cli::SearchArgs;
-use crate::failure::Result;
-use crate::output::{Look, Output, cut};
-use crate::program::Program;
-use crate::show;
-use crate::span;
+use super::filter::{FilterArgs, Filters};
+use super::{names, text_or_stdin};
+
+/// Search memories by terms and by meaning (hybrid search)
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ctl search where are the spare keys\n  ctl search --type decision --since 30d database --explain"
+)]
+pub(crate) struct SearchArgs {
+    /// The query; `-` reads standard input
+    #[arg(required = true, value_name = "QUERY")]
+    query: Vec<String>,
+    /// Maximum number of hits
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=LIMIT_MAX))]
+    limit: Option<u64>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// How to rank [default: hybrid]
+    #[arg(long, value_parser = names::<SearchMode>())]
+    mode: Option<SearchMode>,
+    /// Leave out hits with a lower score, from 0 to 1
+    #[arg(long, value_name = "SCORE", value_parser = score)]
+    min_score: Option<f64>,
+    /// Do not rank superseded memories lower
+    #[arg(long)]
+    include_superseded: bool,
+    /// Prefer newer memories, or do not [default: if the query asks for the latest, as "now" or "current" do]
+    #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    recency: Option<bool>,
+    /// Only memories that were in force at this time: `7d` ago, `2025-01-31`, or RFC 3339
+    #[arg(long, value_name = "TIME")]
+    valid_at: Option<String>,
+    /// Search what was known at this time, also in memories deleted since
+    #[arg(long, value_name = "TIME")]
+    as_of: Option<String>,
+    /// When the question is asked, for "last week" and the like: `7d` ago, `2025-01-31`, or RFC 3339 [default: now]
+    #[arg(long, value_name = "TIME")]
+    now: Option<String>,
+    /// Show the contribution of each signal to the score
+    #[arg(long)]
+    explain: bool,
+}
+
+/// A score: `nan` and `inf` are numbers, but none of these.
+fn score(text: &str) -> Result<f64, &'static str> {
+    let score = text.parse().ok().filter(|it| (0.0..=1.0).contains(it));
+    score.ok_or("expected a number from 0 to 1")
+}
 
 /// Lines of content under a hit.
 const SNIPPET_LINES: usize = 2;

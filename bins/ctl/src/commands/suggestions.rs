@@ -1,11 +1,34 @@
 //! `suggestions`, and the note about them after an add.
 
+use clap::Args;
+use waypost_api::limits::LIMIT_MAX;
 use waypost_api::{AddedMemory, Suggestion, SuggestionKind, SuggestionsRequest, Vocabulary};
+use waypost_cli::failure::Result;
+use waypost_cli::output::{Look, Output, cut};
+use waypost_cli::program::Program;
 
-use crate::cli::SuggestionsArgs;
-use crate::failure::Result;
-use crate::output::{Look, Output, cut};
-use crate::program::Program;
+use super::id;
+
+/// List memories that say nearly the same, or different things about the same subject
+///
+/// Each line shows the score, what may be done, the newer and the older memory, the reason, and the command to run.
+/// Nothing is done unless you run it. To keep both memories as they are, link them as `related_to`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ctl suggestions\n  ctl suggestions 12 --json")]
+pub(crate) struct SuggestionsArgs {
+    /// Only suggestions about this memory [default: about all]
+    #[arg(value_name = "ID", value_parser = id)]
+    id: Option<u64>,
+    /// Compare only memories with a lower id with those before them
+    #[arg(long, value_name = "ID", value_parser = id, conflicts_with = "id")]
+    before: Option<u64>,
+    /// Only memories in this space
+    #[arg(long)]
+    space: Option<String>,
+    /// Maximum number of suggestions [default: 20]
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=LIMIT_MAX))]
+    limit: Option<u64>,
+}
 
 /// Titles are cut to this many columns.
 const TITLE_COLUMNS: usize = 41;

@@ -2,20 +2,59 @@
 
 use std::time::Duration;
 
+use clap::{Args, Subcommand};
 use serde_json::json;
-use waypost_api::client;
-use waypost_api::{NewTokenRequest, Scope, TokenCreated, TokenInfo, Vocabulary};
+use waypost_api::{NewTokenRequest, Scope, TokenCreated, TokenInfo, Vocabulary, client};
 use waypost_auth::{NewToken, TokenStore};
+use waypost_cli::exit;
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::membership;
+use waypost_cli::output::{Look, Output};
+use waypost_cli::program::Program;
+use waypost_cli::show;
+use waypost_cli::span;
 use waypost_time::Timestamp;
 
-use crate::cli::{TokenCommand, TokenCreateArgs};
-use crate::exit;
-use crate::failure::{Failure, Result};
-use crate::membership;
-use crate::output::{Look, Output};
-use crate::program::Program;
-use crate::show;
-use crate::span;
+use super::names;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    Create(TokenCreateArgs),
+    /// List tokens
+    #[command(after_help = "Example:\n  ctl token list")]
+    List,
+    /// Revoke tokens, and those derived from them, at once
+    ///
+    /// The token of a dashboard is derived from the one that `ctl open` used.
+    #[command(after_help = "Example:\n  ctl token revoke aB3dE5fG7h")]
+    Revoke {
+        /// Ids of the tokens: the middle part of each token
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+    },
+}
+
+/// Create a token, which is shown only once
+///
+/// If no service is running, the token is written to the store's token file directly.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ctl token create --scope memory:read --expires 30d --note 'the editor'"
+)]
+pub(crate) struct TokenCreateArgs {
+    /// Scope; may be repeated or separated by commas
+    #[arg(long = "scope", required = true, value_name = "SCOPE", value_delimiter = ',', value_parser = names::<Scope>())]
+    scopes: Vec<Scope>,
+    /// Expiry: in `30d`, on `2030-01-31`, or RFC 3339 [default: never]
+    #[arg(long, value_name = "TIME")]
+    expires: Option<String>,
+    /// The only space that the token can access [default: all]
+    #[arg(long)]
+    space: Option<String>,
+    /// Note about its purpose
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+}
 
 /// How long to wait for a service that may hang.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(3);

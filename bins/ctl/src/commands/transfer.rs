@@ -4,17 +4,57 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use indicatif::{HumanBytes, ProgressBar};
+use serde::Deserialize;
 use serde_json::json;
 use waypost_api::client::Client;
-use waypost_api::{BatchResult, ImportRequest, MappedId};
+use waypost_api::{BatchResult, ImportIds, ImportRequest, MappedId, Vocabulary};
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::files;
+use waypost_cli::output::{Output, Unit};
+use waypost_cli::program::Program;
+use waypost_cli::show;
 
-use crate::cli::{BatchArgs, ExportArgs, ImportArgs};
-use crate::failure::{Failure, Result};
-use crate::files;
-use crate::output::{Output, Unit};
-use crate::program::Program;
-use crate::show;
+use super::names;
+
+/// Add memories from a file with one JSON object per line
+///
+/// An invalid line does not affect the others. The exit status is 1 if any line failed.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  printf '{\"content\":\"one\"}\\n{\"content\":\"two\"}\\n' | ctl batch -"
+)]
+pub(crate) struct BatchArgs {
+    /// The file; `-` reads standard input
+    file: PathBuf,
+}
+
+/// Export memories, links and history as one JSON object per line
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl export memories.ndjson")]
+pub(crate) struct ExportArgs {
+    /// Output file, created once the export is complete; `-` (the default) writes to standard output
+    #[arg(default_value = "-")]
+    file: PathBuf,
+}
+
+/// Import an export, ids included
+///
+/// Existing memories are not changed. The checksum of a file is verified before anything is imported; standard input is
+/// imported as it arrives, and its checksum is compared at the end. For a file of `add` bodies use `ctl batch`, for a
+/// backup `ctl restore`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ctl import memories.ndjson\n  ctl import --ids map other-project.ndjson"
+)]
+pub(crate) struct ImportArgs {
+    /// The file; `-` reads standard input
+    file: PathBuf,
+    /// What to do if another memory already has the id
+    #[arg(long, value_name = "HOW", default_value = ImportIds::default().as_str(), value_parser = names::<ImportIds>())]
+    ids: ImportIds,
+}
 
 /// Lines and bytes per batch request: enough to share the syncs, few enough to show progress.
 const CHUNK_LINES_MAX: usize = 1000;
@@ -25,6 +65,25 @@ const LINE_BYTES_MAX: u64 = 16 << 20;
 const PROBLEMS_SHOWN: u64 = 20;
 /// Number of mapped ids that are shown; `--json` shows all.
 const MAPPED_SHOWN: usize = 20;
+
+/// The format in the first line of an export.
+const FORMAT: &str = "waypost-memory";
+
+/// Longer lines are not the last one of an export.
+const END_BYTES_MAX: usize = 256;
+
+/// The first line of an export.
+#[derive(Deserialize)]
+struct Header {
+    format: String,
+}
+
+/// The last line of an export.
+#[derive(Deserialize)]
+#[serde(tag = "record", rename_all = "lowercase")]
+enum Last {
+    End { crc32c: String },
+}
 
 /// The input, with its length if known.
 type Input = (Box<dyn Read>, Option<u64>);
@@ -241,18 +300,54 @@ fn verified_export(path: &Path, bar: &ProgressBar) -> Result<Input> {
     bar.set_message("verifying");
     bar.set_length(bytes);
     let mut input = BufReader::with_capacity(1 << 20, bar.wrap_read(&file));
-    waypost_memory::verify_export(&mut input).map_err(|error| {
-        let failure = Failure::of(&error).while_doing(format!("nothing was imported from {}", path.display()));
-        match error.kind() {
-            waypost_memory::ErrorKind::Invalid => failure.with_hint(
-                "export again, or import the readable lines with `ctl import - < FILE`; `ctl restore` reads a backup, `ctl batch` a file of `add` bodies",
-            ),
-            waypost_memory::ErrorKind::Newer => failure.with_hint("use the release that wrote it, or a newer one"),
-            _ => failure,
-        }
+    check_complete(path, &mut input).map_err(|failure| {
+        failure.while_doing(format!("nothing was imported from {}", path.display())).with_hint(
+            "export again, or import the readable lines with `ctl import - < FILE`; `ctl restore` reads a backup, `ctl batch` a file of `add` bodies",
+        )
     })?;
     file.rewind().map_err(|error| files::cannot_read(path, &error))?;
     Ok((Box::new(file), Some(bytes)))
+}
+
+/// Checks that the input is a complete export with a valid checksum. The service checks its lines.
+fn check_complete(path: &Path, input: &mut impl BufRead) -> Result<()> {
+    let (mut line, mut number, mut sum, mut is_complete) = (Vec::new(), 0, 0, false);
+    loop {
+        line.clear();
+        let read = input.take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
+        if read.map_err(|error| files::cannot_read(path, &error))? == 0 {
+            break;
+        }
+        number += 1;
+        let text = line.trim_ascii_end();
+        if number == 1 && !serde_json::from_slice(text).is_ok_and(|it: Header| it.format == FORMAT)
+        {
+            let wanted =
+                format!("the export must begin with `{{\"format\":\"{FORMAT}\",\"version\":1}}`");
+            return Err(Failure::new(wanted));
+        }
+        if is_complete && !text.is_empty() {
+            return Err(Failure::new(format!(
+                "the export continues after its end, with line {number}"
+            )));
+        }
+        if text.len() <= END_BYTES_MAX
+            && let Ok(Last::End { crc32c }) = serde_json::from_slice(text)
+        {
+            is_complete = true;
+            if crc32c != format!("{sum:08x}") {
+                return Err(Failure::new("the export was changed or damaged: invalid checksum"));
+            }
+        }
+        sum = crc32c::crc32c_append(sum, &line);
+    }
+    match number {
+        0 => Err(Failure::new("the export is empty")),
+        _ if !is_complete => {
+            Err(Failure::new(format!("the export is truncated after line {number}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Shows the memories that have another id here than in the file.

@@ -1,4 +1,4 @@
-use waypost_ctl::visible::{Lines, visible};
+use waypost_cli::visible::{Lines, visible};
 
 #[test]
 fn what_a_terminal_obeys_is_shown_instead() {

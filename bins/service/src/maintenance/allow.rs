@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use serde_json::json;
 use waypost_api::client::Error;
-use waypost_ctl::failure::{Failure, Result};
-use waypost_ctl::maintenance::AllowArgs;
-use waypost_ctl::output::{Look, Output};
-use waypost_ctl::program::Program;
-use waypost_ctl::review::{READ_FIRST, is_wanted, refuse_unknown, show_difference};
-use waypost_ctl::show;
-use waypost_ctl::visible::exact;
-use waypost_flows::{Approvable, Loader, diff};
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::maintenance::{AllowArgs, FlowsAllowArgs};
+use waypost_cli::output::{Look, Output};
+use waypost_cli::program::Program;
+use waypost_cli::review::{READ_FIRST, is_wanted, refuse_unknown, show_difference};
+use waypost_cli::show;
+use waypost_cli::visible::exact;
+use waypost_flows::{Approvable, Loader};
 use waypost_log::FolderLock;
 use waypost_project::{Adopted, Approvals, Project, sha256};
 
@@ -85,6 +85,17 @@ pub(super) fn run(program: &Program, args: &AllowArgs, output: &mut Output) -> R
         return revoke(program, &args.files, &approvals, output);
     }
     allow(program, args, &approvals, output)
+}
+
+/// Approves a flow file.
+pub(super) fn flow(program: &Program, args: FlowsAllowArgs, output: &mut Output) -> Result<()> {
+    let FlowsAllowArgs { file, yes, sha256 } = args;
+    let file = program.project().flows_dir().join(file);
+    if !file.exists() {
+        return Err(Failure::not_found(format!("no flow file {}", file.display())));
+    }
+    let (revoke, list, data) = (false, false, false);
+    run(program, &AllowArgs { files: vec![file], yes, sha256, revoke, list, data }, output)
 }
 
 fn allow(
@@ -265,7 +276,7 @@ fn present(part: &Part, before: Option<&[u8]>, output: &mut Output) -> Result<()
         output.styled(&[(Look::Warn, &size)])?;
         return Ok(());
     }
-    show_difference(&diff(before.unwrap_or_default(), &part.content), output)?;
+    show_difference(before.unwrap_or_default(), &part.content, output)?;
     for file in &part.not_covered {
         output.styled(&[
             (Look::Warn, "  names, but the approval does not cover (list it in files:): "),
@@ -304,7 +315,7 @@ fn confirm(pending: &[Part], known: &[Part], args: &AllowArgs, output: &mut Outp
         return Ok(());
     }
     let files = show::count(pending.len() as u64, "file", "files");
-    if is_wanted(&format!("approve {files} as shown? [y/N]"), output)? {
+    if is_wanted(&format!("approve {files} as shown?"), output)? {
         return Ok(());
     }
     Err(Failure::new("nothing was approved"))
@@ -312,7 +323,7 @@ fn confirm(pending: &[Part], known: &[Part], args: &AllowArgs, output: &mut Outp
 
 fn data(program: &Program, state: &Path, output: &mut Output) -> Result<()> {
     let data_dir = program.preview()?.data_dir.clone();
-    program.refuse_tracked()?;
+    crate::maintenance::refuse_tracked(program)?;
     program.project().prepare()?;
     let _lock = lock_unregistered(program, &data_dir, state)?;
     let adopted = waypost_project::adopt_data(program.project(), &data_dir, state)?;

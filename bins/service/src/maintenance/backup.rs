@@ -15,14 +15,14 @@ use serde_json::json;
 use waypost_api::backup::{self, FILES, FOLDERS, Next, Reader, Summary, is_part, is_set_aside};
 use waypost_api::client;
 use waypost_auth::TokenStore;
-use waypost_ctl::exit;
-use waypost_ctl::failure::{Failure, Result, is_full, of_full_disk};
-use waypost_ctl::files;
-use waypost_ctl::maintenance::{BackupArgs, RestoreArgs};
-use waypost_ctl::output::{Output, Unit};
-use waypost_ctl::program::Program;
-use waypost_ctl::show;
-use waypost_ctl::span;
+use waypost_cli::exit;
+use waypost_cli::failure::{Failure, Result, is_full, of_full_disk};
+use waypost_cli::files;
+use waypost_cli::maintenance::{BackupArgs, RestoreArgs};
+use waypost_cli::output::{Output, Unit};
+use waypost_cli::program::Program;
+use waypost_cli::show;
+use waypost_cli::span;
 use waypost_log::{FolderLock, Log, Options, Snapshot, Witness};
 
 use self::draft::Draft;
@@ -189,7 +189,7 @@ pub(super) fn from_folder(program: &Program, out: &mut dyn Write, bar: &Progress
         return Err(Failure::not_found(format!("nothing to back up in {}", data.display()))
             .with_hint("pass the project with --project, or start its service"));
     }
-    program.check_data()?;
+    crate::maintenance::check_data(program)?;
     super::doctor::private(program, data)?;
     waypost_project::check_shape(data)?;
     let _locks = lock(data)?;
@@ -412,7 +412,7 @@ fn exchange_in_steps(one: &Path, other: &Path) -> io::Result<()> {
 }
 
 pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output) -> Result<()> {
-    program.refuse_tracked()?;
+    crate::maintenance::refuse_tracked(program)?;
     let data = program.settings()?.data_dir.clone();
     refuse_existing(&data)?;
     let (input, length) = source(&args.file)?;
@@ -507,7 +507,7 @@ pub(super) fn refuse_existing(data: &Path) -> Result<()> {
         entries.flatten().map(|it| it.file_name().to_string_lossy().into_owned()).collect();
     // `ctl allow` gives a project its id before any other file exists.
     // So does `ctl mcp`, whose service may then not have started.
-    names.retain(|it| it != PROJECT_ID && it != LOCK && it != waypost_ctl::LOG);
+    names.retain(|it| it != PROJECT_ID && it != LOCK && it != waypost_cli::SERVICE_LOG);
     names.retain(|it| !waypost_project::is_unfinished_id(it.as_ref()));
     names.sort();
     if names.is_empty() {

@@ -11,14 +11,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use waypost_auth::{TokenChange, TokenStore};
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::maintenance::{ClusterCommand, ClusterForgetArgs};
+use waypost_cli::membership::interrupted;
+use waypost_cli::output::Output;
+use waypost_cli::program::Program;
+use waypost_cli::span;
+use waypost_cli::visible::{Lines, visible};
 use waypost_cluster::{Begun, Hub, HubOptions, Member, Part, notice};
-use waypost_ctl::failure::{Failure, Result};
-use waypost_ctl::maintenance::{ClusterCommand, ClusterForgetArgs};
-use waypost_ctl::membership::interrupted;
-use waypost_ctl::output::Output;
-use waypost_ctl::program::Program;
-use waypost_ctl::span;
-use waypost_ctl::visible::{Lines, visible};
 use waypost_journal::{
     Error, ErrorKind, FetchOptions, Journal, Machine, MachineId, MachineReport, Position, Row,
     Settings, Until,
@@ -118,7 +118,7 @@ fn cluster_failed(error: &waypost_cluster::Error) -> Failure {
 /// The member file of the project's data folder, which must exist.
 fn member(program: &Program) -> Result<Member> {
     // A data folder that came with the project names the database of a stranger.
-    program.check_data()?;
+    crate::maintenance::check_data(program)?;
     let data = &program.settings()?.data_dir;
     let member = Member::read(data).map_err(|it| cluster_failed(&it))?;
     member.ok_or_else(no_member)

@@ -1,7 +1,7 @@
 //! The errors of the stores and of models, as failures of a command.
 
-use waypost_ctl::exit;
-use waypost_ctl::failure::{Failure, NEWER};
+use waypost_cli::exit;
+use waypost_cli::failure::{Failure, NEWER};
 
 const STOP: &str = "stop that process first";
 pub(super) const REPAIR: &str = "`ctl doctor --repair` keeps every record with a valid checksum";

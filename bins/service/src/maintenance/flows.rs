@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use waypost_ctl::failure::{Failure, Result};
-use waypost_ctl::files;
-use waypost_ctl::maintenance::FlowsCheckArgs;
-use waypost_ctl::output::{Look, Output};
-use waypost_ctl::program::Program;
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::files;
+use waypost_cli::maintenance::FlowsCheckArgs;
+use waypost_cli::output::{Look, Output};
+use waypost_cli::program::Program;
 use waypost_flows::{FILE_BYTES_MAX, FlowFile, FlowSet, InvalidFile};
 
 /// The result of checking a file.

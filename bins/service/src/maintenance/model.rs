@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use indicatif::HumanBytes;
 use serde_json::json;
-use waypost_ctl::failure::{Failure, Result};
-use waypost_ctl::files;
-use waypost_ctl::maintenance::ModelCommand;
-use waypost_ctl::output::{Look, Output, Unit};
-use waypost_ctl::program::Program;
-use waypost_ctl::visible::{Lines, visible};
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::files;
+use waypost_cli::maintenance::ModelCommand;
+use waypost_cli::output::{Look, Output, Unit};
+use waypost_cli::program::Program;
+use waypost_cli::visible::{Lines, visible};
 use waypost_embedding::fetch::{self, Hub, Options, State};
 use waypost_embedding::{Error, ErrorKind, Model};
 use waypost_project::Model as Setting;

@@ -1,13 +1,31 @@
 //! `flows test`: shows what a flow would do.
 
+use clap::Args;
 use waypost_api::{FlowTestRequest, PlannedAction};
+use waypost_cli::failure::Result;
+use waypost_cli::output::{Look, Output};
+use waypost_cli::program::Program;
 
 use super::explain;
-use crate::cli::FlowsTestArgs;
 use crate::commands::events;
-use crate::failure::Result;
-use crate::output::{Look, Output};
-use crate::program::Program;
+
+/// Show what a flow would do for an event, without doing it
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ctl flows test auto-merge eval:scored --data improved=true,pr_number=412"
+)]
+pub(crate) struct FlowsTestArgs {
+    /// Name of the flow
+    flow: String,
+    /// The event's type, as `namespace:name`
+    event: String,
+    /// The event's data, as `key=value,key=value`; may be repeated
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    data: Vec<String>,
+    /// One key and its value, with any commas and quotes in it; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
 
 pub(super) fn test(program: &Program, args: &FlowsTestArgs, output: &mut Output) -> Result<()> {
     let data = events::data(&args.data, &args.set)?;

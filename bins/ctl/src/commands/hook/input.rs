@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use waypost_api::limits::SESSION_CHARS_MAX;
-
-use crate::failure::{Failure, Result};
+use waypost_cli::failure::{Failure, Result};
 
 /// A prompt has at most 1 MiB on its way to the service; JSON may escape each byte.
 const INPUT_BYTES_MAX: u64 = 8 << 20;
@@ -110,14 +109,12 @@ impl Input {
     }
 }
 
-fn text<'de, D: serde::Deserializer<'de>>(
-    input: D,
-) -> std::result::Result<Option<String>, D::Error> {
+fn text<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Option<String>, D::Error> {
     let value = serde_json::Value::deserialize(input)?;
     Ok(value.as_str().map(str::to_owned))
 }
 
-fn texts<'de, D: serde::Deserializer<'de>>(input: D) -> std::result::Result<Vec<String>, D::Error> {
+fn texts<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
     let value = serde_json::Value::deserialize(input)?;
     let values = value.as_array().map(Vec::as_slice).unwrap_or_default();
     Ok(values.iter().filter_map(|it| it.as_str().map(str::to_owned)).collect())

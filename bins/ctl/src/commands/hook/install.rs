@@ -1,15 +1,15 @@
 //! `hook install` and `hook remove`: our hooks in an agent's configuration file.
 
 use waypost_api::shell_word;
+use waypost_cli::failure::Result;
+use waypost_cli::output::Output;
+use waypost_cli::program::Program;
 use waypost_recall::Harness;
 
-use crate::cli::HookInstallArgs;
+use super::HookInstallArgs;
 use crate::client_files::{
     self, Action, Change, Edit, Event, Homes, Hooks, OwnProgram, Place, Scope, Shape, project_path,
 };
-use crate::failure::Result;
-use crate::output::Output;
-use crate::program::Program;
 
 /// The events of `ctl hook`, each with its names in files with groups and in Cursor's, and its seconds. The commands
 /// have shorter limits of their own; Codex permits 3 seconds at the end of a session.

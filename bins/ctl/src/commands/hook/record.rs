@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 use waypost_api::client::{Client, Error};
 use waypost_api::limits::RECALL_TURNS_MAX;
 use waypost_api::{Problem, RecallRefusal, RecallRole, RecallTurn, RecallTurnsRequest};
+use waypost_cli::Global;
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::program::Program;
 use waypost_recall::{Batch, Harness, Role, Transcript, Turn};
 use waypost_time::Timestamp;
 
 use super::input::Input;
-use crate::cli::Global;
-use crate::failure::{Failure, Result};
-use crate::program::Program;
 
 /// Starts a process that records, and does not wait for it. It has a process group of its own, so
 /// that it outlives the agent.

@@ -1,12 +1,13 @@
 //! `mcp install` and `mcp remove`: our entry in a client's configuration file.
 
-use crate::cli::{McpClient, McpClientArgs};
+use waypost_cli::failure::Result;
+use waypost_cli::output::Output;
+use waypost_cli::program::Program;
+
+use super::{McpClient, McpClientArgs};
 use crate::client_files::{
     self, Action, Change, Edit, Format, Homes, OwnProgram, Place, Scope, Servers, project_path,
 };
-use crate::failure::Result;
-use crate::output::Output;
-use crate::program::Program;
 
 /// Edits the file, or prints how.
 pub(super) fn edit(

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use waypost_ctl::failure::{Failure, Result};
+use waypost_cli::failure::{Failure, Result};
 
 use super::{already_exists, cannot, parent, sync_folder};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use waypost_ctl::failure::{Failure, Result};
+use waypost_cli::failure::{Failure, Result};
 
 use crate::maintenance::failure::of_flows;
 

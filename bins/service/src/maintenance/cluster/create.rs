@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde_json::json;
 use waypost_auth::TokenStore;
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::output::{Output, Unit};
+use waypost_cli::program::Program;
+use waypost_cli::span;
 use waypost_cluster::{Begun, Member, PARTS, Part, Places};
-use waypost_ctl::failure::{Failure, Result};
-use waypost_ctl::output::{Output, Unit};
-use waypost_ctl::program::Program;
-use waypost_ctl::span;
 use waypost_journal::{Error, Journal, NewSnapshot, Settings, Snapshot, StoreId, Until};
 use waypost_log::{Log, Options};
 
@@ -25,7 +25,7 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
     let data = program.settings()?.data_dir.clone();
     let settings = settings(url)?;
     refuse_member(&data)?;
-    program.check_data()?;
+    crate::maintenance::check_data(program)?;
     if !data.is_dir() {
         return Err(Failure::new("this project has no store yet").with_hint(
             "start the service once and stop it; or run `ctl cluster join` to enter a cluster",

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use waypost_cli::failure::{Failure, Result};
 use waypost_cluster::{Member, PARTS, Part, Places};
-use waypost_ctl::failure::{Failure, Result};
 use waypost_journal::{ErrorKind, Journal, Machine, Position, Row, Until};
 use waypost_log::{Entry, Log, Options, Verify};
 

@@ -6,12 +6,12 @@ use std::path::Path;
 use indicatif::HumanBytes;
 use serde_json::json;
 use waypost_auth::TokenStore;
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::maintenance::ClusterJoinArgs;
+use waypost_cli::output::{Output, Unit};
+use waypost_cli::program::Program;
+use waypost_cli::span;
 use waypost_cluster::{Base, Member, PARTS, Part, Places};
-use waypost_ctl::failure::{Failure, Result};
-use waypost_ctl::maintenance::ClusterJoinArgs;
-use waypost_ctl::output::{Output, Unit};
-use waypost_ctl::program::Program;
-use waypost_ctl::span;
 use waypost_journal::{Error, Journal, Settings, Snapshot, StoreId, Until};
 
 use super::{LONG, backup, cluster_failed, failed, report, settings, short};
@@ -21,7 +21,7 @@ use super::{LONG, backup, cluster_failed, failed, report, settings, short};
 pub(super) const FIRST: u64 = 1;
 
 pub(super) fn join(program: &Program, args: &ClusterJoinArgs, output: &mut Output) -> Result<()> {
-    program.refuse_tracked()?;
+    crate::maintenance::refuse_tracked(program)?;
     let data = program.settings()?.data_dir.clone();
     backup::refuse_existing(&data)?;
     let settings = settings(&args.database)?;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use waypost_auth::TokenStore;
+use waypost_cli::failure::Result;
+use waypost_cli::maintenance::ClusterLeaveArgs;
+use waypost_cli::output::Output;
+use waypost_cli::program::Program;
+use waypost_cli::review::confirm;
 use waypost_cluster::{Begun, Member};
-use waypost_ctl::failure::Result;
-use waypost_ctl::maintenance::ClusterLeaveArgs;
-use waypost_ctl::output::Output;
-use waypost_ctl::program::Program;
-use waypost_ctl::review::confirm;
 use waypost_journal::{Journal, MachineId};
 
 use super::{
@@ -35,7 +35,7 @@ struct Place {
 }
 
 pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Output) -> Result<()> {
-    program.check_data()?;
+    crate::maintenance::check_data(program)?;
     let data = program.settings()?.data_dir.clone();
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
     let has_joined = || tokens.is_shared().map(|it| it || Member::file(&data).exists());

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use waypost_auth::TokenStore;
+use waypost_cli::failure::{Failure, Result};
+use waypost_cli::maintenance::ClusterAcceptArgs;
+use waypost_cli::output::Output;
+use waypost_cli::program::Program;
+use waypost_cli::review::confirm;
 use waypost_cluster::{Begun, Hub, HubOptions, Member, Places};
-use waypost_ctl::failure::{Failure, Result};
-use waypost_ctl::maintenance::ClusterAcceptArgs;
-use waypost_ctl::output::Output;
-use waypost_ctl::program::Program;
-use waypost_ctl::review::confirm;
 use waypost_journal::{Error, ErrorKind, Journal, Machine, Position, Settings, StoreId, Until};
 
 use super::history::{History, LocalCopy, Missing};

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use waypost_cli::failure::Result;
+use waypost_cli::output::{Look, Output};
+use waypost_cli::program::Program;
 use waypost_cluster::{FEATURE, Member, Part};
-use waypost_ctl::failure::Result;
-use waypost_ctl::output::{Look, Output};
-use waypost_ctl::program::Program;
 use waypost_journal::{Head, Journal, Machine, Snapshot, Status};
 
 use super::{failed, journal_of, member, short};

@@ -2,14 +2,14 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use waypost_ctl::failure::Failure;
-use waypost_ctl::program::Program;
-use waypost_ctl::visible::exact;
+use waypost_cli::failure::Failure;
+use waypost_cli::program::Program;
+use waypost_cli::visible::exact;
 use waypost_flows::FileStatus;
 use waypost_project::{Approvals, Settings};
 
 use super::Finding;
-use crate::maintenance::allow;
+use crate::maintenance::{allow, refuse_tracked};
 
 const PROJECTS: &str = "projects";
 const APPROVAL: &str = "approval";
@@ -62,7 +62,7 @@ pub(super) fn check(program: &Program, settings: &Settings) -> (Vec<Finding>, bo
             return (findings, false);
         }
     };
-    if let Err(failure) = program.refuse_tracked() {
+    if let Err(failure) = refuse_tracked(program) {
         is_ours = false;
         findings.push(Finding::fault(APPROVAL, &failure));
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use waypost_ctl::failure::Failure;
+use waypost_cli::failure::Failure;
 use waypost_embedding::fetch::{self, State};
 use waypost_project::{Model, Settings};
 

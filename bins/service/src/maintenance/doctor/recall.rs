@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use waypost_ctl::failure::Failure;
-use waypost_ctl::show;
+use waypost_cli::failure::Failure;
+use waypost_cli::show;
 use waypost_log::{Error, FolderLock, Witness};
 
 use super::Finding;

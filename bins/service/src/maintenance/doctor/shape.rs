@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use waypost_ctl::failure::Failure;
+use waypost_cli::failure::Failure;
 use waypost_log::FolderLock;
 use waypost_project::{InTheWay, in_the_way};
 

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use waypost_auth::TokenStore;
+use waypost_cli::failure::{Failure, NEWER};
+use waypost_cli::show;
+use waypost_cli::span;
 use waypost_cluster::Member;
-use waypost_ctl::failure::{Failure, NEWER};
-use waypost_ctl::show;
-use waypost_ctl::span;
 use waypost_log::{RepairedDamage, Verify, Witness};
 use waypost_memory::Reached;
 use waypost_mesh::Pairing;

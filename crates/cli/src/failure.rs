@@ -11,10 +11,9 @@ use serde_json::{Map, Value, json};
 use waypost_api::{Problem, ProblemKind, client};
 
 use crate::exit;
-use crate::naming;
 
 /// The result of a command.
-pub type Result<T> = std::result::Result<T, Failure>;
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// The reason why a command failed.
 #[derive(Debug)]
@@ -90,11 +89,11 @@ impl Failure {
         self
     }
 
-    /// Renames fields of the request to the names in that command's help.
+    /// With another message for what the service has refused, if there is one.
     #[must_use]
-    pub(crate) fn naming(mut self, command: &clap::Command) -> Self {
-        let problem = self.problem.as_ref().filter(|it| it.detail == self.message);
-        if let Some(message) = problem.and_then(|it| naming::renamed(it, command)) {
+    pub fn renamed(mut self, rename: impl FnOnce(&Problem) -> Option<String>) -> Self {
+        let problem = self.problem.as_ref().filter(|problem| problem.detail == self.message);
+        if let Some(message) = problem.and_then(|problem| rename(problem)) {
             self.message = message;
         }
         self
@@ -301,7 +300,7 @@ impl From<waypost_auth::Error> for Failure {
 }
 
 /// The remedy for a service that runs and does not answer.
-pub(crate) const NO_ANSWER: &str = "the service is suspended, overloaded or waiting for its disk: look at its log and its process, or restart it";
+const NO_ANSWER: &str = "the service is suspended, overloaded or waiting for its disk: look at its log and its process, or restart it";
 /// The remedy if a file, or the nearest folder that this user can see, belongs to another user.
 pub fn of_other_user(path: &Path) -> Option<String> {
     let own = rustix::process::geteuid().as_raw();

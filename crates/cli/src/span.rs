@@ -64,7 +64,7 @@ fn invalid(option: &str, text: &str, why: &str) -> Failure {
 }
 
 /// A time limit: a duration such as `10s`, up to 3 minutes.
-pub fn short(text: &str) -> std::result::Result<Duration, String> {
+pub fn short(text: &str) -> Result<Duration, String> {
     span(text)
         .filter(|it| (Duration::from_secs(1)..=SHORT_MAX).contains(it))
         .ok_or_else(|| "expected a time from 1s to 3m, such as `10s`".to_owned())

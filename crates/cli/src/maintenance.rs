@@ -1,48 +1,12 @@
-//! What works on a stopped store. The program `service` does it; `ctl` becomes that program.
+//! The arguments of the commands that work on a stopped store. The program `service` does them; `ctl` becomes that
+//! program.
 
-use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::Command;
 
 use clap::{Args, Subcommand};
 
-use crate::failure::{Failure, Result};
-use crate::output::Output;
-use crate::program::Program;
-use crate::start;
-
-/// The first argument of `service` for the commands of this module; the others are those of `ctl`.
+/// The first argument of `service` for these commands; the others are those of `ctl`.
 pub const ARGUMENT: &str = "maintain";
-
-/// Does one of these commands.
-pub type Maintain = fn(&Program, Maintenance, &mut Output) -> Result<()>;
-
-/// The commands that the program `service` does.
-#[derive(Debug)]
-pub enum Maintenance {
-    /// `allow`, and `flows allow` without an address.
-    Allow(AllowArgs),
-    /// `backup`.
-    Backup(BackupArgs),
-    /// `cluster`.
-    Cluster(ClusterCommand),
-    /// `doctor`.
-    Doctor(DoctorArgs),
-    /// `flows check`.
-    FlowsCheck(FlowsCheckArgs),
-    /// `model`.
-    Model(ModelCommand),
-    /// `restore`.
-    Restore(RestoreArgs),
-}
-
-/// Continues as the program `service`, which reads the same arguments.
-pub fn by_service(program: &Program, _command: Maintenance, _output: &mut Output) -> Result<()> {
-    let service = start::service(program.project().root())?;
-    let mut command = Command::new(&service);
-    let error = command.arg(ARGUMENT).args(std::env::args_os().skip(1)).exec();
-    Err(Failure::of(&error).while_doing(format!("cannot start {}", service.display())))
-}
 
 /// Approve flow files, programs and settings of the project
 ///
@@ -240,4 +204,21 @@ pub struct ClusterAcceptArgs {
     /// Continue although another machine has reported a later position
     #[arg(long)]
     pub although_behind: bool,
+}
+
+/// Approve a flow file and the programs it names
+///
+/// Shows what is new or changed, asks for confirmation, and approves exactly what it showed, as `ctl allow` does. With
+/// --url, that service records the approval, which needs a token with the scope admin.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl flows allow self-driving.yaml")]
+pub struct FlowsAllowArgs {
+    /// The file's name in `.waypost/flows/`
+    pub file: String,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    pub yes: bool,
+    /// Approve without asking, but only contents with this SHA-256; once for each file
+    #[arg(long, value_name = "HEX", conflicts_with = "yes")]
+    pub sha256: Vec<String>,
 }

@@ -74,7 +74,8 @@ pub struct Output {
 }
 
 impl Output {
-    pub(crate) fn new(json: bool, color: Color) -> Self {
+    /// The streams of this process, for JSON or for people.
+    pub fn new(json: bool, color: Color) -> Self {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
         let set = |name: &str| std::env::var_os(name).is_some_and(|it| !it.is_empty());
@@ -212,7 +213,7 @@ impl Output {
     }
 
     /// Reports the failure and its remedy.
-    pub(crate) fn fail(&mut self, failure: &Failure) {
+    pub fn fail(&mut self, failure: &Failure) {
         // A closed output needs no report; any other error of the output is reported with the
         // failure.
         let is_gone = self.finish().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);

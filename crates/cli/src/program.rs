@@ -7,13 +7,12 @@ use std::sync::Once;
 
 use serde::Deserialize;
 use waypost_api::client::Client;
-use waypost_context::Tracked;
 use waypost_project::{Flag, Origin, Project, Settings, Sources};
 
-use crate::cli::Global;
 use crate::exit;
 use crate::failure::{Failure, Result, of_other_user};
 use crate::files;
+use crate::global::Global;
 use crate::output::Output;
 use crate::positions::Positions;
 
@@ -23,15 +22,22 @@ pub struct Program {
     global: Global,
     project: Project,
     current_dir: PathBuf,
-    flags: Vec<Flag>,
-    ca: Option<PathBuf>,
-    trust_project: bool,
     /// Whether an agent runs it: then the project may have set its variables.
     is_of_agent: bool,
     settings: OnceCell<Settings>,
     positions: OnceCell<Option<Positions>>,
     /// The clients of this command, which share their positions with what the command used.
     clients: RefCell<Vec<Client>>,
+}
+
+/// What a running service has written about itself to `service.json`, or one that was killed.
+#[derive(Debug, Deserialize)]
+#[non_exhaustive]
+pub struct Described {
+    /// The process.
+    pub pid: Option<u32>,
+    url: Option<String>,
+    socket: Option<PathBuf>,
 }
 
 /// The usual paths of the system's certificate authorities.
@@ -43,7 +49,8 @@ const SYSTEM_AUTHORITIES: [&str; 4] = [
 ];
 
 impl Program {
-    pub(crate) fn new(global: Global) -> Result<Self> {
+    /// The project that the options or the current folder name.
+    pub fn new(global: Global) -> Result<Self> {
         let current_dir = std::env::current_dir().map_err(|error| {
             Failure::of(&error)
                 .while_doing("cannot determine the current folder")
@@ -56,24 +63,10 @@ impl Program {
             })?,
             None => Project::find(&current_dir)?,
         };
-        let given = global.clone();
-        let mut flags = Vec::new();
-        if let Some(url) = global.url {
-            flags.push(Flag::new("url", "--url", url));
-        }
-        if let Some(file) = global.token_file {
-            let file = file.into_os_string().into_string();
-            let file = file.map_err(|_| Failure::usage("--token-file: the path is not UTF-8"))?;
-            flags.push(Flag::new("token_file", "--token-file", file));
-        }
-        let (ca, trust_project) = (global.ca, global.trust_project);
         Ok(Self {
-            global: given,
+            global,
             project,
             current_dir,
-            flags,
-            ca,
-            trust_project,
             is_of_agent: false,
             settings: OnceCell::new(),
             positions: OnceCell::new(),
@@ -82,12 +75,12 @@ impl Program {
     }
 
     /// The same for a command that agents run. It uses no variable that [`ignored`](Self::ignored) names.
-    pub(crate) fn of_agent(global: Global) -> Result<Self> {
+    pub fn of_agent(global: Global) -> Result<Self> {
         Ok(Self { is_of_agent: true, ..Self::new(global)? })
     }
 
     /// The variables that are set and not used, because an entry or a settings file in the project may have set them.
-    pub(crate) fn ignored(&self) -> Vec<String> {
+    pub fn ignored(&self) -> Vec<String> {
         let set = std::env::vars_os().filter(|(_, value)| self.is_of_agent && !value.is_empty());
         let names = set.filter_map(|(name, _)| name.into_string().ok());
         names.filter(|name| waypost_project::needs_approval(name)).collect()
@@ -103,7 +96,7 @@ impl Program {
     }
 
     /// The options that it was created from.
-    pub(crate) fn global(&self) -> &Global {
+    pub fn global(&self) -> &Global {
         &self.global
     }
 
@@ -133,29 +126,8 @@ impl Program {
     }
 
     /// The warnings about the settings, if they were read.
-    pub(crate) fn warnings(&self) -> &[String] {
+    pub fn warnings(&self) -> &[String] {
         self.settings.get().map_or(&[], Settings::warnings)
-    }
-
-    /// Rejects a store and tokens that are tracked by git: `git pull` overwrites ignored files.
-    pub fn refuse_tracked(&self) -> Result<()> {
-        let settings = self.preview()?;
-        if settings.trust_project {
-            return Ok(());
-        }
-        let paths = self.project.private_paths(&settings.data_dir, &settings.token_file);
-        let tracked =
-            waypost_context::tracked_below(self.project.root(), &paths).map_err(|error| {
-                Failure::of(&error)
-                    .while_doing("cannot check whether git tracks files of the store")
-                    .with_code(exit::NOT_ALLOWED)
-            })?;
-        match tracked {
-            Tracked::Files(files) if !files.is_empty() => {
-                Err(waypost_project::Error::Tracked { files }.into())
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Checks that an existing data folder is registered as this project's.
@@ -164,18 +136,16 @@ impl Program {
         if settings.trust_project {
             return Ok(());
         }
-        self.refuse_tracked()?;
         let state = Self::state_dir()?;
         Ok(waypost_project::check_data(&self.project, &settings.data_dir, &state)?)
     }
 
     /// Creates the data folder, or checks that it is registered as this project's.
-    pub(crate) fn claim_data(&self) -> Result<()> {
+    pub fn claim_data(&self) -> Result<()> {
         let settings = self.settings()?;
         if settings.trust_project {
             return Ok(waypost_project::create_data_dir(&settings.data_dir)?);
         }
-        self.refuse_tracked()?;
         let state = Self::state_dir()?;
         self.project.prepare()?;
         waypost_project::claim_data(&self.project, &settings.data_dir, &state)?;
@@ -206,11 +176,12 @@ impl Program {
         let environment = |name: &str| std::env::var_os(name).filter(|_| !is_ignored(name));
         let variables: Vec<String> =
             std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
+        let flags = self.flags()?;
         let settings = Settings::preview(
             &Sources::new(&self.project, &self.current_dir, &environment)
-                .with_flags(&self.flags)
+                .with_flags(&flags)
                 .with_variables(&variables)
-                .with_trust_project(self.trust_project),
+                .with_trust_project(self.global.trust_project),
         )
         .map_err(|error| match &error {
             waypost_project::Error::Value { place, .. } if place.starts_with("--") => {
@@ -221,13 +192,23 @@ impl Program {
         Ok(self.settings.get_or_init(|| settings))
     }
 
+    fn flags(&self) -> Result<Vec<Flag>> {
+        let url = self.global.url.clone().map(|url| Flag::new("url", "--url", url));
+        let file = self.global.token_file.as_ref().map(|file| {
+            let file = file.to_str();
+            let file = file.ok_or_else(|| Failure::usage("--token-file: the path is not UTF-8"))?;
+            Ok(Flag::new("token_file", "--token-file", file))
+        });
+        url.map(Ok).into_iter().chain(file).collect()
+    }
+
     /// Whether the command line names the service's address.
     pub fn names_address(&self) -> bool {
-        self.flags.iter().any(|it| it.key == "url")
+        self.global.url.is_some()
     }
 
     /// The token file of the store, which the service maintains.
-    pub(crate) fn tokens_file(&self) -> Result<PathBuf> {
+    pub fn tokens_file(&self) -> Result<PathBuf> {
         self.check_data()?;
         Ok(self.settings()?.data_dir.join("tokens.json"))
     }
@@ -238,7 +219,7 @@ impl Program {
         self.check_named_token_file()?;
         let settings = self.settings()?;
         let token = self.token(settings)?;
-        match own_socket(settings) {
+        match self.own_socket(settings) {
             Some(socket) => self.connect(&socket, token.as_deref()),
             None => self.connect(&settings.url, token.as_deref()),
         }
@@ -254,7 +235,7 @@ impl Program {
 
     /// A client of the service at that address.
     pub fn connect(&self, url: &str, token: Option<&str>) -> Result<Client> {
-        let authorities = match &self.ca {
+        let authorities = match &self.global.ca {
             Some(file) => Some(files::read(file)?),
             None if url.starts_with("https:") => self.system_authorities(),
             None => None,
@@ -282,12 +263,32 @@ impl Program {
     }
 
     /// Lets later commands read what this one has written or seen.
-    pub(crate) fn keep_positions(&self) {
+    pub fn keep_positions(&self) {
         for position in self.clients.borrow().iter().filter_map(Client::position) {
             if let Some(positions) = self.positions() {
                 positions.note(position);
             }
         }
+    }
+
+    /// What the project's own service has written about itself.
+    pub fn described_service(&self) -> Option<Described> {
+        let data_dir = self.settings().ok()?.data_dir.canonicalize().ok()?;
+        let text = waypost_project::read_of_project(&data_dir, "service.json", 64 << 10).ok()??;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// The socket of the project's own service, if the variable has that service's address, as for programs of flows:
+    /// the service's certificate need not be valid for loopback.
+    fn own_socket(&self, settings: &Settings) -> Option<String> {
+        if !settings.url.starts_with("https:")
+            || !matches!(settings.origin("url"), Some(Origin::Variable(_)))
+        {
+            return None;
+        }
+        let described = self.described_service()?;
+        let socket = described.socket.filter(|_| described.url.as_ref() == Some(&settings.url))?;
+        Some(format!("unix:{}", socket.display()))
     }
 
     /// The token of a flow's run, or the one in the token file.
@@ -319,7 +320,7 @@ impl Program {
     /// A token file that the command line names must exist.
     fn check_named_token_file(&self) -> Result<()> {
         let file = &self.settings()?.token_file;
-        if file.exists() || !self.flags.iter().any(|it| it.key == "token_file") {
+        if file.exists() || self.global.token_file.is_none() {
             return Ok(());
         }
         let hint = "pass an existing file with --token-file; `ctl token create` creates a token";
@@ -329,13 +330,13 @@ impl Program {
 
     /// The token of a flow's run; a token file that the command line names takes precedence.
     fn environment_token(&self) -> Option<String> {
-        let is_named = self.flags.iter().any(|it| it.key == "token_file");
+        let is_named = self.global.token_file.is_some();
         std::env::var("WAYPOST_TOKEN").ok().filter(|it| !is_named && !it.is_empty())
     }
 }
 
 /// The token in a file; `None` if there is no such file.
-pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
+fn read_token(path: &Path) -> Result<Option<String>> {
     if !path.exists() {
         return Ok(None);
     }
@@ -347,31 +348,4 @@ pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
             .with_hint(hint)
     })?;
     Ok(Some(file.secret.expose().to_owned()))
-}
-
-/// The fields of `service.json` that `ctl` uses.
-#[derive(Deserialize)]
-struct Described {
-    url: String,
-    socket: Option<PathBuf>,
-}
-
-/// The socket of the project's own service, if the variable has that service's address, as for
-/// programs of flows: the service's certificate need not be valid for loopback.
-fn own_socket(settings: &Settings) -> Option<String> {
-    if !settings.url.starts_with("https:")
-        || !matches!(settings.origin("url"), Some(Origin::Variable(_)))
-    {
-        return None;
-    }
-    let described = described(settings)?;
-    let socket = described.socket.filter(|_| described.url == settings.url)?;
-    Some(format!("unix:{}", socket.display()))
-}
-
-/// What the running service has written about itself, or one that was killed.
-fn described(settings: &Settings) -> Option<Described> {
-    let data_dir = settings.data_dir.canonicalize().ok()?;
-    let text = waypost_project::read_of_project(&data_dir, "service.json", 64 << 10).ok()??;
-    serde_json::from_slice(&text).ok()
 }
