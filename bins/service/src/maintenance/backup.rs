@@ -263,7 +263,7 @@ fn check_stores(data: &Path, witness: &Witness) -> Result<u64> {
     let report = Log::verify(&vectors, &Options::default()).map_err(|it| Failure::of(&it))?;
     match report.damage.first() {
         None => Ok(last_event),
-        Some(damage) => Err(Failure::new(damage.describe("memory/vectors"))),
+        Some(damage) => Err(Failure::new(damage.describe("memory/vectors", "sequence"))),
     }
 }
 
