@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use serde_json::json;
-use waypost_browser::{Direction, Relay, View};
+use waypost_browser::{Act, Direction, Relay, View};
 
 use crate::summary;
 use crate::table::{Row, Times};
@@ -35,7 +35,7 @@ pub(crate) async fn measure(runs: usize) -> Result<Vec<Row>> {
         for turn in 0..runs * FRAMES {
             still.push(once(relay, view).await?);
             let direction = if turn % 20 < 10 { Direction::Down } else { Direction::Up };
-            relay.human_scroll(direction, 0.1).await?;
+            relay.human(Act::Scroll(direction, 0.1)).await?;
             scrolled.push(once(relay, view).await?);
         }
         let grown = kibibytes()?.saturating_sub(before);

@@ -7,13 +7,12 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use waypost_browser::{
-    Allow, Chromium, ChromiumSettings, Deadline, Engine, Policy, Relay, RelaySettings,
-    find_chromium, wire,
+    Allow, Chromium, ChromiumSettings, Deadline, Engine, Policy, Relay, find_chromium,
 };
 
 pub(crate) struct World {
     relay: Relay,
-    engine: Arc<dyn Engine>,
+    engine: Arc<Engine>,
     _folder: TempDir,
 }
 
@@ -24,9 +23,9 @@ impl World {
         let program = find_chromium(&path).context("there is no Chromium in PATH")?;
         let policy = Arc::new(Policy::new(vec![Allow::Private], []));
         let settings = ChromiumSettings::new(program, folder.path().to_owned()).with_sandbox(false);
-        let engine: Arc<dyn Engine> =
-            Arc::new(Chromium::start(settings, Arc::clone(&policy)).await?);
-        let relay = Relay::new(Arc::clone(&engine), policy, &RelaySettings::default());
+        let engine: Arc<Engine> =
+            Arc::new(Chromium::start(settings, Arc::clone(&policy)).await?.into());
+        let relay = Relay::new(Arc::clone(&engine), policy);
         Ok(Self { relay, engine, _folder: folder })
     }
 
@@ -35,7 +34,7 @@ impl World {
     }
 
     pub(crate) async fn ask(&self, command: &str, arguments: Value) -> Result<Value> {
-        Ok(wire::handle(&self.relay, command, arguments).await?)
+        Ok(self.relay.handle(command, arguments).await?)
     }
 
     pub(crate) async fn go(&self, url: &str) -> Result<()> {

@@ -12,7 +12,7 @@ use crate::cli::EngineOptions;
 pub(crate) async fn start(
     options: &EngineOptions,
     policy: Arc<Policy>,
-) -> anyhow::Result<(Arc<dyn Engine>, Option<&'static str>)> {
+) -> anyhow::Result<(Arc<Engine>, Option<&'static str>)> {
     let found = match options.which {
         BrowserEngine::Static => None,
         BrowserEngine::Chromium | BrowserEngine::Auto => find_chromium(&options.path),
@@ -21,7 +21,7 @@ pub(crate) async fn start(
         let mut settings =
             ChromiumSettings::new(program, options.temporary.clone()).with_sandbox(options.sandbox);
         settings.profile.clone_from(&options.profile);
-        return Ok((Arc::new(Chromium::start(settings, policy).await?), None));
+        return Ok((Arc::new(Chromium::start(settings, policy).await?.into()), None));
     }
     if options.which == BrowserEngine::Chromium {
         bail!(
@@ -34,5 +34,5 @@ pub(crate) async fn start(
     let plain = Plain::start(policy).await.context("the static engine does not start")?;
     let remark = "no Chromium is in PATH, so pages are shown without their scripts";
     let is_surprise = options.which == BrowserEngine::Auto;
-    Ok((Arc::new(plain), is_surprise.then_some(remark)))
+    Ok((Arc::new(plain.into()), is_surprise.then_some(remark)))
 }

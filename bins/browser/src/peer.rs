@@ -4,13 +4,13 @@
 use std::sync::{Arc, Weak};
 
 use anyhow::Context;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 use waypost_api::BROWSER_TARGET;
-use waypost_browser::{Event, wire};
+use waypost_browser::Event;
 use waypost_mesh::{Call, Far, Mesh, Problem, Serving, Settings};
 use waypost_project::MeshSettings;
 
@@ -85,9 +85,8 @@ async fn tell(mut events: Receiver<Event>, mesh: Weak<Mesh>, news: News) {
             Err(RecvError::Closed) => return,
         };
         let Some(mesh) = mesh.upgrade() else { return };
-        let told = tokio::task::spawn_blocking(move || {
-            mesh.broadcast(BROWSER_TARGET, &wire::event(&event))
-        });
+        let told =
+            tokio::task::spawn_blocking(move || mesh.broadcast(BROWSER_TARGET, &json!(event)));
         match told.await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::sync::watch;
-use waypost_browser::{Problem, ProblemKind, Relay, wire};
+use waypost_browser::{Problem, ProblemKind, Relay};
 
 /// Access to the relay until the program ends.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ impl Commands {
             _ = stop.wait_for(|it| *it) => {
                 Err(Problem::new(ProblemKind::Unavailable, "the browser is ending"))
             }
-            done = wire::handle(&self.relay, command, arguments) => done,
+            done = self.relay.handle(command, arguments) => done,
         }
     }
 }

@@ -9,9 +9,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use waypost_api::{BROWSER_TARGET, Gate};
-use waypost_browser::{
-    Actor, Arrival, Deadline, Engine, Policy, Problem, Relay, RelaySettings, clean_line,
-};
+use waypost_browser::{Actor, Arrival, Deadline, Engine, Policy, Problem, Relay, clean_line};
 
 use crate::cli::Options;
 use crate::news::News;
@@ -32,7 +30,7 @@ struct Parts<'a> {
     runtime: &'a Runtime,
     options: &'a Options,
     policy: Arc<Policy>,
-    engine: Arc<dyn Engine>,
+    engine: Arc<Engine>,
     news: News,
     stop: watch::Receiver<bool>,
     /// Stops everything.
@@ -84,9 +82,9 @@ impl Parts<'_> {
         shown: tokio::sync::mpsc::Receiver<String>,
     ) -> anyhow::Result<()> {
         let Self { runtime, options, policy, engine, news, stop, stopper } = self;
-        let settings = RelaySettings::default().with_screenshots(options.screenshots);
-        let name = engine.capabilities().engine;
-        let relay = Arc::new(Relay::new(engine, policy, &settings));
+        let name = engine.name();
+        let relay = Arc::new(Relay::new(engine, policy));
+        relay.allow_screenshots(options.screenshots);
         // Before anyone can send commands: they wait for the first page.
         let first = (options.url != BLANK_PAGE).then(|| relay.begin(&options.url));
         let commands = Commands::new(Arc::clone(&relay), stop.clone());

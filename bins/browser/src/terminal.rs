@@ -278,7 +278,7 @@ fn remark(event: &waypost_browser::Event) -> Option<String> {
             Some(format!("the page says: {} (answered with {answer})", dialog.message))
         }
         Download { download } => Some(format!("blocked a download of {}", download.name)),
-        AuthChanged { change } => Some(match change.state {
+        AuthChanged(change) => Some(match change.state {
             AuthState::Authenticated => "you seem to be logged in".to_owned(),
             _ => "you seem to be logged out".to_owned(),
         }),

@@ -4,13 +4,16 @@
 //! showed a login form. The result is a judgement, not a proof: it is reported with the signals
 //! behind it.
 
+use serde::Serialize;
+
 use crate::Evidence;
 
 /// A change counts once it has been stable for this long.
 const STABLE_MS: u64 = 500;
 
 /// Whether someone is logged in, as far as a page shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AuthState {
     /// No page has been examined yet.
     #[default]
@@ -23,21 +26,9 @@ pub enum AuthState {
     Authenticated,
 }
 
-impl AuthState {
-    /// Its name on the wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Anonymous => "anonymous",
-            Self::LoginForm => "login_form",
-            Self::Authenticated => "authenticated",
-        }
-    }
-}
-
 /// A reason for a judgement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Signal {
     /// A password field is no longer shown.
     PasswordFieldGone,
@@ -53,23 +44,8 @@ pub enum Signal {
     LogoutGone,
 }
 
-impl Signal {
-    /// Its name on the wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::PasswordFieldGone => "password_field_gone",
-            Self::PasswordFieldShown => "password_field_shown",
-            Self::CookiesChanged => "cookies_changed",
-            Self::SessionCookieGained => "session_cookie_gained",
-            Self::LogoutShown => "logout_shown",
-            Self::LogoutGone => "logout_gone",
-        }
-    }
-}
-
 /// A change of the state.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuthChange {
     /// The new state.
     pub state: AuthState,

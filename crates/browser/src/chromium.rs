@@ -12,7 +12,6 @@ mod picture;
 mod pipe;
 mod profile;
 mod read;
-mod report;
 mod setup;
 mod shadow;
 mod state;
@@ -29,15 +28,10 @@ pub use self::launch::{ChromiumSettings, find_chromium};
 use self::launch::{Process, start};
 use self::pipe::{Lost, Pipe, Post};
 use self::state::State;
-use crate::engine::{
-    Action, Answer, Arrival, Capabilities, Condition, Done, Engine, Evidence, Hit, Navigation,
-    ReadScope, TabId, TabInfo, Target,
-};
+use crate::protocol::{TabId, TabInfo};
 use crate::proxy::{Proxy, Ways};
 use crate::secret::Secrets;
-use crate::{
-    Deadline, Extract, Frame, PictureKey, Pixels, Policy, Problem, ProblemKind, Seen, View,
-};
+use crate::{Deadline, Policy, Problem, ProblemKind};
 
 /// A Chromium that does not respond within this time after its start counts as unavailable.
 const START_TIME: Duration = Duration::from_secs(60);
@@ -221,42 +215,30 @@ impl Chromium {
         }
     }
 
-    /// [`call`](Self::call) for commands that Chromium rejects only for a reason worth showing.
-    async fn command(
-        &self,
-        session: &str,
-        method: &str,
-        params: Value,
-        by: Deadline,
-    ) -> Result<Value, Problem> {
-        self.call(Some(session), method, params, by).await.map_err(Problem::from)
-    }
-
     /// The session of a tab's page.
     fn session(&self, tab: TabId) -> Result<String, Problem> {
         let state = self.shared.state.lock();
-        let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
-        known.session.clone().ok_or_else(crashed)
+        state.tab(tab)?.session.clone().ok_or_else(crashed)
     }
 
-    async fn open_tab(&self, by: Deadline) -> Result<TabId, Problem> {
+    pub(crate) async fn open(&self, by: Deadline) -> Result<TabId, Problem> {
         self.ensure().await?;
         let params = json!({ "url": "about:blank" });
-        let created = self.call(None, "Target.createTarget", params, by).await;
-        let created = created.map_err(Problem::from)?;
+        let created = self.call(None, "Target.createTarget", params, by).await?;
         let target = created["targetId"].as_str().unwrap_or_default().to_owned();
         let opened = self.shared.until(by, |it| it.state.lock().tab_of_target(&target)).await?;
         // Earlier commands to the page are processed first: otherwise a journey that began before
         // them would go unnoticed.
         let session = self.session(opened)?;
-        self.command(&session, "Runtime.evaluate", json!({ "expression": "0" }), by).await?;
+        let params = json!({ "expression": "0" });
+        self.call(Some(&session), "Runtime.evaluate", params, by).await?;
         Ok(opened)
     }
 
-    async fn close_tab(&self, tab: TabId, by: Deadline) -> Result<(), Problem> {
+    pub(crate) async fn close(&self, tab: TabId, by: Deadline) -> Result<(), Problem> {
         let target = {
             let mut state = self.shared.state.lock();
-            let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+            let known = state.tab(tab)?;
             let target = known.target.clone();
             if known.session.is_none() {
                 state.tabs.remove(&tab);
@@ -265,11 +247,11 @@ impl Chromium {
             target
         };
         let params = json!({ "targetId": target });
-        self.call(None, "Target.closeTarget", params, by).await.map_err(Problem::from)?;
+        self.call(None, "Target.closeTarget", params, by).await?;
         self.shared.until(by, |it| (!it.state.lock().tabs.contains_key(&tab)).then_some(())).await
     }
 
-    async fn end_all(&self, by: Deadline) -> Result<(), Problem> {
+    pub(crate) async fn end(&self, by: Deadline) -> Result<(), Problem> {
         let Some(process) = self.running.lock().await.take() else { return Ok(()) };
         let Some(ended) = process.ended() else { return Ok(()) };
         // It writes its cookies before it exits; if it does not exit, it is killed.
@@ -281,6 +263,14 @@ impl Chromium {
             by.within(END_TIME).of(ended).await.map_err(|_| late())?.unwrap_or_default();
         }
         Ok(())
+    }
+
+    pub(crate) fn tabs(&self) -> Vec<TabInfo> {
+        self.shared.state.lock().infos()
+    }
+
+    pub(crate) fn mask(&self, text: &str) -> String {
+        self.shared.secrets.mask(text)
     }
 }
 
@@ -312,85 +302,4 @@ fn crashed() -> Problem {
 /// The first letters of a text that a page chose.
 fn shorten(text: &str, letters: usize) -> String {
     text.chars().take(letters).collect()
-}
-
-impl Engine for Chromium {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { engine: "chromium", scripts: true, layout: true, screenshots: true }
-    }
-
-    fn tabs(&self) -> Vec<TabInfo> {
-        self.shared.state.lock().infos()
-    }
-
-    fn open(&self, by: Deadline) -> Answer<'_, TabId> {
-        Box::pin(self.open_tab(by))
-    }
-
-    fn close(&self, tab: TabId, by: Deadline) -> Answer<'_, ()> {
-        Box::pin(self.close_tab(tab, by))
-    }
-
-    fn go(&self, tab: TabId, journey: Navigation, by: Deadline) -> Answer<'_, Arrival> {
-        Box::pin(self.travel(tab, journey, by))
-    }
-
-    fn read(&self, tab: TabId, reach: ReadScope, by: Deadline) -> Answer<'_, Extract> {
-        Box::pin(self.read_page(tab, reach, by))
-    }
-
-    fn act(
-        &self,
-        tab: TabId,
-        target: Option<Target>,
-        action: Action,
-        by: Deadline,
-    ) -> Answer<'_, Done> {
-        Box::pin(self.do_action(tab, target, action, by))
-    }
-
-    fn holds(&self, tab: TabId, condition: Condition, by: Deadline) -> Answer<'_, bool> {
-        Box::pin(self.is_so(tab, condition, by))
-    }
-
-    fn evidence(&self, tab: TabId, by: Deadline) -> Answer<'_, Evidence> {
-        Box::pin(self.gather(tab, by))
-    }
-
-    fn hit(&self, tab: TabId, place: Option<(f64, f64)>, by: Deadline) -> Answer<'_, Option<Hit>> {
-        Box::pin(self.hit_test(tab, place, by))
-    }
-
-    fn screenshot(&self, tab: TabId, scale: f64, by: Deadline) -> Answer<'_, String> {
-        Box::pin(self.shoot(tab, scale, by))
-    }
-
-    fn frame(
-        &self,
-        tab: TabId,
-        view: View,
-        seen: Option<Seen>,
-        by: Deadline,
-    ) -> Answer<'_, Option<Frame>> {
-        Box::pin(self.draw(tab, view, seen, by))
-    }
-
-    fn pictures<'a>(
-        &'a self,
-        tab: TabId,
-        seen: Seen,
-        wanted: &'a [PictureKey],
-        dots: (u16, u16),
-        by: Deadline,
-    ) -> Answer<'a, Vec<Pixels>> {
-        Box::pin(self.look_at_pictures(tab, seen, (wanted, dots), by))
-    }
-
-    fn mask(&self, text: &str) -> String {
-        self.shared.secrets.mask(text)
-    }
-
-    fn end(&self, by: Deadline) -> Answer<'_, ()> {
-        Box::pin(self.end_all(by))
-    }
 }

@@ -1,12 +1,16 @@
-//! Commands of programs.
+//! Strict parsing of the commands of programs.
 
-use std::fmt;
 use std::time::Duration;
 
-use crate::Problem;
-use crate::engine::{Action, Arrival, Condition, Done, Navigation, TabId, TabInfo, Target};
-use crate::scrub::Scrub;
-use crate::summary::{Mode, Summary, TOKENS_DEFAULT, TOKENS_MAX, TOKENS_MIN};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::protocol::{
+    Action, Condition, DialogAnswer, Direction, ElementState, Navigation, Reference, TabId, Target,
+};
+use crate::summary::{Mode, TOKENS_DEFAULT, TOKENS_MAX, TOKENS_MIN};
+use crate::{Problem, ProblemKind, Selector};
 
 /// How long `wait` waits unless `timeout` is given, in milliseconds.
 pub const WAIT_MS_DEFAULT: u64 = 10_000;
@@ -23,9 +27,26 @@ const READER_PREFIX_BYTES_MAX: usize = 32;
 /// The longest text that is typed at once, in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
+/// The names of all commands.
+pub const COMMANDS: &[&str] = &[
+    "navigate",
+    "read",
+    "click",
+    "type",
+    "scroll",
+    "wait",
+    "back",
+    "forward",
+    "reload",
+    "select",
+    "press",
+    "screenshot",
+    "tabs",
+];
+
 /// What a program requests.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Command {
+pub(crate) enum Command {
     /// Go to an address, which may be relative to the current one.
     Navigate(String),
     /// Go back or forward, or reload.
@@ -44,213 +65,285 @@ pub enum Command {
 
 /// What to read of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub(crate) struct Reading {
     /// How much the summary contains.
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// The token budget, [`TOKENS_MIN`] to [`TOKENS_MAX`].
-    pub tokens: usize,
+    pub(crate) tokens: usize,
     /// Only what is inside this element.
-    pub scope: Option<Target>,
+    pub(crate) scope: Option<Target>,
     /// Only what is in view.
-    pub viewport: bool,
+    pub(crate) viewport: bool,
     /// Who reads: [`Mode::Diff`] compares with what the same reader read last.
-    pub reader: Option<Reader>,
-}
-
-impl Default for Reading {
-    fn default() -> Self {
-        Self {
-            mode: Mode::default(),
-            tokens: TOKENS_DEFAULT,
-            scope: None,
-            viewport: false,
-            reader: None,
-        }
-    }
-}
-
-/// The name that a reader of pages gives itself: 1 to [`READER_BYTES_MAX`] of `A-Z`, `a-z`, `0-9`,
-/// `.`, `_`, `:` and `-`. The service distinguishes its tokens with a prefix of 1 to 32 of `A-Z`, `a-z`
-/// and `0-9` and a `/`, which are not counted.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Reader(String);
-
-impl Reader {
-    /// Parses a name.
-    ///
-    /// # Errors
-    /// [`ProblemKind::Invalid`](crate::ProblemKind::Invalid).
-    pub fn parse(name: &str) -> Result<Self, Problem> {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
-        let is_prefix = |it: &str| {
-            (1..=READER_PREFIX_BYTES_MAX).contains(&it.len())
-                && it.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        };
-        let whole = name;
-        let name = match name.split_once('/') {
-            Some((prefix, own)) if is_prefix(prefix) => own,
-            _ => name,
-        };
-        if name.is_empty() || name.len() > READER_BYTES_MAX || !name.chars().all(is_part) {
-            let detail = format!(
-                "reader: expected 1 to {READER_BYTES_MAX} letters, digits or any of `._:-`"
-            );
-            return Err(Problem::invalid(detail));
-        }
-        Ok(Self(whole.to_owned()))
-    }
+    pub(crate) reader: Option<String>,
 }
 
 /// What to do with the tabs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum TabsAction {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TabsAction {
     /// List them.
     #[default]
     List,
     /// Open one, and make it the current one.
     Open,
-    /// Make this one the current one.
-    Select(TabId),
-    /// Close this one.
-    Close(TabId),
-}
-
-impl fmt::Display for Command {
-    /// Writes the name and the object. Of a typed text, only the field is shown.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Navigate(url) => write!(formatter, "navigate {url}"),
-            Self::Go(Navigation::To(url)) => write!(formatter, "navigate {url}"),
-            Self::Go(Navigation::Back) => formatter.write_str("back"),
-            Self::Go(Navigation::Forward) => formatter.write_str("forward"),
-            Self::Go(Navigation::Reload) => formatter.write_str("reload"),
-            Self::Read(_) => formatter.write_str("read"),
-            Self::Act(Some(target), action) => write!(formatter, "{} {target}", action.name()),
-            Self::Act(None, Action::Press(key)) => write!(formatter, "press {key}"),
-            Self::Act(None, Action::Scroll { direction, .. }) => {
-                write!(formatter, "scroll {}", direction.as_str())
-            }
-            Self::Act(None, action) => formatter.write_str(action.name()),
-            Self::Wait(Condition::Element(selector, _)) => write!(formatter, "wait {selector}"),
-            Self::Wait(Condition::Url(part)) => write!(formatter, "wait {part}"),
-            Self::Wait(_) => formatter.write_str("wait"),
-            Self::Screenshot => formatter.write_str("screenshot"),
-            Self::Tabs(TabsAction::List) => formatter.write_str("tabs"),
-            Self::Tabs(TabsAction::Open) => formatter.write_str("tabs open"),
-            Self::Tabs(TabsAction::Select(_)) => formatter.write_str("tabs select"),
-            Self::Tabs(TabsAction::Close(_)) => formatter.write_str("tabs close"),
-        }
-    }
+    /// Make the given one the current one.
+    Select,
+    /// Close the given one.
+    Close,
 }
 
 /// A command with its tab and its time limit.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Request {
-    /// The command.
-    pub command: Command,
+pub(crate) struct Request {
+    pub(crate) command: Command,
     /// The tab that it is for; the current one if `None`.
-    pub tab: Option<TabId>,
-    /// How long the caller waits for the page, up to [`WAIT_MS_MAX`].
-    pub wait: Duration,
+    pub(crate) tab: Option<TabId>,
+    /// How long the caller waits for the page.
+    pub(crate) wait: Duration,
 }
 
 impl Request {
-    /// A command for the current tab, with its default time limit.
-    #[must_use]
-    pub fn new(command: Command) -> Self {
-        let milliseconds = match &command {
-            Command::Navigate(_) | Command::Go(_) => JOURNEY_MS_DEFAULT,
-            Command::Wait(_) => WAIT_MS_DEFAULT,
-            _ => COMMAND_MS_DEFAULT,
+    /// Parses a command and its arguments.
+    ///
+    /// # Errors
+    /// [`ProblemKind::UnknownCommand`] and [`ProblemKind::Invalid`].
+    pub(crate) fn parse(name: &str, arguments: Value) -> Result<Self, Problem> {
+        let mut members = match arguments {
+            Value::Null => Map::new(),
+            Value::Object(members) => members,
+            _ => return Err(Problem::invalid(format!("{name}: the arguments must be an object"))),
         };
-        Self { command, tab: None, wait: Duration::from_millis(milliseconds) }
-    }
-
-    /// The same for this tab.
-    #[must_use]
-    pub fn with_tab(self, tab: TabId) -> Self {
-        Self { tab: Some(tab), ..self }
-    }
-
-    /// The same with this time limit.
-    #[must_use]
-    pub fn with_wait(self, wait: Duration) -> Self {
-        Self { wait, ..self }
-    }
-
-    /// Checks all limits.
-    pub(crate) fn check(&self) -> Result<(), Problem> {
-        // Without time, `wait` checks once.
-        let least = u64::from(!matches!(self.command, Command::Wait(_)));
-        let milliseconds = self.wait.as_millis();
-        if !(u128::from(least)..=u128::from(WAIT_MS_MAX)).contains(&milliseconds) {
+        if !COMMANDS.contains(&name) {
+            let name: String = name.chars().take(60).collect();
+            let detail =
+                format!("unknown command {name:?}; the commands are {}", COMMANDS.join(", "));
+            return Err(Problem::new(ProblemKind::UnknownCommand, detail));
+        }
+        let mut take = |member: &str| {
+            members.remove(member).map_or(Ok(None), |given| read::<Option<u64>>(member, given))
+        };
+        let (tab, timeout) = (take("tab")?.map(TabId), take("timeout")?);
+        let given: Arguments = read(name, json!({ name: members }))?;
+        let command = given.command(tab)?;
+        let (least, default) = match &command {
+            Command::Navigate(_) | Command::Go(_) => (1, JOURNEY_MS_DEFAULT),
+            // Without time, `wait` checks once.
+            Command::Wait(_) => (0, WAIT_MS_DEFAULT),
+            _ => (1, COMMAND_MS_DEFAULT),
+        };
+        let milliseconds = timeout.unwrap_or(default);
+        if !(least..=WAIT_MS_MAX).contains(&milliseconds) {
             let detail =
                 format!("timeout: {milliseconds} ms; {least} to {WAIT_MS_MAX} are allowed");
             return Err(Problem::invalid(detail));
         }
-        match &self.command {
-            Command::Read(Reading { tokens, .. })
-                if !(TOKENS_MIN..=TOKENS_MAX).contains(tokens) =>
-            {
-                let detail =
-                    format!("budget: {tokens} tokens; {TOKENS_MIN} to {TOKENS_MAX} are allowed");
-                Err(Problem::invalid(detail))
-            }
-            Command::Act(_, Action::Type { text, .. }) if text.len() > TEXT_BYTES_MAX => {
-                Err(Problem::invalid(format!("text: longer than {TEXT_BYTES_MAX} bytes")))
-            }
-            _ => Ok(()),
-        }
+        Ok(Self { command, tab, wait: Duration::from_millis(milliseconds) })
     }
 }
 
-/// The result of a command.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
-    /// The tab has arrived at a page.
-    Arrived {
-        /// The tab.
-        tab: TabId,
-        /// Where it is.
-        arrival: Arrival,
+fn read<T: DeserializeOwned>(name: &str, given: Value) -> Result<T, Problem> {
+    serde_json::from_value(given).map_err(|error| Problem::invalid(format!("{name}: {error}")))
+}
+
+/// The arguments of each command.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+enum Arguments {
+    Navigate {
+        url: String,
     },
-    /// The page.
-    Read(Box<Summary>),
-    /// An action was performed.
-    Acted(Box<Done>),
-    /// The condition holds.
-    Held {
-        /// How long that took.
-        waited: Duration,
-        /// The address of the tab.
+    Read {
+        #[serde(default)]
+        mode: Mode,
+        budget: Option<usize>,
+        scope: Option<String>,
+        #[serde(default)]
+        viewport: bool,
+        reader: Option<String>,
+    },
+    Click {
+        selector: Option<String>,
+        r#ref: Option<String>,
+        #[serde(default)]
+        dialog: DialogAnswer,
+    },
+    Type {
+        selector: Option<String>,
+        r#ref: Option<String>,
+        text: String,
+        #[serde(default)]
+        append: bool,
+        #[serde(default)]
+        submit: bool,
+    },
+    Scroll {
+        direction: Option<Direction>,
+        selector: Option<String>,
+        r#ref: Option<String>,
+    },
+    Wait {
+        selector: Option<String>,
+        state: Option<ElementState>,
+        text: Option<String>,
         url: Option<String>,
+        #[serde(default)]
+        network_idle: bool,
     },
-    /// A screenshot.
-    Screenshot {
-        /// The scale, 1 or less.
-        scale: f64,
-        /// PNG in base64.
-        data: String,
+    Back {},
+    Forward {},
+    Reload {},
+    Select {
+        selector: Option<String>,
+        r#ref: Option<String>,
+        value: OneOrMore,
     },
-    /// The tabs.
+    Press {
+        key: String,
+        selector: Option<String>,
+        r#ref: Option<String>,
+    },
+    Screenshot {},
     Tabs {
-        /// All tabs, oldest first.
-        tabs: Vec<TabInfo>,
-        /// The current one.
-        current: Option<TabId>,
+        #[serde(default)]
+        action: TabsAction,
     },
 }
 
-impl Scrub for Outcome {
-    fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
-        match self {
-            Self::Arrived { arrival, .. } => arrival.scrub(change),
-            Self::Acted(done) => done.scrub(change),
-            Self::Held { url, .. } => url.scrub(change),
-            Self::Tabs { tabs, .. } => tabs.scrub(change),
-            // A summary is scrubbed before it is fitted into its budget; a picture has no text.
-            Self::Read(_) | Self::Screenshot { .. } => {}
-        }
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+impl Arguments {
+    fn command(self, tab: Option<TabId>) -> Result<Command, Problem> {
+        Ok(match self {
+            Self::Navigate { url } => Command::Navigate(url),
+            Self::Back {} => Command::Go(Navigation::Back),
+            Self::Forward {} => Command::Go(Navigation::Forward),
+            Self::Reload {} => Command::Go(Navigation::Reload),
+            Self::Screenshot {} => Command::Screenshot,
+            Self::Read { mode, budget, scope, viewport, reader } => {
+                let tokens = budget.unwrap_or(TOKENS_DEFAULT);
+                if !(TOKENS_MIN..=TOKENS_MAX).contains(&tokens) {
+                    let detail = format!(
+                        "budget: {tokens} tokens; {TOKENS_MIN} to {TOKENS_MAX} are allowed"
+                    );
+                    return Err(Problem::invalid(detail));
+                }
+                let scope = match scope {
+                    Some(text) => match Reference::parse(&text) {
+                        Some(reference) => Some(Target::Ref(reference)),
+                        None => Some(Target::Selector(Selector::parse(&text)?)),
+                    },
+                    None => None,
+                };
+                let reader = reader.map(check_reader).transpose()?;
+                Command::Read(Reading { mode, tokens, scope, viewport, reader })
+            }
+            Self::Click { selector, r#ref, dialog } => {
+                Command::Act(Some(needed(selector, r#ref)?), Action::Click(dialog))
+            }
+            Self::Type { selector, r#ref, text, append, submit } => {
+                if text.len() > TEXT_BYTES_MAX {
+                    let detail = format!("text: longer than {TEXT_BYTES_MAX} bytes");
+                    return Err(Problem::invalid(detail));
+                }
+                let action = Action::Type { text, append, submit };
+                Command::Act(Some(needed(selector, r#ref)?), action)
+            }
+            Self::Select { selector, r#ref, value } => {
+                let values = match value {
+                    OneOrMore::One(value) => vec![value],
+                    OneOrMore::More(values) => values,
+                };
+                Command::Act(Some(needed(selector, r#ref)?), Action::Select(values))
+            }
+            Self::Press { key, selector, r#ref } => {
+                Command::Act(target(selector, r#ref)?, Action::Press(key.parse()?))
+            }
+            Self::Scroll { direction, selector, r#ref } => {
+                let target = target(selector, r#ref)?;
+                let action = match (direction, &target) {
+                    // A part of the previous view stays visible.
+                    (Some(direction), None) => Action::Scroll { direction, share: 0.85 },
+                    (None, Some(_)) => Action::ScrollTo,
+                    _ => {
+                        return Err(Problem::invalid(
+                            "direction: expected up, down, left, right, top or bottom, or else a selector",
+                        ));
+                    }
+                };
+                Command::Act(target, action)
+            }
+            Self::Wait { selector, state, text, url, network_idle } => {
+                if state.is_some() && selector.is_none() {
+                    return Err(Problem::invalid("state: requires a selector"));
+                }
+                let element = selector.map(|it| Selector::parse(&it)).transpose()?;
+                let conditions = [
+                    element.map(|it| Condition::Element(it, state.unwrap_or_default())),
+                    text.map(Condition::Text),
+                    url.map(Condition::Url),
+                    network_idle.then_some(Condition::NetworkIdle),
+                ];
+                let mut conditions = conditions.into_iter().flatten();
+                let (Some(condition), None) = (conditions.next(), conditions.next()) else {
+                    return Err(Problem::invalid(
+                        "wait: expected exactly one of selector, text, url and networkIdle",
+                    ));
+                };
+                Command::Wait(condition)
+            }
+            Self::Tabs { action } => {
+                if matches!(action, TabsAction::Select | TabsAction::Close) && tab.is_none() {
+                    return Err(Problem::invalid("tab: the number of the tab is required"));
+                }
+                Command::Tabs(action)
+            }
+        })
     }
+}
+
+/// The element that a selector or a reference denotes; giving both is an error.
+fn target(selector: Option<String>, reference: Option<String>) -> Result<Option<Target>, Problem> {
+    match (selector, reference) {
+        (None, None) => Ok(None),
+        (Some(selector), None) => Selector::parse(&selector).map(|it| Some(Target::Selector(it))),
+        (None, Some(text)) => {
+            let reference = Reference::parse(&text).ok_or_else(|| {
+                Problem::invalid("ref: expected a reference from a summary, such as d3e12")
+            })?;
+            Ok(Some(Target::Ref(reference)))
+        }
+        (Some(_), Some(_)) => Err(Problem::invalid("selector, ref: give only one of them")),
+    }
+}
+
+fn needed(selector: Option<String>, reference: Option<String>) -> Result<Target, Problem> {
+    let required = "selector: required; CSS, or instead a `ref` from a summary";
+    target(selector, reference)?.ok_or_else(|| Problem::invalid(required))
+}
+
+/// Checks the name that a reader of pages gives itself: 1 to [`READER_BYTES_MAX`] of `A-Z`, `a-z`,
+/// `0-9`, `.`, `_`, `:` and `-`. The service distinguishes its tokens with a prefix of 1 to 32 of
+/// `A-Z`, `a-z` and `0-9` and a `/`, which are not counted.
+fn check_reader(name: String) -> Result<String, Problem> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
+    let is_prefix = |it: &str| {
+        (1..=READER_PREFIX_BYTES_MAX).contains(&it.len())
+            && it.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    let own = match name.split_once('/') {
+        Some((prefix, own)) if is_prefix(prefix) => own,
+        _ => &name,
+    };
+    if own.is_empty() || own.len() > READER_BYTES_MAX || !own.chars().all(is_part) {
+        let detail =
+            format!("reader: expected 1 to {READER_BYTES_MAX} letters, digits or any of `._:-`");
+        return Err(Problem::invalid(detail));
+    }
+    Ok(name)
 }

@@ -1,13 +1,15 @@
 //! What other programs may learn of what happens in the browser.
 
+use serde::Serialize;
 use url::Url;
 
-use crate::engine::{Dialog, Download, Element, TabId};
-use crate::{Actor, AuthChange, Holder};
+use crate::protocol::{Dialog, Download, Element, TabId};
+use crate::{AuthChange, Holder};
 
 /// Something that happened. `human_*` events report only actions of a person at the terminal: they
 /// are created where the person's input arrives, so neither a page nor a program can cause one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
     /// A person clicked.
     HumanClick {
@@ -29,10 +31,7 @@ pub enum Event {
         by: Holder,
     },
     /// Someone logged in or out, as far as the page shows it.
-    AuthChanged {
-        /// The change.
-        change: AuthChange,
-    },
+    AuthChanged(AuthChange),
     /// A page opened a dialog, which was answered.
     Dialog {
         /// Its text, and how it was answered.
@@ -48,15 +47,6 @@ pub enum Event {
         /// Who controls it now.
         holder: Holder,
     },
-}
-
-impl From<Actor> for Holder {
-    fn from(who: Actor) -> Self {
-        match who {
-            Actor::Human => Self::Human,
-            Actor::Agent => Self::Agent,
-        }
-    }
 }
 
 /// An address without a password and without the values of its query and fragment: only names are

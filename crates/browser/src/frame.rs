@@ -8,12 +8,14 @@ mod picture;
 
 use std::fmt;
 
+use serde::Deserialize;
+
 pub(crate) use self::glyph::glyphs;
 pub(crate) use self::op::{Op, Pane};
 pub(crate) use self::paint::Painter;
 pub(crate) use self::picture::Shot;
 pub use self::picture::{DOTS_MAX, Picture, PictureKey, Pixels};
-use crate::engine::Reference;
+use crate::protocol::Reference;
 
 /// The maximum number of columns of a view.
 pub const COLUMNS_MAX: u16 = 1_000;
@@ -142,7 +144,8 @@ pub struct Cell {
 }
 
 /// The kind of a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum TargetKind {
     /// A link.
     Link,
@@ -218,7 +221,8 @@ pub struct FrameTarget {
 }
 
 /// The kind of element that has the focus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Focus {
     /// A text field.
     Text,
@@ -229,7 +233,8 @@ pub enum Focus {
 }
 
 /// How far a page is scrolled, in CSS pixels.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "they are what they are called")]
 pub struct Scrolled {
     pub x: f64,

@@ -1,7 +1,10 @@
 //! Who controls the page. A person who acts takes control, whatever a program is doing.
 
+use serde::Serialize;
+
 /// Who may change the page now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Holder {
     /// Programs, one at a time.
     Agent,
@@ -9,34 +12,20 @@ pub enum Holder {
     Human,
 }
 
-impl Holder {
-    /// Its name on the wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Human => "human",
-        }
-    }
-}
-
 /// How long a person who types a password keeps the page after the last key.
 const LOGIN_MS: u64 = 120_000;
 
+/// How long after a person's last action the agents get the page back.
+const QUIET_MS: u64 = 3_000;
+
 /// Decides who controls the page. Times are milliseconds since any fixed moment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Lease {
-    quiet_ms: u64,
     human_until: u64,
     is_paused: bool,
 }
 
 impl Lease {
-    /// The agents get the page back after `quiet_ms` without an action of the person.
-    pub(crate) fn new(quiet_ms: u64) -> Self {
-        Self { quiet_ms, human_until: 0, is_paused: false }
-    }
-
     pub(crate) fn holder(&self, now: u64) -> Holder {
         if self.is_paused || now < self.human_until { Holder::Human } else { Holder::Agent }
     }
@@ -44,7 +33,7 @@ impl Lease {
     /// The person acted; an action on a secret field is a login, which reserves the page for
     /// longer.
     pub(crate) fn human_acted(&mut self, now: u64, is_login: bool) {
-        let time = if is_login { LOGIN_MS } else { self.quiet_ms };
+        let time = if is_login { LOGIN_MS } else { QUIET_MS };
         // A click outside the field does not end the login.
         self.human_until = self.human_until.max(now + time);
     }
@@ -71,7 +60,7 @@ mod tests {
 
     #[test]
     fn the_human_wins_and_gives_back() {
-        let mut lease = Lease::new(3_000);
+        let mut lease = Lease::default();
         assert_eq!(lease.holder(0), Holder::Agent);
         lease.human_acted(1_000, false);
         assert_eq!((lease.holder(3_999), lease.holder(4_000)), (Holder::Human, Holder::Agent));

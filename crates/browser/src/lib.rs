@@ -2,29 +2,25 @@
 //! person at the terminal takes precedence.
 //!
 //! A [`Relay`] lets programs and a person share one [`Engine`]. Programs call [`Relay::handle`]
-//! with a [`Command`], and get an [`Outcome`] or a [`Problem`] with a status; [`wire`] does the same
-//! in JSON. A person acts through the relay's `human_*` methods, which always take precedence.
-//! [`Relay::events`] reports what happened, and never what was typed.
+//! with a command and its arguments, and get an answer in JSON or a [`Problem`] with a status. A
+//! person acts through [`Relay::human`], and always takes precedence. [`Relay::events`] reports what
+//! happened, and never what was typed.
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use waypost_browser::{
-//!     Chromium, ChromiumSettings, Command, Outcome, Policy, Reading, Relay, RelaySettings, Request,
-//!     find_chromium,
-//! };
+//! use waypost_browser::{Chromium, ChromiumSettings, Policy, Relay, find_chromium};
+//! use serde_json::json;
 //!
 //! # async fn run(path: &std::ffi::OsStr) -> Result<(), Box<dyn std::error::Error>> {
 //! let program = find_chromium(path).ok_or("there is no Chromium")?;
 //! let policy = Arc::new(Policy::new(Vec::new(), [4747]));
 //! let settings = ChromiumSettings::new(program, "/tmp".into());
-//! let engine = Arc::new(Chromium::start(settings, policy.clone()).await?);
-//! let relay = Relay::new(engine, policy, &RelaySettings::default());
+//! let engine = Chromium::start(settings, policy.clone()).await?;
+//! let relay = Relay::new(Arc::new(engine.into()), policy);
 //!
-//! relay.handle(Request::new(Command::Navigate("https://example.org".to_owned()))).await?;
-//! let read = Request::new(Command::Read(Reading::default()));
-//! if let Outcome::Read(page) = relay.handle(read).await? {
-//!     println!("{}: {}", page.title, page.content.text);
-//! }
+//! relay.handle("navigate", json!({ "url": "https://example.org" })).await?;
+//! let page = relay.handle("read", json!({})).await?;
+//! println!("{}: {}", page["title"], page["dom_summary"]["text_content"]);
 //! # Ok(())
 //! # }
 //! ```
@@ -32,7 +28,6 @@
 //! All page content is untrusted text. Terminal control characters are removed from it ([`clean`]),
 //! and every dimension of it is limited, before it is passed on.
 
-mod address;
 mod auth;
 mod chromium;
 mod clean;
@@ -49,27 +44,23 @@ mod lease;
 mod plain;
 mod policy;
 mod problem;
+mod protocol;
 mod proxy;
 mod relay;
 mod scrub;
 mod secret;
 mod selector;
 mod summary;
-pub mod wire;
 
 pub use auth::{AuthChange, AuthState, AuthWatch, Signal};
 pub use chromium::{Chromium, ChromiumSettings, find_chromium};
 pub use clean::{clean, clean_line};
 pub use command::{
-    COMMAND_MS_DEFAULT, Command, JOURNEY_MS_DEFAULT, Outcome, READER_BYTES_MAX, Reader, Reading,
-    Request, TEXT_BYTES_MAX, TabsAction, WAIT_MS_DEFAULT, WAIT_MS_MAX,
+    COMMAND_MS_DEFAULT, COMMANDS, JOURNEY_MS_DEFAULT, READER_BYTES_MAX, TEXT_BYTES_MAX,
+    WAIT_MS_DEFAULT, WAIT_MS_MAX,
 };
 pub use deadline::Deadline;
-pub use engine::{
-    Action, Answer, Arrival, Capabilities, Condition, Dialog, DialogAnswer, Direction, Done,
-    Download, Element, ElementState, Engine, Evidence, Hit, Navigation, ReadScope, Reference,
-    TabId, TabInfo, Target,
-};
+pub use engine::Engine;
 pub use event::Event;
 pub use frame::{
     Area, COLUMNS_MAX, Cell, Color, DOTS_MAX, Focus, Frame, FrameTarget, Picture, PictureKey,
@@ -80,10 +71,10 @@ pub use lease::Holder;
 pub use plain::Plain;
 pub use policy::{Actor, Allow, InvalidAllow, Policy, URL_BYTES_MAX, is_public};
 pub use problem::{Problem, ProblemKind};
-pub use relay::{Relay, RelaySettings};
-pub use selector::{SELECTOR_BYTES_MAX, STEPS_MAX, Selector};
-pub use summary::{
-    Content, Control, ControlState, Cut, ErrorKind, Extract, Field, Flag, Form, FrameInfo, Heading,
-    Link, Listing, Login, Message, Mode, PageError, Part, Place, Removed, Summary, TOKENS_DEFAULT,
-    TOKENS_MAX, TOKENS_MIN, Table, tokens_in,
+pub use protocol::{
+    Arrival, Dialog, Direction, Done, Download, Element, Evidence, Navigation, Reference, TabId,
+    TabInfo,
 };
+pub use relay::{Act, Relay};
+pub use selector::{SELECTOR_BYTES_MAX, STEPS_MAX, Selector};
+pub use summary::{TOKENS_DEFAULT, TOKENS_MAX, TOKENS_MIN, tokens_in};

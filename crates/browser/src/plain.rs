@@ -24,15 +24,14 @@ use self::act::locate;
 use self::fetch::{Asked, Fetcher};
 use self::frame::Look;
 use self::page::{Page, all_text_of, text_of};
-use crate::engine::{
-    Action, Answer, Arrival, Capabilities, Condition, Done, Download, ElementState, Engine,
-    Evidence, Hit, Navigation, ReadScope, TabId, TabInfo, Target,
+use crate::protocol::{
+    Arrival, Condition, Download, ElementState, Evidence, Navigation, ReadScope, TabId, TabInfo,
+    no_tab,
 };
 use crate::proxy::Proxy;
 use crate::secret::Secrets;
-use crate::{
-    Deadline, Extract, Frame, PictureKey, Pixels, Policy, Problem, ProblemKind, Seen, View,
-};
+use crate::summary::Extract;
+use crate::{Deadline, Policy, Problem, ProblemKind};
 
 /// The number of pages in a tab's history.
 const HISTORY_MAX: usize = 50;
@@ -70,15 +69,6 @@ impl Tab {
     }
 }
 
-fn unsupported(what: &str) -> Problem {
-    let detail = format!("{what} needs scripts or layout, which only the engine chromium has");
-    Problem::new(ProblemKind::Unsupported, detail)
-}
-
-fn no_tab(tab: TabId) -> Problem {
-    Problem::new(ProblemKind::NotFound, format!("tab: no tab {tab}; `tabs` lists them"))
-}
-
 impl Plain {
     /// Starts the engine on the caller's tokio runtime. Every page obeys the policy.
     ///
@@ -95,6 +85,34 @@ impl Plain {
         let fetcher = Arc::new(Fetcher::new(proxy, policy));
         let (state, secrets, news) = (Mutex::default(), Secrets::default(), Notify::new());
         Ok(Self { fetcher, state, secrets, key, news })
+    }
+
+    pub(crate) fn mask(&self, text: &str) -> String {
+        self.secrets.mask(text)
+    }
+
+    pub(crate) fn tabs(&self) -> Vec<TabInfo> {
+        let state = self.state.lock();
+        let info = |(tab, known): (&TabId, &Tab)| TabInfo {
+            tab: *tab,
+            url: known.page().map_or_else(|| "about:blank".to_owned(), |it| it.url.to_string()),
+            title: known.page().map(|it| it.title.clone()).unwrap_or_default(),
+            popup: false,
+            crashed: false,
+        };
+        state.tabs.iter().map(info).collect()
+    }
+
+    pub(crate) fn open(&self) -> TabId {
+        let mut state = self.state.lock();
+        state.last_tab += 1;
+        let tab = TabId(state.last_tab);
+        state.tabs.insert(tab, Tab::default());
+        tab
+    }
+
+    pub(crate) fn close(&self, tab: TabId) -> Result<(), Problem> {
+        self.state.lock().tabs.remove(&tab).map(drop).ok_or_else(|| no_tab(tab))
     }
 
     /// Runs a function on the page of a tab.
@@ -167,7 +185,7 @@ impl Plain {
         Ok(Arrival { url, title, status: page.status, loading: false })
     }
 
-    async fn travel(
+    pub(crate) async fn go(
         &self,
         tab: TabId,
         journey: Navigation,
@@ -199,7 +217,7 @@ impl Plain {
         }
     }
 
-    fn gather(&self, tab: TabId) -> Result<Evidence, Problem> {
+    pub(crate) fn evidence(&self, tab: TabId) -> Result<Evidence, Problem> {
         let state = self.state.lock();
         let known = state.tabs.get(&tab).ok_or_else(|| no_tab(tab))?;
         let Some(page) = known.page() else { return Ok(Evidence::default()) };
@@ -233,7 +251,7 @@ impl Plain {
         })
     }
 
-    fn is_so(&self, tab: TabId, condition: &Condition) -> Result<bool, Problem> {
+    pub(crate) fn holds(&self, tab: TabId, condition: &Condition) -> Result<bool, Problem> {
         self.with_page(tab, |page| {
             let open = page.open();
             Ok(match condition {
@@ -255,114 +273,17 @@ impl Plain {
         })
     }
 
-    fn read_page(&self, tab: TabId, reach: &ReadScope) -> Result<Extract, Problem> {
+    pub(crate) fn read(&self, tab: TabId, reach: &ReadScope) -> Result<Extract, Problem> {
         let downloads = self.state.lock().tabs.get(&tab).map(|it| it.downloads.clone());
         self.with_page(tab, |page| {
             let open = page.open();
             let scope = match &reach.scope {
-                Some(target) => Some(locate(&open, Some(target))?.0),
+                Some(target) => Some(locate(&open, target)?.0),
                 None => None,
             };
             let mut extract = open.extract(scope, reach);
             extract.downloads = downloads.unwrap_or_default();
             Ok(extract)
         })
-    }
-}
-
-impl Engine for Plain {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { engine: "static", scripts: false, layout: false, screenshots: false }
-    }
-
-    fn tabs(&self) -> Vec<TabInfo> {
-        let state = self.state.lock();
-        let info = |(tab, known): (&TabId, &Tab)| TabInfo {
-            tab: *tab,
-            url: known.page().map_or_else(|| "about:blank".to_owned(), |it| it.url.to_string()),
-            title: known.page().map(|it| it.title.clone()).unwrap_or_default(),
-            popup: false,
-            crashed: false,
-        };
-        state.tabs.iter().map(info).collect()
-    }
-
-    fn open(&self, _: Deadline) -> Answer<'_, TabId> {
-        Box::pin(async {
-            let mut state = self.state.lock();
-            state.last_tab += 1;
-            let tab = TabId(state.last_tab);
-            state.tabs.insert(tab, Tab::default());
-            Ok(tab)
-        })
-    }
-
-    fn close(&self, tab: TabId, _: Deadline) -> Answer<'_, ()> {
-        Box::pin(
-            async move { self.state.lock().tabs.remove(&tab).map(drop).ok_or_else(|| no_tab(tab)) },
-        )
-    }
-
-    fn go(&self, tab: TabId, journey: Navigation, by: Deadline) -> Answer<'_, Arrival> {
-        Box::pin(self.travel(tab, journey, by))
-    }
-
-    fn read(&self, tab: TabId, reach: ReadScope, _: Deadline) -> Answer<'_, Extract> {
-        Box::pin(async move { self.read_page(tab, &reach) })
-    }
-
-    fn act(
-        &self,
-        tab: TabId,
-        target: Option<Target>,
-        action: Action,
-        by: Deadline,
-    ) -> Answer<'_, Done> {
-        Box::pin(self.do_action(tab, target, action, by))
-    }
-
-    fn holds(&self, tab: TabId, condition: Condition, _: Deadline) -> Answer<'_, bool> {
-        Box::pin(async move { self.is_so(tab, &condition) })
-    }
-
-    fn evidence(&self, tab: TabId, _: Deadline) -> Answer<'_, Evidence> {
-        Box::pin(async move { self.gather(tab) })
-    }
-
-    fn hit(&self, tab: TabId, place: Option<(f64, f64)>, _: Deadline) -> Answer<'_, Option<Hit>> {
-        Box::pin(async move { self.hit_thing(tab, place) })
-    }
-
-    fn frame(
-        &self,
-        tab: TabId,
-        view: View,
-        seen: Option<Seen>,
-        by: Deadline,
-    ) -> Answer<'_, Option<Frame>> {
-        Box::pin(self.draw(tab, view, seen, by))
-    }
-
-    fn screenshot(&self, _: TabId, _: f64, _: Deadline) -> Answer<'_, String> {
-        Box::pin(async { Err(unsupported("a screenshot")) })
-    }
-
-    fn pictures<'a>(
-        &'a self,
-        _: TabId,
-        _: Seen,
-        _: &'a [PictureKey],
-        _: (u16, u16),
-        _: Deadline,
-    ) -> Answer<'a, Vec<Pixels>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
-
-    fn mask(&self, text: &str) -> String {
-        self.secrets.mask(text)
-    }
-
-    fn end(&self, _: Deadline) -> Answer<'_, ()> {
-        Box::pin(async { Ok(()) })
     }
 }

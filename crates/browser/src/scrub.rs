@@ -1,132 +1,79 @@
 //! Changes every text of a result, so that it contains only what its receiver may see.
 
-use crate::engine::{Arrival, Dialog, Done, Download, Element, TabInfo};
-use crate::summary::{
-    Content, Control, Flag, Form, FrameInfo, Heading, Link, Login, PageError, Place, Removed,
-    Summary, Table,
-};
+use serde_json::Value;
+use url::Url;
 
-/// A value with texts. References and names of our own are not among them.
-pub(crate) trait Scrub {
-    /// Changes every text. A selector that would change is left out: it would find another element,
-    /// or none.
-    fn scrub(&mut self, change: &dyn Fn(&str) -> String);
-}
+/// Members whose values are references and names of our own. Whoever sees that one of them is
+/// masked knows what a secret contains.
+const OWN: &[&str] = &[
+    "engine",
+    "mode",
+    "partial",
+    "reason",
+    "ref",
+    "refs",
+    "reordered",
+    "signals",
+    "state",
+    "trust",
+    "type",
+];
 
-impl Scrub for String {
-    fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
-        *self = change(self);
-    }
-}
-
-impl<T: Scrub> Scrub for Option<T> {
-    fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
-        if let Some(it) = self {
-            it.scrub(change);
-        }
-    }
-}
-
-impl<T: Scrub> Scrub for Vec<T> {
-    fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
-        for it in self {
-            it.scrub(change);
-        }
-    }
-}
-
-/// Scrubs these members.
-macro_rules! scrub {
-    ($($kind:ty: $($member:ident),*;)*) => {$(
-        impl Scrub for $kind {
-            fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
-                $(self.$member.scrub(change);)*
+/// Changes every text in a value. A selector that would change is left out: it would find another
+/// element, or none. An address loses its name and password.
+pub(crate) fn scrub(value: &mut Value, change: &dyn Fn(&str) -> String) {
+    let is_same = |selector: &str| change(selector).trim() == selector.trim();
+    match value {
+        Value::String(text) => *text = change(text),
+        Value::Array(values) => values.iter_mut().for_each(|it| scrub(it, change)),
+        Value::Object(members) => {
+            members.retain(|name, value| name != "selector" || value.as_str().is_none_or(is_same));
+            for (name, value) in members {
+                match (name.as_str(), value) {
+                    ("selector", _) => {}
+                    ("selectors", Value::Array(selectors)) => {
+                        for it in selectors {
+                            if !it.as_str().is_none_or(is_same) {
+                                *it = Value::Null;
+                            }
+                        }
+                    }
+                    ("url", Value::String(url)) => *url = without_login(&change(url)),
+                    (name, value) if !OWN.contains(&name) => scrub(value, change),
+                    _ => {}
+                }
             }
         }
-    )*};
-}
-
-scrub! {
-    Arrival: url, title;
-    Content: headings, forms, links, tables, controls, errors, text;
-    Dialog: kind, message;
-    Done: element, chosen, url, dialogs, downloads;
-    Download: name, url;
-    Heading: text;
-    Link: text, href, place;
-    PageError: text, url, place;
-    Summary: url, title, removed, frames, dialogs, downloads, auth, flags;
-    TabInfo: url, title;
-    Table: id, columns, caption, place;
-}
-
-fn selector(selector: &mut Option<String>, change: &dyn Fn(&str) -> String) {
-    selector.take_if(|it| change(it).trim() != it.trim());
-}
-
-impl Scrub for Control {
-    fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
-        self.kind.scrub(change);
-        self.text.scrub(change);
-        self.place.scrub(change);
-        self.state.value.scrub(change);
-        self.state.options.scrub(change);
+        _ => {}
     }
 }
-
-impl Scrub for Element {
-    fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
-        self.tag.scrub(change);
-        self.class.scrub(change);
-        self.text.scrub(change);
-        selector(&mut self.selector, change);
+/// An address without the name and the password that it may have.
+pub(crate) fn without_login(url: &str) -> String {
+    let Some(mut parsed) = Url::parse(url).ok().filter(|it| it.has_authority()) else {
+        return url.to_owned();
+    };
+    if parsed.username().is_empty() && parsed.password().is_none() {
+        return url.to_owned();
     }
+    let removed = parsed.set_username("").and_then(|()| parsed.set_password(None));
+    removed.map_or_else(|()| url.to_owned(), |()| parsed.into())
 }
 
-impl Scrub for Flag {
-    fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
-        if let Self::HiddenText { reason, .. } = self {
-            reason.scrub(change);
+#[cfg(test)]
+mod tests {
+    use super::without_login;
+
+    #[test]
+    fn an_address_is_shown_without_name_and_password() {
+        for (url, shown) in [
+            ("http://user:pass@a.example/b?c=d@e#f", "http://a.example/b?c=d@e#f"),
+            ("https://user@a.example:8443/", "https://a.example:8443/"),
+            ("http://:pass@127.0.0.1/", "http://127.0.0.1/"),
+            ("http://a.example/@b:c@d", "http://a.example/@b:c@d"),
+            ("about:blank", "about:blank"),
+            ("", ""),
+        ] {
+            assert_eq!(without_login(url), shown);
         }
-    }
-}
-
-impl Scrub for Form {
-    fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
-        self.id.scrub(change);
-        for field in &mut self.fields {
-            field.name.scrub(change);
-            field.place.scrub(change);
-        }
-        self.place.scrub(change);
-    }
-}
-
-impl Scrub for FrameInfo {
-    fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
-        self.url.scrub(change);
-        selector(&mut self.selector, change);
-    }
-}
-
-impl Scrub for Login {
-    fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
-        if let Some((last, _)) = &mut self.last {
-            last.origin.scrub(change);
-        }
-    }
-}
-
-impl Scrub for Place {
-    fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
-        selector(&mut self.selector, change);
-    }
-}
-
-impl Scrub for Removed {
-    fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
-        self.entries.iter_mut().for_each(|it| it.1.scrub(change));
-        self.text.scrub(change);
-        self.title.scrub(change);
     }
 }

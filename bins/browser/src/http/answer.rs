@@ -12,7 +12,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use serde_json::Value;
 use waypost_api::{Gate, PROBLEM_JSON, Problem, browser_problem};
-use waypost_browser::wire::COMMANDS;
+use waypost_browser::COMMANDS;
 
 use super::body;
 use crate::relay::Commands;

@@ -8,55 +8,21 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::timeout;
-use waypost_browser::{
-    Direction, Key, Navigation, Problem, Reference, Relay, TabId, View, clean_line,
-};
+use waypost_browser::{Act, Problem, Relay, View, clean_line};
 
 use super::Happening;
-use crate::address;
 
 /// How long to wait for the page after an action, so that its effect is visible.
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
-/// An action of a person.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Act {
-    /// Goes to the typed address.
-    Go(String),
-    /// Goes back or forward, or reloads.
-    Step(Navigation),
-    /// Clicks at a position in the view.
-    Click(f64, f64),
-    /// Types at the focus.
-    Type(String),
-    /// Presses a key.
-    Press(Key),
-    /// Scrolls by a share of the view.
-    Scroll(Direction, f64),
-    /// Finds the next or the previous occurrence of a text.
-    Find(String, bool),
-    /// Removes the focus.
-    Unfocus,
-    /// Chooses from the list at a position.
-    Choose { place: (f64, f64), list: Reference, choice: String },
-    /// Opens an empty tab.
-    Open,
-    /// Switches to another tab.
-    Tab(TabId),
-    /// Closes the current tab.
-    Close,
+/// Whether the text typed next may go elsewhere once an action is done.
+pub(crate) fn moves_focus(act: &Act) -> bool {
+    !matches!(act, Act::Type(_) | Act::Scroll(..))
 }
 
-impl Act {
-    /// Whether the text typed next may go elsewhere once this is done.
-    pub(crate) fn moves_focus(&self) -> bool {
-        !matches!(self, Self::Type(_) | Self::Scroll(..))
-    }
-
-    /// Whether this action does not wait for earlier ones.
-    fn is_departure(&self) -> bool {
-        matches!(self, Self::Go(_) | Self::Step(_) | Self::Tab(_) | Self::Close)
-    }
+/// Whether an action does not wait for earlier ones.
+fn is_departure(act: &Act) -> bool {
+    matches!(act, Act::Go(_) | Act::Step(_) | Act::Tab(_) | Act::Close)
 }
 
 /// An action with its number; later ones have larger numbers.
@@ -85,14 +51,14 @@ pub(crate) async fn work(
             (number, act) = (next, joined);
             queue.pop_front();
         }
-        let is_looked_at = act.moves_focus();
+        let is_looked_at = moves_focus(&act);
         let mut doing = std::pin::pin!(perform(&relay, act));
         let done = loop {
             tokio::select! {
                 done = &mut doing => break Some(done),
                 next = acts.recv() => match next {
                     None => return,
-                    Some(next) if next.1.is_departure() => {
+                    Some(next) if is_departure(&next.1) => {
                         queue.clear();
                         queue.push_back(next);
                         break None;
@@ -127,27 +93,9 @@ fn join(act: &Act, next: &Act) -> Option<Act> {
 
 /// Performs an action. A returned message is for the person.
 async fn perform(relay: &Relay, act: Act) -> Result<Option<String>, Problem> {
-    match act {
-        Act::Go(written) => drop(relay.human_navigate(&address::meant(&written)).await?),
-        Act::Step(journey) => drop(relay.human_step(journey).await?),
-        Act::Click(x, y) => drop(relay.human_click(x, y).await?),
-        Act::Type(text) => drop(relay.human_type(&text).await?),
-        Act::Press(key) => drop(relay.human_press(key).await?),
-        Act::Scroll(direction, share) => drop(relay.human_scroll(direction, share).await?),
-        Act::Find(text, backwards) => {
-            if !relay.human_find(&text, backwards).await? {
-                return Ok(Some(format!("{} is not on the page", clean_line(&text))));
-            }
-        }
-        Act::Unfocus => drop(relay.human_unfocus().await?),
-        Act::Choose { place, list, choice } => {
-            drop(relay.human_select(place, list, &choice).await?);
-        }
-        Act::Open => drop(relay.human_open().await?),
-        Act::Tab(tab) => relay.human_select_tab(tab).await?,
-        Act::Close => relay.human_close().await?,
-    }
-    Ok(None)
+    let sought = if let Act::Find(text, _) = &act { Some(clean_line(text)) } else { None };
+    let done = relay.human(act).await?;
+    Ok(sought.filter(|_| !done.found).map(|text| format!("{text} is not on the page")))
 }
 
 #[cfg(test)]

@@ -9,16 +9,17 @@ use crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind,
 };
 use waypost_browser::{
-    Direction, Focus, Frame, Holder, Pixels, Reference, TabId, TabInfo, TargetKind, View,
+    Act, Direction, Focus, Frame, Holder, Pixels, Reference, TabId, TabInfo, TargetKind, View,
 };
 
-use super::act::{Act, Numbered};
+use super::act::{Numbered, moves_focus};
 use super::album::{Album, Wanted};
 use super::graphics::{Gallery, Way};
 use super::hint::Hint;
 use super::key::{self, Amount, Command};
 use super::layout::{Layout, tab_spans};
 use super::line::Line;
+use crate::address::meant;
 
 /// How long typed text waits at most, in milliseconds, for the effect of earlier actions to show.
 const HOLD_TIME_MAX_MS: u64 = 1_500;
@@ -195,7 +196,7 @@ impl State {
         };
         for effect in &effects {
             if let Effect::Act((number, act)) = effect
-                && act.moves_focus()
+                && moves_focus(act)
             {
                 self.held = Some((*number, now));
             }
@@ -217,7 +218,9 @@ impl State {
                 (None, Some(pressed)) if key.code == KeyCode::Esc => self.act(Act::Press(pressed)),
                 (None, _) => Vec::new(),
             },
-            Mode::Address(line) => self.written(line, key, Mode::Address, Act::Go),
+            Mode::Address(line) => {
+                self.written(line, key, Mode::Address, |text| Act::Go(meant(&text)))
+            }
             Mode::Find(line) => {
                 let found = line.text();
                 let effects = self.written(line, key, Mode::Find, |text| Act::Find(text, false));

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::locate::{Spot, stale};
-use super::report::ScrolledReport;
+use super::locate::Spot;
 use super::{Chromium, Shared};
-use crate::engine::{Action, DialogAnswer, Direction, Done, Element, TabId, Target};
+use crate::protocol::{Action, DialogAnswer, Done, Element, TabId, Target, stale};
 use crate::{Deadline, Key, Problem, ProblemKind};
 
 /// The pause between attempts to click a covered element: what covers it may be disappearing.
@@ -172,7 +171,7 @@ impl Judged {
 }
 
 impl Chromium {
-    pub(super) async fn do_action(
+    pub(crate) async fn act(
         &self,
         tab: TabId,
         target: Option<Target>,
@@ -180,7 +179,7 @@ impl Chromium {
         by: Deadline,
     ) -> Result<Done, Problem> {
         let session = self.session(tab)?;
-        self.command(&session, "Page.bringToFront", json!({}), by).await?;
+        self.call(Some(&session), "Page.bringToFront", json!({}), by).await?;
         let before = self.before(tab)?;
         let spot = match &target {
             Some(target) => Some(self.locate(tab, target, by).await?),
@@ -216,7 +215,10 @@ impl Chromium {
                 self.press(&session, &key, by).await?;
             }
             Action::Scroll { direction, share } => {
-                return self.scroll(tab, direction, share, by).await;
+                let frame = self.main_frame(tab)?;
+                let given = json!([direction, share]);
+                let (scrolled, _) = self.ask(tab, &frame, "scroll", given, by).await?;
+                return Ok(Done { scrolled, ..Done::default() });
             }
             Action::Find { text, backwards } => {
                 let frame = self.main_frame(tab)?;
@@ -234,17 +236,17 @@ impl Chromium {
                 let asked = ("scrollTo", json!([spot.number]));
                 let document = Some(spot.world.document);
                 let asked = self.ask_of(tab, &spot.frame, document, asked, by).await?;
-                let scrolled: Option<ScrolledReport> = asked.0;
-                let ScrolledReport(at) = scrolled.ok_or_else(|| stale(spot.reference()))?;
-                return Ok(Done { scrolled: Some(at), ..Done::default() });
+                let scrolled: Option<Map<String, Value>> = asked.0;
+                let scrolled = scrolled.ok_or_else(|| stale(spot.reference()))?;
+                return Ok(Done { scrolled, ..Done::default() });
             }
             Action::ClickAt { x, y } => self.click_at(&session, (x, y), by).await?,
             Action::Insert(text) => {
-                self.command(&session, "Input.insertText", json!({ "text": text }), by).await?;
+                self.call(Some(&session), "Input.insertText", json!({ "text": text }), by).await?;
             }
         }
-        done.reference = spot.as_ref().map(Spot::reference);
-        done.matches = spot.map_or(0, |it| it.matches);
+        done.reference = spot.as_ref().map(|it| it.reference().to_string());
+        done.matches = spot.map(|it| it.matches);
         self.settle(tab, before, done, by).await
     }
 
@@ -319,18 +321,18 @@ impl Chromium {
         let Some(parent) = parent else { return Ok(None) };
         let (_, world) = self.ask::<bool>(tab, &parent, "knows", json!([0]), by).await?;
         let params = json!({ "frameId": frame });
-        let owner = self.command(&world.session, "DOM.getFrameOwner", params, by).await?;
+        let owner = self.call(Some(&world.session), "DOM.getFrameOwner", params, by).await?;
         let params = json!({
             "backendNodeId": owner["backendNodeId"],
             "executionContextId": world.context,
         });
-        let node = self.command(&world.session, "DOM.resolveNode", params, by).await?;
+        let node = self.call(Some(&world.session), "DOM.resolveNode", params, by).await?;
         let params = json!({
             "functionDeclaration": "function () { return waypost.numberOf(this); }",
             "objectId": node["object"]["objectId"],
             "returnByValue": true,
         });
-        let number = self.command(&world.session, "Runtime.callFunctionOn", params, by).await?;
+        let number = self.call(Some(&world.session), "Runtime.callFunctionOn", params, by).await?;
         // Without it, the content of the frame would be taken for the page itself.
         let number = number["result"]["value"].as_u64().ok_or_else(|| {
             Problem::new(ProblemKind::Hidden, "the element's frame no longer exists")
@@ -353,7 +355,7 @@ impl Chromium {
                 "type": kind, "x": x, "y": y, "button": button, "buttons": buttons,
                 "clickCount": clicks,
             });
-            self.command(session, "Input.dispatchMouseEvent", params, by).await?;
+            self.call(Some(session), "Input.dispatchMouseEvent", params, by).await?;
         }
         Ok(())
     }
@@ -380,7 +382,7 @@ impl Chromium {
                 self.press(session, &Key::of(letter), by).await?;
             }
         } else {
-            self.command(session, "Input.insertText", json!({ "text": text }), by).await?;
+            self.call(Some(session), "Input.insertText", json!({ "text": text }), by).await?;
         }
         Ok(judged.focused.unwrap_or_default())
     }
@@ -395,22 +397,9 @@ impl Chromium {
             if let Some(text) = key.text.as_deref().filter(|_| kind == "keyDown") {
                 params["text"] = text.into();
             }
-            self.command(session, "Input.dispatchKeyEvent", params, by).await?;
+            self.call(Some(session), "Input.dispatchKeyEvent", params, by).await?;
         }
         Ok(())
-    }
-
-    async fn scroll(
-        &self,
-        tab: TabId,
-        direction: Direction,
-        share: f64,
-        by: Deadline,
-    ) -> Result<Done, Problem> {
-        let frame = self.main_frame(tab)?;
-        let given = json!([direction.as_str(), share]);
-        let (ScrolledReport(at), _) = self.ask(tab, &frame, "scroll", given, by).await?;
-        Ok(Done { scrolled: Some(at), ..Done::default() })
     }
 }
 

@@ -8,48 +8,10 @@ use super::pipe::{Event, Post};
 use super::setup::{BINDING, WORLD, prepare};
 use super::state::{Frame, State, TABS_MAX, Tab};
 use super::{Shared, shorten};
-use crate::engine::{Dialog, DialogAnswer, Download, TabId};
-
-/// The events that are handled; the others are not parsed.
-const KNOWN: &[&str] = &[
-    "Browser.downloadProgress",
-    "Browser.downloadWillBegin",
-    "Inspector.targetCrashed",
-    "Log.entryAdded",
-    "Network.loadingFailed",
-    "Network.loadingFinished",
-    "Network.requestWillBeSent",
-    "Network.responseReceived",
-    "Network.webSocketCreated",
-    "Page.fileChooserOpened",
-    "Page.frameAttached",
-    "Page.frameDetached",
-    "Page.frameNavigated",
-    "Page.frameRequestedNavigation",
-    "Page.frameScheduledNavigation",
-    "Page.frameStartedNavigating",
-    "Page.frameStartedLoading",
-    "Page.frameStoppedLoading",
-    "Page.javascriptDialogOpening",
-    "Page.lifecycleEvent",
-    "Page.navigatedWithinDocument",
-    "Runtime.bindingCalled",
-    "Runtime.consoleAPICalled",
-    "Runtime.exceptionThrown",
-    "Runtime.executionContextCreated",
-    "Runtime.executionContextDestroyed",
-    "Runtime.executionContextsCleared",
-    "Target.attachedToTarget",
-    "Target.detachedFromTarget",
-    "Target.targetCrashed",
-    "Target.targetInfoChanged",
-];
+use crate::protocol::{Dialog, DialogAnswer, Download, TabId};
 
 /// Applies an event. Returns the messages to send in response.
 pub(super) fn heard(shared: &Shared, event: &Event<'_>) -> Vec<Post> {
-    if !KNOWN.contains(&event.method) {
-        return Vec::new();
-    }
     let Ok(params) = serde_json::from_str::<Value>(event.params.get()) else { return Vec::new() };
     let mut posts = Vec::new();
     {
@@ -90,7 +52,7 @@ impl Hearing<'_> {
                     self.crashed(id);
                 }
             }
-            "Browser.downloadWillBegin" | "Browser.downloadProgress" => self.download(method),
+            "Browser.downloadWillBegin" => self.download(),
             "Page.javascriptDialogOpening" => self.dialog(session),
             "Runtime.executionContextCreated" => self.context_created(session),
             "Runtime.bindingCalled" => self.confessed(session),
@@ -128,9 +90,8 @@ impl Hearing<'_> {
                 if let Some(tab) = self.state.tabs.get_mut(&id) {
                     let frame = tab.frames.entry(target.to_owned()).or_insert_with(|| Frame {
                         parent: Some(tab.main.clone()),
-                        session: String::new(),
                         url: text(info, "url").to_owned(),
-                        context: None,
+                        ..Frame::default()
                     });
                     session.clone_into(&mut frame.session);
                     frame.context = None;
@@ -179,18 +140,15 @@ impl Hearing<'_> {
         }
     }
 
-    fn download(&mut self, method: &str) {
+    fn download(&mut self) {
         let frame = text(self.params, "frameId");
-        if method == "Browser.downloadWillBegin" {
-            let note = Download {
-                name: shorten(text(self.params, "suggestedFilename"), 200),
-                url: shorten(text(self.params, "url"), 2048),
-            };
-            let owner = self.state.tabs.values_mut().find(|it| it.frames.contains_key(frame));
-            if let Some(tab) = owner {
-                tab.downloads.add(note);
-                tab.is_leaving = false;
-            }
+        let note = Download {
+            name: shorten(text(self.params, "suggestedFilename"), 200),
+            url: shorten(text(self.params, "url"), 2048),
+        };
+        if let Some(tab) = self.state.tabs.values_mut().find(|it| it.frames.contains_key(frame)) {
+            tab.downloads.add(note);
+            tab.is_leaving = false;
         }
     }
 
@@ -251,8 +209,7 @@ impl Hearing<'_> {
                 let attached = Frame {
                     parent: Some(parent),
                     session: session.unwrap_or_default().to_owned(),
-                    url: String::new(),
-                    context: None,
+                    ..Frame::default()
                 };
                 // A frame that moves to another process is attached there as well, and keeps its
                 // place.

@@ -6,15 +6,14 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::report::{FocusReport, ScrolledReport, TargetName};
+use super::Chromium;
 use super::setup::metrics;
 use super::world::World;
-use super::{Chromium, world};
-use crate::engine::{Reference, TabId};
 use crate::frame::{Op, Painter, Pane};
+use crate::protocol::{Reference, TabId};
 use crate::{
-    Area, Color, Deadline, Focus, Frame, FrameTarget, Problem, ProblemKind, Seen, TargetKind, View,
-    clean_line,
+    Area, Color, Deadline, Focus, Frame, FrameTarget, Problem, ProblemKind, Scrolled, Seen,
+    TargetKind, View, clean_line,
 };
 
 /// How long to watch the page for a change before reporting that there was none.
@@ -52,15 +51,14 @@ struct Drawn {
     title: String,
     targets: Vec<Target>,
     caret: Option<(f64, f64)>,
-    focus: Option<FocusReport>,
+    focus: Option<Focus>,
     /// The element whose inner page has the focus.
     inner: Option<u64>,
-    scroll: ScrolledReport,
+    scroll: Scrolled,
 }
 
 #[derive(Deserialize)]
 struct Target {
-    #[serde(with = "TargetName")]
     kind: TargetKind,
     number: u64,
     #[serde(default)]
@@ -84,7 +82,7 @@ struct Attention {
 }
 
 impl Chromium {
-    pub(super) async fn draw(
+    pub(crate) async fn frame(
         &self,
         tab: TabId,
         view: View,
@@ -139,22 +137,21 @@ impl Chromium {
         let mut attention = Attention::default();
         self.paint(&mut painter, &parts, 0, (0.0, 0.0, clip), Some(&mut attention));
         let stamp = (version, parts.len() > 1);
-        Ok(Some(painter.finish(stamp, attention.caret, attention.focus, main.scroll.0)))
+        Ok(Some(painter.finish(stamp, attention.caret, attention.focus, main.scroll)))
     }
 
     /// Lays the page out for the view.
     async fn fit(&self, tab: TabId, view: View, by: Deadline) -> Result<(), Problem> {
         let pixels = view.pixels();
-        let known = |it: &super::state::Tab| it.view;
-        let before = self.shared.state.lock().tabs.get(&tab).map(known);
-        if before.ok_or_else(|| world::no_tab(tab))? == Some(pixels) {
+        if self.shared.state.lock().tab(tab)?.view == Some(pixels) {
             return Ok(());
         }
         let session = self.session(tab)?;
-        self.command(&session, "Page.bringToFront", json!({}), by).await?;
+        self.call(Some(&session), "Page.bringToFront", json!({}), by).await?;
         let hidden = json!({ "hidden": true });
-        self.command(&session, "Emulation.setScrollbarsHidden", hidden, by).await?;
-        self.command(&session, "Emulation.setDeviceMetricsOverride", metrics(pixels), by).await?;
+        self.call(Some(&session), "Emulation.setScrollbarsHidden", hidden, by).await?;
+        self.call(Some(&session), "Emulation.setDeviceMetricsOverride", metrics(pixels), by)
+            .await?;
         if let Some(tab) = self.shared.state.lock().tabs.get_mut(&tab) {
             tab.view = Some(pixels);
         }
@@ -244,12 +241,12 @@ impl Chromium {
         let pane = Pane { left, top, clip, targets, document: world.document };
         if let Some(attention) = attention.as_deref_mut() {
             attention.caret = drawn.caret.map(|(x, y)| (x + left, y + top));
-            attention.focus = drawn.focus.as_ref().map(|it| it.0);
+            attention.focus = drawn.focus;
         }
         for op in &drawn.ops {
             match op {
                 Op::Text(x, middle, color, how, text, from, to, target) => {
-                    let text = self.mask_secrets(text);
+                    let text = self.mask(text);
                     let op = Op::Text(*x, *middle, *color, *how, text, *from, *to, *target);
                     painter.paint(&op, &pane);
                 }
@@ -275,11 +272,7 @@ impl Chromium {
         }
     }
 
-    fn mask_secrets(&self, text: &str) -> String {
-        self.shared.secrets.mask(text)
-    }
-
     fn shown(&self, text: &str) -> String {
-        clean_line(&self.mask_secrets(text))
+        clean_line(&self.mask(text))
     }
 }

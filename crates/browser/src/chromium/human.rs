@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 use url::Url;
 
-use super::{Chromium, world};
-use crate::engine::{Condition, ElementState, Evidence, Hit, TabId, Target};
+use super::Chromium;
+use crate::protocol::{Condition, ElementState, Evidence, Hit, TabId, Target};
 use crate::{Deadline, Problem, ProblemKind};
 
 use super::act::Brief;
@@ -44,7 +44,7 @@ struct Seen {
 }
 
 impl Chromium {
-    pub(super) async fn hit_test(
+    pub(crate) async fn hit(
         &self,
         tab: TabId,
         place: Option<(f64, f64)>,
@@ -86,10 +86,10 @@ impl Chromium {
         Ok(None)
     }
 
-    pub(super) async fn gather(&self, tab: TabId, by: Deadline) -> Result<Evidence, Problem> {
+    pub(crate) async fn evidence(&self, tab: TabId, by: Deadline) -> Result<Evidence, Problem> {
         let (frames, url, session, document) = {
             let state = self.shared.state.lock();
-            let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+            let known = state.tab(tab)?;
             let session = known.session.clone().ok_or_else(super::crashed)?;
             let others = known.frames.keys().filter(|it| **it != known.main).take(FRAMES_MAX);
             let frames: Vec<String> = std::iter::once(&known.main).chain(others).cloned().collect();
@@ -114,7 +114,7 @@ impl Chromium {
             url.path().clone_into(&mut evidence.path);
         }
         let params = json!({ "urls": [url] });
-        let answer = self.command(&session, "Network.getCookies", params, by).await?;
+        let answer = self.call(Some(&session), "Network.getCookies", params, by).await?;
         let mut cookies: Vec<String> = Vec::new();
         for cookie in answer["cookies"].as_array().into_iter().flatten() {
             evidence.guarded_cookies += u64::from(cookie["httpOnly"] == true);
@@ -141,23 +141,23 @@ impl Chromium {
         })
     }
 
-    pub(super) async fn is_so(
+    pub(crate) async fn holds(
         &self,
         tab: TabId,
-        condition: Condition,
+        condition: &Condition,
         by: Deadline,
     ) -> Result<bool, Problem> {
         match condition {
             Condition::NetworkIdle => self.is_idle(tab, QUIET),
             Condition::Url(part) => {
                 let state = self.shared.state.lock();
-                let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
-                Ok(known.url.contains(&part))
+                let known = state.tab(tab)?;
+                Ok(known.url.contains(part))
             }
             Condition::Text(text) => {
                 let frames: Vec<String> = {
                     let state = self.shared.state.lock();
-                    let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+                    let known = state.tab(tab)?;
                     known.frames.keys().cloned().collect()
                 };
                 for frame in frames {
@@ -169,19 +169,19 @@ impl Chromium {
                 self.session(tab).map(|_| false)
             }
             Condition::Element(selector, state) => {
-                let found = self.locate(tab, &Target::Selector(selector), by).await;
+                let found = self.locate(tab, &Target::Selector(selector.clone()), by).await;
                 let spot = match found {
                     Err(problem) if problem.kind == ProblemKind::NotFound => {
-                        return Ok(state == ElementState::Hidden);
+                        return Ok(*state == ElementState::Hidden);
                     }
                     found => found?,
                 };
-                if state == ElementState::Attached {
+                if *state == ElementState::Attached {
                     return Ok(true);
                 }
                 let given = json!([spot.number]);
                 let (is_shown, _) = self.ask::<bool>(tab, &spot.frame, "shows", given, by).await?;
-                Ok(is_shown == (state == ElementState::Visible))
+                Ok(is_shown == (*state == ElementState::Visible))
             }
         }
     }

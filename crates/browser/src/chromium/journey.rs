@@ -7,8 +7,8 @@ use url::Url;
 
 use super::pipe::{Lost, Post};
 use super::state::Tab;
-use super::{Chromium, late, world};
-use crate::engine::{Arrival, Done, Navigation, TabId};
+use super::{Chromium, late};
+use crate::protocol::{Arrival, Done, Navigation, TabId};
 use crate::{Deadline, Problem, ProblemKind};
 
 /// How long to wait for an arrived page to load completely.
@@ -43,7 +43,7 @@ fn before_answer(by: Deadline) -> Deadline {
 }
 
 impl Chromium {
-    pub(super) async fn travel(
+    pub(crate) async fn go(
         &self,
         tab: TabId,
         journey: Navigation,
@@ -99,7 +99,7 @@ impl Chromium {
                 }
             }
             Navigation::Reload => {
-                self.command(&session, "Page.reload", json!({}), by).await?;
+                self.call(Some(&session), "Page.reload", json!({}), by).await?;
                 self.arrive(tab, &session, |it| it.commits > before.commits, by).await?;
             }
             Navigation::Back | Navigation::Forward => {
@@ -141,13 +141,13 @@ impl Chromium {
         by: Deadline,
     ) -> Result<Arrival, Problem> {
         let params = json!({ "url": "about:blank" });
-        self.command(session, "Page.navigate", params, by).await?;
+        self.call(Some(session), "Page.navigate", params, by).await?;
         self.arrive(tab, session, |it| it.commits > before.commits, by).await?;
         self.arrival(tab, by).await
     }
 
     async fn step(&self, session: &str, journey: &Navigation, by: Deadline) -> Result<(), Problem> {
-        let history = self.command(session, "Page.getNavigationHistory", json!({}), by).await?;
+        let history = self.call(Some(session), "Page.getNavigationHistory", json!({}), by).await?;
         let at = history["currentIndex"].as_u64().unwrap_or_default();
         let (to, where_to) = match journey {
             Navigation::Back => (at.checked_sub(1), "before"),
@@ -163,7 +163,7 @@ impl Chromium {
             Problem::new(ProblemKind::NotFound, detail)
         })?;
         let params = json!({ "entryId": entry["id"] });
-        self.command(session, "Page.navigateToHistoryEntry", params, by).await?;
+        self.call(Some(session), "Page.navigateToHistoryEntry", params, by).await?;
         Ok(())
     }
 
@@ -196,13 +196,13 @@ impl Chromium {
         self.leave_silent(tab, by).await;
         let url = {
             let state = self.shared.state.lock();
-            let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+            let known = state.tab(tab)?;
             if known.session.is_some() {
                 return Ok(journey);
             }
             known.url.clone()
         };
-        let opened = self.open_tab(by).await?;
+        let opened = self.open(by).await?;
         self.shared.state.lock().replace(tab, opened);
         match journey {
             Navigation::To(_) => Ok(journey),
@@ -283,7 +283,7 @@ impl Chromium {
         let title = self.ask::<String>(tab, &frame, "title", json!([]), by.within(NEWS_TIME)).await;
         let title = title.map(|it| it.0).unwrap_or_default();
         let state = self.shared.state.lock();
-        let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+        let known = state.tab(tab)?;
         let status = known.status_of_page();
         let url = Url::parse(&known.url).ok();
         if matches!(status, Some(403 | 502))
@@ -296,7 +296,7 @@ impl Chromium {
 
     pub(super) fn before(&self, tab: TabId) -> Result<Before, Problem> {
         let state = self.shared.state.lock();
-        let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+        let known = state.tab(tab)?;
         Ok(Before {
             commits: known.commits,
             hops: known.hops,
@@ -351,7 +351,7 @@ impl Chromium {
             return Err(super::crashed());
         }
         done.url = Some(known.url.clone());
-        done.navigated = moved(known);
+        done.navigated = Some(moved(known));
         done.loading = !known.is_ready;
         done.dialogs = known.dialogs.since(before.dialogs);
         done.dialogs.truncate(8);
@@ -363,8 +363,8 @@ impl Chromium {
 
     pub(super) fn is_idle(&self, tab: TabId, quiet: Duration) -> Result<bool, Problem> {
         let state = self.shared.state.lock();
-        let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
-        Ok(known.in_flight.is_empty() && known.last_traffic.elapsed() >= quiet)
+        let known = state.tab(tab)?;
+        Ok(known.in_flight.is_empty() && known.last_traffic.is_none_or(|it| it.elapsed() >= quiet))
     }
 
     pub(super) fn check_time(by: Deadline) -> Result<(), Problem> {

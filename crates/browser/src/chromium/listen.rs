@@ -89,7 +89,7 @@ impl Chromium {
             of(json!({ "objectId": document, "depth": -1, "pierce": true })),
             of(json!({ "objectId": window })),
         );
-        self.release(world);
+        self.release(world, GROUP);
         let (inside, window) = (inside?, window?);
         let nodes = clicked(&inside).filter_map(|it| it["backendNodeId"].as_u64());
         let everywhere = clicked(&window).next().is_some();
@@ -97,11 +97,11 @@ impl Chromium {
     }
 
     /// Releases the page objects that we held.
-    fn release(&self, world: &World) {
+    pub(super) fn release(&self, world: &World, group: &str) {
         self.post(&super::Post {
             session: Some(world.session.clone()),
             method: "Runtime.releaseObjectGroup",
-            params: json!({ "objectGroup": GROUP }),
+            params: json!({ "objectGroup": group }),
         });
     }
 
@@ -137,7 +137,7 @@ impl Chromium {
             "arguments": arguments,
         });
         self.call(session, "Runtime.callFunctionOn", params, by).await?;
-        self.release(world);
+        self.release(world, GROUP);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Chromium;
 use super::world::World;
-use crate::engine::{Reference, TabId, Target};
+use crate::protocol::{Reference, TabId, Target, stale};
 use crate::{Deadline, Problem, ProblemKind, Selector};
 
 /// An element that was found.
@@ -57,7 +57,7 @@ impl Chromium {
     ) -> Result<Spot, Problem> {
         let frame = {
             let state = self.shared.state.lock();
-            let known = state.tabs.get(&tab).ok_or_else(|| super::world::no_tab(tab))?;
+            let known = state.tab(tab)?;
             let mut frames = known.frames.iter();
             let has_it =
                 |of: &super::state::Frame| of.context.is_some_and(|it| it.1 == reference.document);
@@ -115,15 +115,10 @@ impl Chromium {
 
     pub(super) fn main_frame(&self, tab: TabId) -> Result<String, Problem> {
         let state = self.shared.state.lock();
-        let known = state.tabs.get(&tab).ok_or_else(|| super::world::no_tab(tab))?;
+        let known = state.tab(tab)?;
         if known.session.is_none() {
             return Err(super::crashed());
         }
         Ok(known.main.clone())
     }
-}
-
-pub(super) fn stale(reference: Reference) -> Problem {
-    let detail = format!("ref: the element {reference} no longer exists; `read` again");
-    Problem::new(ProblemKind::StaleRef, detail)
 }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
 use super::Chromium;
-use crate::engine::TabId;
 use crate::frame::Shot;
+use crate::protocol::TabId;
 use crate::{Deadline, Frame, PictureKey, Pixels, Problem, ProblemKind, Seen};
 
 /// Views with more pixels are captured at a smaller scale.
@@ -22,7 +22,7 @@ const BYTES_MAX: usize = 32 << 20;
 impl Chromium {
     /// Captures the pictures of a frame. Only what the view shows of them both before and after is
     /// used, so nothing that appeared in between is taken for a picture.
-    pub(super) async fn look_at_pictures(
+    pub(crate) async fn pictures(
         &self,
         tab: TabId,
         seen: Seen,
@@ -43,17 +43,8 @@ impl Chromium {
     }
 
     /// A screenshot of the view, scaled by this factor.
-    pub(super) async fn shoot(
-        &self,
-        tab: TabId,
-        scale: f64,
-        by: Deadline,
-    ) -> Result<String, Problem> {
-        self.capture(tab, scale, false, by).await
-    }
-
-    /// The same; with `in_a_hurry` it is compressed less.
-    async fn capture(
+    /// With `in_a_hurry`, it is compressed less.
+    pub(crate) async fn capture(
         &self,
         tab: TabId,
         scale: f64,
@@ -63,7 +54,7 @@ impl Chromium {
         let session = self.session(tab)?;
         let mut params = json!({ "format": "png", "optimizeForSpeed": in_a_hurry });
         if scale < 1.0 {
-            let laid = self.command(&session, "Page.getLayoutMetrics", json!({}), by).await?;
+            let laid = self.call(Some(&session), "Page.getLayoutMetrics", json!({}), by).await?;
             let view = &laid["cssVisualViewport"];
             params["clip"] = json!({
                 "x": view["pageX"], "y": view["pageY"],
@@ -71,7 +62,7 @@ impl Chromium {
                 "scale": scale,
             });
         }
-        let mut taken = self.command(&session, "Page.captureScreenshot", params, by).await?;
+        let mut taken = self.call(Some(&session), "Page.captureScreenshot", params, by).await?;
         match taken["data"].take() {
             Value::String(data) => Ok(data),
             _ => Err(Problem::new(ProblemKind::Unavailable, "Chromium returned no screenshot")),

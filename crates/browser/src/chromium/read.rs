@@ -1,19 +1,16 @@
 //! Reads a page: each frame separately, then merged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::Chromium;
 use super::listen::Listening;
-use super::report::{
-    ControlReport, Entries, FormReport, HeadingReport, LinkReport, MessageReport, TableReport,
-};
 use super::world::World;
-use super::{Chromium, world};
-use crate::engine::{ReadScope, Reference, TabId};
-use crate::summary::{Extract, FrameInfo, Listing, Message, PageError, Room};
+use crate::protocol::{ReadScope, Reference, TabId, stale};
+use crate::summary::{ERRORS, Entry, Extract, Found, Room};
 use crate::{Deadline, Problem};
 
 /// The maximum number of frames that are read.
@@ -33,65 +30,42 @@ const MESSAGES_MAX: u64 = 20;
 /// The maximum nesting depth of elements.
 const NESTING_MAX: u64 = 400;
 
+/// The lists of an extract that our scripts fill, by the names that these have there.
+const LISTS: [&str; 5] = ["headings", "forms", "links", "tables", "controls"];
+
 /// What our script finds in a frame, before it describes it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Survey {
-    #[serde(default)]
     stale: bool,
-    #[serde(default)]
     key: String,
-    #[serde(default)]
-    counts: Counts,
-    #[serde(default)]
+    counts: HashMap<String, u64>,
     title: String,
     truncated: Option<String>,
-    #[serde(default)]
-    elements: u64,
-    #[serde(default)]
     frames: Vec<Inner>,
-    #[serde(default)]
     suspects: Vec<u64>,
     #[serde(skip)]
     listening: Listening,
 }
 
-#[derive(Default, Deserialize)]
-struct Counts {
-    headings: u64,
-    forms: u64,
-    links: u64,
-    tables: u64,
-    controls: u64,
-}
-
 /// What our script reports about a frame.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Read {
-    #[serde(default)]
     stale: bool,
-    #[serde(default)]
-    headings: Entries<HeadingReport>,
-    #[serde(default)]
-    forms: Entries<FormReport>,
-    #[serde(default)]
-    links: Entries<LinkReport>,
-    #[serde(default)]
-    tables: Entries<TableReport>,
-    #[serde(default)]
-    controls: Entries<ControlReport>,
-    #[serde(default)]
-    messages: Entries<MessageReport>,
-    #[serde(default)]
-    invalid: Entries<MessageReport>,
-    #[serde(default)]
+    lists: HashMap<String, Entries>,
     text: String,
-    #[serde(default)]
     letters: u64,
-    #[serde(default)]
     cut: bool,
-    #[serde(default)]
     left: BTreeMap<String, u64>,
     truncated: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Entries {
+    total: u64,
+    kept: Vec<Found>,
+    cut: bool,
 }
 
 #[derive(Deserialize)]
@@ -103,9 +77,9 @@ struct Inner {
 /// The element that is read, and its document.
 type Scope = Reference;
 
-/// The content of a page.
+/// A page and its frames.
 #[derive(Default)]
-struct Found {
+struct Page {
     frames: Vec<Surveyed>,
     /// The total counts, the title and the frames.
     counted: Extract,
@@ -130,14 +104,14 @@ struct Next {
 }
 
 impl Chromium {
-    pub(super) async fn read_page(
+    pub(crate) async fn read(
         &self,
         tab: TabId,
         reach: ReadScope,
         by: Deadline,
     ) -> Result<Extract, Problem> {
         let session = self.session(tab)?;
-        self.command(&session, "Page.bringToFront", json!({}), by).await?;
+        self.call(Some(&session), "Page.bringToFront", json!({}), by).await?;
         let mut scope = None;
         let mut first = Next { frame: self.main_frame(tab)?, hops: Some(String::new()), depth: 0 };
         if let Some(target) = &reach.scope {
@@ -156,16 +130,16 @@ impl Chromium {
         extract.title = std::mem::take(&mut found.counted.title);
         extract.truncated = found.counted.truncated.take().or(extract.truncated);
         extract.frames = std::mem::take(&mut found.counted.frames);
-        extract.elements = found.counted.elements;
         let state = self.shared.state.lock();
-        let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+        let known = state.tab(tab)?;
         extract.url.clone_from(&known.url);
         extract.status = known.status_of_page();
         extract.loading = !known.is_loaded;
-        let shown = known.shown();
-        extract.errors.splice(0..0, shown.errors);
-        extract.dialogs = shown.dialogs;
-        extract.downloads = shown.downloads;
+        let errors = known.errors.iter().map(|it| it.1.clone().into());
+        extract.lists[ERRORS].entries.splice(0..0, errors);
+        extract.lists[ERRORS].total = extract.lists[ERRORS].entries.len() as u64;
+        extract.dialogs = known.dialogs.since(0);
+        extract.downloads = known.downloads.since(0);
         Ok(extract)
     }
 
@@ -177,8 +151,8 @@ impl Chromium {
         mut scope: Option<Scope>,
         reach: &ReadScope,
         by: Deadline,
-    ) -> Result<Found, Problem> {
-        let mut found = Found::default();
+    ) -> Result<Page, Problem> {
+        let mut found = Page::default();
         let counted = &mut found.counted;
         let mut pending = vec![first];
         let mut frames = 0;
@@ -211,13 +185,10 @@ impl Chromium {
                 counted.title = survey.title;
             }
             pending.extend(inside.into_iter().rev());
-            counted.headings.total += survey.counts.headings;
-            counted.forms.total += survey.counts.forms;
-            counted.links.total += survey.counts.links;
-            counted.tables.total += survey.counts.tables;
-            counted.controls.total += survey.counts.controls;
+            for (list, name) in counted.lists.iter_mut().zip(LISTS) {
+                list.total += survey.counts.get(name).copied().unwrap_or_default();
+            }
             counted.truncated = counted.truncated.take().or(survey.truncated);
-            counted.elements += survey.elements;
             let Survey { key, listening, .. } = survey;
             found.frames.push(Surveyed { next, scope, key, listening });
         }
@@ -249,7 +220,7 @@ impl Chromium {
             let (mut survey, world) =
                 self.ask_of::<Survey>(tab, &next.frame, document, asked, by).await?;
             if let Some(scope) = scope.filter(|_| survey.stale) {
-                return Err(super::locate::stale(scope));
+                return Err(stale(scope));
             }
             // Nested roots are discovered one after the other.
             if rounds > 3 || !self.adopt(&world, &survey.suspects, by).await? {
@@ -263,7 +234,7 @@ impl Chromium {
     async fn read_frames(
         &self,
         tab: TabId,
-        found: &Found,
+        found: &Page,
         room: &Room,
         reach: &ReadScope,
         by: Deadline,
@@ -276,21 +247,16 @@ impl Chromium {
             given["key"] = key.as_str().into();
             given["listening"] = json!(listening);
             given["characters"] = room.characters.saturating_sub(letters).into();
-            given["most"] = json!({
-                "headings": room.items[0],
-                "forms": room.items[1],
-                "links": room.items[2],
-                "tables": room.items[3],
-                "controls": room.items[4],
-                "messages": MESSAGES_MAX,
-                "invalid": MESSAGES_MAX,
-            });
+            given["most"] = json!({ "messages": MESSAGES_MAX, "invalid": MESSAGES_MAX });
+            for (name, most) in LISTS.iter().zip(room.items) {
+                given["most"][name] = most.into();
+            }
             let document = scope.map(|it| it.document);
             let asked = ("read", json!([given]));
             match self.ask_of::<Read>(tab, &next.frame, document, asked, by).await {
                 Ok((read, world)) => {
                     if let Some(scope) = scope.filter(|_| read.stale) {
-                        return Err(super::locate::stale(scope));
+                        return Err(stale(scope));
                     }
                     if at == 0 {
                         extract.document = world.document;
@@ -318,8 +284,7 @@ impl Chromium {
         known: &[Reference],
         by: Deadline,
     ) -> Vec<Reference> {
-        let is_cut =
-            read.links.cut() || read.controls.cut() || read.forms.cut() || read.tables.cut();
+        let is_cut = LISTS[1..].iter().any(|name| read.lists.get(*name).is_some_and(|it| it.cut));
         let numbers: Vec<u64> =
             known.iter().filter(|it| it.document == document).map(|it| it.element).collect();
         if !is_cut || numbers.is_empty() {
@@ -352,12 +317,15 @@ impl Chromium {
         Ok(Some(hops))
     }
 
-    fn frame_info(&self, tab: TabId, next: &Next) -> FrameInfo {
+    fn frame_info(&self, tab: TabId, next: &Next) -> Value {
         let state = self.shared.state.lock();
         let frames = state.tabs.get(&tab).map(|it| &it.frames);
-        let url = frames.and_then(|it| it.get(&next.frame)).map(|it| it.url.clone());
-        let selector = next.hops.as_ref().map(|it| it.trim_end_matches(" >>> ").to_owned());
-        FrameInfo { url: url.unwrap_or_default(), selector }
+        let url = frames.and_then(|it| it.get(&next.frame)).map(|it| it.url.as_str());
+        let mut info = json!({ "url": url.unwrap_or_default() });
+        if let Some(hops) = &next.hops {
+            info["selector"] = hops.trim_end_matches(" >>> ").into();
+        }
+        info
     }
 }
 
@@ -374,30 +342,20 @@ fn limits(scope: Option<Scope>, reach: &ReadScope) -> Value {
 }
 
 /// Adds the content of a frame.
-fn add(extract: &mut Extract, read: Read, world: &World, hops: Option<&str>) {
-    let mut new = Extract {
-        headings: read.headings.into(),
-        forms: read.forms.into(),
-        links: read.links.into(),
-        tables: read.tables.into(),
-        controls: read.controls.into(),
-        ..Extract::default()
-    };
-    let [messages, invalid] = [read.messages, read.invalid].map(Listing::<Message>::from);
-    let mut messages: Vec<Message> = messages.kept.into_iter().chain(invalid.kept).collect();
-    for place in new.places_mut().chain(messages.iter_mut().map(|it| &mut it.place)) {
-        place.reference = Reference { document: world.document, element: place.number }.to_string();
-        place.selector = place.selector.take().zip(hops).map(|(own, hops)| format!("{hops}{own}"));
+fn add(extract: &mut Extract, mut read: Read, world: &World, hops: Option<&str>) {
+    let mut entries = |name: &str| read.lists.remove(name).unwrap_or_default();
+    for (list, name) in extract.lists.iter_mut().zip(LISTS) {
+        let Entries { total, kept, cut } = entries(name);
+        list.total += total;
+        list.entries.extend(kept.into_iter().map(|it| it.entry(world.document, hops)));
+        list.cut |= cut;
     }
-    extract.headings.append(new.headings);
-    extract.forms.append(new.forms);
-    extract.links.append(new.links);
-    extract.tables.append(new.tables);
-    extract.controls.append(new.controls);
-    for message in messages.into_iter().filter(|it| !it.text.is_empty()) {
-        let error = PageError::of(message);
-        if !extract.errors.iter().any(|it| it.text == error.text) {
-            extract.errors.push(error);
+    let errors = &mut extract.lists[ERRORS].entries;
+    for message in ["messages", "invalid"].into_iter().flat_map(|name| entries(name).kept) {
+        let error = message.entry(world.document, hops);
+        let is_same = |it: &Entry| it.shown["text"] == error.shown["text"];
+        if error.shown["text"] != "" && !errors.iter().any(is_same) {
+            errors.push(error);
         }
     }
     if !extract.text.is_empty() && !read.text.is_empty() {

@@ -30,29 +30,23 @@ impl Chromium {
             return Ok(false);
         }
         let mut has_found = false;
-        for (host, root) in self.closed_roots(world, numbers, by).await.map_err(Problem::from)? {
+        for (host, root) in self.closed_roots(world, numbers, by).await? {
             let params = json!({
                 "backendNodeId": root,
                 "executionContextId": world.context,
                 "objectGroup": GROUP,
             });
             let session = Some(world.session.as_str());
-            let resolved = self.call(session, "DOM.resolveNode", params, by).await;
-            let resolved = resolved.map_err(Problem::from)?;
+            let resolved = self.call(session, "DOM.resolveNode", params, by).await?;
             let params = json!({
                 "functionDeclaration": ADOPT,
                 "objectId": host,
                 "arguments": [{ "objectId": resolved["object"]["objectId"] }],
             });
-            let adopted = self.call(session, "Runtime.callFunctionOn", params, by).await;
-            adopted.map_err(Problem::from)?;
+            self.call(session, "Runtime.callFunctionOn", params, by).await?;
             has_found = true;
         }
-        self.post(&super::Post {
-            session: Some(world.session.clone()),
-            method: "Runtime.releaseObjectGroup",
-            params: json!({ "objectGroup": GROUP }),
-        });
+        self.release(world, GROUP);
         Ok(has_found)
     }
 

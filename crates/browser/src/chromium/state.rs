@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
+use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::engine::{Dialog, DialogAnswer, Download, TabId, TabInfo};
-use crate::summary::{PageError, Shown};
+use crate::Problem;
+use crate::protocol::{Dialog, DialogAnswer, Download, TabId, TabInfo, no_tab};
+use crate::scrub::scrub;
 
 /// The maximum number of tabs that pages may have open; further popups are closed at once.
 pub(super) const TABS_MAX: usize = 8;
@@ -25,7 +27,7 @@ pub(super) struct State {
     pub(super) popups_refused: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "what has happened comes in any order")]
 pub(super) struct Tab {
     pub(super) target: String,
@@ -53,9 +55,9 @@ pub(super) struct Tab {
     pub(super) is_silent: bool,
     pub(super) status: Option<(String, u16)>,
     pub(super) in_flight: HashSet<String>,
-    pub(super) last_traffic: Instant,
-    pub(super) errors: VecDeque<(String, PageError)>,
-    pub(super) errors_total: u64,
+    pub(super) last_traffic: Option<Instant>,
+    /// Its errors, each with the document that it is of.
+    pub(super) errors: VecDeque<(String, Value)>,
     pub(super) dialogs: Notes<Dialog>,
     pub(super) downloads: Notes<Download>,
     pub(super) choosers: u64,
@@ -65,7 +67,7 @@ pub(super) struct Tab {
     pub(super) view: Option<(u32, u32)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Frame {
     pub(super) parent: Option<String>,
     pub(super) session: String,
@@ -114,10 +116,9 @@ impl State {
         self.last_tab += 1;
         let id = TabId(self.last_tab);
         let frame = Frame {
-            parent: None,
             session: session.to_owned(),
             url: "about:blank".to_owned(),
-            context: None,
+            ..Frame::default()
         };
         let tab = Tab {
             target: target.to_owned(),
@@ -126,32 +127,17 @@ impl State {
             main: target.to_owned(),
             frames: HashMap::from([(target.to_owned(), frame)]),
             url: "about:blank".to_owned(),
-            title: String::new(),
             is_popup,
-            loader: String::new(),
-            loaders: VecDeque::new(),
-            commits: 0,
-            hops: 0,
-            starts: 0,
-            is_leaving: false,
-            is_ready: false,
-            is_loaded: false,
-            is_silent: false,
-            status: None,
-            in_flight: HashSet::new(),
-            last_traffic: Instant::now(),
-            errors: VecDeque::new(),
-            errors_total: 0,
-            dialogs: Notes::default(),
-            downloads: Notes::default(),
-            choosers: 0,
-            popups: 0,
-            answer: DialogAnswer::default(),
-            view: None,
+            last_traffic: Some(Instant::now()),
+            ..Tab::default()
         };
         self.tabs.insert(id, tab);
         self.sessions.insert(session.to_owned(), id);
         id
+    }
+
+    pub(super) fn tab(&self, id: TabId) -> Result<&Tab, Problem> {
+        self.tabs.get(&id).ok_or_else(|| no_tab(id))
     }
 
     pub(super) fn tab_of_target(&self, target: &str) -> Option<TabId> {
@@ -221,15 +207,11 @@ impl Tab {
         self.is_ready = false;
         self.is_loaded = false;
         self.errors.retain(|it| it.0 == loader);
-        self.errors_total = self.errors.len() as u64;
         self.dialogs.clear();
     }
 
-    pub(super) fn add_error(&mut self, loader: &str, error: PageError) {
-        self.errors_total += 1;
-        let is_known =
-            self.errors.iter().any(|it| it.1.text == error.text && it.1.url == error.url);
-        if !is_known {
+    pub(super) fn add_error(&mut self, loader: &str, error: Value) {
+        if !self.errors.iter().any(|it| it.1 == error) {
             if self.errors.len() == NOTES_MAX {
                 self.errors.pop_front();
             }
@@ -239,10 +221,7 @@ impl Tab {
 
     /// Masks secrets in the recorded errors for good.
     pub(super) fn mask_errors(&mut self, mask: &dyn Fn(&str) -> String) {
-        for (_, error) in &mut self.errors {
-            error.text = mask(&error.text);
-            error.url = error.url.as_deref().map(mask);
-        }
+        self.errors.iter_mut().for_each(|it| scrub(&mut it.1, mask));
     }
 
     /// Removes a frame with the frames inside it.
@@ -257,14 +236,5 @@ impl Tab {
 
     pub(super) fn status_of_page(&self) -> Option<u16> {
         self.status.as_ref().filter(|it| it.0 == self.loader).map(|it| it.1)
-    }
-
-    /// What a summary reports besides the page itself.
-    pub(super) fn shown(&self) -> Shown {
-        Shown {
-            dialogs: self.dialogs.since(0),
-            downloads: self.downloads.since(0),
-            errors: self.errors.iter().map(|it| it.1.clone()).collect(),
-        }
     }
 }

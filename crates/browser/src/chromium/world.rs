@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::pipe::{Lost, Post};
 use super::setup::{SCRIPT, WORLD};
 use super::{Chromium, crashed};
-use crate::engine::TabId;
+use crate::protocol::TabId;
 use crate::{Deadline, Problem, ProblemKind};
 
 /// Calls one of our functions, if they exist. The result is returned as one string: Chromium takes
@@ -64,7 +64,7 @@ impl Chromium {
 
     fn session_of(&self, tab: TabId, frame: &str) -> Result<String, Problem> {
         let state = self.shared.state.lock();
-        let known = state.tabs.get(&tab).ok_or_else(|| no_tab(tab))?;
+        let known = state.tab(tab)?;
         let session = known.session.as_ref().ok_or_else(crashed)?;
         let frame = known.frames.get(frame).filter(|it| !it.session.is_empty());
         Ok(frame.map_or_else(|| session.clone(), |it| it.session.clone()))
@@ -208,12 +208,10 @@ impl Chromium {
             "arguments": [{ "value": number }],
         });
         let session = Some(world.session.as_str());
-        let node = self.call(session, "Runtime.callFunctionOn", params, by).await;
-        let node = node.map_err(Problem::from)?;
+        let node = self.call(session, "Runtime.callFunctionOn", params, by).await?;
         let Some(object) = node["result"]["objectId"].as_str() else { return Ok(None) };
         let params = json!({ "objectId": object, "depth": 0 });
-        let described = self.call(session, "DOM.describeNode", params, by).await;
-        let described = described.map_err(Problem::from)?;
+        let described = self.call(session, "DOM.describeNode", params, by).await?;
         Ok(described["node"]["frameId"].as_str().map(str::to_owned))
     }
 }
@@ -225,8 +223,4 @@ fn hurried(after: Duration) -> Problem {
         after.as_millis()
     );
     Problem::new(ProblemKind::Timeout, detail)
-}
-
-pub(super) fn no_tab(tab: TabId) -> Problem {
-    Problem::new(ProblemKind::NotFound, format!("tab: no tab {tab}; `tabs` lists them"))
 }

@@ -7,7 +7,7 @@ use super::op::{Op, Pane, Shown, Sides};
 use super::{
     Area, Cell, Color, Focus, Frame, FrameTarget, Picture, PictureKey, Scrolled, Seen, View,
 };
-use crate::engine::Reference;
+use crate::protocol::Reference;
 
 /// The owner of cells that belong to no target.
 const NOBODY: i64 = -1;

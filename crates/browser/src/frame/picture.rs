@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Color;
-use crate::engine::Reference;
+use crate::protocol::Reference;
 
 /// The maximum number of colours per cell of a picture, horizontally and vertically.
 pub const DOTS_MAX: (u16, u16) = (8, 16);
@@ -182,7 +182,7 @@ impl Shot {
 #[cfg(test)]
 mod tests {
     use super::{Color, Picture, PictureKey, Pixels, Shot};
-    use crate::engine::Reference;
+    use crate::protocol::Reference;
 
     fn key(columns: u16, rows: u16) -> PictureKey {
         PictureKey { element: Reference { document: 1, element: 2 }, version: 1, columns, rows }

@@ -2,11 +2,11 @@
 
 use scraper::ElementRef;
 
+use super::Plain;
 use super::extract::option_named;
 use super::fetch::Asked;
 use super::page::{self, Filled, Page, name_of};
-use super::{Plain, no_tab, unsupported};
-use crate::engine::{Action, Done, Reference, TabId, Target};
+use crate::protocol::{Action, Done, Reference, TabId, Target, no_tab, stale, unsupported};
 use crate::{Deadline, Problem, ProblemKind};
 
 /// The consequence of an action.
@@ -17,18 +17,15 @@ enum Then {
 }
 
 impl Plain {
-    pub(super) async fn do_action(
+    pub(crate) async fn act(
         &self,
         tab: TabId,
         target: Option<Target>,
         action: Action,
         by: Deadline,
     ) -> Result<Done, Problem> {
-        if target.is_none() {
-            return self.do_by_hand(tab, action, by).await;
-        }
-        let (then, mut done) =
-            self.with_page(tab, |page| self.decide(page, target.as_ref(), &action))?;
+        let Some(target) = target else { return self.act_by_hand(tab, action, by).await };
+        let (then, mut done) = self.with_page(tab, |page| self.decide(page, &target, &action))?;
         let before = self.arrival(tab)?.url;
         let mut navigated = false;
         match then {
@@ -49,20 +46,16 @@ impl Plain {
             }
             Then::Nothing => {}
         }
-        let submits = matches!(action, Action::Type { submit: true, .. });
-        if submits && let Some(Target::Selector(_) | Target::Ref(_)) = target {
+        if matches!(action, Action::Type { submit: true, .. }) {
             let asked = self.with_page(tab, |page| {
                 let open = page.open();
-                let (field, _) = locate(&open, target.as_ref())?;
-                let form =
-                    open.form_of(field).ok_or_else(|| unsupported("a field without a form"))?;
-                open.submission(form, None)
+                open.submission(locate(&open, &target)?.0, None)
             })?;
             self.load(tab, asked, false, by).await?;
             navigated = true;
         }
         let url = self.arrival(tab)?.url;
-        done.navigated = navigated || url != before;
+        done.navigated = Some(navigated || url != before);
         done.url = Some(url);
         Ok(done)
     }
@@ -71,7 +64,7 @@ impl Plain {
     fn decide(
         &self,
         page: &Page,
-        target: Option<&Target>,
+        target: &Target,
         action: &Action,
     ) -> Result<(Then, Done), Problem> {
         let open = page.open();
@@ -81,7 +74,11 @@ impl Plain {
         let (element, matches) = locate(&open, target)?;
         let number = open.number(element);
         let reference = Reference { document: page.document, element: number };
-        let mut done = Done { reference: Some(reference), matches, ..Done::default() };
+        let mut done = Done {
+            reference: Some(reference.to_string()),
+            matches: Some(matches),
+            ..Done::default()
+        };
         let kind = element.attr("type").unwrap_or_default().to_ascii_lowercase();
         if element.attr("disabled").is_some() {
             let detail = format!("<{}> {} is disabled", name_of(element), open.label(element));
@@ -94,12 +91,7 @@ impl Plain {
         let then = match action {
             Action::Click(_) => self.click(&open, element, &kind)?,
             Action::Press(key) if key.name == "Enter" => match name_of(element) {
-                "input" => {
-                    let form = open
-                        .form_of(element)
-                        .ok_or_else(|| unsupported("a field without a form"))?;
-                    Then::Go(open.submission(form, None)?)
-                }
+                "input" => Then::Go(open.submission(element, None)?),
                 _ => self.click(&open, element, &kind)?,
             },
             Action::Type { text, append, .. } => {
@@ -157,9 +149,7 @@ impl Plain {
             }
             ("input", "radio") => Ok(Then::Fill(open.number(element), Filled::Checked(true))),
             ("button", "" | "submit") | ("input", "submit" | "image") => {
-                let form =
-                    open.form_of(element).ok_or_else(|| unsupported("a button without a form"))?;
-                Ok(Then::Go(open.submission(form, Some(element))?))
+                Ok(Then::Go(open.submission(element, Some(element))?))
             }
             ("input" | "textarea" | "select", _) => Ok(Then::Nothing),
             _ => {
@@ -179,18 +169,14 @@ impl Plain {
 
 pub(super) fn locate<'a>(
     open: &'a page::Open<'_>,
-    target: Option<&Target>,
+    target: &Target,
 ) -> Result<(ElementRef<'a>, u64), Problem> {
     match target {
-        Some(Target::Selector(selector)) => open.find(selector),
-        Some(Target::Ref(reference)) => {
+        Target::Selector(selector) => open.find(selector),
+        Target::Ref(reference) => {
             let found = open.by_number(reference.element);
             let found = found.filter(|_| reference.document == open.page.document);
-            found.map(|it| (it, 1)).ok_or_else(|| {
-                let detail = format!("ref: the element {reference} no longer exists; `read` again");
-                Problem::new(ProblemKind::StaleRef, detail)
-            })
+            found.map(|it| (it, 1)).ok_or_else(|| stale(*reference))
         }
-        None => Err(unsupported("a key without an element")),
     }
 }

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use scraper::ElementRef;
 use scraper::node::Node;
+use serde_json::{Map, Value, json};
 
 use super::page::{Open, above, hides, name_of, option_value, options_of, text_of};
 use super::parse::NodeId;
-use crate::engine::{ReadScope, Reference};
+use crate::protocol::ReadScope;
 use crate::secret::says_secret;
 use crate::selector::SELECTOR_BYTES_MAX;
 use crate::summary::{
-    Control, ControlState, Extract, Field, Form, Heading, Link, Listing, Message, PageError, Place,
-    Table,
+    CONTROLS, ERRORS, Entry, Extract, FORMS, Found, HEADINGS, LINKS, List, TABLES,
 };
 
 /// Elements that start on a new line.
@@ -48,7 +48,7 @@ pub(super) const BLOCKS: &[&str] = &[
     "tr",
     "ul",
 ];
-const CONTROLS: &str = "button, input, select, textarea, summary";
+const CONTROL: &str = "button, input, select, textarea, summary";
 const FILLED_IN: &str = "input, select, textarea";
 /// The maximum number of fields that are listed in the forms of a page.
 const FIELDS_MAX: usize = 5_000;
@@ -77,36 +77,41 @@ impl Open<'_> {
                 .copied()
                 .filter(|it| it.document == self.page.document)
                 .collect(),
-            elements: self.elements().count() as u64,
             ..Extract::default()
         };
-        extract.headings = list(&all("h1, h2, h3, h4, h5, h6"), most, |it| Heading {
-            text: text_of(it),
-            level: name_of(it)[1..].parse().unwrap_or(2),
-        });
-        extract.links = list(&all("a[href]"), most, |it| Link {
-            text: text_of(it),
-            href: self
-                .page
-                .url
-                .join(it.attr("href").unwrap_or_default())
-                .map(String::from)
-                .unwrap_or_default(),
-            place: self.place(it),
-        });
-        extract.controls = list(&all(CONTROLS), most, |it| self.control(it));
+        let document = self.page.document;
+        let list = |found: Vec<ElementRef<'_>>, make: &dyn Fn(ElementRef<'_>) -> Found| List {
+            total: found.len() as u64,
+            entries: found
+                .iter()
+                .take(most)
+                .map(|it| make(*it).entry(document, Some("")))
+                .collect(),
+            cut: found.len() > most,
+        };
         let fields = self.fields();
-        extract.forms = list(&all("form"), most, |it| self.form(it, &fields));
-        extract.tables = list(&all("table"), most, |it| self.table(it));
-        for element in all("[role=alert], [aria-invalid=true]") {
-            let text = match name_of(element) {
-                "input" | "select" | "textarea" => {
-                    format!("{}: marked as invalid", self.label(element))
-                }
-                _ => text_of(element),
+        extract.lists[HEADINGS] = list(all("h1, h2, h3, h4, h5, h6"), &|it| Found {
+            level: Some(name_of(it)[1..].parse().unwrap_or(2)),
+            ..self.found(it, json!({ "text": text_of(it) }))
+        });
+        extract.lists[LINKS] = list(all("a[href]"), &|it| {
+            let href = self.page.url.join(it.attr("href").unwrap_or_default());
+            let href = href.map(String::from).unwrap_or_default();
+            self.found(it, json!({ "text": text_of(it), "href": href }))
+        });
+        extract.lists[CONTROLS] = list(all(CONTROL), &|it| self.control(it));
+        extract.lists[FORMS] = list(all("form"), &|it| self.form(it, &fields));
+        extract.lists[TABLES] = list(all("table"), &|it| self.table(it));
+        let errors = all("[role=alert], [aria-invalid=true]").into_iter().map(|it| {
+            let text = match name_of(it) {
+                "input" | "select" | "textarea" => format!("{}: marked as invalid", self.label(it)),
+                _ => text_of(it),
             };
-            extract.errors.push(PageError::of(Message { text, place: self.place(element) }));
-        }
+            let error = self.found(it, json!({ "type": "message", "text": text }));
+            error.entry(document, Some(""))
+        });
+        let entries: Vec<Entry> = errors.collect();
+        extract.lists[ERRORS] = List { total: entries.len() as u64, entries, cut: false };
         let mut text =
             Text { lines: String::new(), max: reach.characters_max, left: BTreeMap::new() };
         text.walk(root);
@@ -118,12 +123,12 @@ impl Open<'_> {
         extract
     }
 
-    fn place(&self, element: ElementRef<'_>) -> Place {
-        let number = self.number(element);
-        let reference = Reference { document: self.page.document, element: number }.to_string();
-        let selector = self.selector_of(element);
+    /// An element, of which this is shown.
+    fn found(&self, element: ElementRef<'_>, shown: Value) -> Found {
+        let shown = if let Value::Object(members) = shown { members } else { Map::new() };
+        let (number, selector) = (self.number(element), self.selector_of(element));
         // Without scripts, the elements of a document are always the same.
-        Place { number, reference, selector, in_view: false, met: true }
+        Found { number, selector, met: true, shown, ..Found::default() }
     }
 
     /// A selector that finds only this element; none if it would be too long to be used.
@@ -194,39 +199,39 @@ impl Open<'_> {
                 || says_secret(&said, &self.label(field), fill))
     }
 
-    fn control(&self, element: ElementRef<'_>) -> Control {
-        let has = |name: &str| element.attr(name).is_some();
-        let mut state = ControlState {
-            disabled: has("disabled"),
-            required: has("required"),
-            read_only: has("readonly"),
-            ..ControlState::default()
-        };
+    fn control(&self, element: ElementRef<'_>) -> Found {
         let kind = match name_of(element) {
             "input" => element.attr("type").unwrap_or("text").to_ascii_lowercase(),
             other => other.to_owned(),
         };
+        let mut shown = json!({ "type": kind, "text": self.label(element) });
+        let states = [("disabled", "disabled"), ("required", "required"), ("readonly", "readOnly")];
+        for (attribute, member) in states {
+            if element.attr(attribute).is_some() {
+                shown[member] = true.into();
+            }
+        }
         match (name_of(element), kind.as_str()) {
-            (_, "checkbox" | "radio") => state.checked = Some(self.is_checked(element)),
+            (_, "checkbox" | "radio") => shown["checked"] = self.is_checked(element).into(),
             ("select", _) => {
                 let options = options_of(element);
-                state.value = Some(self.chosen(element).join(", "));
-                state.options = Some(options.iter().take(12).map(|it| text_of(*it)).collect());
+                shown["value"] = self.chosen(element).join(", ").into();
+                shown["options"] = options.iter().take(12).map(|it| text_of(*it)).collect();
             }
             ("textarea" | "input", _)
                 if !matches!(kind.as_str(), "submit" | "button" | "reset" | "file" | "image") =>
             {
                 let value = self.value(element);
-                state.secret = self.is_secret(element);
-                if state.secret {
-                    state.filled = Some(!value.is_empty());
+                if self.is_secret(element) {
+                    shown["secret"] = true.into();
+                    shown["filled"] = (!value.is_empty()).into();
                 } else if !value.is_empty() {
-                    state.value = Some(value.chars().take(120).collect());
+                    shown["value"] = value.chars().take(120).collect::<String>().into();
                 }
             }
             _ => {}
         }
-        Control { kind, text: self.label(element), place: self.place(element), state }
+        self.found(element, shown)
     }
 
     /// The fields that are filled in, by the innermost form around them.
@@ -243,37 +248,36 @@ impl Open<'_> {
         fields
     }
 
-    fn form(&self, form: ElementRef<'_>, fields: &HashMap<NodeId, Vec<ElementRef<'_>>>) -> Form {
+    fn form(&self, form: ElementRef<'_>, fields: &HashMap<NodeId, Vec<ElementRef<'_>>>) -> Found {
         let inside = fields.get(&form.id()).map(Vec::as_slice).unwrap_or_default();
-        let fields: Vec<Field> = inside
-            .iter()
-            .map(|it| Field {
-                name: it.attr("name").map_or_else(|| self.label(*it), str::to_owned),
-                place: self.place(*it),
-            })
-            .collect();
-        let names: Vec<&str> = fields.iter().map(|it| it.name.as_str()).collect();
+        let name =
+            |it: &ElementRef<'_>| it.attr("name").map_or_else(|| self.label(*it), str::to_owned);
+        let names: Vec<String> = inside.iter().map(name).collect();
         let what = [form.attr("action").unwrap_or_default(), &names.join("\n")].join("\n");
         let id = form.attr("id").map_or_else(|| made_name("form", &what), str::to_owned);
-        Form { id, fields, place: self.place(form) }
+        let fields =
+            inside.iter().zip(names).map(|(it, name)| self.found(*it, json!({ "name": name })));
+        Found { fields: Some(fields.collect()), ..self.found(form, json!({ "id": id })) }
     }
 
-    fn table(&self, table: ElementRef<'_>) -> Table {
+    fn table(&self, table: ElementRef<'_>) -> Found {
         let inside = || table.descendants().filter_map(ElementRef::wrap);
         let columns: Vec<String> =
             inside().filter(|it| name_of(*it) == "th").take(12).map(text_of).collect();
         let caption =
             inside().find(|it| name_of(*it) == "caption").map(text_of).unwrap_or_default();
-        let rows = inside().filter(|it| name_of(*it) == "tr").count() as u64;
+        let rows = inside().filter(|it| name_of(*it) == "tr").count();
         let what = format!("{caption}\n{}", columns.join("\n"));
         let id = table.attr("id").map_or_else(|| made_name("table", &what), str::to_owned);
-        Table { id, rows, columns, caption, place: self.place(table) }
+        let mut shown = json!({ "id": id, "rows": rows });
+        if !columns.is_empty() {
+            shown["columns"] = columns.into();
+        }
+        if !caption.is_empty() {
+            shown["caption"] = caption.into();
+        }
+        self.found(table, shown)
     }
-}
-
-fn list<T>(found: &[ElementRef<'_>], max: usize, make: impl Fn(ElementRef<'_>) -> T) -> Listing<T> {
-    let kept = found.iter().take(max).map(|it| make(*it)).collect();
-    Listing { total: found.len() as u64, kept, cut: found.len() > max }
 }
 
 /// A name derived from what the element is, which stays the same when the page is reloaded.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::flow::{Sheet, Span, Thing, cells_of, lay_out};
-use super::{Plain, Tab, no_tab};
-use crate::engine::{Reference, TabId};
+use super::{Plain, Tab};
 use crate::frame::{Op, Painter, Pane};
+use crate::protocol::{Reference, TabId, no_tab};
 use crate::{
     Area, Color, Deadline, Focus, Frame, FrameTarget, Problem, Scrolled, Seen, TargetKind, View,
 };
@@ -68,7 +68,7 @@ impl Look {
 
 impl Plain {
     /// The page in view, once it differs from the one that was seen.
-    pub(super) async fn draw(
+    pub(crate) async fn frame(
         &self,
         tab: TabId,
         view: View,

@@ -1,17 +1,18 @@
 //! A person's actions on a page without scripts, by cells and keys.
 
+use super::Plain;
 use super::flow::{Sheet, cells_of};
 use super::frame::Look;
 use super::page::name_of;
-use super::{Plain, no_tab, unsupported};
-use crate::engine::{
-    Action, DialogAnswer, Direction, Done, Element, Hit, Reference, TabId, Target,
+use crate::protocol::{
+    Action, DialogAnswer, Direction, Done, Element, Hit, Reference, TabId, Target, no_tab,
+    unsupported,
 };
 use crate::{Deadline, Key, Problem, TargetKind};
 
 impl Plain {
     /// The thing at a position in the view, or with the focus.
-    pub(super) fn hit_thing(
+    pub(crate) fn hit(
         &self,
         tab: TabId,
         place: Option<(f64, f64)>,
@@ -40,7 +41,9 @@ impl Plain {
     ) -> Result<Option<(u64, TargetKind)>, Problem> {
         let mut state = self.state.lock();
         let known = state.tabs.get_mut(&tab).ok_or_else(|| no_tab(tab))?;
-        let Some(view) = known.look.view else { return Err(unsupported("a position in the view")) };
+        let Some(view) = known.look.view else {
+            return Err(unsupported("a position in the view"));
+        };
         let sheet = known.sheet(view.columns());
         let thing = match place {
             None => sheet.things.iter().find(|it| Some(it.number) == known.look.focus),
@@ -58,7 +61,7 @@ impl Plain {
     }
 
     /// Performs an action by cells and keys.
-    pub(super) async fn do_by_hand(
+    pub(super) async fn act_by_hand(
         &self,
         tab: TabId,
         action: Action,
@@ -96,9 +99,7 @@ impl Plain {
             _ => return Err(unsupported("this action")),
         };
         match then {
-            Some((number, action)) => {
-                Box::pin(self.do_action(tab, reference(number)?, action, by)).await
-            }
+            Some((number, action)) => Box::pin(self.act(tab, reference(number)?, action, by)).await,
             None => Ok(Done::default()),
         }
     }
@@ -140,7 +141,9 @@ impl Plain {
     ) -> Result<T, Problem> {
         let mut state = self.state.lock();
         let known = state.tabs.get_mut(&tab).ok_or_else(|| no_tab(tab))?;
-        let Some(view) = known.look.view else { return Err(unsupported("a position in the view")) };
+        let Some(view) = known.look.view else {
+            return Err(unsupported("a position in the view"));
+        };
         let sheet = known.sheet(view.columns());
         let done = change(&mut known.look, &sheet);
         known.look.version += 1;

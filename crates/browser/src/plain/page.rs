@@ -10,6 +10,7 @@ use url::form_urlencoded::Serializer;
 
 use super::fetch::Asked;
 use super::parse::{NodeId, parse};
+use crate::protocol::unsupported;
 use crate::{Problem, ProblemKind, Selector};
 
 /// The page shown in a tab.
@@ -229,12 +230,13 @@ impl Open<'_> {
         }
     }
 
-    /// The request for submitting a form with one of its buttons.
+    /// The request for submitting the form of a field, with one of its buttons.
     pub(super) fn submission(
         &self,
-        form: ElementRef<'_>,
+        field: ElementRef<'_>,
         button: Option<ElementRef<'_>>,
     ) -> Result<Asked, Problem> {
+        let form = self.form_of(field).ok_or_else(|| unsupported("an element without a form"))?;
         let by = |name: &str| {
             let own = button.and_then(|it| it.attr(&format!("form{name}")));
             own.or_else(|| form.attr(name)).unwrap_or_default()

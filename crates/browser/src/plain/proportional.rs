@@ -10,7 +10,7 @@ use super::hand::find;
 use super::page::{Page, all_text_of};
 use super::parse::parse;
 use crate::doubling::assert_proportional;
-use crate::engine::ReadScope;
+use crate::protocol::ReadScope;
 
 /// How pages begin, and what they repeat; `#` is the number of the repetition.
 const WIDE: &[(&str, &str)] = &[
@@ -57,8 +57,8 @@ fn use_page(page: &Page) {
         known: Vec::new(),
     };
     open.extract(None, &reach);
-    if let Some(form) = open.select("form").first() {
-        drop(open.submission(*form, None));
+    if let Some(field) = open.select("form input").first() {
+        drop(open.submission(*field, None));
     }
     if let Some(list) = open.select("select").first() {
         option_named(*list, "none");

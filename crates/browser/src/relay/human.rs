@@ -1,34 +1,107 @@
-//! Actions of the person at the terminal.
+//! The person at the terminal: actions, and what is shown of the page.
 
 use super::{COMMAND_TIME, JOURNEY_TIME, Relay, human_in_control};
-use crate::engine::{
-    Action, Arrival, Direction, Done, Element, Hit, Navigation, Reference, TabId, Target,
+use crate::protocol::{
+    Action, Dialog, Direction, Done, Download, Element, Navigation, Reference, TabId, Target,
 };
-use crate::scrub::Scrub as _;
-use crate::{Actor, Deadline, Event, Holder, Key, Problem, clean, clean_line};
+use crate::{Actor, Deadline, Event, Frame, Holder, Key, PictureKey, Pixels, Problem, Seen, View};
+
+/// An action of a person.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Act {
+    /// Goes to an address, even where agents may not go.
+    Go(String),
+    /// Goes back or forward, or reloads.
+    Step(Navigation),
+    /// Clicks at a position in the view, in CSS pixels. The clicked element is reported as
+    /// `human_click`.
+    Click(f64, f64),
+    /// Types at the focus. `human_input` reports that something was typed, but not the text.
+    Type(String),
+    /// Presses a key.
+    Press(Key),
+    /// Scrolls by a share of the view.
+    Scroll(Direction, f64),
+    /// Selects the next or (`true`) the previous occurrence of a text; [`Done::found`] tells
+    /// whether there is one.
+    Find(String, bool),
+    /// Removes the focus from the focused element.
+    Unfocus,
+    /// Chooses from the list at a position in the view, by value or label. `human_input` reports
+    /// the list, but not the choice.
+    Choose {
+        /// The position.
+        place: (f64, f64),
+        /// The list.
+        list: Reference,
+        /// The value or label.
+        choice: String,
+    },
+    /// Opens an empty tab, and switches to it.
+    Open,
+    /// Switches to another tab.
+    Tab(TabId),
+    /// Closes the current tab.
+    Close,
+}
 
 impl Relay {
-    /// Navigates for the person, even where agents may not go.
+    /// Performs an action of the person, who takes the page from the programs.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
-    pub async fn human_navigate(&self, url: &str) -> Result<Arrival, Problem> {
+    pub async fn human(&self, act: Act) -> Result<Done, Problem> {
         self.take(false);
-        let by = Deadline::after(JOURNEY_TIME);
+        let is_journey = matches!(act, Act::Go(_) | Act::Step(_));
+        let by = Deadline::after(if is_journey { JOURNEY_TIME } else { COMMAND_TIME });
+        if let Act::Open | Act::Tab(_) = act {
+            let tab = match act {
+                Act::Tab(tab) => self.tab(Some(tab), by).await?,
+                _ => self.engine.open(by).await?,
+            };
+            self.state.lock().current = Some(tab);
+            return Ok(Done::default());
+        }
         let tab = self.tab(None, by).await?;
-        let url = self.policy.url(url, None, Actor::Human)?;
-        self.human_go(tab, Navigation::To(url), by).await
-    }
-
-    /// Goes back or forward, or reloads.
-    ///
-    /// # Errors
-    /// As [`handle`](Self::handle).
-    pub async fn human_step(&self, journey: Navigation) -> Result<Arrival, Problem> {
-        self.take(false);
-        let by = Deadline::after(JOURNEY_TIME);
-        let tab = self.tab(None, by).await?;
-        self.human_go(tab, journey, by).await
+        let mut target = None;
+        let action = match act {
+            Act::Go(url) => {
+                let url = self.policy.url(&url, None, Actor::Human)?;
+                return self.human_go(tab, Navigation::To(url), by).await;
+            }
+            Act::Step(journey) => return self.human_go(tab, journey, by).await,
+            Act::Close => {
+                self.engine.close(tab, by).await?;
+                self.forget(tab);
+                return Ok(Done::default());
+            }
+            Act::Click(x, y) => {
+                let event = |element| Event::HumanClick { element };
+                self.report(tab, Some((x, y)), event, by).await?;
+                Action::ClickAt { x, y }
+            }
+            Act::Type(text) => {
+                self.report_input(tab, None, by).await?;
+                Action::Insert(text)
+            }
+            Act::Press(key) => {
+                self.report_input(tab, None, by).await?;
+                Action::Press(key)
+            }
+            Act::Choose { place, list, choice } => {
+                self.report_input(tab, Some(place), by).await?;
+                target = Some(Target::Ref(list));
+                Action::Select(vec![choice])
+            }
+            Act::Scroll(direction, share) => Action::Scroll { direction, share },
+            Act::Find(text, backwards) => Action::Find { text, backwards },
+            Act::Unfocus | Act::Open | Act::Tab(_) => Action::Unfocus,
+        };
+        let turn = by.of(self.writer.lock()).await.map_err(|_| human_in_control())?;
+        let done = self.engine.act(tab, target, action, by).await;
+        drop(turn);
+        self.note_addresses(Holder::Human);
+        done.inspect(|done| self.note_surprises(done))
     }
 
     async fn human_go(
@@ -36,170 +109,41 @@ impl Relay {
         tab: TabId,
         journey: Navigation,
         by: Deadline,
-    ) -> Result<Arrival, Problem> {
+    ) -> Result<Done, Problem> {
         let turn = by.of(self.writer.lock()).await.map_err(|_| human_in_control())?;
         let arrival = self.engine.go(tab, journey, by).await;
         drop(turn);
         self.note_addresses(Holder::Human);
-        arrival
+        arrival.map(|_| Done::default())
     }
 
-    /// Clicks at a position in the view, in CSS pixels. The clicked element is reported as
-    /// `human_click`.
-    ///
-    /// # Errors
-    /// As [`handle`](Self::handle).
-    pub async fn human_click(&self, x: f64, y: f64) -> Result<Done, Problem> {
-        let by = Deadline::after(COMMAND_TIME);
-        let tab = self.tab(None, by).await?;
-        self.take(false);
-        let hit = self.engine.hit(tab, Some((x, y)), by).await?;
-        if let Some(hit) = &hit {
-            self.take(hit.secret);
-            self.publish(Event::HumanClick { element: self.shown(hit) });
-        }
-        self.human_act(tab, Action::ClickAt { x, y }, by).await
-    }
-
-    /// Types at the focus. `human_input` reports that something was typed, but not the text.
-    ///
-    /// # Errors
-    /// As [`handle`](Self::handle).
-    pub async fn human_type(&self, text: &str) -> Result<Done, Problem> {
-        self.human_input(Action::Insert(text.to_owned())).await
-    }
-
-    /// Presses a key.
-    ///
-    /// # Errors
-    /// As [`handle`](Self::handle).
-    pub async fn human_press(&self, key: Key) -> Result<Done, Problem> {
-        self.human_input(Action::Press(key)).await
-    }
-
-    async fn human_input(&self, action: Action) -> Result<Done, Problem> {
-        let by = Deadline::after(COMMAND_TIME);
-        let tab = self.tab(None, by).await?;
-        self.take(false);
-        let focused = self.engine.hit(tab, None, by).await?;
-        if let Some(hit) = &focused {
-            self.take(hit.secret);
-            self.publish(Event::HumanInput { element: self.shown(hit) });
-        }
-        self.human_act(tab, action, by).await
-    }
-
-    /// Scrolls by a share of the view.
-    ///
-    /// # Errors
-    /// As [`handle`](Self::handle).
-    pub async fn human_scroll(&self, direction: Direction, share: f64) -> Result<Done, Problem> {
-        let by = Deadline::after(COMMAND_TIME);
-        let tab = self.tab(None, by).await?;
-        self.take(false);
-        self.human_act(tab, Action::Scroll { direction, share }, by).await
-    }
-
-    /// Selects the next or the previous occurrence of a text, and returns whether there is one.
-    ///
-    /// # Errors
-    /// As [`handle`](Self::handle).
-    pub async fn human_find(&self, text: &str, backwards: bool) -> Result<bool, Problem> {
-        let by = Deadline::after(COMMAND_TIME);
-        let tab = self.tab(None, by).await?;
-        self.take(false);
-        let action = Action::Find { text: text.to_owned(), backwards };
-        let done = self.human_act(tab, action, by).await?;
-        Ok(done.found)
-    }
-
-    /// Removes the focus from the focused element.
-    ///
-    /// # Errors
-    /// As [`handle`](Self::handle).
-    pub async fn human_unfocus(&self) -> Result<Done, Problem> {
-        let by = Deadline::after(COMMAND_TIME);
-        let tab = self.tab(None, by).await?;
-        self.take(false);
-        self.human_act(tab, Action::Unfocus, by).await
-    }
-
-    /// Chooses from the list at a position in the view, by value or label. `human_input` reports
-    /// the list, but not the choice.
-    ///
-    /// # Errors
-    /// As [`handle`](Self::handle).
-    pub async fn human_select(
-        &self,
-        place: (f64, f64),
-        list: Reference,
-        choice: &str,
-    ) -> Result<Done, Problem> {
-        let by = Deadline::after(COMMAND_TIME);
-        let tab = self.tab(None, by).await?;
-        self.take(false);
-        if let Some(hit) = self.engine.hit(tab, Some(place), by).await? {
-            self.publish(Event::HumanInput { element: self.shown(&hit) });
-        }
-        let action = Action::Select(vec![choice.to_owned()]);
-        self.human_act_on(tab, Some(Target::Ref(list)), action, by).await
-    }
-
-    /// Opens an empty tab, and switches to it.
-    ///
-    /// # Errors
-    /// As [`handle`](Self::handle).
-    pub async fn human_open(&self) -> Result<TabId, Problem> {
-        let by = Deadline::after(COMMAND_TIME);
-        self.take(false);
-        let tab = self.engine.open(by).await?;
-        self.state.lock().current = Some(tab);
-        Ok(tab)
-    }
-
-    /// Switches to another tab.
-    ///
-    /// # Errors
-    /// As [`handle`](Self::handle).
-    pub async fn human_select_tab(&self, tab: TabId) -> Result<(), Problem> {
-        self.take(false);
-        self.tab(Some(tab), Deadline::after(COMMAND_TIME)).await?;
-        self.state.lock().current = Some(tab);
-        Ok(())
-    }
-
-    /// Closes the current tab.
-    ///
-    /// # Errors
-    /// As [`handle`](Self::handle).
-    pub async fn human_close(&self) -> Result<(), Problem> {
-        let by = Deadline::after(COMMAND_TIME);
-        let tab = self.tab(None, by).await?;
-        self.take(false);
-        self.engine.close(tab, by).await?;
-        self.forget(tab);
-        Ok(())
-    }
-
-    async fn human_act(&self, tab: TabId, action: Action, by: Deadline) -> Result<Done, Problem> {
-        self.human_act_on(tab, None, action, by).await
-    }
-
-    async fn human_act_on(
+    async fn report_input(
         &self,
         tab: TabId,
-        target: Option<Target>,
-        action: Action,
+        place: Option<(f64, f64)>,
         by: Deadline,
-    ) -> Result<Done, Problem> {
-        let turn = by.of(self.writer.lock()).await.map_err(|_| human_in_control())?;
-        let done = self.engine.act(tab, target, action, by).await;
-        drop(turn);
-        self.note_addresses(Holder::Human);
-        if let Ok(done) = &done {
-            self.note_surprises(done);
-        }
-        done
+    ) -> Result<(), Problem> {
+        self.report(tab, place, |element| Event::HumanInput { element }, by).await
+    }
+
+    /// Reports what the person uses: the element at a position, or the one with the focus. It is
+    /// cleaned, and without anything that was typed.
+    async fn report(
+        &self,
+        tab: TabId,
+        place: Option<(f64, f64)>,
+        event: fn(Element) -> Event,
+        by: Deadline,
+    ) -> Result<(), Problem> {
+        let Some(hit) = self.engine.hit(tab, place, by).await? else { return Ok(()) };
+        self.take(hit.secret);
+        self.publish(event(Element {
+            tag: self.tidy_line(&hit.element.tag),
+            class: self.tidy_line(&hit.element.class),
+            text: self.tidy_line(&hit.element.text).chars().take(60).collect(),
+            selector: hit.element.selector.map(|it| self.tidy_line(&it)),
+        }));
+        Ok(())
     }
 
     /// Keeps the page for the person until [`hand_back`](Self::hand_back).
@@ -229,27 +173,43 @@ impl Relay {
         self.note_holder();
     }
 
-    /// An element for an event: cleaned, and without anything that was typed.
-    fn shown(&self, hit: &Hit) -> Element {
-        let tidy = |text: &str| self.engine.mask(&clean_line(text));
-        Element {
-            tag: tidy(&hit.element.tag),
-            class: tidy(&hit.element.class),
-            text: tidy(&hit.element.text).chars().take(60).collect(),
-            selector: hit.element.selector.as_deref().map(tidy),
+    /// Reports dialogs and downloads that an action caused.
+    pub(super) fn note_surprises(&self, done: &Done) {
+        for Dialog { kind, message, accepted } in done.dialogs.iter().cloned() {
+            let dialog = Dialog { kind, message: self.tidy(&message), accepted };
+            self.publish(Event::Dialog { dialog });
+        }
+        for Download { name, url } in &done.downloads {
+            let download = Download { name: self.tidy(name), url: self.tidy(url) };
+            self.publish(Event::Download { download });
         }
     }
 
-    /// Reports dialogs and downloads that an action caused.
-    pub(super) fn note_surprises(&self, done: &Done) {
-        let tidy = |text: &str| self.engine.mask(&clean(text));
-        for mut dialog in done.dialogs.iter().cloned() {
-            dialog.scrub(&tidy);
-            self.publish(Event::Dialog { dialog });
-        }
-        for mut download in done.downloads.iter().cloned() {
-            download.scrub(&tidy);
-            self.publish(Event::Download { download });
-        }
+    /// The current tab as a person sees it; `None` if it is still the frame that was seen. Waits
+    /// for a change for at most half a second.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    pub async fn frame(&self, view: View, seen: Option<Seen>) -> Result<Option<Frame>, Problem> {
+        let by = Deadline::after(COMMAND_TIME);
+        let tab = self.tab(None, by).await?;
+        self.engine.frame(tab, view, seen, by).await
+    }
+
+    /// The content of pictures of a frame of the current tab, with this many colours per cell; for
+    /// the person who sees the page, whether or not programs may take screenshots. Pictures that
+    /// have changed since are left out.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    pub async fn pictures(
+        &self,
+        seen: Seen,
+        wanted: &[PictureKey],
+        dots: (u16, u16),
+    ) -> Result<Vec<Pixels>, Problem> {
+        let by = Deadline::after(COMMAND_TIME);
+        let tab = self.tab(None, by).await?;
+        self.engine.pictures(tab, seen, (wanted, dots), by).await
     }
 }

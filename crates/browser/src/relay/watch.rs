@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use super::Relay;
-use crate::engine::TabId;
 use crate::event::discreet;
-use crate::summary::Login;
+use crate::protocol::TabId;
 use crate::{AuthState, Deadline, Event, Holder, Problem};
 
 /// The pause between two checks.
@@ -45,19 +46,24 @@ impl Relay {
             change
         };
         if let Some(change) = change {
-            self.publish(Event::AuthChanged { change });
+            self.publish(Event::AuthChanged(change));
             self.note_holder();
         }
         Ok(())
     }
 
-    /// The known login state of a tab.
-    pub(super) fn auth(&self, tab: TabId) -> Login {
+    /// The known login state of a tab, and how it changed last.
+    pub(super) fn auth(&self, tab: TabId) -> Value {
         let now = self.now();
         let state = self.state.lock();
-        let Some(watch) = state.auth.get(&tab) else { return Login::default() };
-        let last = watch.last().map(|(change, at)| (change.clone(), now.saturating_sub(at)));
-        Login { state: watch.state(), last }
+        let Some(watch) = state.auth.get(&tab) else { return json!({ "state": "unknown" }) };
+        let mut shown = json!({ "state": watch.state() });
+        if let Some((change, at)) = watch.last() {
+            shown["changedMsAgo"] = now.saturating_sub(at).into();
+            shown["origin"] = change.origin.as_str().into();
+            shown["signals"] = json!(change.signals);
+        }
+        shown
     }
 
     /// Reports if the control of the page has changed.

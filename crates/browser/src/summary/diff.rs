@@ -3,12 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::extract::{self, CONTROLS, Extract, FORMS, LISTS, TEXT};
 use super::lines::{compare, compare_texts};
-use super::page::{Part, Removed, Summary};
-use super::show::Parts;
-use crate::engine::Reference;
+use crate::protocol::Reference;
 
 /// How many removed entries of each list are named.
 const GONE_MAX: usize = 20;
@@ -77,22 +76,25 @@ fn name(entry: &Value) -> &str {
 }
 
 impl Known {
-    pub(super) fn of(summary: &Summary, parts: &Parts, document: u64) -> Self {
-        let list = |at: usize| List {
-            entries: parts.entries[at].iter().map(Entry::of).collect(),
-            is_cut: parts.is_cut[at],
-            // Those in view are read first.
-            has_view: !parts.is_cut[at] || parts.seen[at].iter().any(|it| !it.in_view),
+    pub(super) fn of(extract: &Extract) -> Self {
+        let list = |at: usize| {
+            let extract::List { entries, cut, .. } = &extract.lists[at];
+            List {
+                entries: entries.iter().map(|it| Entry::of(&it.shown)).collect(),
+                is_cut: *cut,
+                // Those in view are read first.
+                has_view: !cut || entries.iter().any(|it| !it.in_view),
+            }
         };
-        let text = &parts.content.text;
+        let text = &extract.text;
         let end = text.char_indices().nth(LETTERS_MAX).map(|it| it.0);
         Self {
-            url: summary.url.clone(),
-            title: summary.title.clone(),
-            document,
+            url: extract.url.clone(),
+            title: extract.title.clone(),
+            document: extract.document,
             lists: std::array::from_fn(list),
             text: text[..end.unwrap_or(text.len())].to_owned(),
-            is_text_cut: parts.is_text_cut || end.is_some(),
+            is_text_cut: extract.text_cut || end.is_some(),
         }
     }
 
@@ -111,78 +113,74 @@ struct Changed {
     is_moved: bool,
 }
 
-/// Keeps only the new and the changed entries in `parts`, and returns how the page differs besides.
-/// `present` are elements of `before` that are not read again, but still visible.
-pub(super) fn reduce(
-    parts: &mut Parts,
-    before: &Known,
-    now: &Known,
-    present: &[Reference],
-) -> Removed {
-    let mut removed = Removed {
-        title: (before.title != now.title).then(|| before.title.clone()),
-        reloaded: before.document != now.document,
-        ..Removed::default()
-    };
-    let present: HashSet<Reference> = present.iter().copied().collect();
-    for (at, list) in Part::LISTS.into_iter().enumerate() {
+/// Keeps only what is new or changed in a page, and returns the members of the summary that say how
+/// the page differs besides.
+pub(super) fn reduce(extract: &mut Extract, before: &Known, now: &Known) -> Map<String, Value> {
+    let (mut removed, mut more) = (Map::new(), 0);
+    let (mut reordered, mut partial) = (Vec::new(), Vec::new());
+    let is_reloaded = before.document != now.document;
+    let present: HashSet<Reference> = extract.present.iter().copied().collect();
+    for (at, name) in LISTS.into_iter().enumerate() {
         let (old, new) = (&before.lists[at], &now.lists[at]);
-        let has_elements = (1..=4).contains(&at);
-        let mut changed = if has_elements && !removed.reloaded {
-            elements(parts, at, old, new, &present)
+        let has_elements = (FORMS..=CONTROLS).contains(&at);
+        let mut changed = if has_elements && !is_reloaded {
+            elements(&extract.lists[at], old, new, &present)
         } else {
             contents(old, new)
         };
-        if has_elements && removed.reloaded {
+        if has_elements && is_reloaded {
             // Their references are new.
             changed.kept.fill(true);
         }
-        parts.retain(at, &changed.kept);
-        removed.more += changed.gone.len().saturating_sub(GONE_MAX) as u64;
+        extract.lists[at].retain(&changed.kept);
+        more += changed.gone.len().saturating_sub(GONE_MAX);
         changed.gone.truncate(GONE_MAX);
         if !changed.gone.is_empty() {
-            removed.entries.push((list, changed.gone));
+            removed.insert(name.to_owned(), changed.gone.into());
         }
-        if changed.is_moved {
-            removed.reordered.push(list);
-        }
-        if old.is_cut || new.is_cut {
-            removed.partial.push(list);
-        }
+        reordered.extend(changed.is_moved.then_some(name));
+        partial.extend((old.is_cut || new.is_cut).then_some(name));
     }
-    let text = std::mem::take(&mut parts.content.text);
-    let cut = (before.is_text_cut, parts.is_text_cut);
-    let (added, mut gone, is_moved) = compare_texts(&before.text, &text, cut);
-    parts.content.text = added.join("\n");
-    removed.more += gone.len().saturating_sub(GONE_MAX) as u64;
+    let cut = (before.is_text_cut, extract.text_cut);
+    let (added, mut gone, is_moved) = compare_texts(&before.text, &extract.text, cut);
+    let added = added.join("\n");
+    more += gone.len().saturating_sub(GONE_MAX);
     gone.truncate(GONE_MAX);
-    removed.text = (!gone.is_empty()).then(|| gone.join("\n"));
-    if is_moved {
-        removed.reordered.push(Part::Text);
+    if !gone.is_empty() {
+        removed.insert(TEXT.to_owned(), gone.join("\n").into());
     }
-    if cut.0 || cut.1 {
-        removed.partial.push(Part::Text);
+    extract.text = added;
+    reordered.extend(is_moved.then_some(TEXT));
+    partial.extend((cut.0 || cut.1).then_some(TEXT));
+    if before.title != now.title {
+        removed.insert("title".to_owned(), before.title.as_str().into());
     }
-    removed
+    if more > 0 {
+        removed.insert("more".to_owned(), more.into());
+    }
+    let mut delta = Map::from_iter([("removed".to_owned(), removed.into())]);
+    if is_reloaded {
+        delta.insert("reloaded".to_owned(), true.into());
+    }
+    for (name, parts) in [("reordered", reordered), ("partial", partial)] {
+        if !parts.is_empty() {
+            delta.insert(name.to_owned(), parts.into());
+        }
+    }
+    delta
 }
 
 /// Compares a list of elements of the same document.
-fn elements(
-    parts: &Parts,
-    at: usize,
-    old: &List,
-    new: &List,
-    present: &HashSet<Reference>,
-) -> Changed {
+fn elements(read: &extract::List, old: &List, new: &List, present: &HashSet<Reference>) -> Changed {
     let places: HashMap<Option<Reference>, usize> =
         old.entries.iter().enumerate().map(|(at, it)| (it.reference, at)).collect();
-    let is_new = |(entry, seen): (&Entry, &super::show::Seen)| match places.get(&entry.reference) {
+    let is_new = |(entry, seen): (&Entry, &extract::Entry)| match places.get(&entry.reference) {
         Some(place) => old.entries[*place].exact != entry.exact,
         // An entry that was not read when the page was last read is not new for that reason, but
         // one that came into view is shown.
         None => !old.is_cut || !seen.met || (seen.in_view && old.has_view),
     };
-    let kept = new.entries.iter().zip(&parts.seen[at]).map(is_new).collect();
+    let kept = new.entries.iter().zip(&read.entries).map(is_new).collect();
     let here: HashSet<Option<Reference>> = new.entries.iter().map(|it| it.reference).collect();
     let is_gone = |it: &&Entry| {
         let is_present = || it.reference.is_some_and(|it| present.contains(&it));

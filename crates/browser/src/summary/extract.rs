@@ -2,272 +2,135 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::Reference;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::protocol::Reference;
 use crate::{Dialog, Download};
 
+/// The lists of a page's content by their names on the wire, in the order of all arrays that have a
+/// member for each list.
+pub(crate) const LISTS: [&str; 6] =
+    ["headings", "forms", "links", "tables", "interactive", "errors"];
+pub(crate) const HEADINGS: usize = 0;
+pub(crate) const FORMS: usize = 1;
+pub(crate) const LINKS: usize = 2;
+pub(crate) const TABLES: usize = 3;
+pub(crate) const CONTROLS: usize = 4;
+pub(crate) const ERRORS: usize = 5;
+/// The name of the text on the wire.
+pub(crate) const TEXT: &str = "text_content";
+
 /// The content of a page.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Extract {
-    /// Its address.
-    pub url: String,
-    /// Its title.
-    pub title: String,
+#[derive(Debug, Default)]
+pub(crate) struct Extract {
+    pub(crate) url: String,
+    pub(crate) title: String,
     /// The HTTP status of the page.
-    pub status: Option<u16>,
+    pub(crate) status: Option<u16>,
     /// Parts of it are still loading.
-    pub loading: bool,
-    /// Headings, in page order, like all lists.
-    pub headings: Listing<Heading>,
-    /// Forms.
-    pub forms: Listing<Form>,
-    /// Links.
-    pub links: Listing<Link>,
-    /// Tables that hold data.
-    pub tables: Listing<Table>,
-    /// Buttons, fields and all other usable elements except links.
-    pub controls: Listing<Control>,
-    /// Errors of the page, and errors that it reports.
-    pub errors: Vec<PageError>,
+    pub(crate) loading: bool,
+    pub(crate) lists: [List; 6],
     /// The visible text.
-    pub text: String,
+    pub(crate) text: String,
     /// The approximate number of letters in all of it, read or not.
-    pub letters: u64,
+    pub(crate) letters: u64,
     /// Not all of the text was read.
-    pub text_cut: bool,
+    pub(crate) text_cut: bool,
     /// The number of its document.
-    pub document: u64,
+    pub(crate) document: u64,
     /// Of the known elements that are asked for: those that are still visible, but not in a list
     /// because that was cut.
-    pub present: Vec<Reference>,
+    pub(crate) present: Vec<Reference>,
     /// The number of invisible texts, by reason.
-    pub left: BTreeMap<String, u64>,
+    pub(crate) left: BTreeMap<String, u64>,
     /// The limit at which reading stopped, if one was reached.
-    pub truncated: Option<String>,
-    /// Its frames that were read with it.
-    pub frames: Vec<FrameInfo>,
+    pub(crate) truncated: Option<String>,
+    /// The addresses and the selectors of its frames that were read with it; selectors of their
+    /// content start with those.
+    pub(crate) frames: Vec<Value>,
     /// Dialogs that it opened.
-    pub dialogs: Vec<Dialog>,
-    /// Downloads that it started.
-    pub downloads: Vec<Download>,
-    /// The number of elements that were examined.
-    pub elements: u64,
-}
-
-/// The first items of a list, and the total number.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Listing<T> {
-    /// The total number.
-    pub total: u64,
-    /// The first items.
-    pub kept: Vec<T>,
-    /// Not all visible items were read.
-    pub cut: bool,
-}
-
-impl<T> Default for Listing<T> {
-    fn default() -> Self {
-        Self { total: 0, kept: Vec::new(), cut: false }
-    }
-}
-
-impl<T> Listing<T> {
-    /// A complete list.
-    #[must_use]
-    pub fn whole(kept: Vec<T>) -> Self {
-        Self { total: kept.len() as u64, kept, cut: false }
-    }
-
-    pub(crate) fn append(&mut self, other: Self) {
-        self.total += other.total;
-        self.kept.extend(other.kept);
-        self.cut |= other.cut;
-    }
-}
-
-/// The location of an element.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
-    /// Its number in its document.
-    pub number: u64,
-    /// Its reference from now on.
-    pub reference: String,
-    /// A selector that finds only this element.
-    pub selector: Option<String>,
-    /// It is in view.
-    pub in_view: bool,
-    /// It existed when the page was last read, whether or not it fitted.
-    pub met: bool,
-}
-
-/// A heading.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heading {
-    /// Its text.
-    pub text: String,
-    /// 1 to 6.
-    pub level: u8,
-}
-
-/// A link.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
-    /// Its text.
-    pub text: String,
-    /// Its absolute address.
-    pub href: String,
-    /// Its location.
-    pub place: Place,
-}
-
-/// A form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Form {
-    /// Its own id, or a derived one.
-    pub id: String,
-    /// Its fields.
-    pub fields: Vec<Field>,
-    /// Its location.
-    pub place: Place,
-}
-
-/// A field of a form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
-    /// Its name, or its label if it has none.
-    pub name: String,
-    /// Its location.
-    pub place: Place,
-}
-
-/// A table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
-    /// Its own id, or a derived one.
-    pub id: String,
-    /// The number of all rows, including those of the head.
-    pub rows: u64,
-    /// The names of its columns, as far as they are given.
-    pub columns: Vec<String>,
-    /// Its caption.
-    pub caption: String,
-    /// Its location.
-    pub place: Place,
-}
-
-/// A usable element.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Control {
-    /// `button`, `text`, `select` and the like; `clickable` for an element that only scripts make
-    /// usable.
-    pub kind: String,
-    /// Its label.
-    pub text: String,
-    /// Its location.
-    pub place: Place,
-    /// Its state.
-    pub state: ControlState,
-}
-
-/// The state of a control. A member that does not apply to the control is `false` or `None`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "they are what they are called")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
-pub struct ControlState {
-    pub disabled: bool,
-    /// It is a field for a secret; `value` is never set.
-    pub secret: bool,
-    /// Whether a field for a secret is filled in.
-    pub filled: Option<bool>,
-    pub value: Option<String>,
-    pub checked: Option<bool>,
-    /// The first options of a list.
-    pub options: Option<Vec<String>>,
-    /// The number of options, if there are more.
-    pub option_count: Option<u64>,
-    pub required: bool,
-    pub invalid: bool,
-    pub expanded: Option<bool>,
-    pub selected: bool,
-    pub pressed: bool,
-    pub read_only: bool,
-}
-
-/// A message that the page shows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
-    /// Its text.
-    pub text: String,
-    /// Its location.
-    pub place: Place,
-}
-
-/// A frame that was read with its page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FrameInfo {
-    /// Its address.
-    pub url: String,
-    /// The selector that finds it; selectors of its content start with it.
-    pub selector: Option<String>,
-}
-
-/// Where an error was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// A script logged it to the console, or ended with it.
-    Console,
-    /// A resource could not be loaded.
-    Request,
-    /// The page shows it.
-    Message,
-}
-
-/// An error.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PageError {
-    /// Where it was found.
-    pub kind: ErrorKind,
-    /// Its text.
-    pub text: String,
-    /// The address that could not be loaded.
-    pub url: Option<String>,
-    /// The HTTP status.
-    pub status: Option<u16>,
-    /// Where the page shows it.
-    pub place: Option<Place>,
-}
-
-impl PageError {
-    /// An error without a location in the page.
-    #[must_use]
-    pub fn new(kind: ErrorKind, text: &str) -> Self {
-        Self { kind, text: text.to_owned(), url: None, status: None, place: None }
-    }
-
-    /// An error from a message of the page.
-    #[must_use]
-    pub fn of(message: Message) -> Self {
-        let place = Some(message.place);
-        Self { kind: ErrorKind::Message, text: message.text, url: None, status: None, place }
-    }
-}
-
-/// What a tab remembers besides its page.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Shown {
     pub(crate) dialogs: Vec<Dialog>,
+    /// Downloads that it started.
     pub(crate) downloads: Vec<Download>,
-    pub(crate) errors: Vec<PageError>,
 }
 
-impl Extract {
-    /// The locations of all entries that have one, to be named.
-    pub(crate) fn places_mut(&mut self) -> impl Iterator<Item = &mut Place> {
-        let forms = self.forms.kept.iter_mut().flat_map(|it| {
-            std::iter::once(&mut it.place).chain(it.fields.iter_mut().map(|it| &mut it.place))
-        });
-        let links = self.links.kept.iter_mut().map(|it| &mut it.place);
-        let tables = self.tables.kept.iter_mut().map(|it| &mut it.place);
-        let controls = self.controls.kept.iter_mut().map(|it| &mut it.place);
-        forms.chain(links).chain(tables).chain(controls)
+/// The first entries of a list in page order, and the total number.
+#[derive(Debug, Default)]
+pub(crate) struct List {
+    pub(crate) total: u64,
+    pub(crate) entries: Vec<Entry>,
+    /// Not all visible entries were read.
+    pub(crate) cut: bool,
+}
+
+/// An entry of a list.
+#[derive(Debug, Default)]
+pub(crate) struct Entry {
+    /// What a program gets of it.
+    pub(crate) shown: Value,
+    /// Of a heading: 1 to 6.
+    pub(crate) level: Option<u8>,
+    pub(crate) in_view: bool,
+    /// Its element existed when the page was last read, whether or not it fitted.
+    pub(crate) met: bool,
+}
+
+impl From<Value> for Entry {
+    fn from(shown: Value) -> Self {
+        Self { shown, ..Self::default() }
+    }
+}
+
+/// An element as an engine describes it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Found {
+    /// Its number in its document.
+    pub(crate) number: u64,
+    /// A selector that finds only this element in its document.
+    pub(crate) selector: Option<String>,
+    pub(crate) in_view: bool,
+    pub(crate) met: bool,
+    pub(crate) level: Option<u8>,
+    /// Of a form: its fields, each with its `name`.
+    pub(crate) fields: Option<Vec<Found>>,
+    /// What is shown of it besides its location.
+    #[serde(flatten)]
+    pub(crate) shown: Map<String, Value>,
+}
+
+impl Found {
+    /// The entry for an element of this document. Selectors are prefixed by `hops`; without it, the
+    /// document's elements have none.
+    pub(crate) fn entry(self, document: u64, hops: Option<&str>) -> Entry {
+        let reference = |element: u64| Reference { document, element }.to_string();
+        let selector = |own: Option<String>| -> Option<String> {
+            own.zip(hops).map(|(own, hops)| format!("{hops}{own}"))
+        };
+        let Self { mut shown, level, in_view, met, .. } = self;
+        if level.is_some() {
+            let shown = shown.remove("text").unwrap_or_default();
+            return Entry { shown, level, in_view, met };
+        }
+        if let Some(fields) = self.fields {
+            let names: Vec<_> = fields.iter().map(|field| field.shown.get("name")).collect();
+            shown.insert("fields".to_owned(), json!(names));
+            let refs: Vec<String> = fields.iter().map(|field| reference(field.number)).collect();
+            shown.insert("refs".to_owned(), refs.into());
+            let selectors: Vec<_> = fields.into_iter().map(|it| selector(it.selector)).collect();
+            shown.insert("selectors".to_owned(), selectors.into());
+        }
+        shown.insert("ref".to_owned(), reference(self.number).into());
+        shown.extend(selector(self.selector).map(|it| ("selector".to_owned(), it.into())));
+        Entry { shown: shown.into(), level, in_view, met }
+    }
+}
+
+impl List {
+    /// Keeps the marked entries.
+    pub(crate) fn retain(&mut self, kept: &[bool]) {
+        let mut is_kept = kept.iter();
+        self.entries.retain(|_| is_kept.next() == Some(&true));
     }
 }

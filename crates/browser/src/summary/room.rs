@@ -3,17 +3,17 @@
 //! Describing an entry costs a page's process more than counting it. Only some of a long page's
 //! entries fit into a budget, and their numbers show which.
 
-use super::budget::{grants, tokens_in};
-use super::extract::{ControlState, Extract, Place};
-use crate::engine::ReadScope;
+use super::budget::{cost, grants};
+use super::extract::{Extract, List};
+use crate::protocol::ReadScope;
 
 /// The approximate cost of an entry of each list, in tokens.
 const EACH: [usize; 6] = [8, 24, 20, 16, 20, 16];
 /// More than any budget.
 const ALL: usize = 1 << 40;
 
-/// How many entries of each list, in the order of [`Part::LISTS`](super::Part::LISTS), and how
-/// much of the text to read.
+/// How many entries of each list, in the order of [`LISTS`](super::extract::LISTS), and how much of the text
+/// to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) items: [usize; 6],
@@ -72,67 +72,10 @@ impl Room {
 }
 
 fn known(extract: &Extract) -> [Known; 6] {
-    let know = |total: u64, costs: Vec<usize>| Known {
-        total: usize::try_from(total).unwrap_or(usize::MAX),
-        kept: costs.len(),
-        cost: costs.iter().sum(),
+    let know = |list: &List| Known {
+        total: usize::try_from(list.total).unwrap_or(usize::MAX),
+        kept: list.entries.len(),
+        cost: list.entries.iter().map(|entry| cost(&entry.shown)).sum(),
     };
-    [
-        know(
-            extract.headings.total,
-            extract.headings.kept.iter().map(|it| tokens_in(&it.text) + 2).collect(),
-        ),
-        know(
-            extract.forms.total,
-            extract.forms.kept.iter().map(|it| 24 + 16 * it.fields.len()).collect(),
-        ),
-        know(
-            extract.links.total,
-            extract
-                .links
-                .kept
-                .iter()
-                .map(|it| tokens_in(&it.text) + tokens_in(&it.href) + it.place.cost() + 4)
-                .collect(),
-        ),
-        know(extract.tables.total, vec![EACH[3]; extract.tables.kept.len()]),
-        know(
-            extract.controls.total,
-            extract
-                .controls
-                .kept
-                .iter()
-                .map(|it| tokens_in(&it.text) + it.place.cost() + 5 + 4 * it.state.members())
-                .collect(),
-        ),
-        know(0, vec![EACH[5]; extract.errors.len()]),
-    ]
-}
-
-impl Place {
-    fn cost(&self) -> usize {
-        6 + self.selector.as_ref().map_or(0, |it| it.len().div_ceil(4))
-    }
-}
-
-impl ControlState {
-    /// The number of members that apply.
-    fn members(&self) -> usize {
-        let applies = [
-            self.disabled,
-            self.secret,
-            self.filled.is_some(),
-            self.value.is_some(),
-            self.checked.is_some(),
-            self.options.is_some(),
-            self.option_count.is_some(),
-            self.required,
-            self.invalid,
-            self.expanded.is_some(),
-            self.selected,
-            self.pressed,
-            self.read_only,
-        ];
-        applies.iter().filter(|it| **it).count()
-    }
+    std::array::from_fn(|at| know(&extract.lists[at]))
 }

@@ -1,15 +1,14 @@
 //! Fits a page into a token budget.
 
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use super::budget::{cost, cut_text, fit, grants, tokens_in};
 use super::diff::{Known, reduce};
-use super::extract::{Extract, Place};
-use super::page::{Content, Cut, Flag, Login, Mode, Part, Summary};
-use super::wire;
+use super::extract::{CONTROLS, Entry, Extract, HEADINGS, LINKS, LISTS, TEXT};
 use crate::clean::unseen;
-use crate::engine::{Capabilities, ReadScope, TabId, Target};
-use crate::scrub::Scrub as _;
+use crate::protocol::{ReadScope, TabId, Target};
+use crate::scrub::scrub;
 use crate::{clean, clean_line};
 
 /// The longest address and title in a summary, in letters.
@@ -28,13 +27,30 @@ const ADDRESSED: &[&str] = &[
     "ai agent",
 ];
 
+/// How much a summary contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    /// Headings, forms, tables and errors.
+    Outline,
+    /// Usable elements: forms, controls, links.
+    Interactive,
+    /// Everything.
+    #[default]
+    Full,
+    /// What is new since the same page was last read, and what is gone.
+    Diff,
+}
+
 /// What is known besides the page.
 pub(crate) struct Around<'a> {
     pub(crate) mode: Mode,
     pub(crate) tokens: usize,
     pub(crate) tab: TabId,
-    pub(crate) capabilities: Capabilities,
-    pub(crate) auth: Login,
+    /// The name of the engine.
+    pub(crate) engine: &'static str,
+    /// Whether someone is logged in.
+    pub(crate) auth: Value,
     /// Masks what was typed into secret fields.
     pub(crate) mask: &'a dyn Fn(&str) -> String,
     /// The page as it was last read.
@@ -57,197 +73,139 @@ pub(crate) fn reach(mode: Mode, tokens: usize, scope: Option<Target>, viewport: 
     ReadScope { scope, viewport, items_max, characters_max, tokens_max, known: Vec::new() }
 }
 
-/// Where an entry is.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Seen {
-    /// It existed when the page was last read.
-    pub(super) met: bool,
-    pub(super) in_view: bool,
-}
-
-/// The content of a page before it is truncated.
-#[derive(Debug, Default)]
-pub(super) struct Parts {
-    pub(super) content: Content,
-    /// The entries of each list, on the wire.
-    pub(super) entries: [Vec<Value>; 6],
-    /// How important each entry is.
-    importance: [Vec<u8>; 6],
-    /// The number of entries on the page.
-    pub(super) totals: [u64; 6],
-    /// Where each entry of a list with locations is.
-    pub(super) seen: [Vec<Seen>; 6],
-    /// Which lists were cut before they were read to their end.
-    pub(super) is_cut: [bool; 6],
-    /// Not all of the text was read.
-    pub(super) is_text_cut: bool,
-    /// The approximate number of letters in the whole text.
-    letters: u64,
-}
-
-impl Parts {
-    pub(super) fn retain(&mut self, list: usize, kept: &[bool]) {
-        let mut is_kept = kept.iter();
-        self.entries[list].retain(|_| is_kept.next() == Some(&true));
-        let mut is_kept = kept.iter();
-        self.importance[list].retain(|_| is_kept.next() == Some(&true));
-        self.content.retain(Part::LISTS[list], kept);
-    }
-}
-
 /// The summary, and the page to compare the next reading with.
-pub(crate) fn show(mut extract: Extract, around: Around<'_>) -> (Summary, Known) {
-    let line = |text: &str| -> String {
-        (around.mask)(&clean_line(text)).chars().take(LINE_MAX).collect()
-    };
-    let mut summary = Summary {
-        url: line(&extract.url),
-        title: line(&extract.title),
-        status: extract.status,
-        loading: extract.loading,
-        tab: around.tab,
-        mode: around.mode,
-        engine: around.capabilities.engine,
-        content: Content::default(),
-        cuts: Vec::new(),
-        limit: extract.truncated.clone(),
-        removed: None,
-        frames: extract.frames.clone(),
-        dialogs: extract.dialogs.clone(),
-        downloads: extract.downloads.clone(),
-        auth: around.auth,
-        flags: flags(&extract),
-        tokens: 0,
-    };
-    let (document, present) = (extract.document, std::mem::take(&mut extract.present));
-    let mut parts = parts(extract, around.mask);
-    let known = Known::of(&summary, &parts, document);
-    if around.mode == Mode::Diff {
-        if let Some(before) = around.before.filter(|it| it.url == summary.url) {
-            summary.removed = Some(reduce(&mut parts, before, &known, &present));
+pub(crate) fn show(mut extract: Extract, around: &Around<'_>) -> (Value, Known) {
+    let line = |text: &str| (around.mask)(&clean_line(text));
+    let short = |text: &str| -> String { line(text).chars().take(LINE_MAX).collect() };
+    (extract.url, extract.title) = (short(&extract.url), short(&extract.title));
+    let flags = flags(&extract);
+    for entry in extract.lists.iter_mut().flat_map(|list| &mut list.entries) {
+        scrub(&mut entry.shown, &line);
+    }
+    for control in &mut extract.lists[CONTROLS].entries {
+        // Pages choose it, unlike the types of other things.
+        scrub(&mut control.shown["type"], &line);
+    }
+    extract.text = (around.mask)(&clean(&extract.text));
+    if !extract.text_cut {
+        // A mask changes the length: only what is known to be cut has more letters.
+        extract.letters = 0;
+    }
+    if extract.truncated.is_some() {
+        extract.text_cut = true;
+        extract.lists.iter_mut().for_each(|list| list.cut = true);
+    }
+    let known = Known::of(&extract);
+    let mut mode = around.mode;
+    let mut delta = Map::new();
+    if mode == Mode::Diff {
+        if let Some(before) = around.before.filter(|it| it.url == extract.url) {
+            delta = reduce(&mut extract, before, &known);
             // Entries that are left out here were shown before: they are not missing.
-            parts.totals = std::array::from_fn(|at| parts.entries[at].len() as u64);
-            parts.letters = 0;
+            extract.lists.iter_mut().for_each(|list| list.total = list.entries.len() as u64);
+            extract.letters = 0;
         } else if around.is_brief {
-            summary.mode = Mode::Outline;
+            mode = Mode::Outline;
         }
     }
-    if summary.mode == Mode::Outline {
-        for at in [2, 4] {
-            parts.retain(at, &[]);
-        }
+    if mode == Mode::Outline {
+        extract.lists[LINKS].entries.clear();
+        extract.lists[CONTROLS].entries.clear();
     }
-    if matches!(summary.mode, Mode::Outline | Mode::Interactive) {
-        parts.content.text.clear();
-        parts.letters = 0;
+    if matches!(mode, Mode::Outline | Mode::Interactive) {
+        extract.text.clear();
+        extract.letters = 0;
     }
-    summary.scrub(&|text| (around.mask)(&clean(text)));
-    fill(&mut summary, parts, around.tokens);
+    let mut summary = json!({
+        "url": extract.url,
+        "title": extract.title,
+        "dom_summary": {},
+        "tab": around.tab,
+        "mode": mode,
+        "engine": around.engine,
+        "trust": "untrusted",
+        "truncated": {},
+        "frames": extract.frames,
+        "dialogs": extract.dialogs,
+        "downloads": extract.downloads,
+        "auth": around.auth,
+        "flags": flags,
+        "tokens": 0,
+    });
+    if let Some(status) = extract.status {
+        summary["status"] = status.into();
+    }
+    if extract.loading {
+        summary["loading"] = true.into();
+    }
+    for (name, value) in delta {
+        summary[name] = value;
+    }
+    scrub(&mut summary, &|text| (around.mask)(&clean(text)));
+    fill(&mut summary, extract, around.tokens);
     (summary, known)
 }
 
-/// The content of a page, cleaned and masked.
-fn parts(extract: Extract, mask: &dyn Fn(&str) -> String) -> Parts {
-    let mut parts = Parts {
-        totals: [
-            extract.headings.total,
-            extract.forms.total,
-            extract.links.total,
-            extract.tables.total,
-            extract.controls.total,
-            extract.errors.len() as u64,
-        ],
-        // A mask changes the length: only what is known to be cut has more letters.
-        letters: if extract.text_cut { extract.letters } else { 0 },
-        is_cut: cut(&extract),
-        is_text_cut: extract.text_cut || extract.truncated.is_some(),
-        ..Parts::default()
-    };
-    let mut content = Content {
-        headings: extract.headings.kept,
-        forms: extract.forms.kept,
-        links: extract.links.kept,
-        tables: extract.tables.kept,
-        controls: extract.controls.kept,
-        errors: extract.errors,
-        text: String::new(),
-    };
-    let weight = |view: bool, text: &str| u8::from(view) * 2 + u8::from(!text.is_empty());
-    parts.importance = [
-        content.headings.iter().map(|it| 6 - it.level.min(6)).collect(),
-        vec![0; content.forms.len()],
-        content.links.iter().map(|it| u8::from(it.place.in_view)).collect(),
-        vec![0; content.tables.len()],
-        content.controls.iter().map(|it| weight(it.place.in_view, &it.text)).collect(),
-        vec![0; content.errors.len()],
-    ];
-    let seen = |place: &Place| Seen { met: place.met, in_view: place.in_view };
-    parts.seen[1] = content.forms.iter().map(|it| seen(&it.place)).collect();
-    parts.seen[2] = content.links.iter().map(|it| seen(&it.place)).collect();
-    parts.seen[3] = content.tables.iter().map(|it| seen(&it.place)).collect();
-    parts.seen[4] = content.controls.iter().map(|it| seen(&it.place)).collect();
-    content.scrub(&|it| mask(&clean_line(it)));
-    parts.entries = wire::entries(&content);
-    content.text = mask(&clean(&extract.text));
-    parts.content = content;
-    parts
-}
-
-/// Which lists were not read to their end.
-fn cut(extract: &Extract) -> [bool; 6] {
-    let lists = [
-        extract.headings.cut,
-        extract.forms.cut,
-        extract.links.cut,
-        extract.tables.cut,
-        extract.controls.cut,
-        false,
-    ];
-    lists.map(|it| it || extract.truncated.is_some())
-}
-
 /// Adds what fits to the summary, and reports what did not.
-fn fill(summary: &mut Summary, mut parts: Parts, tokens: usize) {
+fn fill(summary: &mut Value, mut extract: Extract, tokens: usize) {
     // The names of the lists and the report of what was left out also have a cost.
-    let reserve = tokens_in(&wire::head(summary).to_string()) + 110;
+    let reserve = tokens_in(&summary.to_string()) + 110;
     let tokens = tokens.saturating_sub(reserve);
-    let costs: [Vec<usize>; 6] =
-        std::array::from_fn(|at| parts.entries[at].iter().map(cost).collect());
+    let costs: [Vec<usize>; 6] = std::array::from_fn(|at| {
+        extract.lists[at].entries.iter().map(|entry| cost(&entry.shown)).collect()
+    });
     let wants = std::array::from_fn(|at| costs[at].iter().sum());
-    let in_json = tokens_in(&Value::from(parts.content.text.as_str()).to_string());
+    let in_json = tokens_in(&Value::from(extract.text.as_str()).to_string());
     let (granted, for_text) = grants(tokens, &wants, in_json);
-    for (at, part) in Part::LISTS.into_iter().enumerate() {
-        let kept = fit(&costs[at], &parts.importance[at], granted[at]);
-        parts.retain(at, &kept);
-        let (shown, of) = (parts.entries[at].len() as u64, parts.totals[at]);
+    let (mut content, mut truncated) = (Map::new(), Map::new());
+    let mut add = |name: &str, value: Value, shown: u64, of: u64| {
+        content.insert(name.to_owned(), value);
         if shown < of {
-            summary.cuts.push(Cut { part, shown, of });
+            truncated.insert(name.to_owned(), json!({ "shown": shown, "of": of }));
         }
+    };
+    for (at, (list, name)) in extract.lists.iter_mut().zip(LISTS).enumerate() {
+        let importance: Vec<u8> = list.entries.iter().map(|it| importance(at, it)).collect();
+        let kept = fit(&costs[at], &importance, granted[at]);
+        list.retain(&kept);
+        let shown: Vec<Value> = list.entries.drain(..).map(|entry| entry.shown).collect();
+        let count = shown.len() as u64;
+        add(name, shown.into(), count, list.total);
     }
-    let text = cut_text(&parts.content.text, for_text).to_owned();
+    let text = cut_text(&extract.text, for_text);
     let letters = |it: &str| it.chars().count() as u64;
-    let (shown, of) = (letters(&text), parts.letters.max(letters(&parts.content.text)));
-    if shown < of {
-        summary.cuts.push(Cut { part: Part::Text, shown, of });
+    add(TEXT, text.into(), letters(text), extract.letters.max(letters(&extract.text)));
+    if let Some(limit) = extract.truncated {
+        truncated.insert("limit".to_owned(), limit.into());
     }
-    summary.content = Content { text, ..parts.content };
-    summary.tokens = tokens_in(&wire::summary(summary).to_string());
+    summary["dom_summary"] = content.into();
+    summary["truncated"] = truncated.into();
+    summary["tokens"] = tokens_in(&summary.to_string()).into();
 }
 
-/// Hints at what a reader would not notice.
-fn flags(extract: &Extract) -> Vec<Flag> {
-    let hidden = |(reason, count): (&String, &u64)| {
-        let (reason, count) = (reason.clone(), *count);
-        Flag::HiddenText { reason, count }
-    };
-    let mut flags: Vec<Flag> = extract.left.iter().map(hidden).collect();
+/// How important an entry of a list is.
+fn importance(list: usize, entry: &Entry) -> u8 {
+    let in_view = u8::from(entry.in_view);
+    match list {
+        HEADINGS => 6 - entry.level.unwrap_or(6).min(6),
+        LINKS => in_view,
+        CONTROLS => in_view * 2 + u8::from(entry.shown["text"] != ""),
+        _ => 0,
+    }
+}
+
+/// Hints at what a reader of the page would not notice. They are no security boundary.
+fn flags(extract: &Extract) -> Vec<Value> {
+    let hidden =
+        |(reason, count)| json!({ "type": "hidden_text", "reason": reason, "count": count });
+    let mut flags: Vec<Value> = extract.left.iter().map(hidden).collect();
     let count = unseen(&extract.text);
     if count > 0 {
-        flags.push(Flag::UnseenCharacters(count));
+        flags.push(json!({ "type": "unseen_characters", "count": count }));
     }
     let lower = extract.text.to_lowercase();
     if ADDRESSED.iter().any(|it| lower.contains(it)) {
-        flags.push(Flag::AddressesAssistants);
+        flags.push(json!({ "type": "addresses_assistants" }));
     }
     flags
 }

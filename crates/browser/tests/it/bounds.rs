@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use waypost_browser::{Plain, Policy, ProblemKind, Relay, RelaySettings, View, wire};
+use waypost_browser::{Plain, Policy, ProblemKind, Relay, View};
 
 use crate::server::{ENDLESS, Reply, Request, Server, page};
 use crate::world::{World, entry, texts};
@@ -50,7 +50,7 @@ async fn an_endless_page_is_read_up_to_a_limit() {
     world.go(&server.url("/")).await;
     let endless = json!({ "url": server.url("/endless"), "timeout": 4_000 });
     // The engine decides whether it counts as loaded; what arrived is available.
-    match wire::handle(&world.relay, "navigate", endless.clone()).await {
+    match world.relay.handle("navigate", endless.clone()).await {
         Ok(arrival) => assert_eq!(arrival["loading"], true, "{arrival}"),
         Err(problem) => assert_eq!(problem.kind, ProblemKind::Timeout, "{problem}"),
     }
@@ -64,11 +64,11 @@ async fn an_endless_page_is_read_up_to_a_limit() {
     let allowed = format!("127.0.0.1:{}", server.port).parse().expect("a host and port");
     let policy = Arc::new(Policy::new(vec![allowed], []));
     let engine = Plain::start(policy.clone()).await.expect("it starts");
-    let plain = Relay::new(Arc::new(engine), policy, &RelaySettings::default());
-    let problem = wire::handle(&plain, "navigate", endless).await.expect_err("it has no end");
+    let plain = Relay::new(Arc::new(engine.into()), policy);
+    let problem = plain.handle("navigate", endless).await.expect_err("it has no end");
     assert!(matches!(problem.kind, ProblemKind::Timeout | ProblemKind::Unreachable), "{problem:?}");
     for relay in [&*world.relay, &plain] {
-        let round = wire::handle(relay, "navigate", json!({ "url": server.url("/round") })).await;
+        let round = relay.handle("navigate", json!({ "url": server.url("/round") })).await;
         assert_eq!(round.expect_err("it has no end").kind, ProblemKind::Unreachable);
     }
 
@@ -105,7 +105,7 @@ async fn other_attempts_of_a_page_are_data_or_have_no_effect() {
     let done = world.ask("click", json!({ "selector": "#a" })).await;
     assert_eq!(done["fileChoosers"], 1, "{done}");
     let typed = json!({ "selector": "#a", "text": "/etc/passwd" });
-    assert!(wire::handle(&world.relay, "type", typed).await.is_err(), "no file but a person's");
+    assert!(world.relay.handle("type", typed).await.is_err(), "no file but a person's");
 
     world.go(&server.url("/refresh")).await;
     world.ask("wait", json!({ "networkIdle": true })).await;

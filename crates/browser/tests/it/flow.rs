@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use waypost_browser::{
-    Direction, Event, Focus, Frame, Plain, Policy, Relay, RelaySettings, TargetKind, View, wire,
+    Act, Direction, Event, Focus, Frame, Plain, Policy, Relay, TargetKind, View,
 };
 
 use crate::server::{Reply, Request, Server, page};
@@ -37,10 +37,10 @@ async fn a_page_without_scripts_is_shown_and_used_by_cells() {
     let allowed = format!("127.0.0.1:{}", server.port).parse().expect("a host and port");
     let policy = Arc::new(Policy::new(vec![allowed], []));
     let engine = Plain::start(policy.clone()).await.expect("it starts");
-    let relay = Relay::new(Arc::new(engine), policy, &RelaySettings::default());
+    let relay = Relay::new(Arc::new(engine.into()), policy);
     let mut events = relay.events();
     let view = View::new(40, 30, 100);
-    relay.human_navigate(&server.url("/")).await.expect("it comes");
+    relay.human(Act::Go(server.url("/"))).await.expect("it comes");
     let frame = look(&relay, view).await;
     let expected = "Shop\n\nSome bold words and a link that go on\nover the end of the line.\n
   • One\n  • Two\n\n  1. First\n  2. Second\n\nName      Price\n汉字 cup  12.00\nPot       3.50\n
@@ -58,7 +58,7 @@ a  b\n c\n\ncups       ••\n";
     assert_eq!(kinds, [Link, Text, Secret, Check, Select, Button]);
 
     // The focus is visible.
-    relay.human_press("Tab".parse().expect("a key")).await.expect("pressed");
+    relay.human(Act::Press("Tab".parse().expect("a key"))).await.expect("pressed");
     let frame = look(&relay, view).await;
     assert_eq!(frame.focus(), Some(Focus::Control));
     let inverse = (0..40).filter(|it| frame.cell(*it, 2).is_some_and(|it| it.inverse)).count();
@@ -71,11 +71,11 @@ a  b\n c\n\ncups       ••\n";
         found.map(|it| frame.point(it.0, it.1)).expect("a place")
     };
     let (x, y) = place(Text, &frame);
-    relay.human_click(x, y).await.expect("clicked");
-    relay.human_type(" & tea").await.expect("typed");
-    relay.human_press("Backspace".parse().expect("a key")).await.expect("pressed");
-    relay.human_press("Tab".parse().expect("a key")).await.expect("pressed");
-    relay.human_type("hunter22").await.expect("typed");
+    relay.human(Act::Click(x, y)).await.expect("clicked");
+    relay.human(Act::Type(" & tea".to_owned())).await.expect("typed");
+    relay.human(Act::Press("Backspace".parse().expect("a key"))).await.expect("pressed");
+    relay.human(Act::Press("Tab".parse().expect("a key"))).await.expect("pressed");
+    relay.human(Act::Type("hunter22".to_owned())).await.expect("typed");
     let frame = look(&relay, view).await;
     assert_eq!(frame.focus(), Some(Focus::Secret));
     let shown = frame.to_string();
@@ -83,13 +83,13 @@ a  b\n c\n\ncups       ••\n";
     let event = events.try_recv().expect("an event");
     assert!(matches!(&event, Event::Control { .. }), "{event:?}");
     let (x, y) = place(Button, &frame);
-    relay.human_click(x, y).await.expect("clicked");
+    relay.human(Act::Click(x, y)).await.expect("clicked");
     let found = look(&relay, view).await.to_string();
     assert!(found.contains("/found?q=cups+%26+te pw=•••• gift=on"), "{found}");
 
     let mut told = Vec::new();
     while let Ok(event) = events.try_recv() {
-        told.push(wire::event(&event));
+        told.push(json!(event));
     }
     let clicks: Vec<_> = told.iter().filter(|it| it["type"] == "human_click").collect();
     assert_eq!(clicks[1]["element"]["text"], "Search", "{told:?}");
@@ -102,20 +102,22 @@ async fn a_long_page_without_scripts_is_scrolled_and_searched() {
     let allowed = format!("127.0.0.1:{}", server.port).parse().expect("a host and port");
     let policy = Arc::new(Policy::new(vec![allowed], []));
     let engine = Plain::start(policy.clone()).await.expect("it starts");
-    let relay = Relay::new(Arc::new(engine), policy, &RelaySettings::default());
-    relay.human_navigate(&server.url("/long")).await.expect("it comes");
+    let relay = Relay::new(Arc::new(engine.into()), policy);
+    relay.human(Act::Go(server.url("/long"))).await.expect("it comes");
     let view = View::new(20, 10, 100);
     let first = look(&relay, view).await;
     assert_eq!(first.row_text(0), "Long");
     let again = relay.frame(view, Some(first.seen())).await.expect("an answer");
     assert_eq!(again, None, "nothing has changed");
-    relay.human_scroll(Direction::Bottom, 1.0).await.expect("scrolled");
+    relay.human(Act::Scroll(Direction::Bottom, 1.0)).await.expect("scrolled");
     let last = look(&relay, view).await;
     assert_eq!((last.row_text(9).as_str(), last.scrolled().y), ("row", last.scrolled().y_max));
-    assert!(relay.human_find("LONG", false).await.expect("looked for"));
+    assert!(relay.human(Act::Find("LONG".to_owned(), false)).await.expect("looked for").found);
     let found = look(&relay, view).await;
     assert!(found.cell(0, 0).is_some_and(|it| it.inverse), "{found}");
-    assert!(!relay.human_find("nothing of it", true).await.expect("looked for"));
+    assert!(
+        !relay.human(Act::Find("nothing of it".to_owned(), true)).await.expect("looked for").found
+    );
     for (columns, rows) in [(1, 1), (3, 200), (1000, 500)] {
         look(&relay, View::new(columns, rows, 100)).await;
     }

@@ -1,6 +1,6 @@
 //! The page as a person sees it in a terminal.
 
-use waypost_browser::{Color, Focus, Frame, Seen, TargetKind, View};
+use waypost_browser::{Act, Color, Focus, Frame, Seen, TargetKind, View};
 
 use crate::server::{Reply, Request, Server, page};
 use crate::world::World;
@@ -109,13 +109,13 @@ async fn text_stands_where_the_layout_puts_it() {
     let target = &frame.targets()[usize::from(link.target.expect("a target"))];
     assert_eq!(target.kind, TargetKind::Link);
     assert_eq!(at(&frame, "and").2.target, None);
-    world.relay.human_press("Tab".parse().expect("a key")).await.expect("pressed");
+    world.relay.human(Act::Press("Tab".parse().expect("a key"))).await.expect("pressed");
     let focused = look(&world, view).await;
     assert!(at(&focused, "link").2.inverse && !at(&focused, "and").2.inverse, "the focus is seen");
     // A click on its first letter is a click on it.
     let (x, y) = frame.point(4, 2);
     assert!((32.0..64.0).contains(&x) && (32.0..48.0).contains(&y), "{x} {y}");
-    world.relay.human_click(x, y).await.expect("clicked");
+    world.relay.human(Act::Click(x, y)).await.expect("clicked");
     assert!(world.relay.shown_tabs().0[0].url.ends_with("/next"));
     world.end().await;
 }
@@ -169,9 +169,9 @@ async fn fields_show_their_content_and_secret_fields_do_not() {
 
     for (row, typed, focus) in [(1, " Lovelace", Focus::Text), (3, "hunter22", Focus::Secret)] {
         let (x, y) = frame.point(28, row);
-        world.relay.human_click(x, y).await.expect("clicked");
-        world.relay.human_press("End".parse().expect("a key")).await.expect("pressed");
-        world.relay.human_type(typed).await.expect("typed");
+        world.relay.human(Act::Click(x, y)).await.expect("clicked");
+        world.relay.human(Act::Press("End".parse().expect("a key"))).await.expect("pressed");
+        world.relay.human(Act::Type(typed.to_owned())).await.expect("typed");
         let frame = look(&world, view).await;
         assert_eq!(frame.focus(), Some(focus), "{frame}");
         // The caret at the end of a full field is visible.
@@ -201,7 +201,7 @@ async fn what_changes_is_drawn_anew_and_what_does_not_is_not() {
     let frame = frame.expect("a frame");
     assert_eq!((frame.row_text(0), frame.row_text(1)), ("first".to_owned(), "shadow".to_owned()));
     let next = world.relay.frame(view, seen);
-    let (next, clicked) = tokio::join!(next, world.relay.human_click(4.0, 4.0));
+    let (next, clicked) = tokio::join!(next, world.relay.human(Act::Click(4.0, 4.0)));
     clicked.expect("clicked");
     let next = match next.expect("a frame") {
         Some(next) if next.row_text(0) == "second" => next,
@@ -215,8 +215,8 @@ async fn what_changes_is_drawn_anew_and_what_does_not_is_not() {
     let (column, row, cell) = at(&frame, "inner link");
     assert_eq!((column, row), (10, 4), "{frame}");
     assert!(cell.target.is_some() && cell.underline);
-    world.relay.human_click(90.0, 104.0).await.expect("clicked");
-    world.relay.human_type("typed").await.expect("typed");
+    world.relay.human(Act::Click(90.0, 104.0)).await.expect("clicked");
+    world.relay.human(Act::Type("typed".to_owned())).await.expect("typed");
     let frame = look(&world, view).await;
     assert_eq!(frame.focus(), Some(Focus::Text), "in the frame: {frame}");
     assert_eq!(frame.caret(), Some((15, 6)), "{frame}");
@@ -254,7 +254,11 @@ async fn only_the_visible_part_of_a_long_page_is_drawn() {
     world.go(&server.url("/long")).await;
     let frame = look(&world, view).await;
     assert!(frame.row_text(0).starts_with("row 0"), "{frame}");
-    world.relay.human_scroll(waypost_browser::Direction::Bottom, 1.0).await.expect("scrolled");
+    world
+        .relay
+        .human(Act::Scroll(waypost_browser::Direction::Bottom, 1.0))
+        .await
+        .expect("scrolled");
     let frame = look(&world, view).await;
     let last = frame.row_text(19);
     assert!(last.starts_with("row 59999") && last.ends_with("119998"), "{frame}");
@@ -275,7 +279,11 @@ async fn only_the_visible_part_of_a_long_page_is_drawn() {
     // Content that overflows a page as high as the view is still drawn.
     world.relay.hand_back();
     world.go(&server.url("/tall")).await;
-    world.relay.human_scroll(waypost_browser::Direction::Bottom, 1.0).await.expect("scrolled");
+    world
+        .relay
+        .human(Act::Scroll(waypost_browser::Direction::Bottom, 1.0))
+        .await
+        .expect("scrolled");
     let frame = look(&world, view).await;
     assert_eq!(frame.row_text(10), "h", "{frame}");
     world.end().await;

@@ -1,7 +1,7 @@
 //! Misbehaving pages, on one Chromium.
 
 use serde_json::json;
-use waypost_browser::{ProblemKind, wire};
+use waypost_browser::ProblemKind;
 
 use crate::server::{Reply, Request, Server, page};
 use crate::world::{World, entry, texts};
@@ -210,13 +210,13 @@ async fn loops_and_reloads_are_survived(world: &World, server: &Server) {
 
 async fn crashes_are_survived(world: &World, server: &Server) {
     world.go(&server.url("/covered")).await;
-    let problem = wire::handle(&world.relay, "navigate", json!({ "url": "chrome://crash" })).await;
+    let problem = world.relay.handle("navigate", json!({ "url": "chrome://crash" })).await;
     assert_eq!(problem.expect_err("never").kind, ProblemKind::Forbidden);
     for kind in ["--type=renderer", ""] {
         world.kill(kind);
         // It may be detected at once, or in the middle of a call.
         let problem = loop {
-            if let Err(problem) = wire::handle(&world.relay, "read", json!({})).await {
+            if let Err(problem) = world.relay.handle("read", json!({})).await {
                 break problem;
             }
         };

@@ -1,7 +1,7 @@
 //! Terminal control characters, wherever a page can put them.
 
 use serde_json::{Value, json};
-use waypost_browser::{Outcome, ProblemKind, wire};
+use waypost_browser::{Act, ProblemKind};
 
 use crate::server::{Reply, Request, Server};
 use crate::world::World;
@@ -58,15 +58,13 @@ async fn no_output_contains_terminal_control_characters() {
     let covered = world.refused("click", json!({ "selector": "#below" }), ProblemKind::Covered);
     told.push(json!(covered.await.detail));
     let unknown = json!({ "selector": format!("#x{OBEYED}") });
-    told.push(json!(
-        wire::handle(&world.relay, "click", unknown).await.expect_err("it is none").detail
-    ));
+    told.push(json!(world.relay.handle("click", unknown).await.expect_err("it is none").detail));
     // A person does the same, so that it is reported as events.
     let (x, y) = (40.0, 20.0);
-    let clicked = world.relay.human_click(x, y).await.expect("clicked");
-    told.push(wire::outcome(&Outcome::Acted(Box::new(clicked))));
+    let clicked = world.relay.human(Act::Click(x, y)).await.expect("clicked");
+    told.push(json!(clicked));
     while let Ok(event) = events.try_recv() {
-        told.push(wire::event(&event));
+        told.push(json!(event));
     }
     let told = Value::from(told);
     // The text is there, without these letters.

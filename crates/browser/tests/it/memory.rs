@@ -1,7 +1,7 @@
 //! A page that takes all available memory.
 
 use serde_json::json;
-use waypost_browser::{Problem, ProblemKind, wire};
+use waypost_browser::{Problem, ProblemKind};
 
 use crate::server::{Reply, Request, Server, page};
 use crate::world::World;
@@ -49,7 +49,7 @@ async fn taking_all(world: &World, url: &str) -> Problem {
         ("wait", json!({ "text": "never", "timeout": 60_000 })),
     ];
     for (command, arguments) in commands {
-        if let Err(problem) = wire::handle(&world.relay, command, arguments).await {
+        if let Err(problem) = world.relay.handle(command, arguments).await {
             return problem;
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::TryRecvError;
-use waypost_browser::{Direction, Event, Holder, Key, ProblemKind, wire};
+use waypost_browser::{Act, Direction, Event, Holder, Key, ProblemKind};
 
 use crate::server::{Reply, Request, Server, page};
 use crate::wait::until;
@@ -62,7 +62,7 @@ impl Listener {
     fn take(&mut self) -> &[Value] {
         loop {
             match self.events.try_recv() {
-                Ok(event) => self.heard.push(wire::event(&event)),
+                Ok(event) => self.heard.push(json!(event)),
                 Err(TryRecvError::Empty) => return &self.heard,
                 Err(error) => unreachable!("nothing is missed: {error}"),
             }
@@ -91,10 +91,10 @@ async fn a_login_belongs_to_the_person_and_the_session_to_both() {
 
     for (password, right) in [(WRONG, false), (CANARY, true)] {
         click(&world, "#user").await;
-        world.relay.human_type("ada").await.expect("typed");
+        world.relay.human(Act::Type("ada".to_owned())).await.expect("typed");
         click(&world, "#password").await;
         for letter in password.chars() {
-            world.relay.human_press(Key::of(letter)).await.expect("pressed");
+            world.relay.human(Act::Press(Key::of(letter))).await.expect("pressed");
         }
         let arguments = json!({ "selector": "#user", "text": "eve" });
         world.refused("type", arguments, ProblemKind::HumanInControl).await;
@@ -143,7 +143,7 @@ async fn a_login_belongs_to_the_person_and_the_session_to_both() {
 async fn click(world: &World, selector: &str) {
     let places = [("#user", 110.0), ("#password", 160.0), ("#show", 210.0), ("#go", 260.0)];
     let (_, y) = places.into_iter().find(|it| it.0 == selector).expect("a place");
-    world.relay.human_click(40.0, y).await.expect("clicked");
+    world.relay.human(Act::Click(40.0, y)).await.expect("clicked");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -161,7 +161,7 @@ async fn a_person_takes_precedence_and_hands_back() {
     // A program may not go there; the person may, and then both are there.
     let url = server.url("/?q=hidden");
     world.refused("navigate", json!({ "url": url }), ProblemKind::Forbidden).await;
-    world.relay.human_navigate(&url).await.expect("a person may");
+    world.relay.human(Act::Go(url)).await.expect("a person may");
     assert_eq!(listener.of("navigated")[0]["url"], server.url("/?q"));
     world.refused("click", json!({ "selector": "#a" }), ProblemKind::HumanInControl).await;
     world.relay.hand_back();
@@ -170,7 +170,7 @@ async fn a_person_takes_precedence_and_hands_back() {
     // A running command ends when the person acts.
     let relay = Arc::clone(&world.relay);
     let arguments = json!({ "url": server.url("/slow") });
-    let going = tokio::spawn(async move { wire::handle(&relay, "navigate", arguments).await });
+    let going = tokio::spawn(async move { relay.handle("navigate", arguments).await });
     until(|| {
         let asked = server.asked();
         let is_asked = asked.iter().any(|it| it == "GET /slow");
@@ -180,7 +180,7 @@ async fn a_person_takes_precedence_and_hands_back() {
     let problem = going.await.expect("no panic").expect_err("the page has not come");
     assert_eq!(problem.kind, ProblemKind::HumanInControl);
     drop(release);
-    world.relay.human_scroll(Direction::Down, 0.5).await.expect("scrolled");
+    world.relay.human(Act::Scroll(Direction::Down, 0.5)).await.expect("scrolled");
     world.refused("reload", json!({}), ProblemKind::HumanInControl).await;
     world.read().await;
     world.relay.hand_back();

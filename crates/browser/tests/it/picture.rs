@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use waypost_browser::{
-    Color, Direction, Frame, Picture, PictureKey, Pixels, ProblemKind, Seen, View,
+    Act, Color, Direction, Frame, Picture, PictureKey, Pixels, ProblemKind, Seen, View,
 };
 
 use crate::server::{Reply, Request, Server, page};
@@ -119,7 +119,7 @@ async fn a_picture_is_shown_in_its_colours_without_what_covers_it() {
     assert!(plain.row_text(2).contains("[A flag]") && plain.pictures().is_empty(), "{plain}");
 
     // After scrolling it is the same picture at another position.
-    world.relay.human_scroll(Direction::Down, 4.0 / 24.0).await.expect("scrolled");
+    world.relay.human(Act::Scroll(Direction::Down, 4.0 / 24.0)).await.expect("scrolled");
     let moved = look(&world, 1).await;
     assert_eq!(moved.pictures()[0].key, flag.key);
     assert_eq!((moved.pictures()[0].column, moved.pictures()[0].row), (10, -2));

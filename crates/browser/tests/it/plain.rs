@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use waypost_browser::{Plain, Policy, ProblemKind, Relay, RelaySettings, wire};
+use waypost_browser::{Plain, Policy, ProblemKind, Relay};
 
 use crate::server::{Reply, Request, Server, page};
 use crate::world::{entry, texts};
@@ -34,7 +34,7 @@ fn pages(request: &Request) -> Option<Reply> {
 
 async fn ask(relay: &Relay, command: &str, arguments: Value) -> Value {
     let shown = format!("{command} {arguments}");
-    let answer = wire::handle(relay, command, arguments).await;
+    let answer = relay.handle(command, arguments).await;
     answer.map_err(|problem| format!("{shown}: {problem:?}")).expect("it is done")
 }
 
@@ -45,7 +45,7 @@ async fn pages_without_scripts_are_read_and_used() {
     let allowed = format!("127.0.0.1:{}", server.port).parse().expect("a host and port");
     let policy = Arc::new(Policy::new(vec![allowed], []));
     let engine = Plain::start(policy.clone()).await.expect("it starts");
-    let relay = Relay::new(Arc::new(engine), policy, &RelaySettings::default());
+    let relay = Relay::new(Arc::new(engine.into()), policy);
     let text = async || {
         let summary = ask(&relay, "read", json!({})).await;
         summary["dom_summary"]["text_content"].as_str().expect("a text").to_owned()
@@ -78,7 +78,7 @@ async fn pages_without_scripts_are_read_and_used() {
     let done = ask(&relay, "click", json!({ "ref": order["ref"] })).await;
     assert_eq!((&done["navigated"], &done["url"]), (&json!(true), &json!(server.url("/order"))));
     assert_eq!(text().await, "POST user=ada&pw=••••&size=l&gift=on&remark=a+%26+b&go=1");
-    let stale = wire::handle(&relay, "click", json!({ "ref": order["ref"] })).await;
+    let stale = relay.handle("click", json!({ "ref": order["ref"] })).await;
     assert_eq!(stale.expect_err("the page is gone").kind, ProblemKind::StaleRef);
 
     ask(&relay, "back", json!({})).await;
@@ -100,7 +100,7 @@ async fn pages_without_scripts_are_read_and_used() {
         ("wait", json!({ "selector": "#never", "timeout": 50 }), ProblemKind::Timeout),
     ];
     for (command, arguments, kind) in refused {
-        let problem = wire::handle(&relay, command, arguments).await.expect_err(command);
+        let problem = relay.handle(command, arguments).await.expect_err(command);
         assert_eq!(problem.kind, kind, "{command}: {problem}");
     }
     assert_eq!(other.asked(), Vec::<String>::new());
@@ -113,8 +113,8 @@ async fn the_way_out_serves_only_clients_that_are_recognised() {
         let allowed = format!("127.0.0.1:{}", server.port).parse().expect("a host and port");
         let policy = Arc::new(Policy::new(vec![allowed], []).with_own_clients(is_own));
         let engine = Plain::start(policy.clone()).await.expect("it starts");
-        let relay = Relay::new(Arc::new(engine), policy, &RelaySettings::default());
-        let gone = wire::handle(&relay, "navigate", json!({ "url": server.url("/") })).await;
+        let relay = Relay::new(Arc::new(engine.into()), policy);
+        let gone = relay.handle("navigate", json!({ "url": server.url("/") })).await;
         assert_eq!((gone.is_ok(), server.asked().is_empty()), (is_served, !is_served), "{gone:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! What pages and programs may access.
 
 use serde_json::{Value, json};
-use waypost_browser::{ProblemKind, wire};
+use waypost_browser::ProblemKind;
 
 use crate::server::{Server, page};
 use crate::world::{World, texts};
@@ -59,7 +59,7 @@ async fn pages_reach_what_they_may_and_nothing_else() {
         let problem = world.refused("navigate", go(url.clone()), ProblemKind::Forbidden).await;
         assert_eq!(problem.kind.status(), 403, "{url}");
     }
-    let file = wire::handle(&world.relay, "navigate", go(server.url("/file"))).await;
+    let file = world.relay.handle("navigate", go(server.url("/file"))).await;
     assert!(file.is_err(), "{file:?}");
     world.go(&server.url("/script")).await;
     assert_eq!(world.read().await["dom_summary"]["text_content"], "stays");

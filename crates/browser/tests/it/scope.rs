@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use waypost_browser::{Done, Holder, Plain, Policy, ProblemKind, Relay, RelaySettings, wire};
+use waypost_browser::{Act, Done, Holder, Plain, Policy, ProblemKind, Relay};
 
 use crate::server::{Server, page};
 use crate::wait::until;
@@ -34,22 +34,22 @@ async fn a_failed_click_accepts_no_later_dialog() {
         ("#none", ProblemKind::NotFound),
     ] {
         world.refused("click", click(selector), kind).await;
-        let done = world.relay.human_click(40.0, 110.0).await.expect("clicked");
+        let done = world.relay.human(Act::Click(40.0, 110.0)).await.expect("clicked");
         assert!(!accepted(&done), "{selector}");
         world.relay.hand_back();
     }
     // A click that a person interrupts while the covered element is still being tried.
     let relay = Arc::clone(&world.relay);
-    let going = tokio::spawn(async move { wire::handle(&relay, "click", click_covered()).await });
+    let going = tokio::spawn(async move { relay.handle("click", click_covered()).await });
     until(|| world.relay.doing().ok_or("the click has not begun"));
-    let done = world.relay.human_click(40.0, 110.0).await.expect("clicked");
+    let done = world.relay.human(Act::Click(40.0, 110.0)).await.expect("clicked");
     assert!(!accepted(&done));
     going.await.expect("no panic").expect_err("it was broken off, or the element is covered");
     world.relay.hand_back();
     // And the command for which it was given.
     let done = world.ask("click", click("#ask")).await;
     assert_eq!(done["dialogs"][0]["accepted"], true);
-    let done = world.relay.human_click(40.0, 110.0).await.expect("clicked");
+    let done = world.relay.human(Act::Click(40.0, 110.0)).await.expect("clicked");
     assert!(!accepted(&done));
     world.end().await;
 }
@@ -70,31 +70,28 @@ async fn the_first_page_is_nobodys_input_and_commands_wait_for_it() {
         _ => page("<h1>Next</h1>"),
     });
     let policy = Arc::new(Policy::default());
-    let engine = Arc::new(Plain::start(Arc::clone(&policy)).await.expect("it starts"));
-    let relay = Arc::new(Relay::new(engine, policy, &RelaySettings::default()));
+    let engine = Plain::start(Arc::clone(&policy)).await.expect("it starts");
+    let relay = Arc::new(Relay::new(Arc::new(engine.into()), policy));
     let mut events = relay.events();
     let first = relay.begin(&server.url("/"));
     let first = tokio::spawn(first);
     // A command waits no longer than it specifies.
     let begun = Instant::now();
-    let late =
-        wire::handle(&relay, "read", json!({ "timeout": 50 })).await.expect_err("no page yet");
+    let late = relay.handle("read", json!({ "timeout": 50 })).await.expect_err("no page yet");
     assert_eq!(late.kind, ProblemKind::Timeout);
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert_eq!(relay.holder(), Holder::Agent);
     let of = Arc::clone(&relay);
-    let click =
-        tokio::spawn(async move { wire::handle(&of, "click", json!({ "selector": "a" })).await });
+    let click = tokio::spawn(async move { of.handle("click", json!({ "selector": "a" })).await });
     let of = Arc::clone(&relay);
-    let read =
-        tokio::spawn(async move { wire::handle(&of, "read", json!({ "scope": "h1" })).await });
+    let read = tokio::spawn(async move { of.handle("read", json!({ "scope": "h1" })).await });
     until(|| relay.doing().ok_or("no command has begun"));
     release.send(()).expect("the server waits");
     assert_eq!(first.await.expect("no panic").expect("it comes").status, Some(200));
     assert_eq!(click.await.expect("no panic").expect("it is done")["navigated"], true);
     read.await.expect("no panic").expect("there is a heading, before or after");
     while let Ok(event) = events.try_recv() {
-        let event = wire::event(&event);
+        let event = json!(event);
         assert_ne!(event["type"], "control", "nobody took the page: {event}");
         assert_ne!(event["by"], "human", "{event}");
     }
@@ -102,7 +99,7 @@ async fn the_first_page_is_nobodys_input_and_commands_wait_for_it() {
     // A first page that does not arrive admits commands as well.
     relay.begin("http://127.0.0.1:1/").await.expect_err("nobody listens there");
     drop(relay.begin(&server.url("/")));
-    wire::handle(&relay, "read", json!({})).await.expect("the page before");
+    relay.handle("read", json!({})).await.expect("the page before");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,7 @@
 //! A page that repeats a secret while it is typed, everywhere that programs can read.
 
 use serde_json::json;
-use waypost_browser::{Key, ProblemKind, wire};
+use waypost_browser::{Act, Key, ProblemKind};
 
 use crate::server::{Server, page};
 use crate::world::World;
@@ -48,10 +48,10 @@ async fn a_secret_repeated_letter_by_letter_is_masked_from_the_second_letter() {
     let world = World::start(&[&server]).await;
     let mut events = world.relay.events();
     world.go(&server.url("/login")).await;
-    world.relay.human_click(40.0, 160.0).await.expect("clicked");
+    world.relay.human(Act::Click(40.0, 160.0)).await.expect("clicked");
     let (mut all, mut typed) = (String::new(), String::new());
     for letter in SECRET.chars() {
-        world.relay.human_press(Key::of(letter)).await.expect("pressed");
+        world.relay.human(Act::Press(Key::of(letter))).await.expect("pressed");
         typed.push(letter);
         let now = everything_read(&world).await;
         assert!(typed.len() == 1 || now.contains("You typed: ••••!"), "{typed}: {now}");
@@ -69,7 +69,7 @@ async fn a_secret_repeated_letter_by_letter_is_masked_from_the_second_letter() {
     world.refused("click", json!({ "selector": "#none" }), ProblemKind::NotFound).await;
     all.push_str(&everything_read(&world).await);
     while let Ok(event) = events.try_recv() {
-        all.push_str(&wire::event(&event).to_string());
+        all.push_str(&json!(event).to_string());
     }
     for end in 2..=SECRET.len() {
         let beginning = &SECRET[..end];

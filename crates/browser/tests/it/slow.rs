@@ -7,9 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use waypost_browser::{
-    Engine, JOURNEY_MS_DEFAULT, Plain, Policy, Problem, ProblemKind, Relay, RelaySettings, wire,
-};
+use waypost_browser::{Engine, JOURNEY_MS_DEFAULT, Plain, Policy, Problem, ProblemKind, Relay};
 
 use crate::server::{Server, page};
 use crate::world::World;
@@ -72,12 +70,12 @@ async fn endless_servers_are_abandoned_and_the_next_page_loads() {
     for (path, ..) in beginnings() {
         for is_plain in [true, false] {
             let policy = Arc::new(Policy::new(vec!["127.0.0.1".parse().expect("a host")], []));
-            let engine: Arc<dyn Engine> = if is_plain {
-                Arc::new(Plain::start(policy.clone()).await.expect("it starts"))
+            let engine: Arc<Engine> = if is_plain {
+                Arc::new(Plain::start(policy.clone()).await.expect("it starts").into())
             } else {
                 world.engine.clone()
             };
-            let relay = Relay::new(engine, policy, &RelaySettings::default());
+            let relay = Relay::new(engine, policy);
             let (url, next) = (format!("http://127.0.0.1:{port}{path}"), server.url("/"));
             let told = tokio::spawn(async move { there_and_on(&relay, &url, &next).await });
             going.push((path, is_plain, told));
@@ -100,12 +98,12 @@ async fn endless_servers_are_abandoned_and_the_next_page_loads() {
 /// Goes to a page and then to another one, which arrives: what was reported of the first, and what
 /// was read of it.
 async fn there_and_on(relay: &Relay, url: &str, next: &str) -> (Result<Value, Problem>, Value) {
-    let tabs = wire::handle(relay, "tabs", json!({ "action": "open" })).await.expect("it opens");
+    let tabs = relay.handle("tabs", json!({ "action": "open" })).await.expect("it opens");
     let tab = &tabs["current"];
     let go = |url: &str, ms: u64| {
-        wire::handle(relay, "navigate", json!({ "url": url, "tab": tab, "timeout": ms }))
+        relay.handle("navigate", json!({ "url": url, "tab": tab, "timeout": ms }))
     };
-    let read = || wire::handle(relay, "read", json!({ "tab": tab }));
+    let read = || relay.handle("read", json!({ "tab": tab }));
     let headings = |it: &Value| it["dom_summary"]["headings"].clone();
     let told = go(url, PATIENCE_MS).await;
     let begun = read().await.as_ref().map_or(Value::Null, headings);

@@ -9,8 +9,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 use waypost_browser::{
-    Chromium, ChromiumSettings, Engine, Policy, Problem, ProblemKind, Relay, RelaySettings,
-    find_chromium, wire,
+    Chromium, ChromiumSettings, Engine, Policy, Problem, ProblemKind, Relay, find_chromium,
 };
 
 use crate::processes::{Process, processes};
@@ -20,7 +19,7 @@ use crate::wait::until;
 /// Chromium with a relay that may access the servers of the test.
 pub(crate) struct World {
     pub(crate) relay: Arc<Relay>,
-    pub(crate) engine: Arc<Chromium>,
+    pub(crate) engine: Arc<Engine>,
     folder: tempfile::TempDir,
 }
 
@@ -44,15 +43,14 @@ impl World {
         let settings =
             ChromiumSettings::new(chromium(), folder.path().to_owned()).with_sandbox(false);
         let engine = Chromium::start(settings, policy.clone()).await.expect("Chromium starts");
-        let engine = Arc::new(engine);
-        let settings = RelaySettings::default();
-        let relay = Arc::new(Relay::new(engine.clone(), policy, &settings));
+        let engine: Arc<Engine> = Arc::new(engine.into());
+        let relay = Arc::new(Relay::new(engine.clone(), policy));
         Self { relay, engine, folder }
     }
 
     pub(crate) async fn ask(&self, command: &str, arguments: Value) -> Value {
         let shown = format!("{command} {arguments}");
-        let answer = wire::handle(&self.relay, command, arguments).await;
+        let answer = self.relay.handle(command, arguments).await;
         answer.map_err(|problem| format!("{shown}: {problem:?}")).expect("it is done")
     }
 
@@ -71,7 +69,7 @@ impl World {
         kind: ProblemKind,
     ) -> Problem {
         let shown = format!("{command} {arguments}");
-        let answer = wire::handle(&self.relay, command, arguments).await;
+        let answer = self.relay.handle(command, arguments).await;
         let problem = answer.expect_err(&shown);
         assert_eq!(problem.kind, kind, "{shown}: {problem:?}");
         problem

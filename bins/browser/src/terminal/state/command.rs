@@ -1,9 +1,8 @@
 //! The effects of commands.
 
-use waypost_browser::{Direction, TargetKind};
+use waypost_browser::{Act, Direction, TargetKind};
 
 use super::{Effect, Mode, State, ZOOM};
-use crate::terminal::act::Act;
 use crate::terminal::graphics::Way;
 use crate::terminal::hint::hints;
 use crate::terminal::key::{Amount, Command, Zoom};

@@ -1,13 +1,12 @@
 //! What a page loads, and what its scripts log.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use url::Url;
 
 use super::super::shorten;
 use super::super::state::{Frame, Tab};
 use super::{Hearing, text};
-use crate::summary::{ErrorKind, PageError};
 
 impl Hearing<'_> {
     pub(super) fn network(&mut self, method: &str, session: Option<&str>) {
@@ -23,7 +22,7 @@ impl Hearing<'_> {
         }
         let request = text(self.params, "requestId").to_owned();
         let Some(tab) = self.state.of_session(session) else { return };
-        tab.last_traffic = Instant::now();
+        tab.last_traffic = Some(Instant::now());
         match method {
             // Streams do not end, so they are not waited for.
             "Network.requestWillBeSent"
@@ -37,8 +36,8 @@ impl Hearing<'_> {
             "Network.loadingFailed" => {
                 tab.in_flight.remove(&request);
                 if self.params["canceled"] != true {
-                    let what = text(self.params, "errorText").to_owned();
-                    let error = PageError::new(ErrorKind::Request, &what);
+                    let error =
+                        json!({ "type": "request", "text": text(self.params, "errorText") });
                     let loader = tab.loader.clone();
                     tab.add_error(&loader, error);
                 }
@@ -62,9 +61,12 @@ impl Hearing<'_> {
         let url = text(response, "url");
         // Every browser requests an icon; a missing one is not an error of the page.
         if status >= 400 && !url.ends_with("/favicon.ico") {
-            let mut error = PageError::new(ErrorKind::Request, &format!("status {status}"));
-            error.url = Some(shorten(url, 500));
-            error.status = Some(status);
+            let error = json!({
+                "type": "request",
+                "text": format!("status {status}"),
+                "url": shorten(url, 500),
+                "status": status,
+            });
             tab.add_error(&loader, error);
         }
     }
@@ -127,6 +129,6 @@ impl Tab {
     fn console(&mut self, said: &str) {
         let loader = self.loader.clone();
         let first = said.lines().next().unwrap_or_default();
-        self.add_error(&loader, PageError::new(ErrorKind::Console, &shorten(first, 300)));
+        self.add_error(&loader, json!({ "type": "console", "text": shorten(first, 300) }));
     }
 }

@@ -92,18 +92,18 @@ const describeTable = (table, box) => {
   return {
     id: madeName(table, 'table', [caption, ...columns].join('\n')),
     rows: table.rows.length,
-    columns,
-    caption,
+    ...(columns.length > 0 ? { columns } : {}),
+    ...(caption ? { caption } : {}),
     ...described(table, box),
   };
 };
 const describeMessage = (element, box) => ({
-  text: cut(shownText(element, 200), 200), ...described(element, box),
+  type: 'message', text: cut(shownText(element, 200), 200), ...described(element, box),
 });
 const invalidOf = (field, box) => {
   const told = referred(field, 'aria-errormessage') || referred(field, 'aria-describedby');
   const name = nameOf(field, 60);
-  return { text: cut(`${name}: ${told || 'marked as invalid'}`, 200), ...described(field, box) };
+  return { type: 'message', text: cut(`${name}: ${told || 'marked as invalid'}`, 200), ...described(field, box) };
 };
 
 // Those of many elements that are in view. Only some are measured: between two that are on the same
@@ -179,18 +179,20 @@ const readNow = async ({ roots, lists, before }, { most, ...options }) => {
   const told = (name, make) => list(lists[name], most[name], make, pause);
   const known = (it) => (before.has(it) ? { met: true } : {});
   return {
-    headings: await told('headings', (it) => ({
-      text: cut(shownText(it, 160), 160),
-      level: Number(attribute(it, 'aria-level') ?? tagOf(it).slice(1)) || 2,
-    })),
-    forms: await told('forms', (it, box) => ({ ...describeForm(it, box), ...known(it) })),
-    links: await told('links', (it, box) => ({ ...describeLink(it), ...described(it, box), ...known(it) })),
-    tables: await told('tables', (it, box) => ({ ...describeTable(it, box), ...known(it) })),
-    controls: await told('controls', (it, box) => ({
-      type: kindOf(it), text: nameOf(it, 80), ...stateOf(it), ...described(it, box), ...known(it),
-    })),
-    messages: await told('messages', describeMessage),
-    invalid: await told('invalid', invalidOf),
+    lists: {
+      headings: await told('headings', (it) => ({
+        text: cut(shownText(it, 160), 160),
+        level: Math.min(Math.max(Math.trunc(attribute(it, 'aria-level') ?? tagOf(it)[1]) || 2, 1), 6),
+      })),
+      forms: await told('forms', (it, box) => ({ ...describeForm(it, box), ...known(it) })),
+      links: await told('links', (it, box) => ({ ...describeLink(it), ...described(it, box), ...known(it) })),
+      tables: await told('tables', (it, box) => ({ ...describeTable(it, box), ...known(it) })),
+      controls: await told('controls', (it, box) => ({
+        type: kindOf(it), text: nameOf(it, 80), ...stateOf(it), ...described(it, box), ...known(it),
+      })),
+      messages: await told('messages', describeMessage),
+      invalid: await told('invalid', invalidOf),
+    },
     ...(options.characters > 0 ? await readText(options) : {}),
   };
 };

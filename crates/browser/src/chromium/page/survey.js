@@ -149,7 +149,6 @@ const survey = async (options) => {
     counts: Object.fromEntries(Object.entries(lists).map(([name, found]) => [name, found.length])),
     title: document.title.slice(0, 500),
     truncated: seen.truncated,
-    elements: seen.elements,
     frames: frames.filter(isVisible).slice(0, 64).map((it) => ({ number: numberOf(it), selector: selectorOf(it) })),
     suspects: seen.suspects.slice(0, 96).map(suspected),
   };
