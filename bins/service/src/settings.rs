@@ -7,7 +7,7 @@ use std::time::Duration;
 use waypost_embedding::fetch;
 use waypost_project::{
     ClusterSettings, ContextSettings, EventSettings, LimitSettings, MeshSettings, Model, Origin,
-    Project, RecallSettings, Settings,
+    Project, RecallSettings, Settings, TlsSettings,
 };
 
 use crate::umask::Umask;
@@ -168,6 +168,11 @@ impl Approval {
     }
 }
 
+fn tls_files(settings: &TlsSettings) -> Option<TlsFiles> {
+    let (cert, key) = settings.cert.clone().zip(settings.key.clone())?;
+    Some(TlsFiles { cert, key })
+}
+
 /// The folder of the running program, which also contains its `ctl`.
 fn programs_dir() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
@@ -189,7 +194,7 @@ impl Options {
             listen: settings.listen,
             any_port: settings.origin("listen") == Some(&Origin::Default),
             socket: Some(settings.socket.clone()),
-            tls: settings.tls.clone().map(|it| TlsFiles { cert: it.cert, key: it.key }),
+            tls: tls_files(&settings.tls),
             allow_remote: settings.allow_remote,
             hosts: settings.allowed_hosts.clone(),
             origins: settings.allowed_origins.clone(),
@@ -203,7 +208,7 @@ impl Options {
                 },
                 batch: settings.embedding.batch.max(1),
             },
-            min_score: settings.min_score,
+            min_score: settings.search.min_score,
             cluster: settings.cluster.clone(),
             snapshot_records: SNAPSHOT_RECORDS,
             events: settings.events,

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
+use crate::declared::keys;
 use crate::error::{Error, Result};
-use crate::key::{KEYS, Key};
+use crate::key::Key;
 use crate::nearest::nearest;
 use crate::trusted;
 use crate::value::{Given, Value};
@@ -303,17 +304,17 @@ impl Name<'_> {
             return Some(Node::Projects);
         }
         let is_section = |key: &&Key| section.is_none() && key.section() == Some(name);
-        KEYS.iter()
+        keys()
             .find(|key| key.section() == section && key.leaf() == name)
             .map(Node::Key)
-            .or_else(|| KEYS.iter().find(is_section).and_then(Key::section).map(Node::Section))
+            .or_else(|| keys().find(is_section).and_then(Key::section).map(Node::Section))
     }
 
     /// Suggests the key that was most likely meant, here or in another place.
     fn unknown(&self, name: &str) -> String {
         let section = self.level.section;
-        let here = KEYS.iter().filter(|key| key.section() == section).map(Key::leaf);
-        let sections = KEYS.iter().filter_map(|key| key.section().filter(|_| section.is_none()));
+        let here = keys().filter(|key| key.section() == section).map(Key::leaf);
+        let sections = keys().filter_map(|key| key.section().filter(|_| section.is_none()));
         let full = match section {
             Some(section) => format!("{section}.{name}"),
             None => name.to_owned(),
@@ -326,7 +327,7 @@ impl Name<'_> {
             return format!("{what}; only your own config.yaml can have settings per project");
         }
         let elsewhere =
-            KEYS.iter().find(|key| key.name == name || (key.leaf() == name && key.name != full));
+            keys().find(|key| key.name == name || (key.leaf() == name && key.name != full));
         if let Some(key) = elsewhere {
             return match key.section() {
                 Some(section) => format!("{what}; write `{}:` below `{section}:`", key.leaf()),
@@ -336,7 +337,7 @@ impl Name<'_> {
         if let Some(name) = nearest(name, here.chain(sections)) {
             return format!("{what}; did you mean \"{name}\"?");
         }
-        match nearest(name, KEYS.iter().map(Key::leaf)).and_then(Key::by_leaf) {
+        match nearest(name, keys().map(Key::leaf)).and_then(Key::by_leaf) {
             Some(key) => format!("{what}; did you mean \"{}\"?", key.name),
             None => format!("{what}; docs/settings.md lists the keys"),
         }
@@ -345,7 +346,7 @@ impl Name<'_> {
 
 impl Key {
     fn by_leaf(leaf: &str) -> Option<&'static Self> {
-        KEYS.iter().find(|key| key.leaf() == leaf)
+        keys().find(|key| key.leaf() == leaf)
     }
 }
 
@@ -373,7 +374,7 @@ impl Visitor<'_> for Name<'_> {
             Some(_) if self.seen.contains(&name) => {
                 Err(reading.fail(format!("\"{name}\" is given twice; remove one")))
             }
-            Some(Node::Key(key)) if self.level.part == Part::User && key.is_of_one_project() => {
+            Some(Node::Key(key)) if self.level.part == Part::User && key.is_of_one_project => {
                 Err(reading.fail(format!(
                     "{} applies to one project; write it below `projects:` and the project's folder",
                     key.name

@@ -28,6 +28,7 @@
 mod approvals;
 mod cache;
 mod config;
+mod declared;
 mod error;
 mod identity;
 mod key;
@@ -43,20 +44,22 @@ mod value;
 
 pub use approvals::{Approval, Approvals, ApprovalsStamp, sha256};
 pub use cache::{Environment, models_dir, open_file, socket_path, state_dir, user_config_file};
+pub use declared::{
+    BrowserEngine, BrowserPictures, BrowserSettings, ClusterSettings, ContextSettings,
+    EmbeddingSettings, EventSettings, LimitSettings, LogFormat, LogSettings, MeshSettings, Model,
+    ModelSettings, RecallSettings, RerankSettings, SearchSettings, Settings, TlsSettings,
+    WatchMode,
+};
 pub use error::{Error, InTheWay, PendingFile, PendingSetting, Result};
 pub use identity::{
     Adopted, adopt_data, check_data, check_registry, claim_data, is_unfinished_id, project_id,
     remove_unfinished_restores, set_registry_aside,
 };
+pub use key::Origin;
 pub use private::{Owners, Tightened, check_file, tighten, write_private};
 pub use project::{Prepared, Project, create_data_dir};
 pub use reference::reference;
-pub use settings::{
-    BrowserEngine, BrowserPictures, BrowserSettings, ClusterSettings, ContextSettings,
-    EVENT_PREFIX, EmbeddingSettings, EventSettings, Flag, LimitSettings, LogFormat, LogSettings,
-    MeshSettings, Model, ModelSettings, Origin, RUN_VARIABLES, RecallSettings, RerankSettings, Row,
-    Settings, Sources, TlsSettings, WatchMode, needs_approval,
-};
+pub use settings::{EVENT_PREFIX, Flag, RUN_VARIABLES, Row, Sources, needs_approval};
 pub use shape::{check_shape, in_the_way};
 pub use trusted::read_of_project;
 pub use value::parse_time;

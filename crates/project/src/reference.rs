@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::key::{Default, KEYS, Key};
+use crate::declared::keys;
+use crate::key::Key;
 
 const HEAD: &str = "\
 # Settings
@@ -60,7 +61,7 @@ This page is generated from the table that the programs use.
 pub fn reference() -> String {
     let mut page = HEAD.to_owned();
     let mut section = Some("");
-    for key in KEYS {
+    for key in keys() {
         if key.section() != section {
             section = key.section();
             let title = section.map_or("Top level".to_owned(), |name| format!("`{name}`"));
@@ -73,17 +74,17 @@ pub fn reference() -> String {
 
 fn entry(page: &mut String, key: &Key) -> std::fmt::Result {
     let default = match key.default {
-        Default::Text("") => "none".to_owned(),
-        Default::Text(text) => format!("`{text}`"),
-        Default::Computed(words) => words.to_owned(),
+        "" => "none".to_owned(),
+        words if key.is_computed => words.to_owned(),
+        text => format!("`{text}`"),
     };
-    writeln!(page, "\n### `{}`\n\n{}\n", key.name, key.description)?;
+    writeln!(page, "\n### `{}`\n\n{}\n", key.name, key.description())?;
     writeln!(page, "- Value: {}", key.kind.wanted())?;
     writeln!(page, "- Default: {default}")?;
     writeln!(page, "- Variable: `{}`", key.variable())?;
-    let approval = if key.is_harmless() { "not needed: harmless" } else { "needed" };
+    let approval = if key.is_harmless { "not needed: harmless" } else { "needed" };
     writeln!(page, "- Approval in a project's file: {approval}")?;
-    if key.is_of_one_project() {
+    if key.is_of_one_project {
         writeln!(page, "- In your own file: below `projects:` only")?;
     }
     Ok(())

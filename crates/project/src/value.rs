@@ -63,6 +63,58 @@ pub(crate) enum Value {
     Time(Duration),
 }
 
+/// A type of settings.
+pub(crate) trait Setting {
+    /// Its value, whose kind is one of this type.
+    fn of(value: &Value) -> Self;
+}
+
+macro_rules! types {
+    ($($type:ty: $pattern:pat => $value:expr,)*) => {$(
+        impl Setting for $type {
+            fn of(value: &Value) -> Self {
+                match value {
+                    $pattern => $value,
+                    other => unreachable!("{other:?} is not of the declared kind"),
+                }
+            }
+        }
+    )*};
+}
+
+types! {
+    SocketAddr: Value::Address(address) => *address,
+    String: Value::Text(text) => text.clone(),
+    PathBuf: Value::Path(path) => path.clone(),
+    bool: Value::Bool(is_on) => *is_on,
+    Vec<String>: Value::List(items) => items.clone(),
+    f64: Value::Share(share) => *share,
+    u64: Value::Count(number) | Value::Bytes(number) => *number,
+    Duration: Value::Time(time) => *time,
+}
+
+impl Setting for usize {
+    fn of(value: &Value) -> Self {
+        u64::of(value) as Self
+    }
+}
+
+/// Each after a name and `=`.
+impl Setting for Vec<(String, String)> {
+    fn of(value: &Value) -> Self {
+        let items = Vec::<String>::of(value);
+        let parted = items.iter().filter_map(|item| item.split_once('='));
+        parted.map(|(name, rest)| (name.to_owned(), rest.to_owned())).collect()
+    }
+}
+
+/// Zero and an empty text mean none.
+impl<T: Setting + Default + PartialEq> Setting for Option<T> {
+    fn of(value: &Value) -> Self {
+        Some(T::of(value)).filter(|value| *value != T::default())
+    }
+}
+
 /// A value from YAML.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Given {

@@ -35,7 +35,7 @@ fn a_whole_file_is_read() {
     assert_eq!(settings.limits.bodies_bytes_max, 64 * 1024 * 1024);
     assert_eq!(settings.limits.store_time, Duration::from_millis(1500));
     assert_eq!(settings.limits.reads_max, 3);
-    assert_eq!(settings.min_score, 0.25);
+    assert_eq!(settings.search.min_score, 0.25);
     assert_eq!(settings.data_dir, root.join(".waypost/data"));
 }
 

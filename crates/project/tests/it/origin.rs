@@ -121,9 +121,9 @@ fn the_url_is_the_socket_unless_one_is_given() {
 #[test]
 fn a_certificate_and_its_key_go_together() {
     let settings = Case::new("tls:\n  cert: a.pem\n  key: b.pem\n").resolve().unwrap();
-    let tls = settings.tls.expect("both are given");
-    assert!(tls.cert.ends_with("a.pem") && tls.key.ends_with("b.pem"));
-    assert_eq!(Case::new("").resolve().unwrap().tls, None);
+    let (cert, key) = settings.tls.cert.zip(settings.tls.key).expect("both are given");
+    assert!(cert.ends_with("a.pem") && key.ends_with("b.pem"));
+    assert_eq!(Case::new("").resolve().unwrap().tls.cert, None);
     let error = Case::new("tls:\n  cert: a.pem\n").resolve().unwrap_err().to_string();
     assert!(error.contains("tls.cert and tls.key must both be set"), "{error}");
 }
