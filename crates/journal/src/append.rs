@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use tokio_postgres::types::Type;
-
 use crate::batch::Batch;
-use crate::connect::unsent;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::HASH_AT;
 use crate::journal::{Head, Journal};
-use crate::link::{Failure, Link, Parameter, warned};
+use crate::link::{Failure, Link};
 use crate::pending::Pending;
 use crate::position::Position;
 use crate::record::Record;
-use crate::sql::{Uuid, bigint, hash};
+use crate::sql::{Parameter, bigint, hash};
 use crate::transaction::{begin, commit};
 use crate::until::Until;
 
@@ -46,8 +44,10 @@ const APPEND: &str = "WITH moved AS (\
      unnest($12::int8[]), unnest($13::int2[]), unnest($14::int2[]), unnest($15::bytea[]), \
      unnest($16::bytea[]) FROM moved";
 
+const PROBE: &str = "UPDATE {schema}.head SET probe = probe + 1 WHERE store = $1";
+
 /// [`Link::execute`] or [`Link::execute_and_commit`].
-type Execute = fn(&mut Link, &str, &[Parameter<'_>], &Until) -> Result<u64, Failure>;
+type Execute = fn(&mut Link, &str, &[&dyn Parameter], &Until) -> Result<u64, Failure>;
 
 /// How many times the probe may change under an append before it gives up.
 const PROBES_MAX: u32 = 100;
@@ -83,9 +83,9 @@ impl Journal {
         let batch = Batch::new(after, records, fence.unwrap_or(0))?;
         for _ in 0..PROBES_MAX {
             let mut link = self.link(until)?;
-            link.take_warnings();
-            let answer = self.append_on(&mut link, &batch, fence, Link::execute, until);
-            match warned(&mut link, answer) {
+            let append =
+                |link: &mut Link| self.append_on(link, &batch, fence, Link::execute, until);
+            match link.warned(append) {
                 Ok(true) => {
                     let end = batch.pending.end;
                     self.announce(&mut link, end.seq);
@@ -112,7 +112,7 @@ impl Journal {
                         (Some(end), _) => return Ok(Outcome::Appended(end)),
                     }
                 }
-                Err(failure) => return Err(unsent(failure)),
+                Err(failure) => return Err(failure.into()),
             }
         }
         Err(Error::Connection("other writers never ceased to probe the journal".to_owned()))
@@ -166,21 +166,10 @@ impl Journal {
     fn attempt(&self, pending: &Pending, until: &Until) -> Result<(Option<Position>, Head)> {
         let mut link = self.link(until)?;
         let head = begin(self, &mut link, until)?;
-        let rows = link
-            .query(
-                &self.sql("SELECT hash FROM {schema}.journal WHERE store = $1 AND seq = $2"),
-                &[(&Uuid(self.store.0), Type::UUID), (&bigint(pending.end.seq)?, Type::INT8)],
-                until,
-            )
-            .map_err(unsent)?;
+        let rows = link.query(HASH_AT, &[&self.store, &bigint(pending.end.seq)?], until)?;
         let found = rows.first().map(|row| hash(row, 0)).transpose()?;
-        link.query(
-            &self.sql("UPDATE {schema}.head SET probe = probe + 1 WHERE store = $1"),
-            &[(&Uuid(self.store.0), Type::UUID)],
-            until,
-        )
-        .map_err(unsent)?;
-        commit(&mut link, until).map_err(unsent)?;
+        link.execute(PROBE, &[&self.store], until)?;
+        commit(&mut link, until)?;
         self.know(&Head { probe: head.probe + 1, ..head });
         self.put_back(link);
         self.same_incarnation(&head)?;
@@ -210,26 +199,30 @@ impl Journal {
         let fence = fence.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
         let (after, end) = (batch.pending.after, batch.pending.end);
         let number = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
+        let (incarnation, from, to) =
+            (number(self.incarnation), number(after.seq), number(end.seq));
+        let (from_hash, to_hash) = (after.hash.0.as_slice(), end.hash.0.as_slice());
+        let Batch { seqs, parts, places, kinds, versions, payloads, hashes, .. } = batch;
         let added = execute(
             link,
-            &self.sql(APPEND),
+            APPEND,
             &[
-                (&Uuid(self.store.0), Type::UUID),
-                (&number(self.incarnation), Type::INT8),
-                (&number(after.seq), Type::INT8),
-                (&after.hash.0.as_slice(), Type::BYTEA),
-                (&self.probe(), Type::INT8),
-                (&fence, Type::INT8),
-                (&number(end.seq), Type::INT8),
-                (&end.hash.0.as_slice(), Type::BYTEA),
-                (&Uuid(batch.pending.batch.0), Type::UUID),
-                (&batch.seqs, Type::INT8_ARRAY),
-                (&batch.parts, Type::INT2_ARRAY),
-                (&batch.places, Type::INT8_ARRAY),
-                (&batch.kinds, Type::INT2_ARRAY),
-                (&batch.versions, Type::INT2_ARRAY),
-                (&batch.payloads, Type::BYTEA_ARRAY),
-                (&batch.hashes, Type::BYTEA_ARRAY),
+                &self.store,
+                &incarnation,
+                &from,
+                &from_hash,
+                &self.probe(),
+                &fence,
+                &to,
+                &to_hash,
+                &batch.pending.batch,
+                seqs,
+                parts,
+                places,
+                kinds,
+                versions,
+                payloads,
+                hashes,
             ],
             &batch.answered(until),
         )?;

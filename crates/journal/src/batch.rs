@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::id::{BatchId, random};
 use crate::limits::{ANSWER_MAX, BATCH_BYTES_MAX, BATCH_RECORDS_MAX};
 use crate::pending::Pending;
-use crate::position::{BatchId, Position};
+use crate::position::Position;
 use crate::record::Record;
 use crate::sql::bigint;
 use crate::until::Until;
@@ -105,12 +106,4 @@ impl Places {
         }
         Ok(())
     }
-}
-
-/// 16 random bytes.
-pub(crate) fn random() -> Result<[u8; 16]> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|it| Error::Invalid(format!("the system has no random numbers: {it}")))?;
-    Ok(bytes)
 }

@@ -14,9 +14,14 @@ const CLEARTEXT_PASSWORD: u32 = 3;
 /// The type, the length, and for messages about authentication which one it is.
 const HEAD_BYTES: usize = 9;
 
-/// A stream from a server that fails if the server asks for the password in cleartext.
-pub(crate) struct Guarded<S> {
-    stream: S,
+trait Duplex: AsyncRead + AsyncWrite + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Send> Duplex for S {}
+
+/// A connection to a server after its handshake. Without TLS, it fails if the server asks for the
+/// password in cleartext.
+pub(crate) struct Stream {
+    stream: Pin<Box<dyn Duplex>>,
     messages: Messages,
 }
 
@@ -29,9 +34,14 @@ struct Messages {
     is_done: bool,
 }
 
-impl<S> Guarded<S> {
-    pub(crate) fn new(stream: S) -> Self {
-        Self { stream, messages: Messages::default() }
+impl Stream {
+    pub(crate) fn encrypted(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
+        let messages = Messages { is_done: true, ..Messages::default() };
+        Self { stream: Box::pin(stream), messages }
+    }
+
+    pub(crate) fn guarded(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
+        Self { stream: Box::pin(stream), messages: Messages::default() }
     }
 }
 
@@ -87,7 +97,7 @@ impl Messages {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+impl AsyncRead for Stream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -95,7 +105,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buf.filled().len();
-        ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
+        ready!(this.stream.as_mut().poll_read(cx, buf))?;
         if !this.messages.is_done {
             this.messages.take(&buf.filled()[before..])?;
         }
@@ -103,21 +113,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl AsyncWrite for Stream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write(cx, buf)
+        self.get_mut().stream.as_mut().poll_write(cx, buf)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+        self.get_mut().stream.as_mut().poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+        self.get_mut().stream.as_mut().poll_shutdown(cx)
     }
 }
 

@@ -1,12 +1,9 @@
 //! Reads the head row in a way that only the primary can answer.
 
-use tokio_postgres::types::Type;
-
 use crate::error::{Error, Result};
 use crate::journal::{HEAD, Head, Journal, MARK};
-use crate::link::warned;
 use crate::position::Position;
-use crate::sql::{Uuid, column};
+use crate::sql::column;
 use crate::until::Until;
 
 /// The column of [`MARK`] with the setting, behind those of [`HEAD`].
@@ -34,12 +31,10 @@ impl Journal {
 
     /// The head row, read by a statement that commits as one that writes does.
     pub(crate) fn committed_head(&self, until: &Until) -> Result<Head> {
-        let sql = self.sql(&format!("SELECT {HEAD}, {MARK} FROM {{schema}}.head WHERE store = $1"));
+        let sql = format!("SELECT {HEAD}, {MARK} FROM {{schema}}.head WHERE store = $1");
         let rows = self.read(until, |link, _| {
             // It may wait for the standbys as long as the caller does.
-            link.take_warnings();
-            let rows = link.query(&sql, &[(&Uuid(self.store.0), Type::UUID)], until);
-            warned(link, rows)
+            link.warned(|link| link.query(&sql, &[&self.store], until))
         });
         let rows = rows.inspect_err(|_| self.turn_away())?;
         let head = Head::from_rows(&rows, self.store)?;

@@ -12,6 +12,7 @@ use crate::limits::POSTGRES_MIN;
 use crate::link::{Failure, Link, chain};
 use crate::password::Wanted;
 use crate::settings::{Host, Server, Settings};
+use crate::sql::column;
 use crate::tls::Tls;
 use crate::until::Until;
 
@@ -112,7 +113,7 @@ fn connect_to(server: &Server, settings: &Settings, until: &Until) -> Result<Lin
         }
     });
     match connected {
-        Ok((client, connection)) => checked(Link::new(runtime, client, connection, host), &limit),
+        Ok(connected) => checked(Link::new(runtime, connected, &settings.schema, host), &limit),
         Err(error) => {
             runtime.shutdown_background();
             Err(error)
@@ -155,21 +156,19 @@ fn refused(host: &str, error: &tokio_postgres::Error) -> Error {
 
 /// Refuses a server that would lose acknowledged writes.
 fn checked(mut link: Link, until: &Until) -> Result<Link> {
-    let rows = link.query(CHECK, &[], until).map_err(unsent)?;
-    let answer = || Error::Answer("no row about the server".to_owned());
-    let row = rows.first().ok_or_else(answer)?;
-    let malformed = |it: tokio_postgres::Error| Error::Answer(it.to_string());
-    let number: i32 = row.try_get(1).map_err(malformed)?;
+    let rows = link.query(CHECK, &[], until)?;
+    let row = rows.first().ok_or_else(|| Error::Answer("no row about the server".to_owned()))?;
+    let number: i32 = column(row, 1)?;
     let host = link.host.clone();
     link.version = u32::try_from(number / 10_000).unwrap_or(0);
     if link.version < POSTGRES_MIN {
         return Err(Error::TooOld { host, found: link.version });
     }
-    if row.try_get::<_, bool>(0).map_err(malformed)? {
+    if column(row, 0)? {
         return Err(Error::Standby(host));
     }
     for (at, setting) in [(2, "fsync"), (3, "synchronous_commit")] {
-        let value: String = row.try_get(at).map_err(malformed)?;
+        let value: String = column(row, at)?;
         if value != "on" {
             return Err(Error::Unsafe { host, setting, value });
         }
@@ -177,16 +176,18 @@ fn checked(mut link: Link, until: &Until) -> Result<Link> {
     Ok(link)
 }
 
-/// The error for a statement that changes nothing.
-pub(crate) fn unsent(failure: Failure) -> Error {
-    match failure {
-        Failure::Stopped => Error::Stopped,
-        Failure::Ended(why) | Failure::Unknown(why) => Error::Connection(why),
-        Failure::Refused { code, message } if code == SqlState::INSUFFICIENT_PRIVILEGE => {
-            Error::Privilege(message)
-        }
-        Failure::Refused { code, message } => {
-            Error::Database { code: code.code().to_owned(), message }
+/// The error of a statement that changes nothing, or may be lost.
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Stopped => Self::Stopped,
+            Failure::Ended(why) | Failure::Unknown(why) => Self::Connection(why),
+            Failure::Refused { code: SqlState::INSUFFICIENT_PRIVILEGE, message } => {
+                Self::Privilege(message)
+            }
+            Failure::Refused { code, message } => {
+                Self::Database { code: code.code().to_owned(), message }
+            }
         }
     }
 }

@@ -4,14 +4,13 @@ use std::io::Write;
 
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::error::{Error, Result};
 use crate::id::SnapshotId;
 use crate::journal::Journal;
 use crate::position::Hash;
 use crate::snapshot::{Check, Snapshot};
-use crate::sql::{Uuid, column, hash};
+use crate::sql::{column, hash};
 use crate::until::Until;
 
 /// How many chunks one statement returns.
@@ -108,20 +107,9 @@ impl Journal {
         (value, count): (&str, i64),
         until: &Until,
     ) -> Result<Vec<Row>> {
-        let sql = self.sql(&CHUNKS.replace("{value}", value));
+        let sql = CHUNKS.replace("{value}", value);
         let next = i32::try_from(check.next()).unwrap_or(i32::MAX);
-        self.repeat(until, |link| {
-            link.query(
-                &sql,
-                &[
-                    (&Uuid(self.store.0), Type::UUID),
-                    (&Uuid(check.id().0), Type::UUID),
-                    (&next, Type::INT4),
-                    (&count, Type::INT8),
-                ],
-                until,
-            )
-        })
+        self.repeat_query(&sql, &[&self.store, &check.id(), &next, &count], until)
     }
 
     /// Chunks that are missing because the snapshot was removed are not damage.

@@ -1,7 +1,7 @@
-use crate::id::{MachineId, SnapshotId};
+use crate::id::{MachineId, SnapshotId, StoreId};
 use crate::limits::POSTGRES_MIN;
 use crate::pending::Pending;
-use crate::position::{Hash, Position, StoreId};
+use crate::position::{Hash, Position};
 
 /// The result of every operation on the journal.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,15 +1,13 @@
 //! Reads records in order and verifies the chain of their hashes.
 
 use tokio_postgres::Row as SqlRow;
-use tokio_postgres::types::Type;
 
 use crate::batch::Places;
 use crate::error::{Error, ErrorKind, Result};
 use crate::journal::{Head, Journal, MARK};
-use crate::link::warned;
-use crate::position::{BatchId, Hash, Position};
+use crate::position::{Hash, Position};
 use crate::record::{Record, Row};
-use crate::sql::{Uuid, bigint, column, hash, number};
+use crate::sql::{bigint, column, hash, number};
 use crate::until::Until;
 
 /// How much one [`Journal::fetch`] returns.
@@ -61,6 +59,8 @@ const FETCH: &str = "SELECT seq, epoch, part, place, kind, version, batch, paylo
              ORDER BY seq LIMIT $4\
          ) AS next\
      ) AS sized WHERE bytes <= $5 OR seq = $2 + 1 ORDER BY seq";
+
+pub(crate) const HASH_AT: &str = "SELECT hash FROM {schema}.journal WHERE store = $1 AND seq = $2";
 
 /// The most records of a page whose answer can count as lost.
 const SHORT: i64 = 64;
@@ -136,25 +136,15 @@ impl Journal {
         let sql = FETCH.replace("{mark}", "");
         let sql =
             if marked { CONFIRMED.replace("{values}", MARK).replace("{fetch}", &sql) } else { sql };
-        let sql = self.sql(&sql);
         let (first, last) = (bigint(after)?, bigint(last)?);
         let bytes = i64::try_from(options.bytes_max).unwrap_or(i64::MAX);
+        let records = i64::from(options.records_max.max(1));
         self.read(until, |link, attempt| {
             // A wait for the standbys, or a long page, may take as long as the caller waits.
             let until = if marked || last - first > SHORT { until } else { attempt };
-            link.take_warnings();
-            let rows = link.query(
-                &sql,
-                &[
-                    (&Uuid(self.store.0), Type::UUID),
-                    (&first, Type::INT8),
-                    (&last, Type::INT8),
-                    (&i64::from(options.records_max.max(1)), Type::INT8),
-                    (&bytes, Type::INT8),
-                ],
-                until,
-            );
-            warned(link, rows)
+            link.warned(|link| {
+                link.query(&sql, &[&self.store, &first, &last, &records, &bytes], until)
+            })
         })
     }
 
@@ -180,11 +170,7 @@ impl Journal {
 
     /// The hash of a record, if the journal has it.
     pub(crate) fn hash_at(&self, seq: u64, until: &Until) -> Result<Option<Hash>> {
-        let sql = self.sql("SELECT hash FROM {schema}.journal WHERE store = $1 AND seq = $2");
-        let seq = bigint(seq)?;
-        let rows = self.read(until, |link, until| {
-            link.query(&sql, &[(&Uuid(self.store.0), Type::UUID), (&seq, Type::INT8)], until)
-        })?;
+        let rows = self.query(HASH_AT, &[&self.store, &bigint(seq)?], until)?;
         rows.first().map(|row| hash(row, 0)).transpose()
     }
 }
@@ -230,7 +216,7 @@ fn decode(row: &SqlRow) -> Result<Row> {
     Ok(Row {
         seq,
         epoch: number(row, 1)?,
-        batch: BatchId(column::<Uuid>(row, 6)?.0),
+        batch: column(row, 6)?,
         hash: hash(row, 8)?,
         record: Record {
             part: byte(2, "part")?,

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::connect::unsent;
 use crate::error::Result;
 use crate::journal::{Head, Journal};
 use crate::link::Link;
@@ -68,7 +67,7 @@ impl Journal {
             let appended = self.appended();
             let wait = due.max(appended.map_or(due, |it| it.1 + PAUSE_FIRST)) - now();
             if is_heard || wait.is_zero() || (until.is_over() && head.is_none()) {
-                let rows = self.head_rows(link, &until.at_least(ANSWER)).map_err(unsent)?;
+                let rows = self.head_rows(link, &until.at_least(ANSWER))?;
                 let found = Head::from_rows(&rows, self.store)?;
                 self.know(&found);
                 self.same_incarnation(&found)?;
@@ -86,7 +85,7 @@ impl Journal {
                 return Ok(head);
             }
             let wait = due.max(appended.map_or(due, |it| it.1 + PAUSE_FIRST)) - now();
-            link.listen(&until.at_most(wait)).map_err(unsent)?;
+            link.listen(&until.at_most(wait))?;
             let own = self.appended().map_or(0, |it| it.0);
             for payload in link.take_notifications() {
                 follower.is_notified = true;
@@ -102,7 +101,7 @@ impl Journal {
     pub(crate) fn listening_to(&self, channel: &str, until: &Until) -> Result<Link> {
         let mut link = self.connect(until)?;
         if self.settings.notify {
-            link.simple(&format!("LISTEN {channel}"), until).map_err(unsent)?;
+            link.simple(&format!("LISTEN {channel}"), until)?;
         }
         Ok(link)
     }

@@ -1,37 +1,103 @@
-//! The names of machines and snapshots.
+//! The names of stores, appends, machines, snapshots and questions.
 
+use std::error::Error as StdError;
 use std::fmt;
 
-use crate::position::groups;
+use bytes::BytesMut;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
-/// 16 random bytes that name one machine of a cluster.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MachineId(pub [u8; 16]);
+use crate::error::{Error, Result};
+use crate::position::hex;
+use crate::sql::Typed;
 
-/// 16 random bytes that name one snapshot.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SnapshotId(pub [u8; 16]);
+/// A type of 16 bytes, which PostgreSQL stores and writes as a uuid.
+macro_rules! id {
+    ($(#[$doc:meta])* $vis:vis $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        $vis struct $name($vis [u8; 16]);
 
-impl fmt::Display for MachineId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        groups(f, &self.0)
-    }
+        impl fmt::Display for $name {
+            /// 32 hexadecimal digits in five groups.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let it = &self.0;
+                for (at, group) in
+                    [&it[..4], &it[4..6], &it[6..8], &it[8..10], &it[10..]].into_iter().enumerate()
+                {
+                    f.write_str(if at == 0 { "" } else { "-" })?;
+                    hex(f, group)?;
+                }
+                Ok(())
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({self})", stringify!($name))
+            }
+        }
+
+        impl Typed for $name {
+            const TYPE: Type = Type::UUID;
+        }
+
+        impl ToSql for $name {
+            fn to_sql(
+                &self,
+                _: &Type,
+                out: &mut BytesMut,
+            ) -> std::result::Result<IsNull, Box<dyn StdError + Sync + Send>> {
+                out.extend_from_slice(&self.0);
+                Ok(IsNull::No)
+            }
+
+            fn accepts(kind: &Type) -> bool {
+                *kind == Type::UUID
+            }
+
+            to_sql_checked!();
+        }
+
+        impl FromSql<'_> for $name {
+            fn from_sql(
+                _: &Type,
+                raw: &[u8],
+            ) -> std::result::Result<Self, Box<dyn StdError + Sync + Send>> {
+                Ok(Self(raw.try_into()?))
+            }
+
+            fn accepts(kind: &Type) -> bool {
+                *kind == Type::UUID
+            }
+        }
+    };
 }
 
-impl fmt::Display for SnapshotId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        groups(f, &self.0)
-    }
-}
+id!(
+    /// 16 random bytes that name a store.
+    pub StoreId
+);
+id!(
+    /// 16 random bytes that name one append.
+    pub BatchId
+);
+id!(
+    /// 16 random bytes that name one machine of a cluster.
+    pub MachineId
+);
+id!(
+    /// 16 random bytes that name one snapshot.
+    pub SnapshotId
+);
+id!(
+    /// 16 random bytes that name one question about a vector.
+    pub(crate) QuestionId
+);
 
-impl fmt::Debug for MachineId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MachineId({self})")
-    }
-}
-
-impl fmt::Debug for SnapshotId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SnapshotId({self})")
-    }
+/// 16 random bytes.
+pub(crate) fn random() -> Result<[u8; 16]> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|it| Error::Invalid(format!("the system has no random numbers: {it}")))?;
+    Ok(bytes)
 }

@@ -1,14 +1,10 @@
 //! Continues a journal after a loss that a person has accepted.
 
-use tokio_postgres::types::Type;
-
-use crate::connect::unsent;
 use crate::error::{Error, Result};
 use crate::id::MachineId;
 use crate::journal::Journal;
-use crate::link::warned;
 use crate::position::Position;
-use crate::sql::{Uuid, bigint};
+use crate::sql::bigint;
 use crate::until::Until;
 
 const BEGIN: &str = "UPDATE {schema}.head SET incarnation = incarnation + 1, probe = probe + 1, \
@@ -32,22 +28,11 @@ impl Journal {
         by: Option<MachineId>,
         until: &Until,
     ) -> Result<u64> {
-        let (store, now) = (Uuid(self.store.0), bigint(self.incarnation)?);
-        let (seq, by) = (bigint(end.seq)?, by.map(|it| Uuid(it.0)));
+        let (now, seq) = (bigint(self.incarnation)?, bigint(end.seq)?);
+        let hash = end.hash.0.as_slice();
         let mut link = self.link(until)?;
-        link.take_warnings();
-        let changed = link.execute(
-            &self.sql(BEGIN),
-            &[
-                (&store, Type::UUID),
-                (&now, Type::INT8),
-                (&seq, Type::INT8),
-                (&end.hash.0.as_slice(), Type::BYTEA),
-                (&by, Type::UUID),
-            ],
-            until,
-        );
-        let changed = warned(&mut link, changed).map_err(unsent)?;
+        let changed =
+            link.warned(|link| link.execute(BEGIN, &[&self.store, &now, &seq, &hash, &by], until))?;
         self.put_back(link);
         if changed == 0 {
             let found = self.head(until)?.position;

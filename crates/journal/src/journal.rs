@@ -5,17 +5,16 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
-use crate::connect::{connect, unsent};
+use crate::connect::connect;
 use crate::error::{Error, Result};
-use crate::id::MachineId;
+use crate::id::{MachineId, StoreId};
 use crate::limits::ANSWER_MAX;
 use crate::link::{Failure, Link};
-use crate::position::{Position, StoreId};
+use crate::position::Position;
 use crate::schema;
 use crate::settings::Settings;
-use crate::sql::{Uuid, column, feature, hash, number};
+use crate::sql::{Parameter, column, feature, hash, number};
 use crate::until::{Until, now};
 
 /// The most connections that wait for the next operation.
@@ -77,8 +76,10 @@ pub struct Head {
     /// The feature level of the store: all its machines can read records of this level. See
     /// [`Journal::raise_feature`].
     pub feature: u32,
+    /// The machine that has the lease, if its contender was [made of a machine](crate::Contender::of);
+    /// before the first one of an incarnation, the machine that [began](Journal::begin_incarnation) it.
+    pub lease_holder: Option<MachineId>,
     pub(crate) lease_counter: i64,
-    pub(crate) lease_holder: Option<[u8; 16]>,
     pub(crate) probe: i64,
     /// Commits wait for standbys.
     pub(crate) is_synchronous: bool,
@@ -149,8 +150,8 @@ impl Journal {
     }
 
     pub(crate) fn head_rows(&self, link: &mut Link, until: &Until) -> Result<Vec<Row>, Failure> {
-        let sql = format!("SELECT {HEAD} FROM {}.head WHERE store = $1", self.settings.schema);
-        link.query(&sql, &[(&Uuid(self.store.0), Type::UUID)], until)
+        let sql = format!("SELECT {HEAD} FROM {{schema}}.head WHERE store = $1");
+        link.query(&sql, &[&self.store], until)
     }
 
     /// The head row, which must not be before the caller's position. A server that is no longer the
@@ -198,9 +199,14 @@ impl Journal {
         Ok(())
     }
 
-    /// A statement of this store's schema.
-    pub(crate) fn sql(&self, template: &str) -> String {
-        template.replace("{schema}", &self.settings.schema)
+    /// The rows of a statement that changes nothing: see [`read`](Self::read).
+    pub(crate) fn query(
+        &self,
+        sql: &str,
+        parameters: &[&dyn Parameter],
+        until: &Until,
+    ) -> Result<Vec<Row>> {
+        self.read(until, |link, until| link.query(sql, parameters, until))
     }
 
     /// Runs what changes nothing, again on another connection if an idle one has ended, or none of
@@ -222,7 +228,7 @@ impl Journal {
                 }
                 Err(Failure::Ended(_)) if !until.is_over() => {}
                 Err(Failure::Unknown(_)) if attempt.is_over() && !until.is_over() => time *= 2,
-                Err(failure) => return Err(unsent(failure)),
+                Err(failure) => return Err(failure.into()),
             }
         }
     }
@@ -325,12 +331,6 @@ impl Journal {
 }
 
 impl Head {
-    /// The machine that has the lease, if its contender was [made of a machine](crate::Contender::of);
-    /// before the first one of an incarnation, the machine that [began](Journal::begin_incarnation) it.
-    pub fn lease_holder(&self) -> Option<MachineId> {
-        self.lease_holder.map(MachineId)
-    }
-
     /// Reads the columns of [`HEAD`].
     pub(crate) fn from_rows(rows: &[Row], store: StoreId) -> Result<Self> {
         let Some(row) = rows.first() else {
@@ -344,7 +344,7 @@ impl Head {
             probe: column(row, 3)?,
             lease_epoch: number(row, 4)?,
             lease_counter: column(row, 5)?,
-            lease_holder: column::<Option<Uuid>>(row, 6)?.map(|it| it.0),
+            lease_holder: column(row, 6)?,
             is_synchronous: column(row, 7)?,
             is_strict: standard == "on",
             feature: feature(row, 11)?,

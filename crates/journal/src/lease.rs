@@ -2,22 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use tokio_postgres::types::Type;
-
-use crate::batch::random;
-use crate::connect::unsent;
 use crate::error::Result;
-use crate::id::MachineId;
+use crate::id::{MachineId, random};
 use crate::journal::{Head, Journal};
-use crate::link::warned;
-use crate::sql::{Uuid, bigint, column};
+use crate::sql::{Parameter, bigint, number};
 use crate::transaction::lock_time;
 use crate::until::{Until, now};
 
 /// Tries to get the lease. It names one process: every process makes its own.
 #[derive(Debug)]
 pub struct Contender {
-    id: [u8; 16],
+    id: MachineId,
     ttl: Duration,
     seen: Option<Seen>,
     has_looked: bool,
@@ -36,7 +31,7 @@ struct Seen {
 /// The lease, as its holder has it.
 #[derive(Debug)]
 pub struct Lease {
-    id: [u8; 16],
+    id: MachineId,
     epoch: u64,
     ttl: Duration,
     expires: Instant,
@@ -57,13 +52,13 @@ impl Contender {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if the system has no random numbers.
     pub fn new(ttl: Duration) -> Result<Self> {
-        Ok(Self { id: random()?, ttl, seen: None, has_looked: false, holder: None })
+        Ok(Self::of(MachineId(random()?), ttl))
     }
 
     /// The same for a machine of which at most one process runs: with its first look, it can take the
     /// lease of an earlier process of it at once.
     pub fn of(machine: MachineId, ttl: Duration) -> Self {
-        Self { id: machine.0, ttl, seen: None, has_looked: false, holder: None }
+        Self { id: machine, ttl, seen: None, has_looked: false, holder: None }
     }
 
     /// Returns who had the lease at the last look.
@@ -84,10 +79,10 @@ impl Contender {
             _ => Seen { epoch: current.0, counter: current.1, since: now, last: now },
         };
         self.seen = Some(seen);
-        self.holder = head.lease_holder();
+        self.holder = head.lease_holder;
         // Only once: a copy of this machine, which must not exist, may hold it.
         let is_first = !std::mem::replace(&mut self.has_looked, true);
-        let is_own = |it: [u8; 16]| is_first && it == self.id;
+        let is_own = |it: MachineId| is_first && it == self.id;
         head.lease_holder.is_none_or(is_own) || now - seen.since >= self.ttl
     }
 }
@@ -132,7 +127,7 @@ impl Journal {
         let epoch = self.write_lease(
             &WRITE.replace("{set}", set).replace("{if}", condition),
             contender.id,
-            &[bigint(head.lease_epoch)?, head.lease_counter],
+            &[&bigint(head.lease_epoch)?, &head.lease_counter],
             until,
         )?;
         contender.seen = None;
@@ -154,7 +149,7 @@ impl Journal {
         let sql = WRITE
             .replace("{set}", "lease_counter = lease_counter + 1")
             .replace("{if}", "lease_holder = $3 AND lease_epoch = $4");
-        let held = self.write_lease(&sql, lease.id, &[bigint(lease.epoch)?], until)?;
+        let held = self.write_lease(&sql, lease.id, &[&bigint(lease.epoch)?], until)?;
         if held.is_some() {
             lease.expires = sent + lease.ttl;
         }
@@ -170,7 +165,7 @@ impl Journal {
         let sql = WRITE
             .replace("{set}", "lease_counter = lease_counter + 1, lease_holder = NULL")
             .replace("{if}", "lease_holder = $3 AND lease_epoch = $4");
-        self.write_lease(&sql, lease.id, &[bigint(lease.epoch)?], until)?;
+        self.write_lease(&sql, lease.id, &[&bigint(lease.epoch)?], until)?;
         Ok(())
     }
 
@@ -178,23 +173,17 @@ impl Journal {
     fn write_lease(
         &self,
         sql: &str,
-        holder: [u8; 16],
-        numbers: &[i64],
+        holder: MachineId,
+        numbers: &[&dyn Parameter],
         until: &Until,
     ) -> Result<Option<u64>> {
-        let (store, id, incarnation) =
-            (Uuid(self.store.0), Uuid(holder), bigint(self.incarnation)?);
-        let mut parameters: Vec<crate::link::Parameter<'_>> =
-            vec![(&store, Type::UUID), (&incarnation, Type::INT8), (&id, Type::UUID)];
-        parameters.extend(numbers.iter().map(|it| (it as _, Type::INT8)));
+        let incarnation = bigint(self.incarnation)?;
+        let parameters =
+            [&[&self.store as &dyn Parameter, &incarnation, &holder], numbers].concat();
         let mut link = self.link(until)?;
-        let sql = self.sql(sql).replace("{wait}", &lock_time(until).to_string());
-        link.take_warnings();
-        let rows = link.query(&sql, &parameters, until);
-        let rows = warned(&mut link, rows).map_err(unsent)?;
+        let sql = sql.replace("{wait}", &lock_time(until).to_string());
+        let rows = link.warned(|link| link.query(&sql, &parameters, until))?;
         self.put_back(link);
-        rows.first()
-            .map(|row| column::<i64>(row, 0).map(|it| u64::try_from(it).unwrap_or(0)))
-            .transpose()
+        rows.first().map(|row| number(row, 0)).transpose()
     }
 }

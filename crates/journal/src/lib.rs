@@ -71,7 +71,7 @@ mod vector;
 pub use append::{Fence, Outcome};
 pub use error::{Error, ErrorKind, Result};
 pub use fetch::{FetchOptions, Fetched};
-pub use id::{MachineId, SnapshotId};
+pub use id::{BatchId, MachineId, SnapshotId, StoreId};
 pub use journal::{Head, Journal};
 pub use lease::{Contender, Lease};
 pub use limits::{
@@ -82,7 +82,7 @@ pub use limits::{
 pub use lock::Guard;
 pub use machine::{Machine, MachineReport, Reported};
 pub use pending::Pending;
-pub use position::{BatchId, Hash, Position, StoreId};
+pub use position::{Hash, Position};
 pub use question::{Answer, Answerer, Answering, EmbeddingModel};
 pub use record::{Record, Row};
 pub use settings::Settings;

@@ -11,12 +11,9 @@ use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket};
 
-use crate::tls::Stream;
+use crate::cleartext::Stream;
+use crate::sql::Parameter;
 use crate::until::Until;
-
-/// A parameter of a statement and its type. With the type, a statement needs no round trip to
-/// prepare it and leaves nothing behind in the session, so that PgBouncer can share sessions.
-pub(crate) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// One connection. It is read and written only during a call: there is no thread behind it.
 pub(crate) struct Link {
@@ -24,6 +21,8 @@ pub(crate) struct Link {
     runtime: Option<Runtime>,
     client: Client,
     line: Line,
+    /// The schema of the tables: statements have `{schema}` in its place.
+    schema: String,
     /// The server, for messages.
     pub(crate) host: String,
     /// The major version of the server.
@@ -58,13 +57,13 @@ pub(crate) enum Failure {
 impl Link {
     pub(crate) fn new(
         runtime: Runtime,
-        client: Client,
-        connection: Connection<Socket, Stream>,
+        (client, connection): (Client, Connection<Socket, Stream>),
+        schema: &str,
         host: String,
     ) -> Self {
         let line =
             Line { connection, warnings: Vec::new(), notifications: Vec::new(), is_over: false };
-        Self { runtime: Some(runtime), client, line, host, version: 0 }
+        Self { runtime: Some(runtime), client, line, schema: schema.to_owned(), host, version: 0 }
     }
 
     /// Whether it can be used for another statement.
@@ -72,9 +71,16 @@ impl Link {
         !self.line.is_over
     }
 
-    /// The server's warnings since the last call.
-    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.line.warnings)
+    /// The result of `work`. A warning beside an answer means that the answer may be wrong: a wait for
+    /// the standbys that was cancelled ends with a warning and with the usual success.
+    pub(crate) fn warned<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.line.warnings.clear();
+        let answer = work(self)?;
+        let warnings = std::mem::take(&mut self.line.warnings);
+        if warnings.is_empty() { Ok(answer) } else { Err(Failure::Unknown(warnings.join("; "))) }
     }
 
     /// The payloads of notifications since the last call.
@@ -87,28 +93,22 @@ impl Link {
     pub(crate) fn query(
         &mut self,
         sql: &str,
-        parameters: &[Parameter<'_>],
+        parameters: &[&dyn Parameter],
         until: &Until,
     ) -> Result<Vec<Row>, Failure> {
-        let (client, line) = (&self.client, &mut self.line);
-        block_on(self.runtime.as_ref(), async {
-            let mut work = pin!(client.query_typed(sql, parameters));
-            line.run(until, |cx, _| work.as_mut().poll(cx)).await
-        })
+        let (sql, parameters) = (self.sql(sql), typed(parameters));
+        self.run(until, async |client| client.query_typed(&sql, &parameters).await)
     }
 
     /// The same for a statement without rows; returns how many it has written.
     pub(crate) fn execute(
         &mut self,
         sql: &str,
-        parameters: &[Parameter<'_>],
+        parameters: &[&dyn Parameter],
         until: &Until,
     ) -> Result<u64, Failure> {
-        let (client, line) = (&self.client, &mut self.line);
-        block_on(self.runtime.as_ref(), async {
-            let mut work = pin!(client.execute_typed(sql, parameters));
-            line.run(until, |cx, _| work.as_mut().poll(cx)).await
-        })
+        let (sql, parameters) = (self.sql(sql), typed(parameters));
+        self.run(until, async |client| client.execute_typed(&sql, &parameters).await)
     }
 
     /// Runs statements without parameters and then a query, in one round trip.
@@ -116,21 +116,17 @@ impl Link {
         &mut self,
         before: &str,
         sql: &str,
-        parameters: &[Parameter<'_>],
+        parameters: &[&dyn Parameter],
         until: &Until,
     ) -> Result<Vec<Row>, Failure> {
-        let (client, line) = (&self.client, &mut self.line);
-        block_on(self.runtime.as_ref(), async {
-            let both = async {
-                tokio::join!(
-                    biased;
-                    client.batch_execute(before),
-                    client.query_typed(sql, parameters)
-                )
-            };
-            let mut work = pin!(both);
-            line.run(until, |cx, _| work.as_mut().poll(cx).map(|(before, rows)| before.and(rows)))
-                .await
+        let (sql, parameters) = (self.sql(sql), typed(parameters));
+        self.run(until, async |client| {
+            let (before, rows) = tokio::join!(
+                biased;
+                client.batch_execute(before),
+                client.query_typed(&sql, &parameters)
+            );
+            before.and(rows)
         })
     }
 
@@ -139,33 +135,38 @@ impl Link {
     pub(crate) fn execute_and_commit(
         &mut self,
         sql: &str,
-        parameters: &[Parameter<'_>],
+        parameters: &[&dyn Parameter],
         until: &Until,
     ) -> Result<u64, Failure> {
-        let (client, line) = (&self.client, &mut self.line);
-        block_on(self.runtime.as_ref(), async {
-            let both = async {
-                tokio::join!(
-                    biased;
-                    client.execute_typed(sql, parameters),
-                    client.batch_execute("COMMIT")
-                )
-            };
-            let mut work = pin!(both);
-            line.run(until, |cx, _| {
-                work.as_mut()
-                    .poll(cx)
-                    .map(|(count, commit)| count.and_then(|it| commit.map(|()| it)))
-            })
-            .await
+        let (sql, parameters) = (self.sql(sql), typed(parameters));
+        self.run(until, async |client| {
+            let (count, commit) = tokio::join!(
+                biased;
+                client.execute_typed(&sql, &parameters),
+                client.batch_execute("COMMIT")
+            );
+            count.and_then(|it| commit.map(|()| it))
         })
     }
 
     /// Runs statements without parameters in one round trip.
     pub(crate) fn simple(&mut self, sql: &str, until: &Until) -> Result<(), Failure> {
+        let sql = self.sql(sql);
+        self.run(until, async |client| client.batch_execute(&sql).await)
+    }
+
+    fn sql(&self, template: &str) -> String {
+        template.replace("{schema}", &self.schema)
+    }
+
+    fn run<T>(
+        &mut self,
+        until: &Until,
+        work: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, Failure> {
         let (client, line) = (&self.client, &mut self.line);
         block_on(self.runtime.as_ref(), async {
-            let mut work = pin!(client.batch_execute(sql));
+            let mut work = pin!(work(client));
             line.run(until, |cx, _| work.as_mut().poll(cx)).await
         })
     }
@@ -336,14 +337,8 @@ fn is_refusal(code: &SqlState) -> bool {
         && code.code().get(..2).is_some_and(|it| CLASSES.contains(&it))
 }
 
-/// A warning beside an answer means that the answer may be wrong: a wait for the standbys that was
-/// cancelled ends with a warning and with the usual success.
-pub(crate) fn warned<T>(link: &mut Link, answer: Result<T, Failure>) -> Result<T, Failure> {
-    let warnings = link.take_warnings();
-    match answer {
-        Ok(_) if !warnings.is_empty() => Err(Failure::Unknown(warnings.join("; "))),
-        answer => answer,
-    }
+fn typed<'a>(parameters: &[&'a dyn Parameter]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+    parameters.iter().map(|it| it.typed()).collect()
 }
 
 /// A text of the server, which may not begin a line of its own in a message.

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use crate::append::{Fence, Outcome, not_written};
 use crate::batch::Batch;
-use crate::connect::unsent;
 use crate::error::{Error, Result};
 use crate::fetch::{FetchOptions, Fetched};
 use crate::journal::{Head, Journal};
 use crate::limits::{ANSWER_MAX, LOCKED_BYTES_MAX, LOCKED_RECORDS_MAX};
-use crate::link::{Failure, Link, warned};
+use crate::link::{Failure, Link};
 use crate::pending::Pending;
 use crate::position::Position;
 use crate::record::Record;
@@ -118,10 +117,9 @@ impl<J: Deref<Target = Journal>> Guard<J> {
             Ok(batch) => batch,
             Err(outcome) => return Ok(outcome),
         };
-        self.link.take_warnings();
         let execute = Link::execute_and_commit;
-        let answer = self.journal.append_on(&mut self.link, &batch, fence, execute, until);
-        let answer = warned(&mut self.link, answer);
+        let journal = &self.journal;
+        let answer = self.link.warned(|it| journal.append_on(it, &batch, fence, execute, until));
         let pending = batch.pending;
         self.end(pending, answer, until)
     }
@@ -194,6 +192,6 @@ fn bytes(records: &[Record]) -> usize {
 fn lost(failure: Failure) -> Error {
     match failure {
         Failure::Ended(_) | Failure::Unknown(_) => Error::LockLost,
-        failure => unsent(failure),
+        failure => failure.into(),
     }
 }

@@ -3,17 +3,13 @@
 use std::time::Duration;
 
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
-use crate::connect::unsent;
 use crate::error::{Error, Result};
 use crate::id::MachineId;
 use crate::journal::Journal;
 use crate::limits::MACHINE_TEXT_BYTES_MAX;
-use crate::link::Parameter;
 use crate::snapshot::millis;
-use crate::sql::{Uuid, bigint, column, feature, number};
-use crate::transaction::{begin, commit};
+use crate::sql::{Parameter, bigint, column, feature, number};
 use crate::until::Until;
 
 /// What a machine says of itself.
@@ -131,14 +127,7 @@ impl Journal {
         if lowest <= head.feature {
             return Ok(head.feature);
         }
-        let mut link = self.link(until)?;
-        let head = begin(self, &mut link, until)?;
-        self.same_incarnation(&head)?;
-        let sql = self.sql(RAISE);
-        let raised = link.execute(&sql, &[(&Uuid(self.store.0), Type::UUID)], until);
-        raised.map_err(unsent)?;
-        commit(&mut link, until).map_err(unsent)?;
-        self.put_back(link);
+        self.transaction(until, |link| Ok(link.execute(RAISE, &[&self.store], until)?))?;
         Ok(self.head(until)?.feature)
     }
 
@@ -163,8 +152,7 @@ impl Journal {
         until: &Until,
     ) -> Result<Reported> {
         let counter = counter.map(bigint).transpose()?;
-        let last: [Parameter<'_>; 1] = [(&counter, Type::INT8)];
-        if let Some(counter) = self.write_report(REPORT, report, &last, until)? {
+        if let Some(counter) = self.write_report(REPORT, report, &[&counter], until)? {
             return Ok(Reported::Counted(counter));
         }
         let listed = self.machines(until)?.into_iter().find(|it| it.report.id == report.id);
@@ -176,9 +164,7 @@ impl Journal {
     /// # Errors
     /// If the database cannot be reached.
     pub fn machines(&self, until: &Until) -> Result<Vec<Machine>> {
-        let (sql, store) = (self.sql(LIST), Uuid(self.store.0));
-        let rows =
-            self.read(until, |link, until| link.query(&sql, &[(&store, Type::UUID)], until))?;
+        let rows = self.query(LIST, &[&self.store], until)?;
         rows.iter().map(Machine::from_row).collect()
     }
 
@@ -187,11 +173,7 @@ impl Journal {
     /// # Errors
     /// If the database cannot be reached.
     pub fn forget(&self, id: MachineId, until: &Until) -> Result<()> {
-        let (sql, store) = (self.sql(FORGET), Uuid(self.store.0));
-        self.repeat(until, |link| {
-            link.execute(&sql, &[(&store, Type::UUID), (&Uuid(id.0), Type::UUID)], until)
-        })?;
-        Ok(())
+        self.repeat_execute(FORGET, &[&self.store, &id], until).map(drop)
     }
 
     /// How often the machine has reported then; `None` if nothing was written. The statement has these
@@ -200,7 +182,7 @@ impl Journal {
         &self,
         sql: &str,
         report: &MachineReport,
-        last: &[Parameter<'_>],
+        last: &[&dyn Parameter],
         until: &Until,
     ) -> Result<Option<u64>> {
         for (what, text) in [("name", &report.name), ("release", &report.release)] {
@@ -220,24 +202,21 @@ impl Journal {
         let (base, removed) = (bigint(report.base)?, bigint(report.removed)?);
         let fault = report.fault.as_deref().map(shortened);
         let flows = report.flows.as_ref().map(<[u8; 32]>::as_slice);
-        let (sql, store) = (self.sql(sql), Uuid(self.store.0));
-        let id = Uuid(report.id.0);
-        let mut values: Vec<Parameter<'_>> = vec![
-            (&store, Type::UUID),
-            (&id, Type::UUID),
-            (&report.name, Type::TEXT),
-            (&report.release, Type::TEXT),
-            (&feature, Type::INT4),
-            (&incarnation, Type::INT8),
-            (&seq, Type::INT8),
-            (&purged, Type::INT8),
-            (&base, Type::INT8),
-            (&removed, Type::INT8),
-            (&flows, Type::BYTEA),
-            (&fault, Type::TEXT),
+        let values: [&dyn Parameter; 12] = [
+            &self.store,
+            &report.id,
+            &report.name,
+            &report.release,
+            &feature,
+            &incarnation,
+            &seq,
+            &purged,
+            &base,
+            &removed,
+            &flows,
+            &fault,
         ];
-        values.extend_from_slice(last);
-        let rows = self.repeat(until, |link| link.query(&sql, &values, until))?;
+        let rows = self.repeat_query(sql, &[&values, last].concat(), until)?;
         rows.first().map(|row| number(row, 0)).transpose()
     }
 }
@@ -248,7 +227,7 @@ impl Machine {
         let flows = column::<Option<Vec<u8>>>(row, 12)?;
         Ok(Self {
             report: MachineReport {
-                id: MachineId(column::<Uuid>(row, 0)?.0),
+                id: column(row, 0)?,
                 name: column(row, 1)?,
                 release: column(row, 2)?,
                 feature: feature(row, 3)?,

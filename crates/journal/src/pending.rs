@@ -1,6 +1,7 @@
 //! An append of which the outcome is not known yet.
 
-use crate::position::{BatchId, Position};
+use crate::id::BatchId;
+use crate::position::Position;
 
 /// An append of which the outcome is not known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

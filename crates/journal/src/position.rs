@@ -4,19 +4,12 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::id::{BatchId, StoreId};
 use crate::record::Record;
 
 /// The hash of a record, which covers the hash of the record before it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hash(pub [u8; 32]);
-
-/// 16 random bytes that name a store.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StoreId(pub [u8; 16]);
-
-/// 16 random bytes that name one append.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct BatchId(pub [u8; 16]);
 
 /// A sequence number and the hash of its record. Two journals with the same position have the same
 /// records up to there.
@@ -59,25 +52,8 @@ impl Position {
     }
 }
 
-/// Writes 16 bytes as PostgreSQL writes a uuid: 32 hexadecimal digits in five groups.
-pub(crate) fn groups(f: &mut fmt::Formatter<'_>, it: &[u8; 16]) -> fmt::Result {
-    for (at, group) in
-        [&it[..4], &it[4..6], &it[6..8], &it[8..10], &it[10..]].into_iter().enumerate()
-    {
-        f.write_str(if at == 0 { "" } else { "-" })?;
-        hex(f, group)?;
-    }
-    Ok(())
-}
-
-fn hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+pub(crate) fn hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     bytes.iter().try_for_each(|it| write!(f, "{it:02x}"))
-}
-
-impl fmt::Display for StoreId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        groups(f, &self.0)
-    }
 }
 
 impl fmt::Display for Hash {
@@ -86,27 +62,9 @@ impl fmt::Display for Hash {
     }
 }
 
-impl fmt::Display for BatchId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(f, &self.0)
-    }
-}
-
-impl fmt::Debug for StoreId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StoreId({self})")
-    }
-}
-
 impl fmt::Debug for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Hash({self})")
-    }
-}
-
-impl fmt::Debug for BatchId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BatchId({self})")
     }
 }
 

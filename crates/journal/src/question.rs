@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
-use crate::connect::unsent;
 use crate::error::{Error, Result};
+use crate::id::QuestionId;
 use crate::journal::Journal;
 use crate::limits::{MODEL_BYTES_MAX, QUESTION_BYTES_MAX, VECTOR_BYTES_MAX};
-use crate::link::{Link, Parameter};
-use crate::sql::{Uuid, column};
+use crate::link::Link;
+use crate::sql::column;
 use crate::until::Until;
 
 /// The pauses between two looks for an answer double from the first to the last.
@@ -94,32 +93,31 @@ impl Journal {
                 text.len()
             )));
         }
-        let (store, sql) = (Uuid(self.store.0), self.sql(ASK));
         let mut link = self.link(until)?;
-        let parameters: [Parameter<'_>; 3] =
-            [(&store, Type::UUID), (&model, Type::BYTEA), (&text, Type::TEXT)];
-        let rows = link.query(&sql, &parameters, until).map_err(unsent)?;
+        let rows = link.query(ASK, &[&self.store, &model, &text], until)?;
         let row = rows.first().ok_or_else(|| Error::Answer("no id of a question".to_owned()))?;
-        let id: Uuid = column(row, 0)?;
+        let id: QuestionId = column(row, 0)?;
         if self.settings.notify {
             link.post(&format!("SELECT pg_notify('{}', '')", self.questions()));
         }
         let answer = self.await_answer(&mut link, id, until);
-        let parameters: [Parameter<'_>; 2] = [(&store, Type::UUID), (&id, Type::UUID)];
-        let removed = link.execute(&self.sql(REMOVE), &parameters, &until.at_least(LOOK));
+        let removed = link.execute(REMOVE, &[&self.store, &id], &until.at_least(LOOK));
         let answer = answer?;
-        removed.map_err(unsent)?;
+        removed?;
         self.put_back(link);
         Ok(answer)
     }
 
-    fn await_answer(&self, link: &mut Link, id: Uuid, until: &Until) -> Result<Option<Answer>> {
-        let (store, sql) = (Uuid(self.store.0), self.sql(LOOK_AT));
+    fn await_answer(
+        &self,
+        link: &mut Link,
+        id: QuestionId,
+        until: &Until,
+    ) -> Result<Option<Answer>> {
         let mut pause = PAUSE_FIRST;
         loop {
             until.pause(pause);
-            let parameters: [Parameter<'_>; 2] = [(&store, Type::UUID), (&id, Type::UUID)];
-            let rows = link.query(&sql, &parameters, &until.at_least(LOOK)).map_err(unsent)?;
+            let rows = link.query(LOOK_AT, &[&self.store, &id], &until.at_least(LOOK))?;
             if let Some(row) = rows.first() {
                 return answer(row).map(Some);
             }
@@ -177,7 +175,7 @@ impl Journal {
                 return Ok(answered);
             }
             let look = if answering.is_notified { LOOK_NOTIFIED } else { LOOK };
-            link.listen(&until.at_most(look)).map_err(unsent)?;
+            link.listen(&until.at_most(look))?;
             answering.is_notified |= !link.take_notifications().is_empty();
         }
     }
@@ -189,15 +187,14 @@ impl Journal {
         answerer: &mut Answerer<'_>,
         until: &Until,
     ) -> Result<u64> {
-        let (store, until) = (Uuid(self.store.0), until.at_least(Duration::from_secs(1)));
-        let sql = |text: &str| self.sql(text).replace("{old}", OLD);
-        let parameters: [Parameter<'_>; 3] =
-            [(&store, Type::UUID), (&model.fingerprint, Type::BYTEA), (&QUESTIONS, Type::INT8)];
-        let rows = link.query(&sql(OPEN), &parameters, &until).map_err(unsent)?;
+        let until = until.at_least(Duration::from_secs(1));
+        let tidy = TIDY.replace("{old}", OLD);
+        let sql = OPEN.replace("{old}", OLD);
+        let rows = link.query(&sql, &[&self.store, &model.fingerprint, &QUESTIONS], &until)?;
         if rows.is_empty() {
             return Ok(0);
         }
-        let mut ids: Vec<Uuid> = Vec::with_capacity(rows.len());
+        let mut ids: Vec<QuestionId> = Vec::with_capacity(rows.len());
         let mut texts: Vec<&str> = Vec::with_capacity(rows.len());
         for row in &rows {
             ids.push(column(row, 0)?);
@@ -207,20 +204,17 @@ impl Journal {
         let is_wrong = |it: &Vec<u8>| it.len() > VECTOR_BYTES_MAX;
         if vectors.len() != ids.len() || vectors.iter().any(is_wrong) {
             // They are not asked again before they are old.
-            link.execute(&sql(TIDY), &[(&store, Type::UUID)], &until).map_err(unsent)?;
+            link.execute(&tidy, &[&self.store], &until)?;
             until.pause(LOOK);
             return Ok(0);
         }
         let vectors: Vec<&[u8]> = vectors.iter().map(Vec::as_slice).collect();
-        let parameters: [Parameter<'_>; 5] = [
-            (&store, Type::UUID),
-            (&model.name, Type::TEXT),
-            (&model.fingerprint, Type::BYTEA),
-            (&ids, Type::UUID_ARRAY),
-            (&vectors, Type::BYTEA_ARRAY),
-        ];
-        let answered = link.execute(&self.sql(ANSWER), &parameters, &until).map_err(unsent)?;
-        link.execute(&sql(TIDY), &[(&store, Type::UUID)], &until).map_err(unsent)?;
+        let answered = link.execute(
+            ANSWER,
+            &[&self.store, &model.name, &model.fingerprint, &ids, &vectors],
+            &until,
+        )?;
+        link.execute(&tidy, &[&self.store], &until)?;
         Ok(answered)
     }
 

@@ -1,6 +1,7 @@
 //! What is appended, and what is read.
 
-use crate::position::{BatchId, Hash, Position};
+use crate::id::BatchId;
+use crate::position::{Hash, Position};
 
 /// A record as its writer has it. The journal does not read payloads.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,16 +2,11 @@
 
 use std::time::Duration;
 
-use tokio_postgres::types::Type;
-
-use crate::connect::unsent;
 use crate::error::{Error, Result};
 use crate::id::SnapshotId;
 use crate::journal::Journal;
 use crate::schema::privileges;
 use crate::snapshot::in_millis;
-use crate::sql::Uuid;
-use crate::transaction::{begin, commit};
 use crate::until::Until;
 
 /// How many chunks one transaction deletes.
@@ -24,6 +19,8 @@ const REMOVE: &str = "DELETE FROM {schema}.snapshot AS it USING {schema}.head AS
          SELECT 1 FROM {schema}.snapshot AS other \
          WHERE other.store = $1 AND other.id <> $2 AND other.finished IS NOT NULL \
          AND other.seq >= head.base_seq AND other.incarnation >= it.incarnation))";
+
+const FIND: &str = "SELECT 1 FROM {schema}.snapshot WHERE store = $1 AND id = $2";
 
 const REMOVE_UNFINISHED: &str = "DELETE FROM {schema}.snapshot \
      WHERE store = $1 AND finished IS NULL \
@@ -50,23 +47,12 @@ impl Journal {
         let mut link = self.link(until)?;
         let tables = [("snapshot", "DELETE"), ("snapshot_chunk", "DELETE")];
         privileges(&mut link, &self.settings, &tables, until)?;
-        let head = begin(self, &mut link, until)?;
-        self.same_incarnation(&head)?;
-        let parameters: [crate::link::Parameter<'_>; 2] =
-            [(&Uuid(self.store.0), Type::UUID), (&Uuid(id.0), Type::UUID)];
-        let removed = link.execute(&self.sql(REMOVE), &parameters, until).map_err(unsent)?;
-        let found = removed > 0
-            || !link
-                .query(
-                    &self.sql("SELECT 1 FROM {schema}.snapshot WHERE store = $1 AND id = $2"),
-                    &parameters,
-                    until,
-                )
-                .map_err(unsent)?
-                .is_empty();
-        commit(&mut link, until).map_err(unsent)?;
         self.put_back(link);
-        if !found {
+        let (_, (removed, found)) = self.transaction(until, |link| {
+            let removed = link.execute(REMOVE, &[&self.store, &id], until)?;
+            Ok((removed, link.query(FIND, &[&self.store, &id], until)?))
+        })?;
+        if removed == 0 && found.is_empty() {
             return Err(Error::NoSnapshot(id));
         }
         if removed == 0 {
@@ -84,24 +70,14 @@ impl Journal {
     /// # Errors
     /// [`Error::Privilege`], or if the database cannot be reached.
     pub fn remove_unfinished(&self, age: Duration, until: &Until) -> Result<u64> {
-        let (sql, age) = (self.sql(REMOVE_UNFINISHED), in_millis(age));
-        let store = Uuid(self.store.0);
-        let removed = self.repeat(until, |link| {
-            link.execute(&sql, &[(&store, Type::UUID), (&age, Type::INT8)], until)
-        })?;
+        let age = in_millis(age);
+        let removed = self.repeat_execute(REMOVE_UNFINISHED, &[&self.store, &age], until)?;
         self.remove_chunks(until)?;
         Ok(removed)
     }
 
     fn remove_chunks(&self, until: &Until) -> Result<()> {
-        let (sql, store) = (self.sql(REMOVE_CHUNKS), Uuid(self.store.0));
-        loop {
-            let removed = self.repeat(until, |link| {
-                link.execute(&sql, &[(&store, Type::UUID), (&PIECE, Type::INT8)], until)
-            })?;
-            if removed == 0 {
-                return Ok(());
-            }
-        }
+        while self.repeat_execute(REMOVE_CHUNKS, &[&self.store, &PIECE], until)? > 0 {}
+        Ok(())
     }
 }

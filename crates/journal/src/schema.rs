@@ -1,15 +1,14 @@
 //! The tables, and the checks that they are those of this store.
 
-use tokio_postgres::types::Type;
-
-use crate::connect::{connect, unsent};
+use crate::connect::connect;
 use crate::error::{Error, Result};
+use crate::id::StoreId;
 use crate::limits::SCHEMA_VERSION;
 use crate::link::Link;
-use crate::position::{Position, StoreId};
+use crate::position::Position;
 use crate::settings::Settings;
-use crate::sql::{Uuid, column, number};
-use crate::tables::{COMPLETE, CREATE, NEEDED};
+use crate::sql::{column, number};
+use crate::tables::{NEEDED, completion, create_tables};
 use crate::until::Until;
 
 const INSERT: &str = "INSERT INTO {schema}.head \
@@ -20,23 +19,14 @@ const INSERT: &str = "INSERT INTO {schema}.head \
 /// Creates the tables if necessary, and an empty journal of a store.
 pub(crate) fn create(settings: &Settings, store: StoreId, until: &Until) -> Result<()> {
     let (mut link, _) = connect(settings, 0, until)?;
-    let sql = |text: &str| text.replace("{schema}", &settings.schema);
     // A user who may not create schemas can use tables that exist.
-    if !exists(&mut link, settings, until)? {
-        link.simple(&sql(CREATE), until).map_err(unsent)?;
-        link.simple("COMMIT", until).map_err(unsent)?;
+    if !exists(&mut link, until)? {
+        link.simple(&create_tables(), until)?;
+        link.simple("COMMIT", until)?;
     }
     let hash = Position::start(store).hash.0;
-    let rows = link.query(
-        &sql(INSERT),
-        &[
-            (&Uuid(store.0), Type::UUID),
-            (&SCHEMA_VERSION, Type::INT4),
-            (&hash.as_slice(), Type::BYTEA),
-        ],
-        until,
-    );
-    if rows.map_err(unsent)?.is_empty() { Err(Error::Exists(store)) } else { Ok(()) }
+    let rows = link.query(INSERT, &[&store, &SCHEMA_VERSION, &hash.as_slice()], until)?;
+    if rows.is_empty() { Err(Error::Exists(store)) } else { Ok(()) }
 }
 
 /// Refuses a database that has no tables, newer ones, or none of this store.
@@ -46,22 +36,17 @@ pub(crate) fn check(
     store: StoreId,
     until: &Until,
 ) -> Result<()> {
-    if !exists(link, settings, until)? {
+    if !exists(link, until)? {
         return Err(Error::Missing(settings.schema.clone()));
     }
-    let sql = |text: &str| text.replace("{schema}", &settings.schema);
-    if !is_complete(link, settings, until)? {
-        link.simple(&sql(COMPLETE), until).map_err(unsent)?;
+    if !is_complete(link, until)? {
+        link.simple(&completion(), until)?;
     }
     privileges(link, settings, &NEEDED, until)?;
-    let rows = link.query(
-        &sql("SELECT schema_version FROM {schema}.head WHERE store = $1"),
-        &[(&Uuid(store.0), Type::UUID)],
-        until,
-    );
-    let rows = rows.map_err(unsent)?;
+    let version = "SELECT schema_version FROM {schema}.head WHERE store = $1";
+    let rows = link.query(version, &[&store], until)?;
     let Some(row) = rows.first() else {
-        let found = stores(link, settings, until)?;
+        let found = stores(link, until)?;
         return Err(Error::OtherStore { expected: store, found });
     };
     let found = column(row, 0)?;
@@ -83,7 +68,7 @@ pub(crate) fn privileges(
     for (table, privilege) in needed {
         sql = format!("{sql}, has_table_privilege('{schema}.{table}', '{privilege}')");
     }
-    let rows = link.query(&sql, &[], until).map_err(unsent)?;
+    let rows = link.query(&sql, &[], until)?;
     let row = rows.first().ok_or_else(|| Error::Answer("no row of privileges".to_owned()))?;
     if !column::<bool>(row, 0)? {
         return Err(Error::Privilege(format!("USAGE on the schema {schema}")));
@@ -104,24 +89,22 @@ impl crate::Journal {
     /// If no server answers; [`Error::Missing`] if the database has no tables.
     pub fn stores(settings: &Settings, until: &Until) -> Result<Vec<(StoreId, u64)>> {
         let (mut link, _) = connect(settings, 0, until)?;
-        if !exists(&mut link, settings, until)? {
+        if !exists(&mut link, until)? {
             return Err(Error::Missing(settings.schema.clone()));
         }
         let sql = "SELECT store, incarnation FROM {schema}.head AS head WHERE EXISTS \
-             (SELECT FROM {schema}.machine AS it WHERE it.store = head.store) ORDER BY store"
-            .replace("{schema}", &settings.schema);
-        let rows = link.query(&sql, &[], until).map_err(unsent)?;
-        rows.iter().map(|row| Ok((StoreId(column::<Uuid>(row, 0)?.0), number(row, 1)?))).collect()
+             (SELECT FROM {schema}.machine AS it WHERE it.store = head.store) ORDER BY store";
+        let rows = link.query(sql, &[], until)?;
+        rows.iter().map(|row| Ok((column(row, 0)?, number(row, 1)?))).collect()
     }
 }
 
 /// The stores of the database, for a message.
-fn stores(link: &mut Link, settings: &Settings, until: &Until) -> Result<String> {
-    let sql = format!("SELECT store FROM {}.head ORDER BY store LIMIT 4", settings.schema);
-    let rows = link.query(&sql, &[], until).map_err(unsent)?;
+fn stores(link: &mut Link, until: &Until) -> Result<String> {
+    let rows = link.query("SELECT store FROM {schema}.head ORDER BY store LIMIT 4", &[], until)?;
     let mut names = Vec::new();
     for row in &rows {
-        names.push(StoreId(column::<Uuid>(row, 0)?.0).to_string());
+        names.push(column::<StoreId>(row, 0)?.to_string());
     }
     Ok(match names.len() {
         0 => "none".to_owned(),
@@ -131,18 +114,17 @@ fn stores(link: &mut Link, settings: &Settings, until: &Until) -> Result<String>
 }
 
 /// Whether the tables have all columns of this release.
-fn is_complete(link: &mut Link, settings: &Settings, until: &Until) -> Result<bool> {
-    let sql = format!(
-        "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = '{}.machine'::regclass \
-         AND attname = 'fault' AND NOT attisdropped)",
-        settings.schema
-    );
-    let rows = link.query(&sql, &[], until).map_err(unsent)?;
-    rows.first().map_or(Ok(false), |row| column(row, 0))
+fn is_complete(link: &mut Link, until: &Until) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT FROM pg_attribute WHERE \
+         attrelid = '{schema}.machine'::regclass AND attname = 'fault' AND NOT attisdropped)";
+    is_true(link, sql, until)
 }
 
-fn exists(link: &mut Link, settings: &Settings, until: &Until) -> Result<bool> {
-    let sql = format!("SELECT to_regclass('{}.head') IS NOT NULL", settings.schema);
-    let rows = link.query(&sql, &[], until).map_err(unsent)?;
+fn exists(link: &mut Link, until: &Until) -> Result<bool> {
+    is_true(link, "SELECT to_regclass('{schema}.head') IS NOT NULL", until)
+}
+
+fn is_true(link: &mut Link, sql: &str, until: &Until) -> Result<bool> {
+    let rows = link.query(sql, &[], until)?;
     rows.first().map_or(Ok(false), |row| column(row, 0))
 }

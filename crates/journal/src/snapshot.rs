@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::error::{Error, Result};
 use crate::id::{MachineId, SnapshotId};
 use crate::journal::Journal;
 use crate::position::{Hash, Position};
-use crate::sql::{Uuid, column, hash, number};
+use crate::sql::{column, hash, number};
 use crate::until::Until;
 
 /// What a machine says of a snapshot that it makes. The journal does not read the content.
@@ -61,14 +60,11 @@ impl Journal {
     /// # Errors
     /// If the database cannot be reached.
     pub fn snapshots(&self, until: &Until) -> Result<Vec<Snapshot>> {
-        let sql = self.sql(
-            "SELECT {columns} FROM {schema}.snapshot WHERE store = $1 AND finished IS NOT NULL \
-             ORDER BY incarnation DESC, seq DESC, finished DESC",
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {{schema}}.snapshot WHERE store = $1 AND finished IS NOT NULL \
+             ORDER BY incarnation DESC, seq DESC, finished DESC"
         );
-        let sql = sql.replace("{columns}", COLUMNS);
-        let rows = self.read(until, |link, until| {
-            link.query(&sql, &[(&Uuid(self.store.0), Type::UUID)], until)
-        })?;
+        let rows = self.query(&sql, &[&self.store], until)?;
         rows.iter().map(Snapshot::from_row).collect()
     }
 
@@ -77,15 +73,11 @@ impl Journal {
     /// # Errors
     /// [`Error::NoSnapshot`] if there is none with this id, or it is not complete.
     pub fn snapshot(&self, id: SnapshotId, until: &Until) -> Result<Snapshot> {
-        let sql = self.sql(
-            "SELECT {columns} FROM {schema}.snapshot \
-             WHERE store = $1 AND id = $2 AND finished IS NOT NULL",
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {{schema}}.snapshot \
+             WHERE store = $1 AND id = $2 AND finished IS NOT NULL"
         );
-        let sql = sql.replace("{columns}", COLUMNS);
-        let (store, uuid) = (Uuid(self.store.0), Uuid(id.0));
-        let rows = self.read(until, |link, until| {
-            link.query(&sql, &[(&store, Type::UUID), (&uuid, Type::UUID)], until)
-        })?;
+        let rows = self.query(&sql, &[&self.store, &id], until)?;
         rows.first().map_or(Err(Error::NoSnapshot(id)), Snapshot::from_row)
     }
 }
@@ -107,11 +99,11 @@ impl Snapshot {
         });
         let chunks: i32 = column(row, 8)?;
         Ok(Self {
-            id: SnapshotId(column::<Uuid>(row, 0)?.0),
+            id: column(row, 0)?,
             incarnation: number(row, 1)?,
             position: Position { seq: number(row, 2)?, hash: hash(row, 3)? },
             places: places.collect::<Result<_>>()?,
-            machine: MachineId(column::<Uuid>(row, 6)?.0),
+            machine: column(row, 6)?,
             bytes: number(row, 7)?,
             chunks: u32::try_from(chunks).map_err(|_| outside())?,
             sha256: hash(row, 9)?,

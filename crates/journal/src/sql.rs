@@ -1,46 +1,53 @@
 //! Values on their way to and from PostgreSQL.
 
-use std::error::Error as StdError;
-
-use bytes::{BufMut as _, BytesMut};
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::types::{FromSql, ToSql, Type};
 
 use crate::error::{Error, Result};
+use crate::id::QuestionId;
 use crate::position::Hash;
 
-/// A uuid as its 16 bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Uuid(pub(crate) [u8; 16]);
-
-impl ToSql for Uuid {
-    fn to_sql(
-        &self,
-        _: &Type,
-        out: &mut BytesMut,
-    ) -> std::result::Result<IsNull, Box<dyn StdError + Sync + Send>> {
-        out.put_slice(&self.0);
-        Ok(IsNull::No)
-    }
-
-    fn accepts(kind: &Type) -> bool {
-        *kind == Type::UUID
-    }
-
-    to_sql_checked!();
+/// A parameter of a statement. With its type, a statement needs no round trip to prepare it and leaves
+/// nothing behind in the session, so that PgBouncer can share sessions.
+pub(crate) trait Parameter {
+    fn typed(&self) -> (&(dyn ToSql + Sync), Type);
 }
 
-impl<'a> FromSql<'a> for Uuid {
-    fn from_sql(
-        _: &Type,
-        raw: &'a [u8],
-    ) -> std::result::Result<Self, Box<dyn StdError + Sync + Send>> {
-        Ok(Self(raw.try_into()?))
-    }
+/// The type that values of a type have in PostgreSQL.
+pub(crate) trait Typed {
+    const TYPE: Type;
+}
 
-    fn accepts(kind: &Type) -> bool {
-        *kind == Type::UUID
+impl<T: Typed + ToSql + Sync> Parameter for T {
+    fn typed(&self) -> (&(dyn ToSql + Sync), Type) {
+        (self, T::TYPE)
     }
+}
+
+impl<T: Typed> Typed for Option<T> {
+    const TYPE: Type = T::TYPE;
+}
+
+macro_rules! types {
+    ($($rust:ty => $sql:ident),* $(,)?) => {
+        $(impl Typed for $rust {
+            const TYPE: Type = Type::$sql;
+        })*
+    };
+}
+
+types! {
+    i32 => INT4,
+    i64 => INT8,
+    &str => TEXT,
+    String => TEXT,
+    &[u8] => BYTEA,
+    Vec<u8> => BYTEA,
+    Vec<i16> => INT2_ARRAY,
+    Vec<i64> => INT8_ARRAY,
+    Vec<&[u8]> => BYTEA_ARRAY,
+    Vec<Vec<u8>> => BYTEA_ARRAY,
+    Vec<QuestionId> => UUID_ARRAY,
 }
 
 /// A column of a row.

@@ -2,7 +2,7 @@
 
 /// Under an advisory lock, because two `CREATE … IF NOT EXISTS` at the same time can both fail.
 /// Chunks are stored as they are: PostgreSQL's compression would cost more time than it saves.
-pub(crate) const CREATE: &str = "BEGIN;
+const CREATE: &str = "BEGIN;
 SET LOCAL synchronous_commit = on;
 SELECT pg_advisory_xact_lock(hashtext('{schema}.head'));
 CREATE SCHEMA IF NOT EXISTS {schema};
@@ -88,8 +88,15 @@ CREATE TABLE IF NOT EXISTS {schema}.vector (
     claimed_until timestamptz,
     written timestamptz NOT NULL,
     PRIMARY KEY (store, text, model)
-);
-CREATE TABLE IF NOT EXISTS {schema}.question (
+);";
+
+const COMPLETE: &str =
+    "ALTER TABLE {schema}.machine ADD COLUMN IF NOT EXISTS removed int8 NOT NULL DEFAULT 0;
+ALTER TABLE {schema}.machine ADD COLUMN IF NOT EXISTS flows bytea CHECK (octet_length(flows) = 32);
+ALTER TABLE {schema}.machine ADD COLUMN IF NOT EXISTS fault text CHECK (octet_length(fault) <= 1024);
+ALTER TABLE {schema}.head ADD COLUMN IF NOT EXISTS feature int4 NOT NULL DEFAULT 1;";
+
+const QUESTION: &str = "CREATE TABLE IF NOT EXISTS {schema}.question (
     store uuid NOT NULL,
     id uuid NOT NULL,
     model bytea,
@@ -101,23 +108,15 @@ CREATE TABLE IF NOT EXISTS {schema}.question (
     PRIMARY KEY (store, id)
 )";
 
+/// Creates all tables in a transaction, which is not committed.
+pub(crate) fn create_tables() -> String {
+    format!("{CREATE}\n{QUESTION}")
+}
+
 /// Adds what the first databases lack.
-pub(crate) const COMPLETE: &str =
-    "ALTER TABLE {schema}.machine ADD COLUMN IF NOT EXISTS removed int8 NOT NULL DEFAULT 0;
-ALTER TABLE {schema}.machine ADD COLUMN IF NOT EXISTS flows bytea CHECK (octet_length(flows) = 32);
-ALTER TABLE {schema}.machine ADD COLUMN IF NOT EXISTS fault text CHECK (octet_length(fault) <= 1024);
-ALTER TABLE {schema}.head ADD COLUMN IF NOT EXISTS feature int4 NOT NULL DEFAULT 1;
-CREATE TABLE IF NOT EXISTS {schema}.question (
-    store uuid NOT NULL,
-    id uuid NOT NULL,
-    model bytea,
-    text text NOT NULL CHECK (octet_length(text) <= 65536),
-    asked timestamptz NOT NULL,
-    vector bytea,
-    name text,
-    answered_by bytea,
-    PRIMARY KEY (store, id)
-)";
+pub(crate) fn completion() -> String {
+    format!("{COMPLETE}\n{QUESTION}")
+}
 
 /// What every machine needs. `DELETE` is checked by the operations that need it.
 pub(crate) const NEEDED: [(&str, &str); 19] = [

@@ -5,18 +5,15 @@ use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::Socket;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
-use crate::cleartext::Guarded;
+use crate::cleartext::Stream;
 use crate::error::Result;
 use crate::settings::wrong;
 
@@ -85,64 +82,18 @@ impl TlsConnect<Socket> for Connect {
     fn connect(self, socket: Socket) -> Self::Future {
         Box::pin(async move {
             let Tls::VerifyFull(config) = self.tls else {
-                return Ok(Stream::Plain(Guarded::new(socket)));
+                return Ok(Stream::guarded(socket));
             };
             let name = ServerName::try_from(self.domain).map_err(io::Error::other)?;
             let connector = TlsConnector::from(config);
-            Ok(Stream::Tls(Box::new(connector.connect(name, socket).await?)))
+            Ok(Stream::encrypted(connector.connect(name, socket).await?))
         })
     }
-}
-
-/// A connection after its handshake.
-pub(crate) enum Stream {
-    Tls(Box<TlsStream<Socket>>),
-    Plain(Guarded<Socket>),
 }
 
 impl tokio_postgres::tls::TlsStream for Stream {
     /// None: the name and the certificate of the server are verified.
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
-    }
-}
-
-impl AsyncRead for Stream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
-            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
-        }
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
-            Self::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
-            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
     }
 }

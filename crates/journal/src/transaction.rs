@@ -1,20 +1,34 @@
 //! Transactions with the head row locked, and what may be said of a commit.
 
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::Type;
 
-use crate::connect::unsent;
 use crate::error::{Error, Result};
 use crate::journal::{HEAD, Head, Journal};
 use crate::limits::LOCK_IDLE_MAX;
-use crate::link::{Failure, Link, warned};
-use crate::sql::Uuid;
+use crate::link::{Failure, Link};
 use crate::until::Until;
 
 /// From this version on, a transaction as a whole can be limited. Before it, a client that stops
 /// in the middle of sending a statement keeps its locks until the network gives it up.
 const TRANSACTION_TIMEOUT_FROM: u32 = 17;
 const TRANSACTION_SECONDS_MAX: u32 = 30;
+
+impl Journal {
+    /// Runs `work` in a transaction in which the head row, of this incarnation, is locked.
+    pub(crate) fn transaction<T>(
+        &self,
+        until: &Until,
+        work: impl FnOnce(&mut Link) -> Result<T>,
+    ) -> Result<(Head, T)> {
+        let mut link = self.link(until)?;
+        let head = begin(self, &mut link, until)?;
+        self.same_incarnation(&head)?;
+        let value = work(&mut link)?;
+        commit(&mut link, until)?;
+        self.put_back(link);
+        Ok((head, value))
+    }
+}
 
 /// Begins a transaction and locks the head row in it.
 pub(crate) fn begin(journal: &Journal, link: &mut Link, until: &Until) -> Result<Head> {
@@ -29,14 +43,13 @@ pub(crate) fn begin(journal: &Journal, link: &mut Link, until: &Until) -> Result
     if link.version >= TRANSACTION_TIMEOUT_FROM {
         sql = format!("{sql}; SET LOCAL transaction_timeout = '{TRANSACTION_SECONDS_MAX}s'");
     }
-    let head = journal.sql("SELECT {head} FROM {schema}.head WHERE store = $1 FOR UPDATE");
-    let head = head.replace("{head}", HEAD);
-    let rows = link.query_after(&sql, &head, &[(&Uuid(journal.store.0), Type::UUID)], until);
+    let head = format!("SELECT {HEAD} FROM {{schema}}.head WHERE store = $1 FOR UPDATE");
+    let rows = link.query_after(&sql, &head, &[&journal.store], until);
     let rows = rows.map_err(|failure| match failure {
         Failure::Refused { code: SqlState::LOCK_NOT_AVAILABLE, .. } => {
             Error::Connection("others did not let go of the head row in time".to_owned())
         }
-        failure => unsent(failure),
+        failure => failure.into(),
     })?;
     let head = Head::from_rows(&rows, journal.store)?;
     if !head.is_strict {
@@ -55,7 +68,5 @@ pub(crate) fn lock_time(until: &Until) -> u128 {
 
 /// Commits. Any doubt is [`Failure::Unknown`].
 pub(crate) fn commit(link: &mut Link, until: &Until) -> Result<(), Failure> {
-    link.take_warnings();
-    let answer = link.simple("COMMIT", until);
-    warned(link, answer)
+    link.warned(|link| link.simple("COMMIT", until))
 }

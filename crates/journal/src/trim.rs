@@ -1,16 +1,11 @@
 //! Deletes the records that a snapshot replaces.
 
-use tokio_postgres::types::Type;
-
-use crate::connect::unsent;
 use crate::error::{Error, Result};
 use crate::id::SnapshotId;
 use crate::journal::Journal;
-use crate::link::Link;
 use crate::position::Position;
 use crate::schema::privileges;
-use crate::sql::{Uuid, bigint, column};
-use crate::transaction::{begin, commit};
+use crate::sql::{bigint, column};
 use crate::until::Until;
 
 /// How many records one transaction deletes.
@@ -74,13 +69,10 @@ impl Journal {
     }
 
     fn move_base(&self, snapshot: SnapshotId, base: Position, until: &Until) -> Result<()> {
-        let mut link = self.link(until)?;
-        let head = begin(self, &mut link, until)?;
-        self.same_incarnation(&head)?;
-        let moved = self.move_on(&mut link, snapshot, until)?;
-        commit(&mut link, until).map_err(unsent)?;
-        self.put_back(link);
-        if moved {
+        let (head, moved) = self.transaction(until, |link| {
+            Ok(link.execute(MOVE, &[&self.store, &snapshot], until)?)
+        })?;
+        if moved > 0 {
             return Ok(());
         }
         // The snapshot was removed, or the journal does not have its position.
@@ -92,38 +84,16 @@ impl Journal {
         )))
     }
 
-    fn move_on(&self, link: &mut Link, snapshot: SnapshotId, until: &Until) -> Result<bool> {
-        let moved = link.execute(
-            &self.sql(MOVE),
-            &[(&Uuid(self.store.0), Type::UUID), (&Uuid(snapshot.0), Type::UUID)],
-            until,
-        );
-        Ok(moved.map_err(unsent)? > 0)
-    }
-
     fn delete_to(&self, base: Position, until: &Until) -> Result<u64> {
-        let (store, incarnation) = (Uuid(self.store.0), bigint(self.incarnation)?);
-        let sql = self.sql(FIRST);
-        let rows =
-            self.read(until, |link, until| link.query(&sql, &[(&store, Type::UUID)], until))?;
+        let rows = self.query(FIRST, &[&self.store], until)?;
         let first = rows.first().map_or(Ok(None), |row| column::<Option<i64>>(row, 0))?;
         let Some(mut first) = first else { return Ok(0) };
-        let (sql, end) = (self.sql(DELETE), bigint(base.seq)?);
+        let (incarnation, end) = (bigint(self.incarnation)?, bigint(base.seq)?);
         let mut removed = 0;
         while first <= end {
             let last = end.min(first.saturating_add(PIECE - 1));
-            removed += self.repeat(until, |link| {
-                link.execute(
-                    &sql,
-                    &[
-                        (&store, Type::UUID),
-                        (&incarnation, Type::INT8),
-                        (&first, Type::INT8),
-                        (&last, Type::INT8),
-                    ],
-                    until,
-                )
-            })?;
+            removed +=
+                self.repeat_execute(DELETE, &[&self.store, &incarnation, &first, &last], until)?;
             first = last.saturating_add(1);
         }
         Ok(removed)

@@ -5,16 +5,14 @@ use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use tokio_postgres::types::Type;
 
-use crate::batch::random;
 use crate::error::{Error, Result};
-use crate::id::SnapshotId;
+use crate::id::{SnapshotId, random};
 use crate::journal::Journal;
 use crate::limits::SNAPSHOT_CHUNK_BYTES;
 use crate::position::{Hash, Position};
 use crate::snapshot::{Check, NewSnapshot, Snapshot};
-use crate::sql::{Uuid, bigint};
+use crate::sql::bigint;
 use crate::until::Until;
 
 const BEGIN: &str = "INSERT INTO {schema}.snapshot \
@@ -140,26 +138,14 @@ impl Journal {
             return Err(Error::Invalid("a part of a snapshot has two places".to_owned()));
         }
         let places = new.places.iter().map(|it| bigint(it.1)).collect::<Result<Vec<i64>>>()?;
-        let (store, machine) = (Uuid(self.store.0), Uuid(new.machine.0));
         let id = SnapshotId(random()?);
         let (incarnation, seq) = (bigint(self.incarnation)?, bigint(new.position.seq)?);
-        let sql = self.sql(BEGIN);
-        self.repeat(until, |link| {
-            link.execute(
-                &sql,
-                &[
-                    (&store, Type::UUID),
-                    (&Uuid(id.0), Type::UUID),
-                    (&incarnation, Type::INT8),
-                    (&seq, Type::INT8),
-                    (&new.position.hash.0.as_slice(), Type::BYTEA),
-                    (&parts, Type::INT2_ARRAY),
-                    (&places, Type::INT8_ARRAY),
-                    (&machine, Type::UUID),
-                ],
-                until,
-            )
-        })?;
+        let hash = new.position.hash.0.as_slice();
+        self.repeat_execute(
+            BEGIN,
+            &[&self.store, &id, &incarnation, &seq, &hash, &parts, &places, &new.machine],
+            until,
+        )?;
         Ok(id)
     }
 
@@ -179,44 +165,20 @@ impl Journal {
         sent.hashes.update(hash);
         sent.bytes += bytes.len() as u64;
         sent.chunks += 1;
-        let (store, total) = (Uuid(self.store.0), bigint(sent.bytes)?);
-        let sql = self.sql(CHUNK);
-        let rows = self.repeat(until, |link| {
-            link.query(
-                &sql,
-                &[
-                    (&store, Type::UUID),
-                    (&Uuid(id.0), Type::UUID),
-                    (&number, Type::INT4),
-                    (&bytes, Type::BYTEA),
-                    (&hash.as_slice(), Type::BYTEA),
-                    (&total, Type::INT8),
-                ],
-                until,
-            )
-        })?;
+        let (hash, total) = (hash.as_slice(), bigint(sent.bytes)?);
+        let rows =
+            self.repeat_query(CHUNK, &[&self.store, &id, &number, &bytes, &hash, &total], until)?;
         if rows.is_empty() { Err(Error::NoSnapshot(id)) } else { Ok(()) }
     }
 
     fn finish_snapshot(&self, snapshot: &Snapshot, until: &Until) -> Result<()> {
-        let (store, id) = (Uuid(self.store.0), Uuid(snapshot.id.0));
         let chunks = i32::try_from(snapshot.chunks).unwrap_or(i32::MAX);
-        let bytes = bigint(snapshot.bytes)?;
-        let sql = self.sql(FINISH);
-        let rows = self.repeat(until, |link| {
-            link.query(
-                &sql,
-                &[
-                    (&store, Type::UUID),
-                    (&id, Type::UUID),
-                    (&snapshot.sha256.0.as_slice(), Type::BYTEA),
-                    (&snapshot.chunks_sha256.0.as_slice(), Type::BYTEA),
-                    (&chunks, Type::INT4),
-                    (&bytes, Type::INT8),
-                ],
-                until,
-            )
-        })?;
+        let (whole, hashes) = (snapshot.sha256.0.as_slice(), snapshot.chunks_sha256.0.as_slice());
+        let rows = self.repeat_query(
+            FINISH,
+            &[&self.store, &snapshot.id, &whole, &hashes, &chunks, &bigint(snapshot.bytes)?],
+            until,
+        )?;
         if rows.is_empty() {
             self.has(snapshot.position, until)?;
             return Err(Error::NoSnapshot(snapshot.id));

@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use crate::error::{Error, Result};
 use crate::id::MachineId;
 use crate::journal::Journal;
 use crate::limits::{MODEL_BYTES_MAX, VECTOR_BYTES_MAX, VECTORS_MAX};
 use crate::snapshot::in_millis;
-use crate::sql::{Uuid, column, hash, number};
+use crate::sql::{Parameter, column, hash, number};
 use crate::until::Until;
 
 /// The SHA-256 hash of a text.
@@ -65,13 +64,6 @@ const PUT: &str = "WITH computed AS MATERIALIZED (\
          claimed_until = NULL, written = clock_timestamp() \
      FROM computed WHERE it.store = $1 AND it.text = computed.text AND it.model = $2";
 
-const REMOVE: &str = "WITH found AS MATERIALIZED (\
-         SELECT text, model FROM {schema}.vector WHERE store = $1 AND text = ANY($2) \
-         AND set_config('synchronous_commit', 'on', true) = 'on' \
-         ORDER BY text, model FOR UPDATE\
-     ) DELETE FROM {schema}.vector AS it USING found \
-     WHERE it.store = $1 AND it.text = found.text AND it.model = found.model";
-
 /// Looks at a page of rows and deletes those that are old; returns where the page ends.
 const TRIM: &str = "WITH page AS MATERIALIZED (\
          SELECT text, model, written FROM {schema}.vector \
@@ -112,20 +104,9 @@ impl Journal {
             return Ok(Claimed { have, ..Claimed::default() });
         }
         let texts: Vec<&[u8]> = rest.iter().map(<[u8; 32]>::as_slice).collect();
-        let (store, lease, sql) = (Uuid(self.store.0), in_millis(lease), self.sql(CLAIM));
-        let rows = self.repeat(until, |link| {
-            link.query(
-                &sql,
-                &[
-                    (&store, Type::UUID),
-                    (&model, Type::BYTEA),
-                    (&texts, Type::BYTEA_ARRAY),
-                    (&Uuid(machine.0), Type::UUID),
-                    (&lease, Type::INT8),
-                ],
-                until,
-            )
-        })?;
+        let lease = in_millis(lease);
+        let rows =
+            self.repeat_query(CLAIM, &[&self.store, &model, &texts, &machine, &lease], until)?;
         let mut claimed = Vec::with_capacity(rows.len());
         for row in &rows {
             claimed.push(hash(row, 0)?.0);
@@ -161,19 +142,7 @@ impl Journal {
             )));
         }
         let values: Vec<&[u8]> = vectors.iter().map(|it| it.1.as_slice()).collect();
-        let (store, sql) = (Uuid(self.store.0), self.sql(PUT));
-        self.repeat(until, |link| {
-            link.execute(
-                &sql,
-                &[
-                    (&store, Type::UUID),
-                    (&model, Type::BYTEA),
-                    (&texts, Type::BYTEA_ARRAY),
-                    (&values, Type::BYTEA_ARRAY),
-                ],
-                until,
-            )
-        })
+        self.repeat_execute(PUT, &[&self.store, &model, &texts, &values], until)
     }
 
     /// Returns those of the vectors that exist, in no particular order.
@@ -189,30 +158,9 @@ impl Journal {
     ) -> Result<Vec<(TextHash, Vec<u8>)>> {
         check(model, texts.len())?;
         let texts: Vec<&[u8]> = texts.iter().map(<[u8; 32]>::as_slice).collect();
-        let (store, sql) = (Uuid(self.store.0), self.sql(GET));
-        let rows = self.read(until, |link, until| {
-            link.query(
-                &sql,
-                &[(&store, Type::UUID), (&model, Type::BYTEA), (&texts, Type::BYTEA_ARRAY)],
-                until,
-            )
-        })?;
+        let rows = self.query(GET, &[&self.store, &model, &texts], until)?;
         let vector = |row: &Row| Ok((hash(row, 0)?.0, column::<&[u8]>(row, 1)?.to_vec()));
         rows.iter().map(vector).collect()
-    }
-
-    /// Removes the vectors and the claims of texts, of all models: the texts were purged. It
-    /// returns how many it has removed, and needs the privilege `DELETE` on the table.
-    ///
-    /// # Errors
-    /// [`Error::Privilege`] without it; [`Error::Invalid`] beyond [`VECTORS_MAX`] texts.
-    pub fn remove_vectors(&self, texts: &[TextHash], until: &Until) -> Result<u64> {
-        check(&[0], texts.len())?;
-        let texts: Vec<&[u8]> = texts.iter().map(<[u8; 32]>::as_slice).collect();
-        let (store, sql) = (Uuid(self.store.0), self.sql(REMOVE));
-        self.repeat(until, |link| {
-            link.execute(&sql, &[(&store, Type::UUID), (&texts, Type::BYTEA_ARRAY)], until)
-        })
     }
 
     /// Removes the vectors and the claims that were written longer ago than `age`, by the server's
@@ -222,23 +170,12 @@ impl Journal {
     /// # Errors
     /// [`Error::Privilege`] without it.
     pub fn trim_vectors(&self, age: Duration, until: &Until) -> Result<u64> {
-        let (store, age, sql) = (Uuid(self.store.0), in_millis(age), self.sql(TRIM));
+        let age = in_millis(age);
         let mut after: (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
         let mut removed = 0;
         loop {
-            let rows = self.repeat(until, |link| {
-                link.query(
-                    &sql,
-                    &[
-                        (&store, Type::UUID),
-                        (&after.0, Type::BYTEA),
-                        (&after.1, Type::BYTEA),
-                        (&PAGE, Type::INT8),
-                        (&age, Type::INT8),
-                    ],
-                    until,
-                )
-            })?;
+            let parameters: [&dyn Parameter; 5] = [&self.store, &after.0, &after.1, &PAGE, &age];
+            let rows = self.repeat_query(TRIM, &parameters, until)?;
             let Some(row) = rows.first() else { return Ok(removed) };
             after = (column(row, 0)?, column(row, 1)?);
             removed += number(row, 2)?;

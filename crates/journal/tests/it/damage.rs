@@ -120,6 +120,6 @@ fn another_incarnation_is_refused() {
     }
     let again = Journal::open(server.settings(), journal.store(), &long()).unwrap();
     assert_eq!(again.incarnation(), 2);
-    assert_eq!(again.head(&long()).unwrap().lease_holder(), Some(machine));
+    assert_eq!(again.head(&long()).unwrap().lease_holder, Some(machine));
     add(&again, end, &["f"]);
 }

@@ -146,5 +146,5 @@ fn snapshots_machines_and_vectors_work_through_pgbouncer() {
     assert_eq!(claimed.claimed.len(), 2);
     journal.put_vectors(model, &[(texts[0], vec![1])], &long()).unwrap();
     assert_eq!(journal.get_vectors(model, &texts, &long()).unwrap(), [(texts[0], vec![1])]);
-    assert_eq!(journal.remove_vectors(&texts, &long()).unwrap(), 2);
+    assert_eq!(journal.trim_vectors(Duration::ZERO, &long()).unwrap(), 2);
 }

@@ -88,7 +88,6 @@ fn a_user_without_privileges_is_told_which() {
     lacks(journal.trim(snapshot.id, &long()).map(|_| ()), "DELETE on waypost.journal");
     lacks(journal.remove_snapshot(snapshot.id, &long()), "DELETE on waypost.snapshot");
     lacks(journal.remove_unfinished(day, &long()).map(|_| ()), "table snapshot");
-    lacks(journal.remove_vectors(&[text], &long()).map(|_| ()), "table vector");
     lacks(journal.trim_vectors(day, &long()).map(|_| ()), "table vector");
     assert_eq!(journal.head(&long()).unwrap().base, Position::start(store));
     server.sql(
@@ -96,7 +95,7 @@ fn a_user_without_privileges_is_told_which() {
          TO guest",
     );
     assert_eq!(journal.trim(snapshot.id, &long()).unwrap().removed, 1);
-    assert_eq!(journal.remove_vectors(&[text], &long()).unwrap(), 1);
+    assert_eq!(journal.trim_vectors(Duration::ZERO, &long()).unwrap(), 1);
 }
 
 #[test]

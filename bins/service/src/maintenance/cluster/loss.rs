@@ -141,7 +141,7 @@ fn quoted(text: &str) -> String {
 pub(super) fn has_closed(begun: &Begun, old: &Member, journal: &Journal) -> Result<bool> {
     let head = journal.head(&short()).map_err(|it| failed(&it))?;
     Ok(begun.closed == Some((old.store, head.incarnation))
-        && head.lease_holder() == Some(begun.member.machine))
+        && head.lease_holder == Some(begun.member.machine))
 }
 
 /// A loss that a person is asked to accept.

@@ -174,7 +174,7 @@ fn behind(applied: u64, end: u64) -> String {
 
 /// Whether the machine has the lease, and takes part.
 fn leads(machine: &Machine, head: &Head) -> bool {
-    head.lease_holder() == Some(machine.report.id) && machine.report.fault.is_none()
+    head.lease_holder == Some(machine.report.id) && machine.report.fault.is_none()
 }
 
 pub(super) fn span(time: Duration) -> String {
