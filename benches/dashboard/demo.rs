@@ -9,7 +9,7 @@ use waypost_api::client::Client;
 use waypost_api::{
     AddRequest, AllowRequest, EventData, FlowFileTexts, LinkKind, LinkRequest, PatchRequest,
     PauseRequest, PublishRequest, RecallBriefRequest, RecallPromptRequest, RunState, RunsRequest,
-    Scalar,
+    Scalar, routes,
 };
 
 use crate::wait::until;
@@ -141,7 +141,7 @@ pub(crate) fn create(project: &Path) -> Result<()> {
 /// Fills the service; returns the memory that has versions and links.
 pub(crate) fn fill(client: &Client, project: &Path) -> Result<u64> {
     for file in ["review.yaml", "deploy.yaml"] {
-        allow(client, &client.flow_file(file)?)?;
+        allow(client, &client.call(&routes::GET_FLOW_FILE.at(file), ())?)?;
     }
     let mut ids = Vec::new();
     for (day, title, kind, tags, content) in MEMORIES {
@@ -154,15 +154,18 @@ pub(crate) fn fill(client: &Client, project: &Path) -> Result<u64> {
             metadata: BTreeMap::from([("source".to_owned(), Scalar::String("review".to_owned()))]),
             ..AddRequest::default()
         };
-        ids.push(client.add(&memory)?.into_inner().memory.id);
+        ids.push(client.store(&routes::ADD_MEMORY, &memory)?.into_inner().memory.id);
     }
     let changed = ids[2];
     let content = "The login redirects only to paths of its own host.\nA redirect to another host was used for phishing in September.\nThe function `safe` in src/login.py decides.";
-    client.update(
-        changed,
-        &PatchRequest { content: Some(content.to_owned()), ..PatchRequest::default() },
+    client.call(
+        &routes::UPDATE_MEMORY.at(changed),
+        PatchRequest { content: Some(content.to_owned()), ..PatchRequest::default() },
     )?;
-    client.update(changed, &PatchRequest { pinned: Some(true), ..PatchRequest::default() })?;
+    client.call(
+        &routes::UPDATE_MEMORY.at(changed),
+        PatchRequest { pinned: Some(true), ..PatchRequest::default() },
+    )?;
     let links = [
         (1, 0, LinkKind::Updates),
         (7, 2, LinkKind::PartOf),
@@ -173,18 +176,18 @@ pub(crate) fn fill(client: &Client, project: &Path) -> Result<u64> {
         (10, 9, LinkKind::Contradicts),
     ];
     for (from, to, kind) in links {
-        client.link(&LinkRequest { from: ids[from], to: ids[to], kind })?;
+        client.store(&routes::ADD_LINK, LinkRequest { from: ids[from], to: ids[to], kind })?;
     }
     embedded(client);
     recall(client)?;
     events(client)?;
-    client.pause_flow(
-        "notes",
-        &PauseRequest { why: Some("the disk of the build machine is replaced".to_owned()) },
+    client.call(
+        &routes::PAUSE_FLOW.at("notes"),
+        PauseRequest { why: Some("the disk of the build machine is replaced".to_owned()) },
     )?;
     fs::write(project.join(".waypost/flows/deploy.yaml"), DEPLOY_CHANGED)?;
     until(|| {
-        let status = client.status().map_err(|error| error.to_string())?;
+        let status = client.call(&routes::MEMORY_STATUS, ()).map_err(|error| error.to_string())?;
         if status.pending_approval.len() == 1 {
             Ok(())
         } else {
@@ -196,13 +199,16 @@ pub(crate) fn fill(client: &Client, project: &Path) -> Result<u64> {
 
 fn allow(client: &Client, file: &FlowFileTexts) -> Result<()> {
     let programs = file.programs.iter().map(|it| (it.file.clone(), it.hash.clone())).collect();
-    client.allow_flow_file(&file.name, &AllowRequest { hash: file.hash.clone(), programs })?;
+    client.call(
+        &routes::ALLOW_FLOW_FILE.at(&file.name),
+        AllowRequest { hash: file.hash.clone(), programs },
+    )?;
     Ok(())
 }
 
 /// Waits until every memory has its vector, if there is a model.
 fn embedded(client: &Client) {
-    until(|| match client.status() {
+    until(|| match client.call(&routes::MEMORY_STATUS, ()) {
         Ok(it) if it.pending_embeddings > 0 => Err(format!("{} vectors", it.pending_embeddings)),
         Ok(_) => Ok(()),
         Err(error) => Err(error.to_string()),
@@ -212,23 +218,29 @@ fn embedded(client: &Client) {
 fn recall(client: &Client) -> Result<()> {
     let session = "2026-11-23-login".to_owned();
     let harness = "claude-code".to_owned();
-    client.recall_brief(&RecallBriefRequest {
-        session: session.clone(),
-        harness: harness.clone(),
-        source: Some("startup".to_owned()),
-        space: None,
-    })?;
+    client.call(
+        &routes::BRIEF_SESSION,
+        RecallBriefRequest {
+            session: session.clone(),
+            harness: harness.clone(),
+            source: Some("startup".to_owned()),
+            space: None,
+        },
+    )?;
     for prompt in [
         "Where does the login redirect to after the password was checked?",
         "Which port does the server listen on, and why was it changed?",
         "yes",
     ] {
-        client.recall_prompt(&RecallPromptRequest {
-            session: session.clone(),
-            harness: harness.clone(),
-            prompt: prompt.to_owned(),
-            space: None,
-        })?;
+        client.call(
+            &routes::RECALL_FOR_PROMPT,
+            RecallPromptRequest {
+                session: session.clone(),
+                harness: harness.clone(),
+                prompt: prompt.to_owned(),
+                space: None,
+            },
+        )?;
     }
     Ok(())
 }
@@ -249,7 +261,9 @@ fn events(client: &Client) -> Result<()> {
         client.publish(&PublishRequest { kind: kind.to_owned(), data: EventData(data) }, None)?;
     }
     until(|| {
-        let runs = client.flow_runs(&RunsRequest::default()).map_err(|error| error.to_string())?;
+        let runs = client
+            .call(&routes::LIST_RUNS, RunsRequest::default())
+            .map_err(|error| error.to_string())?;
         let ended =
             runs.iter().filter(|it| matches!(it.state, RunState::Succeeded | RunState::Failed));
         if ended.count() == 6 { Ok(()) } else { Err(format!("{runs:?}")) }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use waypost_api::client::Client;
-use waypost_api::{EventData, EventsRequest, PublishRequest, Scalar};
+use waypost_api::{EventData, EventsRequest, PublishRequest, Scalar, routes};
 
 use crate::chrome::{Chrome, Tab};
 use crate::fill::fill;
@@ -107,7 +107,7 @@ pub(crate) fn measure(options: &Options) -> Result<Vec<String>> {
 }
 
 fn check(client: &Client, options: &Options, model: &str) -> Result<()> {
-    let status = client.status()?;
+    let status = client.call(&routes::MEMORY_STATUS, ())?;
     ensure!(
         status.memories as usize >= options.memories,
         "the store has {} memories",

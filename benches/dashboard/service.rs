@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
-use waypost_api::DashboardCodeRequest;
 use waypost_api::client::Client;
+use waypost_api::{DashboardCodeRequest, routes};
 
 use crate::child::end_of;
 use crate::chrome::{Chrome, Tab};
@@ -52,7 +52,7 @@ impl Service {
             looks += 1;
             let is_ready = || -> Result<String> {
                 let token = fs::read_to_string(project.join(".waypost/token"))?.trim().to_owned();
-                Client::new(&self.url, Some(&token))?.ready()?;
+                Client::new(&self.url, Some(&token))?.call(&routes::READY, ())?;
                 Ok(token)
             };
             match is_ready() {
@@ -68,7 +68,10 @@ impl Service {
 
     /// A tab of the dashboard.
     pub(crate) fn open(&self, chrome: &mut Chrome) -> Result<Tab> {
-        let code = self.client()?.dashboard_code(&DashboardCodeRequest::default())?.code;
+        let code = self
+            .client()?
+            .call(&routes::CREATE_DASHBOARD_CODE, DashboardCodeRequest::default())?
+            .code;
         let tab = chrome.tab();
         chrome.go(&tab, &format!("{}/#code={code}", self.url));
         chrome.until(&tab, "document.querySelector('#nav a[aria-current=page]')");

@@ -35,8 +35,15 @@ const NAMED_IN: &[(&str, &[&str])] = &[
     // An action of flows, and its task.
     ("MemoryAdd", &["crates/flows/src/action.rs", "crates/flows/src/action/memory_add.rs"]),
     ("AddMemory", &["bins/service/src/flows/tasks.rs", "crates/flows/src/action.rs"]),
-    // A route.
-    ("memoryHistory", &["bins/service/src/http/routes.rs", "crates/api/src/routes.rs"]),
+    // A route, and the command that calls it.
+    (
+        "COUNT_MEMORIES",
+        &[
+            "bins/ctl/src/commands/memory.rs",
+            "bins/service/src/http/routes.rs",
+            "crates/api/src/routes.rs",
+        ],
+    ),
     // The limit of a memory's field.
     (
         "SESSION_CHARS_MAX",

@@ -1,62 +1,45 @@
-//! A blocking client of the service, with one method per route.
+//! A blocking client of the service: [`Client::call`] for a route of [`routes`](crate::routes), and methods for those
+//! whose responses are more than one value.
 //!
 //! ```no_run
 //! use waypost_api::client::Client;
-//! use waypost_api::SearchRequest;
+//! use waypost_api::{SearchRequest, routes};
 //!
 //! # fn main() -> Result<(), waypost_api::client::Error> {
 //! let client = Client::new("unix:/home/me/project/.waypost/data/service.sock", Some("wp_..."))?;
 //! let found = client.search(&SearchRequest { query: "where the keys are".into(), ..SearchRequest::default() })?;
 //! for hit in found.hits {
-//!     assert!(hit.score <= 1.0);
+//!     let memory = client.call(&routes::GET_MEMORY.at(hit.memory.id), ())?;
+//!     assert_eq!(memory.content, hit.memory.content);
 //! }
 //! # Ok(())
 //! # }
 //! ```
 
 mod answer;
-mod browser;
-mod bus;
-mod context;
+mod calls;
 mod error;
-mod events;
-mod flows;
-mod mesh;
-mod once;
-mod recall;
+mod streams;
 mod way;
 
-use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use ureq::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, EXPECT, LINK};
+use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use ureq::http::request::Builder as RequestBuilder;
-use ureq::http::uri::InvalidUri;
-use ureq::http::{Error as MalformedRequest, HeaderValue, Request, Response, Uri};
+use ureq::http::{Request, Response, Uri};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::unversioned::resolver::DefaultResolver;
-use ureq::{Agent, AsSendBody, Body, SendBody, Timeout};
+use ureq::{Agent, AsSendBody, Body, Timeout};
 
-pub use self::answer::{Found, Heard, Page, Stored};
-pub use self::bus::{EventsPage, Told};
+pub use self::answer::{EventsPage, Found, Heard, Page, Stored, Told};
 pub use self::error::Error;
 use self::way::{Near, NoResolver};
-use crate::query::{encode, with_query};
-use crate::{
-    ANSWERABLE_HEADER, AddRequest, AddedMemory, BatchResult, CompactRequest, CompactResult,
-    CountRequest, Counts, DashboardCode, DashboardCodeRequest, EVENT_STREAM, FORGOTTEN_HEADER,
-    HistoryRequest, Hit, ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult,
-    JournalPosition, Link, LinkRequest, ListRequest, MIN_POSITION_HEADER, Memory, MergeRequest,
-    NDJSON, NewTokenRequest, POSITION_HEADER, PatchRequest, Problem, RestoreRequest,
-    SEARCH_MODE_HEADER, STOP_WORDS_HEADER, SearchMode, SearchRequest, Status, Suggestions,
-    SuggestionsRequest, TokenCreated, TokenGrants, TokenInfo, TokenRevoked, Version, Vocabulary,
-};
+use crate::{JournalPosition, MIN_POSITION_HEADER, POSITION_HEADER, Problem};
 
 /// The time limit for establishing a connection.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
@@ -64,6 +47,17 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 /// How long a progress stream may be silent; the service sends something every 15 seconds.
 const SILENCE_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// How long to wait for a response.
+#[derive(Debug, Clone, Copy)]
+enum Patience {
+    /// The time limit for ordinary responses.
+    Answer,
+    /// As long as there are bytes.
+    Silence,
+    /// As long as it takes.
+    Endless,
+}
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -207,290 +201,6 @@ impl Client {
         &self.base
     }
 
-    /// `POST /api/memory/search`.
-    pub fn search(&self, request: &SearchRequest) -> Result<Found> {
-        let response = self.send_json("POST", "/api/memory/search", request)?;
-        let mode = response.headers().get(SEARCH_MODE_HEADER).and_then(|it| it.to_str().ok());
-        let mode = mode.and_then(SearchMode::from_name);
-        let answerable = response.headers().get(ANSWERABLE_HEADER);
-        let answerable = answerable.and_then(|it| it.to_str().ok()?.parse().ok());
-        let forgotten = response.headers().get(FORGOTTEN_HEADER);
-        let forgotten = forgotten.and_then(|it| it.to_str().ok()?.parse().ok());
-        let only_stop_words = response.headers().contains_key(STOP_WORDS_HEADER);
-        let hits: Vec<Hit> = self.read(response)?;
-        Ok(Found { hits, answerable, mode, forgotten, only_stop_words })
-    }
-
-    /// `POST /api/memory/add`.
-    pub fn add(&self, request: &AddRequest) -> Result<Stored<AddedMemory>> {
-        self.stored(self.send_once("POST", "/api/memory/add", Some(&encoded(request)?))?)
-    }
-
-    /// `POST /api/memory/batch`: `lines` are bodies of adds, one per line. The results are in the order of the lines.
-    ///
-    /// The whole request is sent before the response is read.
-    pub fn batch(&self, lines: &[u8]) -> Result<Vec<BatchResult>> {
-        let mut response = self.send_lines_once("/api/memory/batch", lines)?;
-        let mut text = Vec::new();
-        response
-            .body_mut()
-            .with_config()
-            .limit(u64::MAX)
-            .reader()
-            .read_to_end(&mut text)
-            .map_err(Error::broken_off)?;
-        // Its header was sent before the writes: another response has their position.
-        drop(self.status());
-        text.split(|&byte| byte == b'\n')
-            .filter(|line| !line.is_empty())
-            .map(|line| serde_json::from_slice(line).map_err(|error| self.not_understood(&error)))
-            .collect()
-    }
-
-    /// `GET /api/memory`.
-    pub fn list(&self, request: &ListRequest) -> Result<Page> {
-        let response = self.send("GET", &with_query("/api/memory", request))?;
-        let (memories, next) = self.read_page(response)?;
-        Ok(Page { memories, next })
-    }
-
-    /// `POST /api/memory/count`.
-    pub fn count(&self, request: &CountRequest) -> Result<Counts> {
-        self.read(self.send_json("POST", "/api/memory/count", request)?)
-    }
-
-    /// `GET /api/memory/{id}`.
-    pub fn get(&self, id: u64) -> Result<Memory> {
-        self.read(self.send("GET", &format!("/api/memory/{id}"))?)
-    }
-
-    /// `PATCH /api/memory/{id}`.
-    pub fn update(&self, id: u64, request: &PatchRequest) -> Result<Memory> {
-        let body = encoded(request)?;
-        self.read(self.send_once("PATCH", &format!("/api/memory/{id}"), Some(&body))?)
-    }
-
-    /// `DELETE /api/memory/{id}`.
-    pub fn delete(&self, id: u64) -> Result<()> {
-        self.send_once("DELETE", &format!("/api/memory/{id}"), None).map(drop)
-    }
-
-    /// `POST /api/memory/merge`.
-    pub fn merge(&self, request: &MergeRequest) -> Result<Memory> {
-        self.read(self.send_once("POST", "/api/memory/merge", Some(&encoded(request)?))?)
-    }
-
-    /// `POST /api/memory/{id}/restore`.
-    pub fn restore(&self, id: u64, request: RestoreRequest) -> Result<Memory> {
-        let body = encoded(&request)?;
-        self.read(self.send_once("POST", &format!("/api/memory/{id}/restore"), Some(&body))?)
-    }
-
-    /// `POST /api/memory/{id}/undelete`.
-    pub fn undelete(&self, id: u64) -> Result<Memory> {
-        self.read(self.send_once("POST", &format!("/api/memory/{id}/undelete"), None)?)
-    }
-
-    /// `GET /api/memory/{id}/history`, all pages.
-    pub fn history(&self, id: u64) -> Result<Vec<Version>> {
-        let (mut versions, mut request) = (Vec::new(), HistoryRequest::default());
-        loop {
-            let path = with_query(&format!("/api/memory/{id}/history"), &request);
-            let (page, next): (Vec<Version>, Option<u64>) =
-                self.read_page(self.send("GET", &path)?)?;
-            versions.extend(page);
-            if next.is_none() {
-                return Ok(versions);
-            }
-            request.after = next;
-        }
-    }
-
-    /// `GET /api/memory/{id}/links`.
-    pub fn links(&self, id: u64, depth: u64) -> Result<Vec<Link>> {
-        self.read(self.send("GET", &format!("/api/memory/{id}/links?depth={depth}"))?)
-    }
-
-    /// `GET /api/memory/suggestions`.
-    pub fn suggestions(&self, request: &SuggestionsRequest) -> Result<Suggestions> {
-        self.read(self.send("GET", &with_query("/api/memory/suggestions", request))?)
-    }
-
-    /// `POST /api/memory/link`.
-    pub fn link(&self, request: &LinkRequest) -> Result<Stored<Link>> {
-        self.stored(self.send_once("POST", "/api/memory/link", Some(&encoded(request)?))?)
-    }
-
-    /// `DELETE /api/memory/link`.
-    pub fn unlink(&self, request: &LinkRequest) -> Result<()> {
-        self.send_once("DELETE", &with_query("/api/memory/link", request), None).map(drop)
-    }
-
-    /// `GET /api/memory/status`.
-    pub fn status(&self) -> Result<Status> {
-        self.read(self.send("GET", "/api/memory/status")?)
-    }
-
-    /// `POST /api/memory/index`, with its progress.
-    pub fn reindex(
-        &self,
-        request: &IndexRequest,
-        progress: &mut dyn FnMut(IndexProgress),
-    ) -> Result<IndexResult> {
-        let body = encoded(request)?;
-        let http = self.request("POST", "/api/memory/index").header(ACCEPT, EVENT_STREAM);
-        let mut response = self.run(http, &body, Some(SILENCE_TIME_MAX))?;
-        let reader = response.body_mut().with_config().limit(u64::MAX).reader();
-        events::follow(reader, |event| match event.name.as_str() {
-            "progress" => {
-                progress(
-                    serde_json::from_str(&event.data)
-                        .map_err(|error| self.not_understood(&error))?,
-                );
-                Ok(None)
-            }
-            "done" => serde_json::from_str(&event.data)
-                .map(Some)
-                .map_err(|error| self.not_understood(&error)),
-            "problem" => {
-                let problem: Problem = serde_json::from_str(&event.data)
-                    .map_err(|error| self.not_understood(&error))?;
-                Err(Error::Refused(Box::new(problem)))
-            }
-            _ => Ok(None),
-        })
-    }
-
-    /// `POST /api/memory/compact`.
-    pub fn compact(&self, asked: &CompactRequest) -> Result<CompactResult> {
-        let body = encoded(asked)?;
-        let request = self.request("POST", "/api/memory/compact");
-        let response = self.run(request, &body, None)?;
-        self.read(response)
-    }
-
-    /// `GET /api/memory/export`, written to `output` as it arrives; returns the number of bytes.
-    ///
-    /// # Errors
-    /// [`Error::BrokenOff`] if the stream ends early: what was written is then not a complete export.
-    pub fn export(&self, output: &mut dyn Write) -> Result<u64> {
-        let request = self.request("GET", "/api/memory/export").header(ACCEPT, NDJSON);
-        let mut response = self.run(request, b"", Some(SILENCE_TIME_MAX))?;
-        let mut reader = response.body_mut().with_config().limit(u64::MAX).reader();
-        copy(&mut reader, output, &mut |_| ())
-    }
-
-    /// `GET /api/backup`, written to `output` as it arrives. `progress` gets the number of bytes so far, and the total
-    /// size of the files.
-    ///
-    /// # Errors
-    /// [`Error::BrokenOff`] if the stream ends early. [`crate::backup::Reader`] verifies whether the result is
-    /// complete.
-    pub fn backup(
-        &self,
-        output: &mut dyn Write,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<u64> {
-        let request = self.request("GET", "/api/backup").header(ACCEPT, crate::backup::MEDIA_TYPE);
-        let mut response = self.run(request, b"", Some(SILENCE_TIME_MAX))?;
-        let total = response.headers().get(crate::backup::BYTES_HEADER);
-        let total = total.and_then(|it| it.to_str().ok()?.parse().ok()).unwrap_or(0);
-        let mut reader = response.body_mut().with_config().limit(u64::MAX).reader();
-        copy(&mut reader, output, &mut |bytes| progress(bytes, total))
-    }
-
-    /// `POST /api/memory/import`.
-    pub fn import(&self, input: &mut dyn Read, asked: &ImportRequest) -> Result<ImportResult> {
-        let path = with_query("/api/memory/import", asked);
-        // Nothing of the input is sent before the service has admitted the request.
-        let request = self.request("POST", &path).header(CONTENT_TYPE, NDJSON);
-        let request = request.header(EXPECT, "100-continue");
-        let request =
-            request.body(SendBody::from_reader(input)).map_err(|error| self.not_sent(&error))?;
-        let response = self.agent.run(request).map_err(|error| self.not_reachable(error))?;
-        self.read(self.accepted(response)?)
-    }
-
-    /// `GET /api/tokens`.
-    pub fn tokens(&self) -> Result<Vec<TokenInfo>> {
-        self.read(self.send("GET", "/api/tokens")?)
-    }
-
-    /// `POST /api/tokens`.
-    pub fn create_token(&self, request: &NewTokenRequest) -> Result<TokenCreated> {
-        self.read(self.send_once("POST", "/api/tokens", Some(&encoded(request)?))?)
-    }
-
-    /// `DELETE /api/tokens/{id}`. An earlier release answers 204 and derives no tokens.
-    pub fn revoke_token(&self, id: &str) -> Result<TokenRevoked> {
-        let mut path = "/api/tokens/".to_owned();
-        encode(id, &mut path);
-        let response = self.send_once("DELETE", &path, None)?;
-        if response.status() == 204 {
-            return Ok(TokenRevoked::default());
-        }
-        self.read(response)
-    }
-
-    /// `POST /api/dashboard/codes`.
-    pub fn dashboard_code(&self, request: &DashboardCodeRequest) -> Result<DashboardCode> {
-        self.read(self.send_json("POST", "/api/dashboard/codes", request)?)
-    }
-
-    /// `GET /healthz`: whether a service responds.
-    pub fn health(&self) -> Result<crate::Health> {
-        self.read(self.send("GET", "/healthz")?)
-    }
-
-    /// `GET /readyz`.
-    pub fn ready(&self) -> Result<crate::Readiness> {
-        self.read(self.send("GET", "/readyz")?)
-    }
-
-    /// `GET /metrics`, as text.
-    pub fn metrics(&self) -> Result<String> {
-        let mut response = self.send("GET", "/metrics")?;
-        response.body_mut().read_to_string().map_err(|error| self.not_reachable(error))
-    }
-
-    /// `GET /openapi.json`.
-    pub fn openapi(&self) -> Result<Value> {
-        self.read(self.send("GET", "/openapi.json")?)
-    }
-
-    /// `GET /api/tokens/current`: what the client's token permits.
-    pub fn grants(&self) -> Result<TokenGrants> {
-        self.read(self.send("GET", "/api/tokens/current")?)
-    }
-
-    /// Sends a request to the path and query in its URI, with the client's token, and returns the response with
-    /// whatever status it has. For callers that translate requests; the other methods are typed.
-    ///
-    /// # Errors
-    /// If no response arrives, as for the other methods; never [`Error::Refused`].
-    pub fn exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>> {
-        let (mut head, body) = request.into_parts();
-        let path = head.uri.path_and_query().map_or("/", |it| it.as_str());
-        head.uri = format!("{}{path}", self.root).parse().map_err(|error: InvalidUri| {
-            Error::NotUnderstood { url: self.base.clone(), reason: error.to_string() }
-        })?;
-        if let Some(authorization) = &self.authorization {
-            let value = HeaderValue::try_from(authorization).map_err(|_| Error::Token)?;
-            head.headers.insert(AUTHORIZATION, value);
-        }
-        let limit = Some(self.answer_time_max);
-        let response = if body.is_empty() && head.method == "GET" {
-            let request = Request::from_parts(head, ());
-            self.agent.run(self.agent.configure_request(request).timeout_global(limit).build())
-        } else {
-            let request = Request::from_parts(head, body);
-            self.agent.run(self.agent.configure_request(request).timeout_global(limit).build())
-        };
-        let (head, mut body) = response.map_err(|error| self.not_reachable(error))?.into_parts();
-        let read = body.with_config().limit(u64::MAX).read_to_vec();
-        Ok(Response::from_parts(head, read.map_err(|error| self.not_reachable(error))?))
-    }
-
     fn request(&self, method: &str, path: &str) -> RequestBuilder {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.root));
         if let Some(authorization) = &self.authorization {
@@ -500,24 +210,6 @@ impl Client {
             request = request.header(MIN_POSITION_HEADER, position.to_string());
         }
         request
-    }
-
-    /// Sends a request that changes nothing.
-    fn send(&self, method: &str, path: &str) -> Result<Response<Body>> {
-        self.up_to_date(&|| {
-            let request = self.request(method, path).body(());
-            self.run_in_time(request.map_err(|error| self.not_sent(&error))?)
-        })
-    }
-
-    /// Sends a request with a body that changes nothing.
-    fn send_json(&self, method: &str, path: &str, body: &impl Serialize) -> Result<Response<Body>> {
-        let body = encoded(body)?;
-        self.up_to_date(&|| {
-            let request = self.request(method, path).header(CONTENT_TYPE, "application/json");
-            let request = request.body(&*body).map_err(|error| self.not_sent(&error))?;
-            self.run_in_time(request)
-        })
     }
 
     /// Sends a request again if its response may lack what an earlier client has seen: the position of a
@@ -547,31 +239,37 @@ impl Client {
         }
     }
 
-    /// Sends a request with a fast response.
-    fn run_in_time(&self, request: Request<impl AsSendBody>) -> Result<Response<Body>> {
-        let limit = Some(self.answer_time_max);
-        let request = self.agent.configure_request(request).timeout_global(limit).build();
-        let response = self.agent.run(request).map_err(|error| self.not_reachable(error))?;
-        self.accepted(response)
-    }
-
-    /// Sends a request whose response may take long.
-    fn run(
+    /// Sends a request once.
+    fn send(
         &self,
         request: RequestBuilder,
-        body: &[u8],
-        silence_max: Option<Duration>,
+        body: Option<&[u8]>,
+        patience: Patience,
     ) -> Result<Response<Body>> {
-        let response = if request.method_ref().is_some_and(|it| *it == "GET") {
-            let request = request.body(()).map_err(|error| self.not_sent(&error))?;
-            self.agent
-                .run(self.agent.configure_request(request).timeout_per_read(silence_max).build())
-        } else {
-            let request = request.body(body).map_err(|error| self.not_sent(&error))?;
-            self.agent
-                .run(self.agent.configure_request(request).timeout_per_read(silence_max).build())
+        match body {
+            None => self.send_with(request, (), patience),
+            Some(body) => self.send_with(request, body, patience),
+        }
+    }
+
+    fn send_with(
+        &self,
+        request: RequestBuilder,
+        body: impl AsSendBody,
+        patience: Patience,
+    ) -> Result<Response<Body>> {
+        let request = request.body(body).map_err(|error| Error::NotUnderstood {
+            url: self.base.clone(),
+            reason: error.to_string(),
+        })?;
+        let request = self.agent.configure_request(request);
+        let request = match patience {
+            Patience::Answer => request.timeout_global(Some(self.answer_time_max)),
+            Patience::Silence => request.timeout_per_read(Some(SILENCE_TIME_MAX)),
+            Patience::Endless => request,
         };
-        self.accepted(response.map_err(|error| self.not_reachable(error))?)
+        let response = self.agent.run(request.build()).map_err(|it| self.not_reachable(it))?;
+        self.accepted(response)
     }
 
     /// Converts an unsuccessful response to the problem in it.
@@ -599,23 +297,14 @@ impl Client {
     }
 
     fn read<T: DeserializeOwned>(&self, mut response: Response<Body>) -> Result<T> {
+        if response.status() == 204 {
+            return serde_json::from_value(Value::Null).map_err(|it| self.not_understood(&it));
+        }
         response.body_mut().with_config().limit(u64::MAX).read_json().map_err(|error| match error {
             ureq::Error::Json(error) if !error.is_io() => self.not_understood(&error),
             ureq::Error::Json(error) => Error::broken_off(error.into()),
             other => self.not_reachable(other),
         })
-    }
-
-    /// An array, and after which element the next page begins.
-    fn read_page<T: DeserializeOwned>(&self, page: Response<Body>) -> Result<(T, Option<u64>)> {
-        let next = page.headers().get(LINK).and_then(|it| it.to_str().ok()).and_then(next_after);
-        Ok((self.read(page)?, next))
-    }
-
-    fn stored<T: DeserializeOwned>(&self, response: Response<Body>) -> Result<Stored<T>> {
-        let is_new = response.status() == 201;
-        let value = self.read(response)?;
-        Ok(if is_new { Stored::New(value) } else { Stored::Existing(value) })
     }
 
     fn not_reachable(&self, error: ureq::Error) -> Error {
@@ -642,35 +331,9 @@ impl Client {
         }
     }
 
-    fn not_sent(&self, error: &MalformedRequest) -> Error {
-        Error::NotUnderstood { url: self.base.clone(), reason: error.to_string() }
-    }
-
     fn not_understood(&self, error: &serde_json::Error) -> Error {
         Error::NotUnderstood { url: self.base.clone(), reason: error.to_string() }
     }
-}
-
-fn copy(
-    input: &mut dyn Read,
-    output: &mut dyn Write,
-    progress: &mut dyn FnMut(u64),
-) -> Result<u64> {
-    let mut buffer = vec![0; 64 << 10];
-    let mut bytes = 0;
-    loop {
-        let read = input.read(&mut buffer).map_err(Error::broken_off)?;
-        if read == 0 {
-            return Ok(bytes);
-        }
-        output.write_all(&buffer[..read]).map_err(|source| Error::Output { source })?;
-        bytes += read as u64;
-        progress(bytes);
-    }
-}
-
-fn encoded(body: &impl Serialize) -> Result<Vec<u8>> {
-    serde_json::to_vec(body).map_err(|error| Error::Input { source: error.into() })
 }
 
 /// How to connect to an address.
@@ -722,16 +385,6 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>> {
         return Err(Error::Authorities { reason: "the file contains no certificate".to_owned() });
     }
     Ok(found)
-}
-
-/// The `after` of the page that a `Link` header names as next.
-fn next_after(header: &str) -> Option<u64> {
-    let (target, parameters) = header.split_once('>')?;
-    if !parameters.contains("rel=\"next\"") {
-        return None;
-    }
-    let (_, query) = target.split_once('?')?;
-    query.split('&').find_map(|part| part.strip_prefix("after=")?.parse().ok())
 }
 
 fn position_of(response: &Response<Body>) -> Option<JournalPosition> {

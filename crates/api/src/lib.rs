@@ -8,6 +8,7 @@ pub mod backup;
 mod browser;
 #[cfg(feature = "client")]
 pub mod client;
+mod content;
 mod context;
 mod dashboard;
 mod events;

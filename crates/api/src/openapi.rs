@@ -2,12 +2,14 @@
 
 use serde_json::{Map, Value, json};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
+use crate::content::reference;
 use crate::limits::IDEMPOTENCY_KEY_BYTES_MAX;
-use crate::routes::{Access, Answer, Payload, ROUTES, Repeat, Route, Shape, shape};
+use crate::routes::{Access, ROUTES, Repeat, Route, TYPES, Types};
 use crate::{
-    ANSWERABLE_HEADER, FORGOTTEN_HEADER, NDJSON, NEXT_AFTER_HEADER, PROBLEM_JSON, Problem,
-    RERANK_HEADER, SEARCH_MODE_HEADER, STOP_WORDS_HEADER, SearchMode, Vocabulary,
+    ANSWERABLE_HEADER, FORGOTTEN_HEADER, NEXT_AFTER_HEADER, PROBLEM_JSON, Problem, RERANK_HEADER,
+    SEARCH_MODE_HEADER, STOP_WORDS_HEADER, SearchMode, Vocabulary,
 };
 
 /// The schema of a field that accepts a string or an array of strings.
@@ -25,9 +27,9 @@ pub(crate) fn one_or_many() -> Schema {
 /// The OpenAPI document of the service.
 pub fn document() -> Value {
     let mut paths = Map::new();
-    for route in ROUTES {
+    for (route, types) in ROUTES.iter().zip(TYPES) {
         let methods = paths.entry(route.path).or_insert_with(|| json!({}));
-        methods[route.method.to_ascii_lowercase()] = operation(route);
+        methods[route.method.to_ascii_lowercase()] = operation(route, types);
     }
     json!({
         "openapi": "3.1.0",
@@ -50,48 +52,31 @@ pub fn document() -> Value {
 
 /// Every struct of the routes, and the structs in it.
 fn schemas() -> Value {
-    let answers = ROUTES.iter().flat_map(|it| it.answers).map(|it| it.body);
-    let bodies = ROUTES.iter().map(|it| it.body).chain(answers);
-    let problem = shape::<Problem>();
-    let mut found = Vec::new();
-    for it in bodies.flat_map(shapes).chain([problem]) {
-        found.push(((it.name)().into_owned(), (it.schema)()));
-        (it.parts)(&mut found);
-    }
+    let answers = TYPES.iter().flat_map(|types| (types.answers)());
+    let contents = TYPES.iter().map(|types| (types.body)()).chain(answers);
+    let mut found: Vec<_> = contents.flatten().flat_map(|content| content.parts).collect();
+    found.push((Problem::name().into_owned(), Problem::schema()));
+    Problem::schemas(&mut found);
     let schemas =
         found.into_iter().filter_map(|(name, it)| Some((name, serde_json::to_value(it).ok()?)));
     Value::Object(schemas.collect())
 }
 
-fn shapes(body: Payload) -> Vec<Shape> {
-    match body {
-        Payload::Json(it) | Payload::OptionalJson(it) | Payload::Array(it) | Payload::Lines(it) => {
-            vec![it]
-        }
-        Payload::Events(data) => data.to_vec(),
-        Payload::None
-        | Payload::Export
-        | Payload::Backup
-        | Payload::Metrics
-        | Payload::Object
-        | Payload::OptionalObject => Vec::new(),
-    }
-}
-
-fn operation(route: &Route) -> Value {
+fn operation(route: &Route, types: &Types) -> Value {
+    let body = (types.body)();
     let mut operation = json!({
-        "operationId": route.operation,
+        "operationId": route.operation(),
         "summary": route.summary,
         "tags": [tag(route.path)],
-        "responses": responses(route),
+        "responses": responses(route, types, body.is_some()),
     });
-    let parameters = parameters(route);
+    let parameters = parameters(route, types);
     if !parameters.is_empty() {
         operation["parameters"] = Value::Array(parameters);
     }
-    if let Some(content) = content(route.body) {
-        let required = !matches!(route.body, Payload::OptionalJson(_) | Payload::OptionalObject);
-        operation["requestBody"] = json!({ "required": required, "content": content });
+    if let Some(body) = body {
+        let content = json!({ body.media: { "schema": body.schema } });
+        operation["requestBody"] = json!({ "required": !body.is_optional, "content": content });
     }
     operation["security"] = match route.access {
         Access::Open => json!([]),
@@ -116,7 +101,7 @@ fn tag(path: &str) -> &'static str {
     }
 }
 
-fn parameters(route: &Route) -> Vec<Value> {
+fn parameters(route: &Route, types: &Types) -> Vec<Value> {
     let mut parameters = Vec::new();
     for name in route.path.split('/').filter_map(|it| it.strip_prefix('{')?.strip_suffix('}')) {
         let schema = match (tag(route.path), name) {
@@ -127,7 +112,7 @@ fn parameters(route: &Route) -> Vec<Value> {
         };
         parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
     }
-    let query = route.query.map(|it| it()).unwrap_or_default();
+    let query = (types.parameters)();
     parameters.extend(query.iter().filter_map(|parameter| serde_json::to_value(parameter).ok()));
     parameters.extend(repeating(route.repeat).map(|description| {
         json!({
@@ -154,58 +139,24 @@ fn repeating(repeat: Repeat) -> Option<&'static str> {
     }
 }
 
-fn responses(route: &Route) -> Value {
+fn responses(route: &Route, types: &Types, has_body: bool) -> Value {
     let mut responses = Map::new();
-    for Answer { status, when, body } in route.answers {
+    let contents = (types.answers)();
+    for (at, (status, when)) in route.answers.iter().flatten().enumerate() {
         let response =
             responses.entry(status.to_string()).or_insert_with(|| json!({ "description": when }));
-        if let Some(Value::Object(added)) = content(*body) {
-            for (media, schema) in added {
-                response["content"][media] = schema;
-            }
+        if let Some(Some(content)) = contents.get(at).or(contents.last()) {
+            response["content"][content.media] = json!({ "schema": content.schema });
         }
-        if route.operation == "searchMemories" {
-            response["headers"][SEARCH_MODE_HEADER] = json!({
-                "description": "The search mode that was used",
-                "schema": { "type": "string", "enum": SearchMode::ALL },
-            });
-        }
-        if route.operation == "searchMemories" && *status == 200 {
-            response["headers"][ANSWERABLE_HEADER] = json!({
-                "description": "How likely the memory answers the query: the score of the best hit",
-                "schema": { "type": "number", "minimum": 0, "maximum": 1 },
-            });
-        }
-        if route.operation == "searchMemories" && *status == 200 {
-            response["headers"][FORGOTTEN_HEADER] = json!({
-                "description": "With `asOf`: the number of memories of that time whose text was removed or lost",
-                "schema": { "type": "integer", "minimum": 0 },
-            });
-            response["headers"][STOP_WORDS_HEADER] = json!({
-                "description": "If the query has only stop words: by words, it finds only memories whose title or content has only stop words",
-                "schema": { "type": "string", "enum": ["only"] },
-            });
-            response["headers"][RERANK_HEADER] = json!({
-                "description": "With a cross-encoder: whether it ordered the best results, or was too slow or failed",
-                "schema": { "type": "string", "enum": ["applied", "skipped"] },
-            });
-        }
-        if route.operation == "listEvents" {
-            response["headers"][NEXT_AFTER_HEADER] = json!({
-                "description": "The last event examined; continue after it to miss nothing",
-                "schema": { "type": "integer" },
-            });
-        }
-        if matches!(route.operation, "listMemories" | "listEvents") {
-            response["headers"]["Link"] =
-                json!({ "description": "The next page", "schema": { "type": "string" } });
-        }
+    }
+    for (name, description, schema) in headers(route.name) {
+        responses["200"]["headers"][name] = json!({ "description": description, "schema": schema });
     }
     let common: &[u16] = match route.access {
         Access::Open => &[],
         _ => &[400, 401, 403, 422, 429, 503],
     };
-    let body: &[u16] = if matches!(route.body, Payload::None) { &[] } else { &[408, 413] };
+    let body: &[u16] = if has_body { &[408, 413] } else { &[] };
     let repeat: &[u16] = match route.repeat {
         Repeat::Once | Repeat::AtMostOnce => &[409],
         Repeat::Reads | Repeat::Harmless => &[],
@@ -215,35 +166,53 @@ fn responses(route: &Route) -> Value {
             status.to_string(),
             json!({
                 "description": Problem::new(*status, "").title,
-                "content": { PROBLEM_JSON: { "schema": reference(shape::<Problem>()) } },
+                "content": { PROBLEM_JSON: { "schema": reference::<Problem>() } },
             }),
         );
     }
     Value::Object(responses)
 }
 
-fn reference(shape: Shape) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{}", (shape.name)()) })
-}
-
-fn content(body: Payload) -> Option<Value> {
-    let (media, schema) = match body {
-        Payload::None => return None,
-        Payload::Json(it) | Payload::OptionalJson(it) => ("application/json", reference(it)),
-        Payload::Array(it) => {
-            ("application/json", json!({ "type": "array", "items": reference(it) }))
-        }
-        // OpenAPI 3.1 cannot express "one per line"; the schema is that of a line.
-        Payload::Lines(it) => (NDJSON, reference(it)),
-        Payload::Export => (NDJSON, json!({ "type": "object" })),
-        Payload::Backup => {
-            (crate::backup::MEDIA_TYPE, json!({ "type": "string", "format": "binary" }))
-        }
-        Payload::Events(_) => (crate::EVENT_STREAM, json!({ "type": "string" })),
-        Payload::Metrics => ("text/plain", json!({ "type": "string" })),
-        Payload::Object | Payload::OptionalObject => {
-            ("application/json", json!({ "type": "object" }))
-        }
-    };
-    Some(json!({ media: { "schema": schema } }))
+/// The headers of a route's responses that carry information: name, description, schema.
+fn headers(route: &str) -> Vec<(&'static str, &'static str, Value)> {
+    let next_page = ("Link", "The next page", json!({ "type": "string" }));
+    match route {
+        "SEARCH_MEMORIES" => vec![
+            (
+                SEARCH_MODE_HEADER,
+                "The search mode that was used",
+                json!({ "type": "string", "enum": SearchMode::ALL }),
+            ),
+            (
+                ANSWERABLE_HEADER,
+                "How likely the memory answers the query: the score of the best hit",
+                json!({ "type": "number", "minimum": 0, "maximum": 1 }),
+            ),
+            (
+                FORGOTTEN_HEADER,
+                "With `asOf`: the number of memories of that time whose text was removed or lost",
+                json!({ "type": "integer", "minimum": 0 }),
+            ),
+            (
+                STOP_WORDS_HEADER,
+                "If the query has only stop words: by words, it finds only memories whose title or content has only stop words",
+                json!({ "type": "string", "enum": ["only"] }),
+            ),
+            (
+                RERANK_HEADER,
+                "With a cross-encoder: whether it ordered the best results, or was too slow or failed",
+                json!({ "type": "string", "enum": ["applied", "skipped"] }),
+            ),
+        ],
+        "LIST_MEMORIES" => vec![next_page],
+        "LIST_EVENTS" => vec![
+            next_page,
+            (
+                NEXT_AFTER_HEADER,
+                "The last event examined; continue after it to miss nothing",
+                json!({ "type": "integer" }),
+            ),
+        ],
+        _ => Vec::new(),
+    }
 }

@@ -1,12 +1,16 @@
-//! The table of all routes of the service: tests check the service's router, the OpenAPI document and the client
-//! against it.
+//! The table of all routes of the service: its router, the OpenAPI document and the client are made from it.
 
 use std::borrow::Cow;
+use std::fmt::Display;
+use std::marker::PhantomData;
 
 use utoipa::openapi::path::Parameter;
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{IntoParams, ToSchema};
 
+pub use crate::content::{
+    Backup, Body, Content, Events, Export, Input, Json, Lines, Metrics, Object, Optional, Output,
+    Query,
+};
+use crate::query::encode;
 use crate::{
     AddRequest, AddedMemory, AllowRequest, BatchResult, Browser, CompactRequest, CompactResult,
     ContextAnswer, ContextRequest, ContextScan, ContextStatus, CountRequest, Counts, DashboardCode,
@@ -26,24 +30,22 @@ use crate::{
 /// One method on one path.
 #[derive(Debug, Clone, Copy)]
 pub struct Route {
+    /// The name of its constant.
+    pub name: &'static str,
+    /// A one-line description.
+    pub summary: &'static str,
     /// The HTTP method.
     pub method: &'static str,
     /// The path, with `{id}` in place of an id.
     pub path: &'static str,
-    /// Its name in the OpenAPI document.
-    pub operation: &'static str,
-    /// A one-line description.
-    pub summary: &'static str,
     /// Who may call it.
     pub access: Access,
-    /// Its query parameters.
-    pub query: Option<fn() -> Vec<Parameter>>,
-    /// The body that it accepts.
-    pub body: Payload,
-    /// Its successful responses.
-    pub answers: &'static [Answer],
     /// What its request does when it is sent again with its idempotency key.
     pub repeat: Repeat,
+    /// Whether its response may take as long as it likes. The client sends such a request only once.
+    pub is_slow: bool,
+    /// The statuses of its successful responses, and when they are returned.
+    pub answers: [Option<(u16, &'static str)>; 2],
     /// The statuses of its own problems; every route may also return the common ones.
     pub problems: &'static [u16],
 }
@@ -74,79 +76,131 @@ pub enum Repeat {
     Harmless,
 }
 
-/// The content of a body.
-#[derive(Debug, Clone, Copy)]
-pub enum Payload {
-    /// Nothing.
-    None,
-    /// JSON of that struct.
-    Json(Shape),
-    /// JSON of that struct, or nothing, which means all defaults.
-    OptionalJson(Shape),
-    /// A JSON array of that struct.
-    Array(Shape),
-    /// One JSON value of that struct per line.
-    Lines(Shape),
-    /// Lines of the export format.
-    Export,
-    /// A backup.
-    Backup,
-    /// Server-sent events with data of these structs, named in the description.
-    Events(&'static [Shape]),
-    /// Metrics in the Prometheus text format.
-    Metrics,
-    /// A JSON object that is described elsewhere.
-    Object,
-    /// The same, or nothing.
-    OptionalObject,
+impl Route {
+    const fn new(method: &'static str, path: &'static str) -> Self {
+        Self {
+            name: "",
+            summary: "",
+            method,
+            path,
+            access: Access::Scope(Scope::MemoryRead),
+            repeat: Repeat::Reads,
+            is_slow: false,
+            answers: [None, None],
+            problems: &[],
+        }
+    }
+
+    const fn named(self, name: &'static str, summary: &'static str) -> Self {
+        Self { name, summary: summary.trim_ascii(), ..self }
+    }
+
+    const fn access(self, access: Access) -> Self {
+        Self { access, ..self }
+    }
+
+    const fn once(self) -> Self {
+        Self { repeat: Repeat::Once, ..self }
+    }
+
+    const fn at_most_once(self) -> Self {
+        Self { repeat: Repeat::AtMostOnce, ..self }
+    }
+
+    const fn harmless(self) -> Self {
+        Self { repeat: Repeat::Harmless, ..self }
+    }
+
+    const fn slow(self) -> Self {
+        Self { is_slow: true, ..self }
+    }
+
+    const fn returns(self, status: u16, when: &'static str) -> Self {
+        let answer = Some((status, when));
+        let answers = match self.answers {
+            [None, _] => [answer, None],
+            [first, _] => [first, answer],
+        };
+        Self { answers, ..self }
+    }
+
+    const fn fails(self, problems: &'static [u16]) -> Self {
+        Self { problems, ..self }
+    }
+
+    /// Its name in the OpenAPI document: that of its constant, in camel case.
+    pub fn operation(&self) -> String {
+        let mut words = self.name.split('_').map(str::to_ascii_lowercase);
+        let first = words.next().unwrap_or_default();
+        words.fold(first, |name, word| {
+            let (initial, rest) = word.split_at(1);
+            name + &initial.to_ascii_uppercase() + rest
+        })
+    }
 }
 
-/// A struct of the wire.
-#[derive(Debug, Clone, Copy)]
-pub struct Shape {
-    /// Its name in the OpenAPI document.
-    pub name: fn() -> Cow<'static, str>,
-    /// Its schema.
-    pub schema: fn() -> RefOr<Schema>,
-    /// Adds the schemas of the structs in it.
-    pub parts: fn(&mut Vec<(String, RefOr<Schema>)>),
+const fn get(path: &'static str) -> Route {
+    Route::new("GET", path)
 }
 
-pub(crate) const fn shape<T: ToSchema>() -> Shape {
-    Shape { name: T::name, schema: T::schema, parts: T::schemas }
+const fn post(path: &'static str) -> Route {
+    Route::new("POST", path)
 }
 
-fn parameters<T: IntoParams>() -> Vec<Parameter> {
-    T::into_params(|| None)
+const fn patch(path: &'static str) -> Route {
+    Route::new("PATCH", path)
 }
 
-/// A successful response.
-#[derive(Debug, Clone, Copy)]
-pub struct Answer {
-    /// The HTTP status.
-    pub status: u16,
-    /// When it is returned.
-    pub when: &'static str,
-    /// Its body.
-    pub body: Payload,
+const fn delete(path: &'static str) -> Route {
+    Route::new("DELETE", path)
 }
 
-const fn answer(status: u16, when: &'static str, body: Payload) -> Answer {
-    Answer { status, when, body }
+/// A route with the types of its request and its response, and the path of a request.
+#[derive(Debug)]
+pub struct Endpoint<I, O> {
+    route: Route,
+    path: Cow<'static, str>,
+    types: PhantomData<fn(I) -> O>,
 }
 
-const BASE: Route = Route {
-    method: "GET",
-    path: "",
-    operation: "",
-    summary: "",
-    access: Access::Scope(Scope::MemoryRead),
-    query: None,
-    body: Payload::None,
-    answers: &[],
-    repeat: Repeat::Reads,
-    problems: &[],
-};
+impl<I: Input, O: Output> Endpoint<I, O> {
+    const TYPES: Types = Types { parameters: I::parameters, body: I::body, answers: O::answers };
+
+    const fn new(route: Route) -> Self {
+        Self { route, path: Cow::Borrowed(route.path), types: PhantomData }
+    }
+
+    /// The route.
+    pub fn route(&self) -> Route {
+        self.route
+    }
+
+    /// The path of a request.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// With that value in place of the `{id}` in the path.
+    #[must_use]
+    pub fn at(self, value: impl Display) -> Self {
+        let Some((before, (_, after))) =
+            self.path.split_once('{').and_then(|(before, it)| Some((before, it.split_once('}')?)))
+        else {
+            return self;
+        };
+        let mut path = before.to_owned();
+        encode(&value.to_string(), &mut path);
+        path.push_str(after);
+        Self { path: path.into(), ..self }
+    }
+}
+
+/// What the OpenAPI document says of a route's request and of its responses.
+pub(crate) struct Types {
+    pub(crate) parameters: fn() -> Vec<Parameter>,
+    pub(crate) body: fn() -> Option<Content>,
+    pub(crate) answers: fn() -> Vec<Option<Content>>,
+}
 
 const WRITE: Access = Access::Scope(Scope::MemoryWrite);
 const READ_CONTEXT: Access = Access::Scope(Scope::ContextRead);
@@ -157,779 +211,329 @@ const RUN_FLOWS: Access = Access::Scope(Scope::FlowsRun);
 const USE_BROWSER: Access = Access::Scope(Scope::BrowserUse);
 const ADMIN: Access = Access::Scope(Scope::Admin);
 
-/// All routes.
-pub const ROUTES: &[Route] = &[
-    Route {
-        method: "POST",
-        path: "/api/memory/search",
-        operation: "searchMemories",
-        summary: "Search memories",
-        body: Payload::Json(shape::<SearchRequest>()),
-        answers: &[answer(200, "The hits, best first", Payload::Array(shape::<Hit>()))],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/memory/add",
-        operation: "addMemory",
-        summary: "Add a memory",
-        access: WRITE,
-        body: Payload::Json(shape::<AddRequest>()),
-        answers: &[
-            answer(201, "The new memory, which is on disk", Payload::Json(shape::<AddedMemory>())),
-            answer(
-                200,
-                "The existing memory: the same one was already stored",
-                Payload::Json(shape::<AddedMemory>()),
-            ),
-        ],
-        repeat: Repeat::Once,
-        problems: &[507],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/memory/batch",
-        operation: "addMemories",
-        summary: "Add memories, one per line; an invalid line does not affect the others",
-        access: WRITE,
-        body: Payload::Lines(shape::<AddRequest>()),
-        answers: &[answer(
-            200,
-            "One result per line, in order",
-            Payload::Lines(shape::<BatchResult>()),
-        )],
-        repeat: Repeat::Once,
-        ..BASE
-    },
-    Route {
-        path: "/api/memory",
-        operation: "listMemories",
-        summary: "List memories in order of id, or the newest first",
-        query: Some(parameters::<ListRequest>),
-        answers: &[answer(
-            200,
-            "A page; `Link: <...>; rel=\"next\"` is the next one",
-            Payload::Array(shape::<Memory>()),
-        )],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/memory/count",
-        operation: "countMemories",
-        summary: "Count memories, also by type, tag and space",
-        body: Payload::OptionalJson(shape::<CountRequest>()),
-        answers: &[answer(200, "The counts", Payload::Json(shape::<Counts>()))],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/memory/merge",
-        operation: "mergeMemories",
-        summary: "Merge two memories: change one, move the links of the other to it, and delete that",
-        access: WRITE,
-        body: Payload::Json(shape::<MergeRequest>()),
-        answers: &[answer(200, "The memory that stays", Payload::Json(shape::<Memory>()))],
-        repeat: Repeat::Once,
-        problems: &[404, 409],
-        ..BASE
-    },
-    Route {
-        path: "/api/memory/suggestions",
-        operation: "listSuggestions",
-        summary: "List memories that say nearly the same, or different things about the same subject",
-        query: Some(parameters::<SuggestionsRequest>),
-        answers: &[answer(
-            200,
-            "The suggestions, the most similar pair first",
-            Payload::Json(shape::<Suggestions>()),
-        )],
-        problems: &[404],
-        ..BASE
-    },
-    Route {
-        path: "/api/memory/status",
-        operation: "memoryStatus",
-        summary: "Get the state and statistics of the service",
-        answers: &[answer(200, "The status", Payload::Json(shape::<Status>()))],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/memory/index",
-        operation: "reindexMemories",
-        summary: "Rebuild the index; with `Accept: text/event-stream`, report progress",
-        access: WRITE,
-        body: Payload::OptionalJson(shape::<IndexRequest>()),
-        answers: &[
-            answer(200, "The result", Payload::Json(shape::<IndexResult>())),
-            answer(
-                200,
-                "Events `progress` (IndexProgress), then one `done` (IndexResult) or `problem` (Problem)",
-                Payload::Events(&[shape::<IndexProgress>()]),
-            ),
-        ],
-        repeat: Repeat::Harmless,
-        problems: &[409],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/memory/compact",
-        operation: "compactMemories",
-        summary: "Remove deleted memories from disk, and with `versions` old versions",
-        access: ADMIN,
-        body: Payload::OptionalJson(shape::<CompactRequest>()),
-        answers: &[answer(200, "The result", Payload::Json(shape::<CompactResult>()))],
-        repeat: Repeat::Harmless,
-        problems: &[409],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/memory/link",
-        operation: "addLink",
-        summary: "Add a typed link between two memories",
-        access: WRITE,
-        body: Payload::Json(shape::<LinkRequest>()),
-        answers: &[
-            answer(201, "The new link", Payload::Json(shape::<Link>())),
-            answer(200, "The existing link", Payload::Json(shape::<Link>())),
-        ],
-        repeat: Repeat::Once,
-        problems: &[404],
-        ..BASE
-    },
-    Route {
-        method: "DELETE",
-        path: "/api/memory/link",
-        operation: "removeLink",
-        summary: "Remove a link, given by query parameters or a body",
-        access: WRITE,
-        query: Some(parameters::<LinkRequest>),
-        body: Payload::OptionalJson(shape::<LinkRequest>()),
-        answers: &[answer(204, "Deleted", Payload::None)],
-        repeat: Repeat::Once,
-        problems: &[404],
-    },
-    Route {
-        path: "/api/memory/export",
-        operation: "exportMemories",
-        summary: "Export memories, links and history",
-        answers: &[answer(200, "One record per line", Payload::Export)],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/memory/import",
-        operation: "importMemories",
-        summary: "Import an export, ids included",
-        access: WRITE,
-        query: Some(parameters::<ImportRequest>),
-        body: Payload::Export,
-        answers: &[answer(
-            200,
-            "The number of imported records",
-            Payload::Json(shape::<ImportResult>()),
-        )],
-        repeat: Repeat::Once,
-        problems: &[409],
-    },
-    Route {
-        path: "/api/memory/{id}",
-        operation: "getMemory",
-        summary: "Get a memory",
-        answers: &[answer(200, "The memory", Payload::Json(shape::<Memory>()))],
-        problems: &[404],
-        ..BASE
-    },
-    Route {
-        method: "PATCH",
-        path: "/api/memory/{id}",
-        operation: "updateMemory",
-        summary: "Change a memory, keeping its earlier versions",
-        access: WRITE,
-        body: Payload::Json(shape::<PatchRequest>()),
-        answers: &[answer(200, "The memory after the change", Payload::Json(shape::<Memory>()))],
-        repeat: Repeat::Once,
-        problems: &[404, 409],
-        ..BASE
-    },
-    Route {
-        method: "DELETE",
-        path: "/api/memory/{id}",
-        operation: "deleteMemory",
-        summary: "Delete a memory",
-        access: WRITE,
-        answers: &[answer(204, "Deleted", Payload::None)],
-        repeat: Repeat::Once,
-        problems: &[404],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/memory/{id}/restore",
-        operation: "restoreVersion",
-        summary: "Give a memory the fields of an earlier version, as a new version",
-        access: WRITE,
-        body: Payload::Json(shape::<RestoreRequest>()),
-        answers: &[answer(200, "The memory after the change", Payload::Json(shape::<Memory>()))],
-        repeat: Repeat::Once,
-        problems: &[404, 410],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/memory/{id}/undelete",
-        operation: "undeleteMemory",
-        summary: "Restore a deleted memory, without its links",
-        access: WRITE,
-        answers: &[answer(200, "The memory", Payload::Json(shape::<Memory>()))],
-        repeat: Repeat::Once,
-        problems: &[404, 409, 410],
-        ..BASE
-    },
-    Route {
-        path: "/api/memory/{id}/history",
-        operation: "memoryHistory",
-        summary: "List the versions of a memory, oldest first",
-        query: Some(parameters::<HistoryRequest>),
-        answers: &[answer(
-            200,
-            "A page; `Link: <...>; rel=\"next\"` is the next one",
-            Payload::Array(shape::<Version>()),
-        )],
-        problems: &[404],
-        ..BASE
-    },
-    Route {
-        path: "/api/memory/{id}/links",
-        operation: "memoryLinks",
-        summary: "List the links from and to a memory, breadth first",
-        query: Some(parameters::<LinksRequest>),
-        answers: &[answer(200, "The links", Payload::Array(shape::<Link>()))],
-        problems: &[404],
-        ..BASE
-    },
-    Route {
-        path: "/api/recall",
-        operation: "listRecall",
-        summary: "List what was injected into sessions and what was withheld, the newest first",
-        query: Some(parameters::<RecallListRequest>),
-        answers: &[answer(
-            200,
-            "A page; `Link: <...>; rel=\"next\"` is the next one",
-            Payload::Array(shape::<RecallEntry>()),
-        )],
-        ..BASE
-    },
-    Route {
-        path: "/api/recall/sessions/{session}",
-        operation: "getRecallSession",
-        summary: "Get what a session has, and how much of its transcript was recorded",
-        query: Some(parameters::<RecallSessionRequest>),
-        answers: &[answer(200, "The session", Payload::Json(shape::<RecallSession>()))],
-        problems: &[404],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/recall/brief",
-        operation: "briefSession",
-        summary: "Get the brief for a session that starts, or that was compacted",
-        body: Payload::Json(shape::<RecallBriefRequest>()),
-        answers: &[answer(200, "The brief", Payload::Json(shape::<Recalled>()))],
-        repeat: Repeat::Harmless,
-        problems: &[507],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/recall/prompt",
-        operation: "recallForPrompt",
-        summary: "Get what is relevant to a prompt and new to its session",
-        body: Payload::Json(shape::<RecallPromptRequest>()),
-        answers: &[answer(
-            200,
-            "The memories, or the reason for none",
-            Payload::Json(shape::<Recalled>()),
-        )],
-        repeat: Repeat::Harmless,
-        problems: &[507],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/recall/turns",
-        operation: "recordTurns",
-        summary: "Record prompts and answers of a session as memories; safe to repeat",
-        access: WRITE,
-        body: Payload::Json(shape::<RecallTurnsRequest>()),
-        answers: &[answer(
-            200,
-            "The new memories, which are on disk",
-            Payload::Json(shape::<RecallTurns>()),
-        )],
-        repeat: Repeat::Harmless,
-        problems: &[409, 507],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/recall/compaction",
-        operation: "noteCompaction",
-        summary: "Note that a session is compacted: its next prompt gets the brief again",
-        access: WRITE,
-        body: Payload::Json(shape::<RecallCompactionRequest>()),
-        answers: &[answer(204, "Noted", Payload::None)],
-        repeat: Repeat::Harmless,
-        problems: &[507],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/recall/why",
-        operation: "whyRecall",
-        summary: "Explain for each memory that answers a question why a session got it or not",
-        body: Payload::Json(shape::<RecallWhyRequest>()),
-        answers: &[answer(200, "The memories", Payload::Json(shape::<RecallWhy>()))],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/context",
-        operation: "queryContext",
-        summary: "Find project context for a task",
-        access: READ_CONTEXT,
-        body: Payload::OptionalJson(shape::<ContextRequest>()),
-        answers: &[answer(
-            200,
-            "The items, best first; also while the project is being indexed",
-            Payload::Json(shape::<ContextAnswer>()),
-        )],
-        problems: &[409],
-        ..BASE
-    },
-    Route {
-        path: "/api/context/status",
-        operation: "contextStatus",
-        summary: "Get which files are indexed, which are excluded, and why",
-        access: READ_CONTEXT,
-        answers: &[answer(200, "The status", Payload::Json(shape::<ContextStatus>()))],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/context/rescan",
-        operation: "rescanContext",
-        summary: "Rescan the whole project, and wait until the index is up to date",
-        access: READ_CONTEXT,
-        answers: &[answer(200, "The result of the scan", Payload::Json(shape::<ContextScan>()))],
-        repeat: Repeat::Harmless,
-        problems: &[409],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/events",
-        operation: "publishEvent",
-        summary: "Publish an event; with `Idempotency-Key`, a retry does not publish it again",
-        access: PUBLISH,
-        body: Payload::Json(shape::<PublishRequest>()),
-        answers: &[
-            answer(201, "The new event, which is on disk", Payload::Json(shape::<Published>())),
-            answer(200, "The existing event with this key", Payload::Json(shape::<Published>())),
-        ],
-        repeat: Repeat::Once,
-        problems: &[409, 507],
-        ..BASE
-    },
-    Route {
-        path: "/api/events",
-        operation: "listEvents",
-        summary: "List events in order, after a cursor or the newest ones",
-        access: READ_EVENTS,
-        query: Some(parameters::<EventsRequest>),
-        answers: &[answer(
-            200,
-            "A page, oldest event first; `Link: <...>; rel=\"next\"` is the next one",
-            Payload::Array(shape::<Event>()),
-        )],
-        problems: &[410],
-        ..BASE
-    },
-    Route {
-        path: "/api/events/stream",
-        operation: "followEvents",
-        summary: "Stream events; `Last-Event-ID` resumes",
-        access: READ_EVENTS,
-        query: Some(parameters::<StreamRequest>),
-        answers: &[answer(
-            200,
-            "One message per event (Event); `reset` if events have been dropped, `end` before the stream ends",
-            Payload::Events(&[shape::<Event>()]),
-        )],
-        ..BASE
-    },
-    Route {
-        path: "/api/events/{id}",
-        operation: "getEvent",
-        summary: "Get an event",
-        access: READ_EVENTS,
-        answers: &[answer(200, "The event", Payload::Json(shape::<Event>()))],
-        problems: &[404],
-        ..BASE
-    },
-    Route {
-        path: "/api/flows",
-        operation: "listFlows",
-        summary: "List flows and flow files with their state",
-        access: READ_FLOWS,
-        answers: &[answer(200, "Flows and flow files", Payload::Json(shape::<Flows>()))],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/flows/rescan",
-        operation: "rescanFlows",
-        summary: "Read the flow files and their approvals again, and wait until they are in force",
-        access: READ_FLOWS,
-        answers: &[answer(200, "Flows and flow files", Payload::Json(shape::<Flows>()))],
-        repeat: Repeat::Harmless,
-        ..BASE
-    },
-    Route {
-        path: "/api/flows/runs",
-        operation: "listRuns",
-        summary: "List runs of flows, newest first",
-        access: READ_FLOWS,
-        query: Some(parameters::<RunsRequest>),
-        answers: &[answer(200, "The runs", Payload::Array(shape::<Run>()))],
-        ..BASE
-    },
-    Route {
-        path: "/api/flows/runs/{id}",
-        operation: "getRun",
-        summary: "Get a run with the output of its programs",
-        access: READ_FLOWS,
-        answers: &[answer(200, "The run", Payload::Json(shape::<Run>()))],
-        problems: &[404],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/flows/runs/{id}/retry",
-        operation: "retryRun",
-        summary: "Resume a failed run at the failed action",
-        access: RUN_FLOWS,
-        answers: &[answer(200, "The run", Payload::Json(shape::<Run>()))],
-        repeat: Repeat::AtMostOnce,
-        problems: &[404, 409, 507],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/flows/runs/{id}/cancel",
-        operation: "cancelRun",
-        summary: "Cancel a run",
-        access: RUN_FLOWS,
-        answers: &[answer(200, "The run", Payload::Json(shape::<Run>()))],
-        repeat: Repeat::AtMostOnce,
-        problems: &[404, 409, 507],
-        ..BASE
-    },
-    Route {
-        path: "/api/flows/why",
-        operation: "whyFlows",
-        summary: "Explain for each flow whether an event triggers it",
-        access: READ_FLOWS,
-        query: Some(parameters::<WhyRequest>),
-        answers: &[answer(
-            200,
-            "Each flow, in the order of the files",
-            Payload::Array(shape::<FlowWhy>()),
-        )],
-        problems: &[404],
-        ..BASE
-    },
-    Route {
-        path: "/api/flows/files/{name}",
-        operation: "getFlowFile",
-        summary: "Get the last approved text of a flow file, and the current one",
-        access: READ_FLOWS,
-        answers: &[answer(
-            200,
-            "Both texts, and those of the programs that the file names",
-            Payload::Json(shape::<FlowFileTexts>()),
-        )],
-        problems: &[404],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/flows/files/{name}/allow",
-        operation: "allowFlowFile",
-        summary: "Approve the content of a flow file, which activates it",
-        access: ADMIN,
-        body: Payload::Json(shape::<AllowRequest>()),
-        answers: &[answer(200, "The file", Payload::Json(shape::<FlowFileInfo>()))],
-        repeat: Repeat::Harmless,
-        problems: &[404, 409],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/flows/{name}/test",
-        operation: "testFlow",
-        summary: "Show what a flow would do for an event, without doing it",
-        access: RUN_FLOWS,
-        body: Payload::Json(shape::<FlowTestRequest>()),
-        answers: &[answer(200, "What the flow would do", Payload::Json(shape::<FlowTest>()))],
-        problems: &[404],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/flows/{name}/replay",
-        operation: "replayFlow",
-        summary: "Run a flow for past events, or show which events would trigger it",
-        access: RUN_FLOWS,
-        body: Payload::Json(shape::<ReplayRequest>()),
-        answers: &[answer(200, "The replay", Payload::Json(shape::<Replay>()))],
-        repeat: Repeat::AtMostOnce,
-        problems: &[404, 507],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/flows/{name}/pause",
-        operation: "pauseFlow",
-        summary: "Pause a flow; new runs wait",
-        access: RUN_FLOWS,
-        body: Payload::OptionalJson(shape::<PauseRequest>()),
-        answers: &[answer(200, "The flow", Payload::Json(shape::<FlowInfo>()))],
-        repeat: Repeat::AtMostOnce,
-        problems: &[404, 507],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/flows/{name}/resume",
-        operation: "resumeFlow",
-        summary: "Resume a paused flow",
-        access: RUN_FLOWS,
-        answers: &[answer(200, "The flow", Payload::Json(shape::<FlowInfo>()))],
-        repeat: Repeat::AtMostOnce,
-        problems: &[404, 507],
-        ..BASE
-    },
-    Route {
-        path: "/api/browser",
-        operation: "listBrowsers",
-        summary: "List the browsers on the mesh",
-        access: USE_BROWSER,
-        answers: &[answer(
-            200,
-            "The browsers; commands go to the one with `url`",
-            Payload::Array(shape::<Browser>()),
-        )],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/browser/{command}",
-        operation: "commandBrowser",
-        summary: "Send a command to the browser on the mesh: `read`, `click` and so on, with its arguments",
-        access: USE_BROWSER,
-        body: Payload::OptionalObject,
-        answers: &[answer(200, "The browser's answer", Payload::Object)],
-        repeat: Repeat::AtMostOnce,
-        problems: &[404, 409, 502],
-        ..BASE
-    },
-    Route {
-        path: "/api/mesh/peers",
-        operation: "listPeers",
-        summary: "List the peers of the mesh and the targets that they serve",
-        access: ADMIN,
-        answers: &[answer(
-            200,
-            "The peers, without the service",
-            Payload::Array(shape::<MeshPeer>()),
-        )],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/mesh/call",
-        operation: "callTarget",
-        summary: "Call a command of a target on the mesh",
-        access: ADMIN,
-        body: Payload::Json(shape::<MeshCallRequest>()),
-        answers: &[answer(200, "What the target returned", Payload::Json(shape::<MeshResult>()))],
-        repeat: Repeat::AtMostOnce,
-        problems: &[404, 409, 502],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/mesh/events",
-        operation: "broadcastEvent",
-        summary: "Broadcast an event to the listeners on the mesh",
-        access: ADMIN,
-        body: Payload::Json(shape::<MeshBroadcastRequest>()),
-        answers: &[answer(200, "The event's id", Payload::Json(shape::<MeshBroadcast>()))],
-        repeat: Repeat::AtMostOnce,
-        ..BASE
-    },
-    Route {
-        path: "/api/mesh/events",
-        operation: "listenToMesh",
-        summary: "Receive the events that peers broadcast, from now on",
-        access: ADMIN,
-        query: Some(parameters::<MeshListenRequest>),
-        answers: &[answer(
-            200,
-            "One message per event (MeshEvent); `lost` if events arrived too fast (MeshLost), `end` before the stream ends",
-            Payload::Events(&[shape::<MeshEvent>(), shape::<MeshLost>()]),
-        )],
-        ..BASE
-    },
-    Route {
-        path: "/api/tokens",
-        operation: "listTokens",
-        summary: "List tokens",
-        access: ADMIN,
-        answers: &[answer(
-            200,
-            "The tokens, without their secrets",
-            Payload::Array(shape::<TokenInfo>()),
-        )],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/tokens",
-        operation: "createToken",
-        summary: "Create a token, which is shown only once",
-        access: ADMIN,
-        body: Payload::Json(shape::<NewTokenRequest>()),
-        answers: &[answer(201, "The token", Payload::Json(shape::<TokenCreated>()))],
-        repeat: Repeat::AtMostOnce,
-        ..BASE
-    },
-    Route {
-        path: "/api/tokens/current",
-        operation: "currentToken",
-        summary: "Get what the token of this request permits",
-        access: Access::Token,
-        answers: &[answer(200, "The scopes and the space", Payload::Json(shape::<TokenGrants>()))],
-        ..BASE
-    },
-    Route {
-        method: "DELETE",
-        path: "/api/tokens/{id}",
-        operation: "revokeToken",
-        summary: "Revoke a token, and those derived from it, at once",
-        access: ADMIN,
-        answers: &[answer(
-            200,
-            "The tokens are invalid now",
-            Payload::Json(shape::<TokenRevoked>()),
-        )],
-        repeat: Repeat::Harmless,
-        problems: &[404],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/dashboard/codes",
-        operation: "createDashboardCode",
-        summary: "Create a code with which the dashboard's page gets a token, once and within a minute",
-        access: ADMIN,
-        body: Payload::OptionalJson(shape::<DashboardCodeRequest>()),
-        answers: &[answer(201, "The code", Payload::Json(shape::<DashboardCode>()))],
-        repeat: Repeat::Harmless,
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/dashboard/token",
-        operation: "createDashboardToken",
-        summary: "Exchange a code for a token; only for the service's own page",
-        access: Access::Open,
-        body: Payload::Json(shape::<DashboardTokenRequest>()),
-        answers: &[answer(201, "The token", Payload::Json(shape::<TokenCreated>()))],
-        repeat: Repeat::Harmless,
-        problems: &[401, 403, 410],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/api/dashboard/proof",
-        operation: "proveDashboard",
-        summary: "Prove to the dashboard's page that this start of the service issued its code or token",
-        access: Access::Open,
-        body: Payload::Json(shape::<DashboardProofRequest>()),
-        answers: &[answer(200, "The proof", Payload::Json(shape::<DashboardProof>()))],
-        problems: &[404],
-        ..BASE
-    },
-    Route {
-        path: "/api/backup",
-        operation: "backUp",
-        summary: "Download a backup of everything that the service stores",
-        access: ADMIN,
-        answers: &[answer(200, "The backup file", Payload::Backup)],
-        problems: &[507],
-        ..BASE
-    },
-    Route {
-        method: "POST",
-        path: "/mcp",
-        operation: "mcp",
-        summary: "Send a message of the Model Context Protocol; each tool needs the scope of its route",
-        access: Access::Token,
-        body: Payload::Object,
-        answers: &[
-            answer(200, "The response of JSON-RPC", Payload::Object),
-            answer(202, "A notification was accepted", Payload::None),
-        ],
-        problems: &[404, 406, 415],
-        ..BASE
-    },
-    Route {
-        path: "/healthz",
-        operation: "live",
-        summary: "Report whether the process responds",
-        access: Access::Open,
-        answers: &[answer(200, "The process responds", Payload::Json(shape::<Health>()))],
-        ..BASE
-    },
-    Route {
-        path: "/readyz",
-        operation: "ready",
-        summary: "Report whether the service accepts requests",
-        access: Access::Open,
-        answers: &[answer(200, "The service is ready", Payload::Json(shape::<Readiness>()))],
-        problems: &[503],
-        ..BASE
-    },
-    Route {
-        path: "/metrics",
-        operation: "metrics",
-        summary: "Get metrics in the Prometheus text format",
-        access: Access::SocketOrScope(Scope::MemoryRead),
-        answers: &[answer(200, "The metrics", Payload::Metrics)],
-        ..BASE
-    },
-    Route {
-        path: "/openapi.json",
-        operation: "openapi",
-        summary: "Get this document",
-        access: Access::Open,
-        answers: &[answer(200, "The document", Payload::Object)],
-        ..BASE
-    },
-];
+/// Declares each route as a constant: its summary, its name, what it takes and what it returns.
+macro_rules! routes {
+    ($(#[doc = $summary:literal] $name:ident: $input:ty => $output:ty = $route:expr;)*) => {
+        $(
+            #[doc = $summary]
+            pub const $name: Endpoint<$input, $output> =
+                Endpoint::new($route.named(stringify!($name), $summary));
+        )*
+
+        /// All routes.
+        pub const ROUTES: &[Route] = &[$($route.named(stringify!($name), $summary)),*];
+
+        /// The types of all routes, in the same order.
+        pub(crate) const TYPES: &[Types] = &[$(Endpoint::<$input, $output>::TYPES),*];
+    };
+}
+
+// Without a call of `access`, a route needs the scope `memory:read`.
+routes! {
+    /// Search memories
+    SEARCH_MEMORIES: Json<SearchRequest> => Vec<Hit> = post("/api/memory/search")
+        .returns(200, "The hits, best first");
+
+    /// Add a memory
+    ADD_MEMORY: Json<AddRequest> => Json<AddedMemory> = post("/api/memory/add").access(WRITE).once()
+        .returns(201, "The new memory, which is on disk")
+        .returns(200, "The existing memory: the same one was already stored").fails(&[507]);
+
+    /// Add memories, one per line; an invalid line does not affect the others
+    ADD_MEMORIES: Lines<AddRequest> => Lines<BatchResult> = post("/api/memory/batch")
+        .access(WRITE).once()
+        .returns(200, "One result per line, in order");
+
+    /// List memories in order of id, or the newest first
+    LIST_MEMORIES: Query<ListRequest> => Vec<Memory> = get("/api/memory")
+        .returns(200, "A page; `Link: <...>; rel=\"next\"` is the next one");
+
+    /// Count memories, also by type, tag and space
+    COUNT_MEMORIES: Optional<Json<CountRequest>> => Json<Counts> = post("/api/memory/count")
+        .returns(200, "The counts");
+
+    /// Merge two memories: change one, move the links of the other to it, and delete that
+    MERGE_MEMORIES: Json<MergeRequest> => Json<Memory> = post("/api/memory/merge")
+        .access(WRITE).once()
+        .returns(200, "The memory that stays").fails(&[404, 409]);
+
+    /// List memories that say nearly the same, or different things about the same subject
+    LIST_SUGGESTIONS: Query<SuggestionsRequest> => Json<Suggestions> =
+        get("/api/memory/suggestions")
+        .returns(200, "The suggestions, the most similar pair first").fails(&[404]);
+
+    /// Get the state and statistics of the service
+    MEMORY_STATUS: () => Json<Status> = get("/api/memory/status")
+        .returns(200, "The status");
+
+    /// Rebuild the index; with `Accept: text/event-stream`, report progress
+    REINDEX_MEMORIES: Optional<Json<IndexRequest>> => (Json<IndexResult>, Events<IndexProgress>) =
+        post("/api/memory/index").access(WRITE).harmless()
+        .returns(200, "The result")
+        .returns(200, "Events `progress` (IndexProgress), then one `done` (IndexResult) or `problem` (Problem)")
+        .fails(&[409]);
+
+    /// Remove deleted memories from disk, and with `versions` old versions
+    COMPACT_MEMORIES: Optional<Json<CompactRequest>> => Json<CompactResult> =
+        post("/api/memory/compact").access(ADMIN).harmless().slow()
+        .returns(200, "The result").fails(&[409]);
+
+    /// Add a typed link between two memories
+    ADD_LINK: Json<LinkRequest> => Json<Link> = post("/api/memory/link").access(WRITE).once()
+        .returns(201, "The new link")
+        .returns(200, "The existing link").fails(&[404]);
+
+    /// Remove a link, given by query parameters or a body
+    REMOVE_LINK: (Query<LinkRequest>, Optional<Json<LinkRequest>>) => () =
+        delete("/api/memory/link").access(WRITE).once()
+        .returns(204, "Deleted").fails(&[404]);
+
+    /// Export memories, links and history
+    EXPORT_MEMORIES: () => Export = get("/api/memory/export")
+        .returns(200, "One record per line");
+
+    /// Import an export, ids included
+    IMPORT_MEMORIES: (Query<ImportRequest>, Export) => Json<ImportResult> =
+        post("/api/memory/import").access(WRITE).once()
+        .returns(200, "The number of imported records").fails(&[409]);
+
+    /// Get a memory
+    GET_MEMORY: () => Json<Memory> = get("/api/memory/{id}")
+        .returns(200, "The memory").fails(&[404]);
+
+    /// Change a memory, keeping its earlier versions
+    UPDATE_MEMORY: Json<PatchRequest> => Json<Memory> = patch("/api/memory/{id}")
+        .access(WRITE).once()
+        .returns(200, "The memory after the change").fails(&[404, 409]);
+
+    /// Delete a memory
+    DELETE_MEMORY: () => () = delete("/api/memory/{id}").access(WRITE).once()
+        .returns(204, "Deleted").fails(&[404]);
+
+    /// Give a memory the fields of an earlier version, as a new version
+    RESTORE_VERSION: Json<RestoreRequest> => Json<Memory> = post("/api/memory/{id}/restore")
+        .access(WRITE).once()
+        .returns(200, "The memory after the change").fails(&[404, 410]);
+
+    /// Restore a deleted memory, without its links
+    UNDELETE_MEMORY: () => Json<Memory> = post("/api/memory/{id}/undelete").access(WRITE).once()
+        .returns(200, "The memory").fails(&[404, 409, 410]);
+
+    /// List the versions of a memory, oldest first
+    MEMORY_HISTORY: Query<HistoryRequest> => Vec<Version> = get("/api/memory/{id}/history")
+        .returns(200, "A page; `Link: <...>; rel=\"next\"` is the next one").fails(&[404]);
+
+    /// List the links from and to a memory, breadth first
+    MEMORY_LINKS: Query<LinksRequest> => Vec<Link> = get("/api/memory/{id}/links")
+        .returns(200, "The links").fails(&[404]);
+
+    /// List what was injected into sessions and what was withheld, the newest first
+    LIST_RECALL: Query<RecallListRequest> => Vec<RecallEntry> = get("/api/recall")
+        .returns(200, "A page; `Link: <...>; rel=\"next\"` is the next one");
+
+    /// Get what a session has, and how much of its transcript was recorded
+    GET_RECALL_SESSION: Query<RecallSessionRequest> => Json<RecallSession> =
+        get("/api/recall/sessions/{session}")
+        .returns(200, "The session").fails(&[404]);
+
+    /// Get the brief for a session that starts, or that was compacted
+    BRIEF_SESSION: Json<RecallBriefRequest> => Json<Recalled> = post("/api/recall/brief").harmless()
+        .returns(200, "The brief").fails(&[507]);
+
+    /// Get what is relevant to a prompt and new to its session
+    RECALL_FOR_PROMPT: Json<RecallPromptRequest> => Json<Recalled> = post("/api/recall/prompt")
+        .harmless()
+        .returns(200, "The memories, or the reason for none").fails(&[507]);
+
+    /// Record prompts and answers of a session as memories; safe to repeat
+    RECORD_TURNS: Json<RecallTurnsRequest> => Json<RecallTurns> = post("/api/recall/turns")
+        .access(WRITE).harmless()
+        .returns(200, "The new memories, which are on disk").fails(&[409, 507]);
+
+    /// Note that a session is compacted: its next prompt gets the brief again
+    NOTE_COMPACTION: Json<RecallCompactionRequest> => () = post("/api/recall/compaction")
+        .access(WRITE).harmless()
+        .returns(204, "Noted").fails(&[507]);
+
+    /// Explain for each memory that answers a question why a session got it or not
+    WHY_RECALL: Json<RecallWhyRequest> => Json<RecallWhy> = post("/api/recall/why")
+        .returns(200, "The memories");
+
+    /// Find project context for a task
+    QUERY_CONTEXT: Optional<Json<ContextRequest>> => Json<ContextAnswer> = post("/api/context")
+        .access(READ_CONTEXT)
+        .returns(200, "The items, best first; also while the project is being indexed")
+        .fails(&[409]);
+
+    /// Get which files are indexed, which are excluded, and why
+    CONTEXT_STATUS: () => Json<ContextStatus> = get("/api/context/status").access(READ_CONTEXT)
+        .returns(200, "The status");
+
+    /// Rescan the whole project, and wait until the index is up to date
+    RESCAN_CONTEXT: () => Json<ContextScan> = post("/api/context/rescan")
+        .access(READ_CONTEXT).harmless().slow()
+        .returns(200, "The result of the scan").fails(&[409]);
+
+    /// Publish an event; with `Idempotency-Key`, a retry does not publish it again
+    PUBLISH_EVENT: Json<PublishRequest> => Json<Published> = post("/api/events")
+        .access(PUBLISH).once()
+        .returns(201, "The new event, which is on disk")
+        .returns(200, "The existing event with this key").fails(&[409, 507]);
+
+    /// List events in order, after a cursor or the newest ones
+    LIST_EVENTS: Query<EventsRequest> => Vec<Event> = get("/api/events").access(READ_EVENTS)
+        .returns(200, "A page, oldest event first; `Link: <...>; rel=\"next\"` is the next one")
+        .fails(&[410]);
+
+    /// Stream events; `Last-Event-ID` resumes
+    FOLLOW_EVENTS: Query<StreamRequest> => Events<Event> = get("/api/events/stream")
+        .access(READ_EVENTS)
+        .returns(200, "One message per event (Event); `reset` if events have been dropped, `end` before the stream ends");
+
+    /// Get an event
+    GET_EVENT: () => Json<Event> = get("/api/events/{id}").access(READ_EVENTS)
+        .returns(200, "The event").fails(&[404]);
+
+    /// List flows and flow files with their state
+    LIST_FLOWS: () => Json<Flows> = get("/api/flows").access(READ_FLOWS)
+        .returns(200, "Flows and flow files");
+
+    /// Read the flow files and their approvals again, and wait until they are in force
+    RESCAN_FLOWS: () => Json<Flows> = post("/api/flows/rescan").access(READ_FLOWS).harmless()
+        .returns(200, "Flows and flow files");
+
+    /// List runs of flows, newest first
+    LIST_RUNS: Query<RunsRequest> => Vec<Run> = get("/api/flows/runs").access(READ_FLOWS)
+        .returns(200, "The runs");
+
+    /// Get a run with the output of its programs
+    GET_RUN: () => Json<Run> = get("/api/flows/runs/{id}").access(READ_FLOWS)
+        .returns(200, "The run").fails(&[404]);
+
+    /// Resume a failed run at the failed action
+    RETRY_RUN: () => Json<Run> = post("/api/flows/runs/{id}/retry").access(RUN_FLOWS).at_most_once()
+        .returns(200, "The run").fails(&[404, 409, 507]);
+
+    /// Cancel a run
+    CANCEL_RUN: () => Json<Run> = post("/api/flows/runs/{id}/cancel")
+        .access(RUN_FLOWS).at_most_once()
+        .returns(200, "The run").fails(&[404, 409, 507]);
+
+    /// Explain for each flow whether an event triggers it
+    WHY_FLOWS: Query<WhyRequest> => Vec<FlowWhy> = get("/api/flows/why").access(READ_FLOWS)
+        .returns(200, "Each flow, in the order of the files").fails(&[404]);
+
+    /// Get the last approved text of a flow file, and the current one
+    GET_FLOW_FILE: () => Json<FlowFileTexts> = get("/api/flows/files/{name}").access(READ_FLOWS)
+        .returns(200, "Both texts, and those of the programs that the file names").fails(&[404]);
+
+    /// Approve the content of a flow file, which activates it
+    ALLOW_FLOW_FILE: Json<AllowRequest> => Json<FlowFileInfo> =
+        post("/api/flows/files/{name}/allow").access(ADMIN).harmless()
+        .returns(200, "The file").fails(&[404, 409]);
+
+    /// Show what a flow would do for an event, without doing it
+    TEST_FLOW: Json<FlowTestRequest> => Json<FlowTest> = post("/api/flows/{name}/test")
+        .access(RUN_FLOWS)
+        .returns(200, "What the flow would do").fails(&[404]);
+
+    /// Run a flow for past events, or show which events would trigger it
+    REPLAY_FLOW: Json<ReplayRequest> => Json<Replay> = post("/api/flows/{name}/replay")
+        .access(RUN_FLOWS).at_most_once()
+        .returns(200, "The replay").fails(&[404, 507]);
+
+    /// Pause a flow; new runs wait
+    PAUSE_FLOW: Optional<Json<PauseRequest>> => Json<FlowInfo> = post("/api/flows/{name}/pause")
+        .access(RUN_FLOWS).at_most_once()
+        .returns(200, "The flow").fails(&[404, 507]);
+
+    /// Resume a paused flow
+    RESUME_FLOW: () => Json<FlowInfo> = post("/api/flows/{name}/resume")
+        .access(RUN_FLOWS).at_most_once()
+        .returns(200, "The flow").fails(&[404, 507]);
+
+    /// List the browsers on the mesh
+    LIST_BROWSERS: () => Vec<Browser> = get("/api/browser").access(USE_BROWSER)
+        .returns(200, "The browsers; commands go to the one with `url`");
+
+    /// Send a command to the browser on the mesh: `read`, `click` and so on, with its arguments
+    COMMAND_BROWSER: Optional<Object> => Object = post("/api/browser/{command}")
+        .access(USE_BROWSER).at_most_once().slow()
+        .returns(200, "The browser's answer").fails(&[404, 409, 502]);
+
+    /// List the peers of the mesh and the targets that they serve
+    LIST_PEERS: () => Vec<MeshPeer> = get("/api/mesh/peers").access(ADMIN)
+        .returns(200, "The peers, without the service");
+
+    /// Call a command of a target on the mesh
+    CALL_TARGET: Json<MeshCallRequest> => Json<MeshResult> = post("/api/mesh/call")
+        .access(ADMIN).at_most_once().slow()
+        .returns(200, "What the target returned").fails(&[404, 409, 502]);
+
+    /// Broadcast an event to the listeners on the mesh
+    BROADCAST_EVENT: Json<MeshBroadcastRequest> => Json<MeshBroadcast> = post("/api/mesh/events")
+        .access(ADMIN).at_most_once().slow()
+        .returns(200, "The event's id");
+
+    /// Receive the events that peers broadcast, from now on
+    LISTEN_TO_MESH: Query<MeshListenRequest> => Events<MeshEvent, MeshLost> =
+        get("/api/mesh/events").access(ADMIN)
+        .returns(200, "One message per event (MeshEvent); `lost` if events arrived too fast (MeshLost), `end` before the stream ends");
+
+    /// List tokens
+    LIST_TOKENS: () => Vec<TokenInfo> = get("/api/tokens").access(ADMIN)
+        .returns(200, "The tokens, without their secrets");
+
+    /// Create a token, which is shown only once
+    CREATE_TOKEN: Json<NewTokenRequest> => Json<TokenCreated> = post("/api/tokens")
+        .access(ADMIN).at_most_once()
+        .returns(201, "The token");
+
+    /// Get what the token of this request permits
+    CURRENT_TOKEN: () => Json<TokenGrants> = get("/api/tokens/current").access(Access::Token)
+        .returns(200, "The scopes and the space");
+
+    /// Revoke a token, and those derived from it, at once
+    REVOKE_TOKEN: () => Json<TokenRevoked> = delete("/api/tokens/{id}").access(ADMIN).harmless()
+        .returns(200, "The tokens are invalid now").fails(&[404]);
+
+    /// Create a code with which the dashboard's page gets a token, once and within a minute
+    CREATE_DASHBOARD_CODE: Optional<Json<DashboardCodeRequest>> => Json<DashboardCode> =
+        post("/api/dashboard/codes").access(ADMIN).harmless()
+        .returns(201, "The code");
+
+    /// Exchange a code for a token; only for the service's own page
+    CREATE_DASHBOARD_TOKEN: Json<DashboardTokenRequest> => Json<TokenCreated> =
+        post("/api/dashboard/token").access(Access::Open).harmless()
+        .returns(201, "The token").fails(&[401, 403, 410]);
+
+    /// Prove to the dashboard's page that this start of the service issued its code or token
+    PROVE_DASHBOARD: Json<DashboardProofRequest> => Json<DashboardProof> =
+        post("/api/dashboard/proof").access(Access::Open)
+        .returns(200, "The proof").fails(&[404]);
+
+    /// Download a backup of everything that the service stores
+    BACK_UP: () => Backup = get("/api/backup").access(ADMIN)
+        .returns(200, "The backup file").fails(&[507]);
+
+    /// Send a message of the Model Context Protocol; each tool needs the scope of its route
+    MCP: Object => (Object, ()) = post("/mcp").access(Access::Token)
+        .returns(200, "The response of JSON-RPC")
+        .returns(202, "A notification was accepted").fails(&[404, 406, 415]);
+
+    /// Report whether the process responds
+    LIVE: () => Json<Health> = get("/healthz").access(Access::Open)
+        .returns(200, "The process responds");
+
+    /// Report whether the service accepts requests
+    READY: () => Json<Readiness> = get("/readyz").access(Access::Open)
+        .returns(200, "The service is ready").fails(&[503]);
+
+    /// Get metrics in the Prometheus text format
+    METRICS: () => Metrics = get("/metrics").access(Access::SocketOrScope(Scope::MemoryRead))
+        .returns(200, "The metrics");
+
+    /// Get this document
+    OPENAPI: () => Object = get("/openapi.json").access(Access::Open)
+        .returns(200, "The document");
+}

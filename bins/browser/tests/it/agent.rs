@@ -3,7 +3,7 @@
 use http::{Request, Response};
 use serde_json::{Map, Value, json};
 use waypost_api::client::{Client, Error};
-use waypost_api::{NewTokenRequest, Scope};
+use waypost_api::{NewTokenRequest, Scope, routes};
 use waypost_project::MeshSettings;
 use waypost_service::{Options, Running, start};
 
@@ -33,7 +33,7 @@ impl Agent {
         let client = Client::new(&url, Some(token.trim())).expect("an address");
         let agent = Self { running: Some(running), url, client };
         until(|| {
-            let mesh = agent.client.status().expect("a status").mesh.expect("it is enabled");
+            let mesh = agent.client.call(&routes::MEMORY_STATUS, ()).expect("a status").mesh.expect("it is enabled");
             if mesh.joined { Ok(()) } else { Err(format!("{mesh:?}")) }
         });
         agent
@@ -43,7 +43,7 @@ impl Agent {
     pub(crate) fn with(&self, scope: Scope, space: Option<&str>) -> Client {
         let space = space.map(str::to_owned);
         let asked = NewTokenRequest { scopes: vec![scope], space, ..NewTokenRequest::default() };
-        let created = self.client.create_token(&asked).expect("a token");
+        let created = self.client.call(&routes::CREATE_TOKEN, &asked).expect("a token");
         Client::new(&self.url, Some(&created.token)).expect("an address")
     }
 
@@ -56,7 +56,7 @@ impl Agent {
     #[track_caller]
     pub(crate) fn until_there(&self, is_there: bool) {
         until(|| {
-            let found = self.client.browsers().expect("a list");
+            let found = self.client.call(&routes::LIST_BROWSERS, ()).expect("a list");
             if found.is_empty() == is_there { Err(format!("{found:?}")) } else { Ok(()) }
         });
     }
@@ -128,7 +128,7 @@ pub(crate) fn command(
     arguments: &Value,
 ) -> Result<Value, (u16, String, String)> {
     let arguments: Map<String, Value> = arguments.as_object().expect("an object").clone();
-    client.command_browser(name, &arguments).map_err(|error| match error {
+    client.call(&routes::COMMAND_BROWSER.at(name), &arguments).map_err(|error| match error {
         Error::Refused(problem) => (problem.status, problem.kind, problem.detail),
         other => (0, String::new(), other.to_string()),
     })

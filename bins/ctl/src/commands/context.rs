@@ -7,7 +7,7 @@ use indicatif::HumanBytes;
 use waypost_api::limits::{ITEMS_MAX, TOKENS_MAX};
 use waypost_api::{
     ContextItem, ContextRequest, ContextScan, ContextSource, ContextState, ContextStatus,
-    ContextTask, ContextWatch, ContextWatchMode, Vocabulary,
+    ContextTask, ContextWatch, ContextWatchMode, Vocabulary, routes,
 };
 use waypost_cli::failure::{Failure, Result};
 use waypost_cli::output::{Look, Output, cut};
@@ -97,7 +97,9 @@ pub(super) fn run(program: &Program, args: ContextArgs, output: &mut Output) -> 
         return Err(Failure::usage(message));
     }
     match command {
-        ContextCommand::Status => status(&program.client()?.context_status()?, output),
+        ContextCommand::Status => {
+            status(&program.client()?.call(&routes::CONTEXT_STATUS, ())?, output)
+        }
         ContextCommand::Rescan => rescan(program, output),
     }
 }
@@ -133,7 +135,7 @@ fn find(program: &Program, args: ContextFindArgs, output: &mut Output) -> Result
         types: args.types,
         paths: args.paths,
     };
-    let answer = program.client()?.context(&request)?;
+    let answer = program.client()?.call(&routes::QUERY_CONTEXT, &request)?;
     if output.is_json() {
         output.document(&answer)?;
         return Ok(());
@@ -264,7 +266,7 @@ fn scanned(scan: &ContextScan) -> String {
 }
 
 fn rescan(program: &Program, output: &mut Output) -> Result<()> {
-    let scan = program.client()?.rescan_context()?;
+    let scan = program.client()?.call(&routes::RESCAN_CONTEXT, ())?;
     if output.is_json() {
         output.document(&scan)?;
     } else {

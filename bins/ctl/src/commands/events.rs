@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use waypost_api::client::{Client, Error, Stored, Told};
 use waypost_api::limits::LIMIT_MAX;
-use waypost_api::{Event, EventData, EventsRequest, PublishRequest, Scalar, StreamRequest};
+use waypost_api::{Event, EventData, EventsRequest, PublishRequest, Scalar, StreamRequest, routes};
 use waypost_cli::failure::{Failure, Result};
 use waypost_cli::output::{Look, Output};
 use waypost_cli::program::Program;
@@ -137,7 +137,7 @@ fn warn_pending(client: &Client, output: &mut Output) {
     if std::env::var_os("WAYPOST_RUN_ID").is_some() {
         return;
     }
-    let Ok(flows) = client.flows() else { return };
+    let Ok(flows) = client.call(&routes::LIST_FLOWS, ()) else { return };
     for file in flows.files.iter().filter(|it| !it.pending.is_empty()) {
         let waiting = file.pending.join(", ");
         let (are, them) = if file.pending.len() == 1 { ("is", "it") } else { ("are", "them") };

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use waypost_api::limits::LIMIT_MAX;
 use waypost_api::{
     AllowRequest, FlowWhy, PauseRequest, Replay, ReplayRequest, Run, RunState, RunsRequest,
-    Vocabulary,
+    Vocabulary, WhyRequest, routes,
 };
 use waypost_cli::failure::{Failure, Result};
 use waypost_cli::maintenance::{FlowsAllowArgs, FlowsCheckArgs};
@@ -125,14 +125,19 @@ pub(super) fn run(program: &Program, command: FlowsCommand, output: &mut Output)
         FlowsCommand::Check(_) | FlowsCommand::Allow(_) => start::become_service(program),
         FlowsCommand::Test(args) => plan::test(program, &args, output),
         FlowsCommand::Runs(args) => runs(program, args, output),
-        FlowsCommand::Show(args) => show(&program.client()?.flow_run(&args.run)?, output),
-        FlowsCommand::Retry(args) => report_state(&program.client()?.retry_run(&args.run)?, output),
+        FlowsCommand::Show(args) => {
+            show(&program.client()?.call(&routes::GET_RUN.at(&args.run), ())?, output)
+        }
+        FlowsCommand::Retry(args) => {
+            report_state(&program.client()?.call(&routes::RETRY_RUN.at(&args.run), ())?, output)
+        }
         FlowsCommand::Cancel(args) => {
-            report_state(&program.client()?.cancel_run(&args.run)?, output)
+            report_state(&program.client()?.call(&routes::CANCEL_RUN.at(&args.run), ())?, output)
         }
         FlowsCommand::Replay(args) => replay(program, &args, output),
         FlowsCommand::Why(args) => {
-            let all = program.client()?.why(args.event)?;
+            let all =
+                program.client()?.call(&routes::WHY_FLOWS, WhyRequest { event: args.event })?;
             why(&all, output)?;
             for it in all.iter().filter(|it| it.missed.is_some()) {
                 let (flow, event) = (&it.flow, args.event);
@@ -143,11 +148,11 @@ pub(super) fn run(program: &Program, command: FlowsCommand, output: &mut Output)
         }
         FlowsCommand::Pause(args) => {
             let request = PauseRequest { why: args.why };
-            let flow = program.client()?.pause_flow(&args.flow, &request)?;
+            let flow = program.client()?.call(&routes::PAUSE_FLOW.at(&args.flow), &request)?;
             answer(&flow, &format!("paused {}", flow.name), output)
         }
         FlowsCommand::Resume(args) => {
-            let flow = program.client()?.resume_flow(&args.flow)?;
+            let flow = program.client()?.call(&routes::RESUME_FLOW.at(&args.flow), ())?;
             answer(&flow, &format!("resumed {}", flow.name), output)
         }
     }
@@ -163,7 +168,7 @@ fn answer(value: &impl serde::Serialize, line: &str, output: &mut Output) -> Res
 }
 
 fn list(program: &Program, output: &mut Output) -> Result<()> {
-    let found = program.client()?.flows()?;
+    let found = program.client()?.call(&routes::LIST_FLOWS, ())?;
     if output.is_json() {
         output.document(&found)?;
         return Ok(());
@@ -224,7 +229,7 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
 
 fn runs(program: &Program, args: FlowsRunsArgs, output: &mut Output) -> Result<()> {
     let FlowsRunsArgs { flow, state, limit } = args;
-    let runs = program.client()?.flow_runs(&RunsRequest { flow, state, limit })?;
+    let runs = program.client()?.call(&routes::LIST_RUNS, RunsRequest { flow, state, limit })?;
     if output.is_json() {
         output.document(&runs)?;
         return Ok(());
@@ -295,11 +300,11 @@ fn replay(program: &Program, args: &FlowsReplayArgs, output: &mut Output) -> Res
     let client = program.client()?;
     let asked = ReplayRequest { after: args.after, until: args.until, dry_run: true };
     if args.dry_run {
-        return replayed(&client.replay_flow(&args.flow, &asked)?, output);
+        return replayed(&client.call(&routes::REPLAY_FLOW.at(&args.flow), &asked)?, output);
     }
     let mut request = ReplayRequest { dry_run: false, ..asked.clone() };
     if !args.yes {
-        let planned = client.replay_flow(&args.flow, &asked)?;
+        let planned = client.call(&routes::REPLAY_FLOW.at(&args.flow), &asked)?;
         if planned.wanted == 0 {
             return replayed(&planned, output);
         }
@@ -310,7 +315,7 @@ fn replay(program: &Program, args: &FlowsReplayArgs, output: &mut Output) -> Res
         // Only the events that were shown: newer ones are excluded.
         (request.after, request.until) = (Some(planned.range.after), Some(planned.range.until));
     }
-    replayed(&client.replay_flow(&args.flow, &request)?, output)
+    replayed(&client.call(&routes::REPLAY_FLOW.at(&args.flow), &request)?, output)
 }
 
 fn planned_line(planned: &Replay) -> String {
@@ -375,7 +380,7 @@ fn explain(it: &FlowWhy, output: &mut Output) -> Result<()> {
 /// Lets the service at the address record the approval.
 fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Result<()> {
     let client = program.client()?;
-    let texts = client.flow_file(&args.file)?;
+    let texts = client.call(&routes::GET_FLOW_FILE.at(&args.file), ())?;
     if !output.is_json() {
         review::show_difference(texts.in_force.as_bytes(), texts.found.as_bytes(), output)?;
         for program in &texts.programs {
@@ -412,7 +417,7 @@ fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Resul
         return Err(Failure::new(format!("{} was not approved", args.file)));
     }
     let request = AllowRequest { hash: texts.hash, programs };
-    let file = client.allow_flow_file(&args.file, &request)?;
+    let file = client.call(&routes::ALLOW_FLOW_FILE.at(&args.file), &request)?;
     let line = match &file.problem {
         None => format!("approved {}; it is active", file.name),
         Some(problem) => format!("approved {}; it is not active: {problem}", file.name),

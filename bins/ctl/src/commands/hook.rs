@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use waypost_api::{RecallBriefRequest, RecallCompactionRequest, RecallPromptRequest};
+use waypost_api::{RecallBriefRequest, RecallCompactionRequest, RecallPromptRequest, routes};
 use waypost_cli::Global;
 use waypost_cli::exit;
 use waypost_cli::failure::{Failure, Result};
@@ -279,14 +279,14 @@ fn respond(global: &Global, event: &HookEvent, deadline: Instant) -> Result<Opti
             let source = input.source();
             let request =
                 RecallBriefRequest { session, harness: harness_name, source, space: None };
-            let brief = client()?.recall_brief(&request)?;
+            let brief = client()?.call(&routes::BRIEF_SESSION, &request)?;
             Ok(context(harness, "SessionStart", &brief.text))
         }
         HookEvent::UserPrompt(_) if settings.inject => {
             let prompt = input.prompt()?;
             let request =
                 RecallPromptRequest { session, harness: harness_name, prompt, space: None };
-            let recalled = client()?.recall_prompt(&request)?;
+            let recalled = client()?.call(&routes::RECALL_FOR_PROMPT, &request)?;
             Ok(context(harness, "UserPromptSubmit", &recalled.text))
         }
         HookEvent::SessionStart(_) | HookEvent::UserPrompt(_) => Ok(None),
@@ -294,7 +294,7 @@ fn respond(global: &Global, event: &HookEvent, deadline: Instant) -> Result<Opti
             if settings.inject {
                 let request =
                     RecallCompactionRequest { session, harness: harness_name, space: None };
-                client()?.note_compaction(&request)?;
+                client()?.call(&routes::NOTE_COMPACTION, &request)?;
             }
             if args.foreground {
                 record::now(&program, harness, &input)?;

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 use waypost_api::client::Stored;
 use waypost_api::limits::DEPTH_MAX;
-use waypost_api::{LinkKind, LinkRequest, Vocabulary};
+use waypost_api::{LinkKind, LinkRequest, LinksRequest, Vocabulary, routes};
 use waypost_cli::failure::Result;
 use waypost_cli::output::{Look, Output};
 use waypost_cli::program::Program;
@@ -43,7 +43,7 @@ fn request(args: &LinkArgs) -> LinkRequest {
 }
 
 pub(super) fn link(program: &Program, args: &LinkArgs, output: &mut Output) -> Result<()> {
-    let stored = program.client()?.link(&request(args))?;
+    let stored = program.client()?.store(&routes::ADD_LINK, request(args))?;
     let did = match stored {
         Stored::New(_) => "linked",
         Stored::Existing(_) => "already exists:",
@@ -59,7 +59,7 @@ pub(super) fn link(program: &Program, args: &LinkArgs, output: &mut Output) -> R
 
 pub(super) fn unlink(program: &Program, args: &LinkArgs, output: &mut Output) -> Result<()> {
     let request = request(args);
-    program.client()?.unlink(&request)?;
+    program.client()?.call(&routes::REMOVE_LINK, &request)?;
     if output.is_json() {
         output.document(&json!({ "unlinked": request }))?;
     } else {
@@ -74,7 +74,9 @@ pub(super) fn unlink(program: &Program, args: &LinkArgs, output: &mut Output) ->
 }
 
 pub(super) fn links(program: &Program, args: &LinksArgs, output: &mut Output) -> Result<()> {
-    let links = program.client()?.links(args.id, args.depth)?;
+    let links = program
+        .client()?
+        .call(&routes::MEMORY_LINKS.at(args.id), LinksRequest { depth: Some(args.depth) })?;
     if output.is_json() {
         output.document(&links)?;
         return Ok(());

@@ -8,7 +8,7 @@ use serde_json::json;
 use waypost_api::client::{Client, Stored};
 use waypost_api::{
     AddRequest, CompactRequest, CountBy, CountRequest, ListOrder, ListRequest, Memory,
-    MergeRequest, PatchRequest, RestoreRequest, Scalar, VersionChange,
+    MergeRequest, PatchRequest, RestoreRequest, Scalar, VersionChange, routes,
 };
 use waypost_cli::exit;
 use waypost_cli::failure::{Failure, Result};
@@ -264,7 +264,7 @@ pub(super) fn add(program: &Program, args: AddArgs, output: &mut Output) -> Resu
         expires_at: times.expires_at,
         pinned: args.lifespan.pin.then_some(true),
     };
-    let stored = program.client()?.add(&request)?;
+    let stored = program.client()?.store(&routes::ADD_MEMORY, &request)?;
     let did = match stored {
         Stored::New(_) => "added",
         Stored::Existing(_) => "already exists:",
@@ -325,7 +325,7 @@ fn metadata(pairs: &[String]) -> Result<BTreeMap<String, Scalar>> {
 pub(super) fn get(program: &Program, args: &GetArgs, output: &mut Output) -> Result<()> {
     let client = program.client()?;
     for (idx, id) in args.ids.iter().enumerate() {
-        let memory = client.get(*id)?;
+        let memory = client.call(&routes::GET_MEMORY.at(*id), ())?;
         if output.is_json() {
             output.document(&memory)?;
             continue;
@@ -424,7 +424,7 @@ pub(super) fn count(program: &Program, args: CountArgs, output: &mut Output) -> 
         Filters::read(args.filter, span::now())?;
     let by = args.by;
     let request = CountRequest { kinds, tags, tags_any, metadata, space, since, until, pinned, by };
-    let counts = program.client()?.count(&request)?;
+    let counts = program.client()?.call(&routes::COUNT_MEMORIES, &request)?;
     if output.is_json() {
         output.document(&counts)?;
         return Ok(());
@@ -463,7 +463,7 @@ pub(super) fn update(program: &Program, args: UpdateArgs, output: &mut Output) -
         expires_at: if args.no_expires_at { Some(None) } else { times.expires_at.map(Some) },
         pinned: (args.lifespan.pin || args.unpin).then_some(args.lifespan.pin),
     };
-    let memory = program.client()?.update(args.id, &request)?;
+    let memory = program.client()?.call(&routes::UPDATE_MEMORY.at(args.id), &request)?;
     changed("updated", &memory, output)
 }
 
@@ -489,20 +489,20 @@ pub(super) fn merge(program: &Program, args: MergeArgs, output: &mut Output) -> 
     };
     let set = Some(set).filter(|it| *it != PatchRequest::default());
     let request = MergeRequest { into: args.into, from: args.from, set };
-    let memory = program.client()?.merge(&request)?;
+    let memory = program.client()?.call(&routes::MERGE_MEMORIES, &request)?;
     changed(&format!("merged #{} into", args.from), &memory, output)
 }
 
 pub(super) fn revert(program: &Program, args: &RevertArgs, output: &mut Output) -> Result<()> {
     let request = RestoreRequest { version: args.to.into() };
-    let memory = program.client()?.restore(args.id, request)?;
+    let memory = program.client()?.call(&routes::RESTORE_VERSION.at(args.id), request)?;
     changed("reverted", &memory, output)
 }
 
 pub(super) fn undelete(program: &Program, args: &UndeleteArgs, output: &mut Output) -> Result<()> {
     let client = program.client()?;
     for id in &args.ids {
-        changed("restored", &client.undelete(*id)?, output)?;
+        changed("restored", &client.call(&routes::UNDELETE_MEMORY.at(*id), ())?, output)?;
     }
     Ok(())
 }
@@ -511,7 +511,7 @@ pub(super) fn delete(program: &Program, args: &DeleteArgs, output: &mut Output) 
     let client = program.client()?;
     let (mut deleted, mut missing) = (Vec::new(), Vec::new());
     for id in &args.ids {
-        match client.delete(*id).map_err(Failure::from) {
+        match client.call(&routes::DELETE_MEMORY.at(*id), ()).map_err(Failure::from) {
             Ok(()) => deleted.push(*id),
             // A command that was interrupted can be repeated.
             Err(failure) if failure.code() == exit::NOT_FOUND => {
@@ -524,8 +524,11 @@ pub(super) fn delete(program: &Program, args: &DeleteArgs, output: &mut Output) 
             output.styled(&[(Look::Plain, "deleted"), (Look::Name, &format!(" #{id}"))])?;
         }
     }
-    let compacted =
-        if args.purge { Some(client.compact(&CompactRequest::default())?) } else { None };
+    let compacted = if args.purge {
+        Some(client.call(&routes::COMPACT_MEMORIES, CompactRequest::default())?)
+    } else {
+        None
+    };
     if output.is_json() {
         output.document(&json!({ "deleted": deleted, "compacted": compacted }))?;
     } else if let Some(compacted) = compacted {

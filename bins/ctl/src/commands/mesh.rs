@@ -8,7 +8,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use waypost_api::client::{Error, Heard};
-use waypost_api::{MeshBroadcastRequest, MeshCallRequest, MeshEvent, MeshListenRequest, MeshPeer};
+use waypost_api::{
+    MeshBroadcastRequest, MeshCallRequest, MeshEvent, MeshListenRequest, MeshPeer, routes,
+};
 use waypost_cli::exit;
 use waypost_cli::failure::{Failure, Result};
 use waypost_cli::output::{Look, Output};
@@ -137,7 +139,7 @@ fn call(program: &Program, args: MeshCallArgs, output: &mut Output) -> Result<()
     let argument = argument.map_or(Ok(Value::Null), |it| json_of("the argument", &it))?;
     let timeout = u64::try_from(timeout.as_millis()).ok();
     let request = MeshCallRequest { target, command, argument, timeout };
-    let called = program.client()?.call_mesh(&request).map_err(of_target)?;
+    let called = program.client()?.call(&routes::CALL_TARGET, &request).map_err(of_target)?;
     output.document(&called.result)?;
     Ok(())
 }
@@ -156,7 +158,7 @@ fn json_of(what: &str, text: &str) -> Result<Value> {
 }
 
 fn peers(program: &Program, output: &mut Output) -> Result<()> {
-    let peers = program.client()?.mesh_peers()?;
+    let peers = program.client()?.call(&routes::LIST_PEERS, ())?;
     if output.is_json() {
         output.document(&peers)?;
         return Ok(());
@@ -229,7 +231,7 @@ fn broadcast(program: &Program, args: MeshBroadcastArgs, output: &mut Output) ->
         return Err(Failure::usage("the data must not contain `type`"));
     }
     let request = MeshBroadcastRequest { source: args.source, event };
-    let sent = program.client()?.broadcast_mesh(&request)?;
+    let sent = program.client()?.call(&routes::BROADCAST_EVENT, &request)?;
     if output.is_json() {
         output.document(&json!({ "id": sent.id, "type": args.kind }))?;
     } else {

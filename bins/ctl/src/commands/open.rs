@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::json;
-use waypost_api::{DashboardCodeRequest, Scope};
+use waypost_api::{DashboardCodeRequest, Scope, routes};
 use waypost_cli::failure::Result;
 use waypost_cli::output::Output;
 use waypost_cli::program::Program;
@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) fn open(program: &Program, args: OpenArgs, output: &mut Output) -> Result<()> {
     let client = program.client()?;
     let request = DashboardCodeRequest { scopes: args.scopes, space: args.space };
-    let code = client.dashboard_code(&request)?;
+    let code = client.call(&routes::CREATE_DASHBOARD_CODE, &request)?;
     // The address with which this command reached the service is the one that works from here. But
     // a browser may take `localhost` for `::1`, where another user can listen.
     let named = client.base_url();

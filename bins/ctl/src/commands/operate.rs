@@ -2,7 +2,7 @@
 
 use clap::Args;
 use indicatif::HumanBytes;
-use waypost_api::{CompactRequest, IndexRequest, ModelState, Status, StatusKind};
+use waypost_api::{CompactRequest, IndexRequest, ModelState, Status, StatusKind, routes};
 use waypost_cli::failure::Result;
 use waypost_cli::output::{Look, Output, Unit};
 use waypost_cli::program::Program;
@@ -31,7 +31,7 @@ pub(crate) struct CompactArgs {
 
 pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
     let client = program.client()?;
-    let status = client.status()?;
+    let status = client.call(&routes::MEMORY_STATUS, ())?;
     if output.is_json() {
         output.document(&status)?;
         return Ok(());
@@ -137,7 +137,9 @@ pub(super) fn reindex(program: &Program, args: &ReindexArgs, output: &mut Output
 }
 
 pub(super) fn compact(program: &Program, args: &CompactArgs, output: &mut Output) -> Result<()> {
-    let done = program.client()?.compact(&CompactRequest { versions: args.versions })?;
+    let done = program
+        .client()?
+        .call(&routes::COMPACT_MEMORIES, CompactRequest { versions: args.versions })?;
     if output.is_json() {
         output.document(&done)?;
         return Ok(());

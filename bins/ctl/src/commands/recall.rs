@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use waypost_api::limits::{LIMIT_MAX, RECALL_WHY_LIMIT_MAX};
 use waypost_api::{
-    RecallEntry, RecallFate, RecallFound, RecallListRequest, RecallWhyRequest, Vocabulary,
+    RecallEntry, RecallFate, RecallFound, RecallListRequest, RecallWhyRequest, Vocabulary, routes,
 };
 use waypost_cli::failure::Result;
 use waypost_cli::output::{Look, Output};
@@ -73,7 +73,7 @@ pub(super) fn run(program: &Program, command: RecallCommand, output: &mut Output
 fn log(program: &Program, args: RecallLogArgs, output: &mut Output) -> Result<()> {
     let RecallLogArgs { session, memory, space, limit, before } = args;
     let asked = RecallListRequest { session, memory, space, limit: Some(limit), before };
-    let entries = program.client()?.recall(&asked)?;
+    let entries = program.client()?.call(&routes::LIST_RECALL, &asked)?;
     if output.is_json() {
         output.document(&entries)?;
         return Ok(());
@@ -150,7 +150,7 @@ fn why(program: &Program, args: RecallWhyArgs, output: &mut Output) -> Result<()
     let RecallWhyArgs { session, space, limit, question } = args;
     let query = text_or_stdin(question.join(" "))?;
     let asked = RecallWhyRequest { session, query, space, limit };
-    let found = program.client()?.why_recall(&asked)?;
+    let found = program.client()?.call(&routes::WHY_RECALL, &asked)?;
     if output.is_json() {
         output.document(&found)?;
         return Ok(());

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use waypost_api::limits::LIMIT_MAX;
-use waypost_api::{AddedMemory, Suggestion, SuggestionKind, SuggestionsRequest, Vocabulary};
+use waypost_api::{
+    AddedMemory, Suggestion, SuggestionKind, SuggestionsRequest, Vocabulary, routes,
+};
 use waypost_cli::failure::Result;
 use waypost_cli::output::{Look, Output, cut};
 use waypost_cli::program::Program;
@@ -36,7 +38,7 @@ const TITLE_COLUMNS: usize = 41;
 pub(super) fn list(program: &Program, args: SuggestionsArgs, output: &mut Output) -> Result<()> {
     let SuggestionsArgs { id, before, space, limit } = args;
     let asked = SuggestionsRequest { id, before, space, limit };
-    let found = program.client()?.suggestions(&asked)?;
+    let found = program.client()?.call(&routes::LIST_SUGGESTIONS, &asked)?;
     if output.is_json() {
         output.document(&found)?;
         return Ok(());

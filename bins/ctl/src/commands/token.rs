@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use waypost_api::{NewTokenRequest, Scope, TokenCreated, TokenInfo, Vocabulary, client};
+use waypost_api::{NewTokenRequest, Scope, TokenCreated, TokenInfo, Vocabulary, client, routes};
 use waypost_auth::{NewToken, TokenStore};
 use waypost_cli::exit;
 use waypost_cli::failure::{Failure, Result};
@@ -126,7 +126,7 @@ fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Resu
     let created = either(
         program,
         output,
-        |client| client.create_token(&request),
+        |client| client.call(&routes::CREATE_TOKEN, &request),
         |store| {
             changeable(store)?;
             let mut new =
@@ -166,9 +166,12 @@ fn wire(info: &waypost_auth::TokenInfo) -> TokenInfo {
 }
 
 fn list(program: &Program, output: &mut Output) -> Result<()> {
-    let tokens = either(program, output, client::Client::tokens, |store| {
-        Ok(store.list()?.iter().map(wire).collect::<Vec<_>>())
-    })?;
+    let tokens = either(
+        program,
+        output,
+        |client| client.call(&routes::LIST_TOKENS, ()),
+        |store| Ok(store.list()?.iter().map(wire).collect::<Vec<_>>()),
+    )?;
     if output.is_json() {
         output.document(&tokens)?;
         return Ok(());

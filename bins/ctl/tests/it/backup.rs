@@ -13,6 +13,7 @@ use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use waypost_api::backup::{Next, Reader, Writer};
+use waypost_api::routes;
 use waypost_time::Timestamp;
 
 use crate::child::end_of;
@@ -493,13 +494,17 @@ fn a_backup_has_every_write_acknowledged_before_it_began() {
                     }
                     let content = format!("writer {writer} number {number}");
                     let add = waypost_api::AddRequest { content, ..Default::default() };
-                    let memory = client.add(&add).expect("an add").into_inner().memory;
+                    let memory = client
+                        .store(&routes::ADD_MEMORY, &add)
+                        .expect("an add")
+                        .into_inner()
+                        .memory;
                     let link = waypost_api::LinkRequest {
                         from: memory.id,
                         to: first,
                         kind: waypost_api::LinkKind::PartOf,
                     };
-                    client.link(&link).expect("a link");
+                    client.store(&routes::ADD_LINK, &link).expect("a link");
                     let data =
                         [("memory".to_owned(), waypost_api::Scalar::Number(memory.id.into()))];
                     let event = waypost_api::PublishRequest {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
+use waypost_api::routes;
 use waypost_project::MeshSettings;
 use waypost_service::Options;
 
@@ -58,7 +59,7 @@ impl Browser {
         let browser = command.stderr(Stdio::null()).spawn().expect("`browser` is built");
         let browser = Self(browser);
         until(|| {
-            let found = service.client().browsers().expect("a list");
+            let found = service.client().call(&routes::LIST_BROWSERS, ()).expect("a list");
             if found.is_empty() { Err("no browser is on the mesh") } else { Ok(()) }
         });
         browser

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use waypost_api::AddRequest;
 use waypost_api::client::Client;
+use waypost_api::{AddRequest, routes};
 use waypost_auth::TokenStore;
 use waypost_cluster::Member;
 use waypost_journal::{Journal, MachineId, MachineReport, Outcome, Record, Until};
@@ -95,7 +95,12 @@ impl Machine {
 
     fn add(&self, content: &str) -> u64 {
         let request = AddRequest { content: content.into(), ..AddRequest::default() };
-        self.client().add(&request).expect("it is added").into_inner().memory.id
+        self.client()
+            .store(&routes::ADD_MEMORY, &request)
+            .expect("it is added")
+            .into_inner()
+            .memory
+            .id
     }
 
     /// Adds this many memories at once.
@@ -204,9 +209,15 @@ fn machines_share_memories_events_and_tokens() {
     let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
     let token = created["token"].as_str().expect("a token").to_owned();
     let other = Client::new(&b.url(), Some(&token)).expect("an address");
-    until(|| other.get(1));
+    until(|| other.call(&routes::GET_MEMORY.at(1), ()));
     a.ctl(&["token", "revoke", created["info"]["id"].as_str().expect("an id")]).done();
-    until(|| other.get(1).is_err().then_some(()).ok_or("the token still works"));
+    until(|| {
+        other
+            .call(&routes::GET_MEMORY.at(1), ())
+            .is_err()
+            .then_some(())
+            .ok_or("the token still works")
+    });
     b.ctl(&["emit", "note:made", "--data", "n=1", "--idempotency-key", "k"]).done();
     until(|| {
         let again =
@@ -349,7 +360,7 @@ fn a_client_reads_its_batch_on_another_machine() {
     let last = stored.last().and_then(|it| it.id).expect("an id");
     let position = client.position().expect("a position");
     let reader = b.client().remembering([position]);
-    assert_eq!(reader.get(last).expect("it is there").id, last);
+    assert_eq!(reader.call(&routes::GET_MEMORY.at(last), ()).expect("it is there").id, last);
 }
 
 #[test]
@@ -373,7 +384,7 @@ fn a_vector_is_computed_once_and_used_by_all_machines_until_its_text_is_purged()
     a.start_with(with_model);
     let scores = |machine: &Machine| {
         let status = until(|| {
-            let status = machine.client().status().expect("a status");
+            let status = machine.client().call(&routes::MEMORY_STATUS, ()).expect("a status");
             let is_ready = status.pending_embeddings == 0 && status.embedded == 2;
             is_ready.then_some(status).ok_or("not embedded")
         });
@@ -394,7 +405,7 @@ fn a_vector_is_computed_once_and_used_by_all_machines_until_its_text_is_purged()
     c.stop();
     c.start_with(|it| it.cluster.peer_embedding = true);
     until(|| {
-        let status = c.client().status().map_err(|it| it.to_string())?;
+        let status = c.client().call(&routes::MEMORY_STATUS, ()).map_err(|it| it.to_string())?;
         (status.embedded == 2).then_some(()).ok_or_else(|| format!("{status:?}"))
     });
     // A search that no machine answers in time is lexical.
@@ -527,15 +538,15 @@ fn a_token_that_is_revoked_while_its_request_waits_changes_nothing() {
     let token = created["token"].as_str().expect("a token").to_owned();
     // A machine that has just started does not know yet which tokens are valid.
     let client = Client::new(&a.url(), Some(&token)).expect("an address");
-    until(|| client.get(1).map(drop).map_err(|it| it.to_string()));
+    until(|| client.call(&routes::GET_MEMORY.at(1), ()).map(drop).map_err(|it| it.to_string()));
     let end = a.client();
-    end.get(1).expect("it is there");
+    end.call(&routes::GET_MEMORY.at(1), ()).expect("it is there");
     let mut ahead = end.position().expect("a position");
     // The revocation is nearer, also if events of the machines' starts come before it.
     ahead.seq += 20;
     let waiting = Client::new(&a.url(), Some(&token)).expect("an address").after(ahead);
     let request = AddRequest { content: "by a revoked token".into(), ..AddRequest::default() };
-    let adding = std::thread::spawn(move || waiting.add(&request).map(drop));
+    let adding = std::thread::spawn(move || waiting.store(&routes::ADD_MEMORY, &request).map(drop));
     until(|| {
         let metrics = a.client().metrics().map_err(|it| it.to_string())?;
         // The other one is this request.
@@ -604,7 +615,11 @@ fn digests_are_compared_when_all_machines_have_the_release_for_it() {
         let count = server.sql("SELECT count(*) FROM waypost.journal WHERE part = 4 AND kind = 3");
         count.trim().parse::<u32>().expect("a number")
     };
-    until(|| (b.client().get(10_000).is_ok()).then_some(()).ok_or("b is behind"));
+    until(|| {
+        (b.client().call(&routes::GET_MEMORY.at(10_000), ()).is_ok())
+            .then_some(())
+            .ok_or("b is behind")
+    });
     assert_eq!((digests(), status(&a)["feature"].as_u64()), (0, Some(1)));
     journal.report(&MachineReport { feature: 2, ..old }, &long()).expect("it was upgraded");
     until(|| (digests() == 1).then_some(()).ok_or("no digest"));
@@ -767,10 +782,10 @@ fn a_machine_that_crashed_with_records_that_the_database_lost_takes_no_part() {
         b.ctl(&["emit", "work:done", "--data", "n=1"]).done();
         until(|| (b.ran() == "1\n").then_some(()).ok_or_else(|| b.ran()));
         let ahead = b.client();
-        ahead.get(1).expect("it is there");
+        ahead.call(&routes::GET_MEMORY.at(1), ()).expect("it is there");
         let ahead = ahead.position().expect("a position");
         let behind = a.client().after(ahead);
-        behind.get(1).expect_err("it has another history");
+        behind.call(&routes::GET_MEMORY.at(1), ()).expect_err("it has another history");
         a.stop();
         // It is for a person to decide which history continues.
         a.at_rest(&["cluster", "accept-loss", "--yes", "--although-behind"]).done();
@@ -811,7 +826,7 @@ fn a_machine_that_cannot_read_the_journal_accepts_no_shared_token_after_a_restar
     let mut b = joined(&server);
     let accepts = |machine: &Machine| {
         let client = Client::new(&machine.url(), Some(secret)).expect("an address");
-        client.status().map(drop)
+        client.call(&routes::MEMORY_STATUS, ()).map(drop)
     };
     until(|| accepts(&b));
     settled(&[&a, &b]);
@@ -898,7 +913,7 @@ fn tokens_that_others_revoke_are_rejected_though_the_file_cannot_be_written() {
         .collect();
     let accepted = |it: &Value| -> Result<(), String> {
         let client = Client::new(&b.url(), it["token"].as_str()).expect("an address");
-        client.status().map(drop).map_err(|it| it.to_string())
+        client.call(&routes::MEMORY_STATUS, ()).map(drop).map_err(|it| it.to_string())
     };
     for it in &created {
         until(|| accepted(it));
@@ -1558,7 +1573,7 @@ fn a_revoked_token_stays_revoked_with_an_older_token_file_and_without_one() {
     let id = created["info"]["id"].as_str().expect("an id").to_owned();
     let accepted = |it: &Machine| -> Result<(), String> {
         let client = Client::new(&it.url(), Some(&token)).expect("an address");
-        client.status().map(drop).map_err(|it| it.to_string())
+        client.call(&routes::MEMORY_STATUS, ()).map(drop).map_err(|it| it.to_string())
     };
     until(|| accepted(&b));
     b.stop();
@@ -1594,7 +1609,7 @@ fn a_revoked_token_stays_revoked_with_an_older_token_file_and_without_one() {
     let another = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
     let another = another["token"].as_str().expect("a token").to_owned();
     let client = Client::new(&b.url(), Some(&another)).expect("an address");
-    until(|| client.status().map(drop).map_err(|it| it.to_string()));
+    until(|| client.call(&routes::MEMORY_STATUS, ()).map(drop).map_err(|it| it.to_string()));
     b.stop();
     fs::write(&file, &older).expect("a file");
     b.at_rest(&["cluster", "leave", "--yes"]).done();

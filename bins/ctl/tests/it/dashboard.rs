@@ -13,6 +13,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use waypost_api::routes;
 use waypost_service::Approval;
 
 use self::page::{HOSTILE, opened, press, signed_in, text};
@@ -97,11 +98,12 @@ fn a_browser_signs_in_by_the_file_and_shows_hostile_memories_as_text() {
             .into(),
         ..waypost_api::AddRequest::default()
     };
-    let id = client.add(&hostile).expect("it is added").into_inner().memory.id;
+    let id =
+        client.store(&routes::ADD_MEMORY, &hostile).expect("it is added").into_inner().memory.id;
     let other = service.add("needle, and nothing else");
     let link =
         waypost_api::LinkRequest { from: id, to: other, kind: waypost_api::LinkKind::RelatedTo };
-    client.link(&link).expect("it is linked");
+    client.store(&routes::ADD_LINK, &link).expect("it is linked");
     service
         .ctl(&["emit", "build:done", "--data", &format!("by={}", HOSTILE.replace(',', ""))])
         .done();
@@ -112,7 +114,7 @@ fn a_browser_signs_in_by_the_file_and_shows_hostile_memories_as_text() {
         prompt: "What is known about the needle and nothing else?".to_owned(),
         ..waypost_api::RecallPromptRequest::default()
     };
-    client.recall_prompt(&prompt).expect("it is recalled");
+    client.call(&routes::RECALL_FOR_PROMPT, &prompt).expect("it is recalled");
 
     let mut chrome = Chrome::start();
     let tab = signed_in(&service, &mut chrome);
@@ -188,7 +190,13 @@ fn a_person_edits_restores_deletes_and_settles_memories() {
         &tab,
         "document.querySelector('pre.content')?.textContent.endsWith('Tom knows why.')",
     );
-    assert!(client.get(newer).expect("it exists").content.ends_with("\nTom knows why."));
+    assert!(
+        client
+            .call(&routes::GET_MEMORY.at(newer), ())
+            .expect("it exists")
+            .content
+            .ends_with("\nTom knows why.")
+    );
     press(&mut chrome, &tab, "Pin");
     press(&mut chrome, &tab, "Unpin");
     chrome.until(&tab, "document.querySelectorAll('.versions > li').length === 4");
@@ -196,17 +204,23 @@ fn a_person_edits_restores_deletes_and_settles_memories() {
     chrome.value(&tab, "[...document.querySelectorAll('.versions details')].at(-1).open = true");
     press(&mut chrome, &tab, "Restore this version");
     chrome.until(&tab, "document.querySelectorAll('.versions > li').length === 5");
-    assert!(client.get(newer).expect("it exists").content.ends_with("at 03:00."));
+    assert!(
+        client
+            .call(&routes::GET_MEMORY.at(newer), ())
+            .expect("it exists")
+            .content
+            .ends_with("at 03:00.")
+    );
 
     press(&mut chrome, &tab, "Delete");
     chrome.until(&tab, "document.querySelector('dialog[open]')");
     press(&mut chrome, &tab, "Cancel");
-    client.get(newer).expect("it still exists");
+    client.call(&routes::GET_MEMORY.at(newer), ()).expect("it still exists");
     press(&mut chrome, &tab, "Delete");
     chrome.until(&tab, "document.querySelector('dialog[open]')");
     press(&mut chrome, &tab, "Delete");
     chrome.until(&tab, "document.querySelector('.banner')?.textContent.includes('is deleted')");
-    client.get(newer).expect_err("it is deleted");
+    client.call(&routes::GET_MEMORY.at(newer), ()).expect_err("it is deleted");
     press(&mut chrome, &tab, "Restore");
     chrome.until(&tab, "document.querySelector('pre.content')");
 
@@ -218,7 +232,10 @@ fn a_person_edits_restores_deletes_and_settles_memories() {
         &tab,
         &format!("document.querySelector('.card').textContent === {}", json!(settled)),
     );
-    assert_eq!(client.get(older).expect("it exists").superseded_by, Some(newer));
+    assert_eq!(
+        client.call(&routes::GET_MEMORY.at(older), ()).expect("it exists").superseded_by,
+        Some(newer)
+    );
     assert_eq!(chrome.complaints, Vec::<String>::new());
 }
 
@@ -320,7 +337,7 @@ fn no_view_breaks_a_rule_of_accessibility() {
             prompt: "Which port does the service listen on?".to_owned(),
             ..waypost_api::RecallPromptRequest::default()
         };
-        service.client().recall_prompt(&prompt).expect("it is recalled");
+        service.client().call(&routes::RECALL_FOR_PROMPT, &prompt).expect("it is recalled");
     }
     let mut chrome = Chrome::start();
     let tab = signed_in(&service, &mut chrome);

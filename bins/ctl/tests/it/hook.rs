@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use waypost_api::RecallSessionRequest;
+use waypost_api::{RecallSessionRequest, routes};
 
 use crate::ctl::{self, Ran};
 use crate::service::Service;
@@ -254,7 +254,7 @@ fn a_nul_character_in_a_turn_or_a_prompt_is_left_out() {
         assert_eq!((contents, &listed[3]), (wanted.to_vec(), &Value::Null));
         let known = service
             .client()
-            .recall_session("s", &RecallSessionRequest::default())
+            .call(&routes::GET_RECALL_SESSION.at("s"), RecallSessionRequest::default())
             .expect("it is known");
         assert_eq!(known.offset, text.concat().len() as u64);
 
@@ -291,7 +291,7 @@ fn a_refused_turn_is_left_out_and_named() {
     let offset = || {
         service
             .client()
-            .recall_session("s", &RecallSessionRequest::default())
+            .call(&routes::GET_RECALL_SESSION.at("s"), RecallSessionRequest::default())
             .expect("it is known")
             .offset
     };

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
+use waypost_api::routes;
 
 use crate::browser::{Browser, on_the_mesh};
 use crate::ctl::{self, Ran};
@@ -152,7 +153,7 @@ fn a_client_is_told_when_a_browser_comes_and_goes() {
             Some(browser) => {
                 drop(browser);
                 until(|| {
-                    let found = service.client().browsers().expect("a list");
+                    let found = service.client().call(&routes::LIST_BROWSERS, ()).expect("a list");
                     if found.is_empty() { Ok(()) } else { Err("it is still on the mesh") }
                 });
                 None

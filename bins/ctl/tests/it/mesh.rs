@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use waypost_api::routes;
 use waypost_mesh::{Mesh, Problem, Serving, Settings};
 
 use crate::browser::on_the_mesh;
@@ -35,7 +36,11 @@ impl Place {
         });
         let client = service.client();
         until(|| {
-            let status = client.status().expect("a status").mesh.expect("it is enabled");
+            let status = client
+                .call(&routes::MEMORY_STATUS, ())
+                .expect("a status")
+                .mesh
+                .expect("it is enabled");
             if status.joined { Ok(()) } else { Err(format!("{status:?}")) }
         });
         Self { mesh, _serving: serving.expect("it serves"), service }

@@ -1,6 +1,7 @@
 //! The recall log on a terminal.
 
 use serde_json::json;
+use waypost_api::routes;
 
 use crate::service::Service;
 
@@ -15,7 +16,7 @@ fn the_log_and_its_reasons_are_shown_without_texts() {
         prompt: "what is the secret of the harbour?".to_owned(),
         space: None,
     };
-    let recalled = service.client().recall_prompt(&request).expect("it answers");
+    let recalled = service.client().call(&routes::RECALL_FOR_PROMPT, &request).expect("it answers");
     assert!(recalled.used.iter().chain([]).all(|it| it.id == id));
     let log = service.ctl(&["recall", "log"]).done();
     assert!(log.contains("evil\\u{1b}[31m") && !log.contains('\u{1b}'), "{log}");

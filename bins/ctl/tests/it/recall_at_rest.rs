@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use waypost_api::{
     RecallPromptRequest, RecallRole, RecallSessionRequest, RecallTurn, RecallTurns,
-    RecallTurnsRequest,
+    RecallTurnsRequest, routes,
 };
 
 use crate::ctl::{Ran, ran, trusting};
@@ -28,7 +28,7 @@ fn record(service: &Service, from: usize, to: usize) -> RecallTurns {
         to: to as u64 * TURN_BYTES,
         ..RecallTurnsRequest::default()
     };
-    service.client().record_turns(&request).expect("it is recorded")
+    service.client().call(&routes::RECORD_TURNS, &request).expect("it is recorded")
 }
 
 fn ask(service: &Service, session: &str) {
@@ -38,12 +38,12 @@ fn ask(service: &Service, session: &str) {
         prompt: "which port does the billing service use?".to_owned(),
         space: None,
     };
-    service.client().recall_prompt(&request).expect("an answer");
+    service.client().call(&routes::RECALL_FOR_PROMPT, &request).expect("an answer");
 }
 
 fn offset(service: &Service) -> u64 {
     let of = RecallSessionRequest::default();
-    service.client().recall_session("s", &of).expect("it is known").offset
+    service.client().call(&routes::GET_RECALL_SESSION.at("s"), &of).expect("it is known").offset
 }
 
 fn entries(service: &Service) -> Value {

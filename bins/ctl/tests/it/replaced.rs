@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 use waypost_api::client::Client;
-use waypost_api::{RecallRole, RecallTurn, RecallTurnsRequest};
+use waypost_api::{RecallRole, RecallTurn, RecallTurnsRequest, routes};
 use waypost_log::{Log, Marker, Record, Witness};
 use waypost_service::{Options, Running};
 
@@ -109,7 +109,7 @@ impl World {
             turns: turns.map(turn).collect(),
             ..RecallTurnsRequest::default()
         };
-        client.record_turns(&request).expect("they are recorded");
+        client.call(&routes::RECORD_TURNS, &request).expect("they are recorded");
     }
 
     /// The texts of the recorded turns.

@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use waypost_api::routes;
 
 use crate::service::Service;
 
@@ -342,12 +343,12 @@ fn the_client_reads_what_every_route_answers() {
     let service = Service::start();
     let token = fs::read_to_string(service.folder().join(".waypost/token")).unwrap();
     let client = waypost_api::client::Client::new(service.url(), Some(token.trim())).unwrap();
-    assert_eq!(client.health().unwrap().status, "ok");
-    assert_eq!(client.ready().unwrap().status, "ready");
+    assert_eq!(client.call(&routes::LIVE, ()).unwrap().status, "ok");
+    assert_eq!(client.call(&routes::READY, ()).unwrap().status, "ready");
     assert!(client.metrics().unwrap().contains("waypost"));
-    assert_eq!(client.openapi().unwrap()["openapi"], "3.1.0");
-    assert_eq!(client.tokens().unwrap().len(), 1);
-    let refused = client.get(12345).unwrap_err();
+    assert_eq!(client.call(&routes::OPENAPI, ()).unwrap()["openapi"], "3.1.0");
+    assert_eq!(client.call(&routes::LIST_TOKENS, ()).unwrap().len(), 1);
+    let refused = client.call(&routes::GET_MEMORY.at(12345), ()).unwrap_err();
     let problem = refused.problem().unwrap();
     assert_eq!((problem.status, problem.instance.as_deref()), (404, Some("/api/memory/12345")));
 }

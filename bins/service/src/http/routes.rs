@@ -22,11 +22,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Extension, Request};
+use axum::handler::Handler;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
-use axum::routing::{MethodFilter, MethodRouter, on, post};
-use http::Method;
-use waypost_api::routes::{Access, ROUTES, Repeat, Route};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use waypost_api::routes::{self, Access, Endpoint, Input, Output, Repeat, Route};
 
 use crate::app::App;
 use crate::cluster::position;
@@ -39,31 +39,16 @@ use crate::http::wire;
 /// All routes over the opened parts.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let mut router = Router::new();
-    let mut over = Vec::new();
-    for route in ROUTES {
-        match answers(route) {
-            Some(answers) => {
-                let answers = keyed(&app, route.repeat, answers);
-                router = router.route(route.path, guarded(route.access, answers));
-            }
-            None => over.push(route),
-        }
+    for (route, answers) in all() {
+        let answers = keyed(&app, route.repeat, answers);
+        router = router.route(route.path, guarded(route.access, answers));
     }
     let router = router.route_layer(from_fn(note_route));
-    // Routes over the others.
-    let below = router.clone().with_state(Arc::clone(&app));
-    let mut above = Router::new();
-    for route in over {
-        if route.operation == "mcp" {
-            let answers = guarded(route.access, post(mcp::answer));
-            above = above.route(
-                route.path,
-                answers.layer(Extension(mcp::InProcess::tools(below.clone(), &app))),
-            );
-        }
-    }
-    let pages = crate::http::dashboard::router();
-    router.merge(above.route_layer(from_fn(note_route))).merge(pages).with_state(app)
+    let (mcp, answers) = served(&routes::MCP, mcp::answer);
+    let tools = mcp::InProcess::tools(router.clone().with_state(Arc::clone(&app)), &app);
+    let answers = guarded(mcp.access, answers).layer(Extension(tools));
+    let mcp = Router::new().route(mcp.path, answers).route_layer(from_fn(note_route));
+    router.merge(mcp).merge(crate::http::dashboard::router()).with_state(app)
 }
 
 /// Reads the keys of requests to a route that changes something, and lets a member of a cluster carry
@@ -124,77 +109,91 @@ async fn enter(
     Ok(next.run(request).await)
 }
 
-/// The handler of a route, by its operation. A test calls every route.
-fn answers(route: &Route) -> Option<MethodRouter<Arc<App>>> {
-    let method = Method::from_bytes(route.method.as_bytes()).ok()?;
-    let by = MethodFilter::try_from(method).ok()?;
-    Some(match route.operation {
-        "searchMemories" => on(by, search::search),
-        "addMemory" => on(by, memory::add),
-        "addMemories" => on(by, batch::batch),
-        "listMemories" => on(by, memory::list),
-        "countMemories" => on(by, memory::count),
-        "listSuggestions" => on(by, suggestions::list),
-        "memoryStatus" => on(by, operation::status),
-        "reindexMemories" => on(by, index::index),
-        "compactMemories" => on(by, index::compact),
-        "addLink" => on(by, memory::link),
-        "removeLink" => on(by, memory::unlink),
-        "exportMemories" => on(by, transfer::export),
-        "importMemories" => on(by, transfer::import),
-        "getMemory" => on(by, memory::get),
-        "updateMemory" => on(by, memory::update),
-        "deleteMemory" => on(by, memory::delete),
-        "mergeMemories" => on(by, memory::merge),
-        "restoreVersion" => on(by, memory::restore),
-        "undeleteMemory" => on(by, memory::undelete),
-        "memoryHistory" => on(by, memory::history),
-        "memoryLinks" => on(by, memory::links),
-        "listRecall" => on(by, recall::list),
-        "getRecallSession" => on(by, recall::session),
-        "briefSession" => on(by, recall::brief),
-        "recallForPrompt" => on(by, recall::prompt),
-        "recordTurns" => on(by, recall::turns),
-        "noteCompaction" => on(by, recall::compaction),
-        "whyRecall" => on(by, recall::why),
-        "queryContext" => on(by, context::query),
-        "contextStatus" => on(by, context::status),
-        "rescanContext" => on(by, context::rescan),
-        "publishEvent" => on(by, events::publish),
-        "listEvents" => on(by, events::list),
-        "followEvents" => on(by, stream::stream),
-        "getEvent" => on(by, events::get),
-        "listFlows" => on(by, flows::list),
-        "rescanFlows" => on(by, flows::rescan),
-        "listRuns" => on(by, flows::runs),
-        "getRun" => on(by, flows::run),
-        "retryRun" => on(by, flows::retry),
-        "cancelRun" => on(by, flows::cancel),
-        "whyFlows" => on(by, flows::why),
-        "getFlowFile" => on(by, flows::file),
-        "allowFlowFile" => on(by, flows::allow),
-        "testFlow" => on(by, flows::test),
-        "replayFlow" => on(by, flows::replay),
-        "pauseFlow" => on(by, flows::pause),
-        "resumeFlow" => on(by, flows::resume),
-        "listBrowsers" => on(by, browser::list),
-        "commandBrowser" => on(by, browser::command),
-        "listPeers" => on(by, mesh::peers),
-        "callTarget" => on(by, mesh::call),
-        "broadcastEvent" => on(by, mesh::broadcast),
-        "listenToMesh" => on(by, mesh::listen),
-        "listTokens" => on(by, token::list),
-        "createToken" => on(by, token::create),
-        "currentToken" => on(by, token::current),
-        "revokeToken" => on(by, token::revoke),
-        "createDashboardCode" => on(by, dashboard::open),
-        "createDashboardToken" => on(by, dashboard::exchange),
-        "proveDashboard" => on(by, dashboard::prove),
-        "backUp" => on(by, transfer::backup),
-        "live" => on(by, operation::healthz),
-        "ready" => on(by, operation::readyz),
-        "metrics" => on(by, operation::metrics),
-        "openapi" => on(by, operation::openapi),
-        _ => return None,
-    })
+/// A route and its handler.
+type Served = (Route, MethodRouter<Arc<App>>);
+
+fn served<I: Input, O: Output, Arguments: 'static>(
+    endpoint: &Endpoint<I, O>,
+    handler: impl Handler<Arguments, Arc<App>>,
+) -> Served {
+    let route = endpoint.route();
+    let by = match route.method {
+        "POST" => MethodFilter::POST,
+        "PATCH" => MethodFilter::PATCH,
+        "DELETE" => MethodFilter::DELETE,
+        _ => MethodFilter::GET,
+    };
+    (route, on(by, handler))
+}
+
+/// Every route but that of MCP, which calls the others.
+fn all() -> Vec<Served> {
+    vec![
+        served(&routes::SEARCH_MEMORIES, search::search),
+        served(&routes::ADD_MEMORY, memory::add),
+        served(&routes::ADD_MEMORIES, batch::batch),
+        served(&routes::LIST_MEMORIES, memory::list),
+        served(&routes::COUNT_MEMORIES, memory::count),
+        served(&routes::LIST_SUGGESTIONS, suggestions::list),
+        served(&routes::MEMORY_STATUS, operation::status),
+        served(&routes::REINDEX_MEMORIES, index::index),
+        served(&routes::COMPACT_MEMORIES, index::compact),
+        served(&routes::ADD_LINK, memory::link),
+        served(&routes::REMOVE_LINK, memory::unlink),
+        served(&routes::EXPORT_MEMORIES, transfer::export),
+        served(&routes::IMPORT_MEMORIES, transfer::import),
+        served(&routes::GET_MEMORY, memory::get),
+        served(&routes::UPDATE_MEMORY, memory::update),
+        served(&routes::DELETE_MEMORY, memory::delete),
+        served(&routes::MERGE_MEMORIES, memory::merge),
+        served(&routes::RESTORE_VERSION, memory::restore),
+        served(&routes::UNDELETE_MEMORY, memory::undelete),
+        served(&routes::MEMORY_HISTORY, memory::history),
+        served(&routes::MEMORY_LINKS, memory::links),
+        served(&routes::LIST_RECALL, recall::list),
+        served(&routes::GET_RECALL_SESSION, recall::session),
+        served(&routes::BRIEF_SESSION, recall::brief),
+        served(&routes::RECALL_FOR_PROMPT, recall::prompt),
+        served(&routes::RECORD_TURNS, recall::turns),
+        served(&routes::NOTE_COMPACTION, recall::compaction),
+        served(&routes::WHY_RECALL, recall::why),
+        served(&routes::QUERY_CONTEXT, context::query),
+        served(&routes::CONTEXT_STATUS, context::status),
+        served(&routes::RESCAN_CONTEXT, context::rescan),
+        served(&routes::PUBLISH_EVENT, events::publish),
+        served(&routes::LIST_EVENTS, events::list),
+        served(&routes::FOLLOW_EVENTS, stream::stream),
+        served(&routes::GET_EVENT, events::get),
+        served(&routes::LIST_FLOWS, flows::list),
+        served(&routes::RESCAN_FLOWS, flows::rescan),
+        served(&routes::LIST_RUNS, flows::runs),
+        served(&routes::GET_RUN, flows::run),
+        served(&routes::RETRY_RUN, flows::retry),
+        served(&routes::CANCEL_RUN, flows::cancel),
+        served(&routes::WHY_FLOWS, flows::why),
+        served(&routes::GET_FLOW_FILE, flows::file),
+        served(&routes::ALLOW_FLOW_FILE, flows::allow),
+        served(&routes::TEST_FLOW, flows::test),
+        served(&routes::REPLAY_FLOW, flows::replay),
+        served(&routes::PAUSE_FLOW, flows::pause),
+        served(&routes::RESUME_FLOW, flows::resume),
+        served(&routes::LIST_BROWSERS, browser::list),
+        served(&routes::COMMAND_BROWSER, browser::command),
+        served(&routes::LIST_PEERS, mesh::peers),
+        served(&routes::CALL_TARGET, mesh::call),
+        served(&routes::BROADCAST_EVENT, mesh::broadcast),
+        served(&routes::LISTEN_TO_MESH, mesh::listen),
+        served(&routes::LIST_TOKENS, token::list),
+        served(&routes::CREATE_TOKEN, token::create),
+        served(&routes::CURRENT_TOKEN, token::current),
+        served(&routes::REVOKE_TOKEN, token::revoke),
+        served(&routes::CREATE_DASHBOARD_CODE, dashboard::open),
+        served(&routes::CREATE_DASHBOARD_TOKEN, dashboard::exchange),
+        served(&routes::PROVE_DASHBOARD, dashboard::prove),
+        served(&routes::BACK_UP, transfer::backup),
+        served(&routes::LIVE, operation::healthz),
+        served(&routes::READY, operation::readyz),
+        served(&routes::METRICS, operation::metrics),
+        served(&routes::OPENAPI, operation::openapi),
+    ]
 }

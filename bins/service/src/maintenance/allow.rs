@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use waypost_api::client::Error;
+use waypost_api::routes;
 use waypost_cli::failure::{Failure, Result};
 use waypost_cli::maintenance::{AllowArgs, FlowsAllowArgs};
 use waypost_cli::output::{Look, Output};
@@ -366,7 +367,7 @@ fn lock_unregistered(
 /// counts from then on.
 fn tell_service(program: &Program, stored: &str, output: &mut Output) {
     let told = program.running_service().and_then(|it| {
-        Ok(match it.with_answer_time_max(TELL_TIME_MAX).rescan_flows() {
+        Ok(match it.with_answer_time_max(TELL_TIME_MAX).call(&routes::RESCAN_FLOWS, ()) {
             Ok(_) | Err(Error::NotReachable { .. }) => None,
             Err(Error::NoAnswer { .. }) => Some(format!(
                 "the service did not answer within {} seconds: {stored}, and counts once the service answers or is restarted",

@@ -16,8 +16,8 @@ use rustix::fs::{Access, Mode, access};
 use rustix::io::Errno;
 use rustix::process::umask;
 use serde::Serialize;
-use waypost_api::StatusKind;
 use waypost_api::client::Error;
+use waypost_api::{StatusKind, routes};
 use waypost_auth::TokenStore;
 use waypost_cli::failure::{Failure, Result, of_other_user};
 use waypost_cli::maintenance::DoctorArgs;
@@ -354,7 +354,7 @@ fn service(program: &Program) -> Finding {
             _ => return Finding::fault(PART, &failure),
         },
     };
-    match client.clone().with_answer_time_max(HEALTH_TIME_MAX).health() {
+    match client.clone().with_answer_time_max(HEALTH_TIME_MAX).call(&routes::LIVE, ()) {
         Err(error @ Error::NotReachable { .. }) => {
             let hint = "start it with `service`, or pass its address with --url";
             return Finding::warning(PART, error.to_string(), hint);
@@ -362,7 +362,7 @@ fn service(program: &Program) -> Finding {
         Err(error) => return Finding::fault(PART, &Failure::from(error)),
         Ok(_) => {}
     }
-    match client.status() {
+    match client.call(&routes::MEMORY_STATUS, ()) {
         Ok(status) if status.status == StatusKind::Degraded => {
             let detail = format!("Waypost {} at {} is degraded", status.version, client.base_url());
             Finding::warning(

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use waypost_api::client::Client;
+use waypost_api::routes;
 
 use crate::client::{Answer, connect, raw, read, try_raw};
 use crate::service::{Service, request};
@@ -183,7 +184,9 @@ fn connections_without_a_request_keep_no_client_out() {
                 .collect();
             for _ in 0..2 {
                 assert_eq!(service.get("/api/memory/status").status, 200, "{count} of {bytes:?}");
-                near(&service).status().unwrap_or_else(|error| panic!("{count}: {error}"));
+                near(&service)
+                    .call(&routes::MEMORY_STATUS, ())
+                    .unwrap_or_else(|error| panic!("{count}: {error}"));
             }
             drop(waiting);
         }
@@ -209,7 +212,7 @@ fn a_connection_with_a_request_keeps_its_place_and_one_too_many_is_told() {
     let answer = read(&mut connect(service.address)).expect("a response");
     answer.problem(503);
     assert_eq!(answer.header("retry-after"), Some("1"));
-    near(&service).status().expect("the socket has places of its own");
+    near(&service).call(&routes::MEMORY_STATUS, ()).expect("the socket has places of its own");
     streams.pop();
     until(|| {
         let bytes = request(service.address, "GET", "/healthz", &service.token, &[], b"");

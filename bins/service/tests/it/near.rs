@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 use waypost_api::client::Client;
+use waypost_api::routes;
 use waypost_service::{Options, start};
 
 use crate::client::{Answer, read};
@@ -55,8 +56,11 @@ fn the_socket_serves_the_same_and_wants_the_same_token() {
     assert_eq!(mode(&data(project)), 0o700);
     let near = client(project, Some(&service.token));
     service.add("the keys are in the blue tin");
-    assert_eq!(near.status().expect("a status").memories, 1);
-    assert_eq!(near.status().expect("a status").url, Some(format!("http://{}", service.address)));
+    assert_eq!(near.call(&routes::MEMORY_STATUS, ()).expect("a status").memories, 1);
+    assert_eq!(
+        near.call(&routes::MEMORY_STATUS, ()).expect("a status").url,
+        Some(format!("http://{}", service.address))
+    );
 
     let get = |path: &str| ask(project, &format!("GET {path} HTTP/1.1\r\nhost: any\r\n\r\n"));
     for path in ["/healthz", "/readyz", "/metrics"] {
@@ -104,7 +108,7 @@ fn a_service_whose_folder_was_moved_away_stops_and_changes_nothing_of_the_next_o
     assert_eq!(status.code(), Some(1), "{log}");
     assert!(log.contains("was moved, removed or replaced"), "{log}");
     assert_eq!(described(folder.path())["pid"], second.pid());
-    assert!(client(folder.path(), None).health().is_ok());
+    assert!(client(folder.path(), None).call(&routes::LIVE, ()).is_ok());
 
     second.signal("TERM");
     let (status, log) = second.end();
@@ -127,7 +131,7 @@ fn a_socket_that_a_kill_left_is_replaced_and_nothing_else_is() {
     assert!(UnixStream::connect(socket(folder.path())).is_err(), "nobody listens");
     assert!(socket(folder.path()).exists());
     let mut program = Program::start(folder.path());
-    assert!(client(folder.path(), None).health().is_ok());
+    assert!(client(folder.path(), None).call(&routes::LIVE, ()).is_ok());
     assert_eq!(described(folder.path())["pid"], program.pid());
     program.kill();
 
@@ -209,7 +213,7 @@ fn two_projects_run_beside_each_other_without_a_word_about_ports() {
     for (folder, program) in [&one, &other] {
         let told = described(folder.path());
         assert_eq!(told["url"], format!("http://{}", program.address));
-        assert!(client(folder.path(), None).health().is_ok());
+        assert!(client(folder.path(), None).call(&routes::LIVE, ()).is_ok());
     }
 }
 
@@ -231,7 +235,7 @@ fn a_path_that_is_too_long_leads_to_the_runtime_folder() {
     assert!(path.starts_with(runtime.path().join("waypost")), "{}", path.display());
     assert_eq!((mode(&path), mode(path.parent().expect("a folder"))), (0o600, 0o700));
     let near = Client::new(&format!("unix:{}", path.display()), None).expect("an address");
-    assert!(near.health().is_ok());
+    assert!(near.call(&routes::LIVE, ()).is_ok());
     drop(program);
     // Without such a folder the service still runs, and reports the missing folder.
     let program = Program::start(&long);

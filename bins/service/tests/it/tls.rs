@@ -7,6 +7,7 @@ use std::path::Path;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 use waypost_api::client::{Client, Error};
+use waypost_api::routes;
 use waypost_service::{Options, TlsFiles, start};
 
 use crate::service::Service;
@@ -50,19 +51,19 @@ fn the_service_speaks_tls_and_takes_a_new_certificate() {
     let ask = |authority: Option<&str>| {
         let authority = authority.map(str::as_bytes);
         let client = Client::with_authorities(&url, Some(&service.token), authority);
-        client.expect("an address").status()
+        client.expect("an address").call(&routes::MEMORY_STATUS, ())
     };
     assert_eq!(ask(Some(&authority)).expect("a status").url, Some(url.clone()));
     assert!(matches!(ask(None), Err(Error::Certificate { .. })), "an unknown authority");
     // No response in the clear.
     let plain = Client::new(&format!("http://{}", service.address), Some(&service.token));
-    let plain = plain.expect("an address").health();
+    let plain = plain.expect("an address").call(&routes::LIVE, ());
     assert!(matches!(plain, Err(Error::Scheme { .. })), "{plain:?}");
 
     // The other way round, and an authority's certificate as the service's own.
     let clear = Service::start();
     let tls = Client::new(&format!("https://{}", clear.address), None).expect("an address");
-    let error = tls.health().expect_err("it does not speak TLS");
+    let error = tls.call(&routes::LIVE, ()).expect_err("it does not speak TLS");
     assert!(matches!(error, Error::Scheme { .. }), "{error:?}");
     let key = KeyPair::generate().expect("a key");
     let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("names");

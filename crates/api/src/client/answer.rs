@@ -1,6 +1,6 @@
 //! Responses whose status or headers carry information, too.
 
-use crate::{Hit, Memory, MeshEvent, SearchMode};
+use crate::{Event, Hit, Memory, MeshEvent, SearchMode};
 
 /// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,4 +51,25 @@ pub enum Heard {
     Event(MeshEvent),
     /// Events were lost.
     Lost(u64),
+}
+
+/// A page of events.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventsPage {
+    /// The events, oldest first.
+    pub events: Vec<Event>,
+    /// The last examined event: continue after it.
+    pub next_after: u64,
+}
+
+/// A message of an event stream.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// An event.
+    Event(Event),
+    /// Events are missing: they were dropped.
+    Reset {
+        /// The first remaining event.
+        first: u64,
+    },
 }

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread::JoinHandle;
 
-use waypost_api::IndexRequest;
 use waypost_api::client::{Client, Error};
+use waypost_api::{IndexRequest, routes};
 
 /// A server that answers one request with these bytes, and returns the request's head.
 fn peer(answer: &'static str) -> (String, JoinHandle<String>) {
@@ -80,7 +80,8 @@ fn addresses_and_tokens_are_checked() {
 #[test]
 fn nobody_there_is_not_reachable() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let error = client(&format!("http://127.0.0.1:{port}")).status().unwrap_err();
+    let error =
+        client(&format!("http://127.0.0.1:{port}")).call(&routes::MEMORY_STATUS, ()).unwrap_err();
     assert!(matches!(error, Error::NotReachable { .. }), "{error:?}");
 }
 
@@ -91,7 +92,7 @@ fn a_problem_is_decoded_and_the_token_was_sent() {
         "HTTP/1.1 422 x\r\nContent-Type: application/problem+json\r\nConnection: close\r\n\r\n\
          {\"type\":\"about:blank\",\"title\":\"t\",\"status\":422,\"detail\":\"d\",\"errors\":[{\"pointer\":\"/from\",\"message\":\"m\"}],\"more\":1}",
     );
-    let error = client(&url).get(1).unwrap_err();
+    let error = client(&url).call(&routes::GET_MEMORY.at(1), ()).unwrap_err();
     assert_eq!(error.to_string(), "d");
     assert_eq!(error.problem().unwrap().errors[0].pointer, "/from");
     let head = head.join().unwrap().to_lowercase();
@@ -106,7 +107,7 @@ fn a_redirect_is_not_followed() {
     let answer: &'static str =
         format!("HTTP/1.1 307 x\r\nLocation: {elsewhere}/\r\nContent-Length: 0\r\n\r\n").leak();
     let (url, _) = peer(answer);
-    let error = client(&url).status().unwrap_err();
+    let error = client(&url).call(&routes::MEMORY_STATUS, ()).unwrap_err();
     assert!(
         matches!(&error, Error::NotUnderstood { reason, .. } if reason.contains("307")),
         "{error:?}"
@@ -117,10 +118,16 @@ fn a_redirect_is_not_followed() {
 fn something_else_is_not_understood() {
     let (url, _) =
         peer("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>");
-    assert!(matches!(client(&url).status(), Err(Error::NotUnderstood { .. })));
+    assert!(matches!(
+        client(&url).call(&routes::MEMORY_STATUS, ()),
+        Err(Error::NotUnderstood { .. })
+    ));
     let (url, _) =
         peer("HTTP/1.1 404 x\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>");
-    assert!(matches!(client(&url).get(1), Err(Error::NotUnderstood { .. })));
+    assert!(matches!(
+        client(&url).call(&routes::GET_MEMORY.at(1), ()),
+        Err(Error::NotUnderstood { .. })
+    ));
 }
 
 #[test]
@@ -179,7 +186,7 @@ fn an_answer_is_read_although_the_peer_does_not_take_the_request() {
     );
     let content = "x".repeat(32 << 20);
     let request = waypost_api::AddRequest { content, ..Default::default() };
-    let error = client(&url).add(&request).unwrap_err();
+    let error = client(&url).store(&routes::ADD_MEMORY, &request).unwrap_err();
     assert_eq!(error.to_string(), "not so", "{error:?}");
 }
 
@@ -188,7 +195,7 @@ fn a_connection_that_is_closed_without_an_answer_is_told_apart_from_no_service()
     let url = hasty("");
     let content = "x".repeat(32 << 20);
     let request = waypost_api::AddRequest { content, ..Default::default() };
-    let error = client(&url).add(&request).unwrap_err();
+    let error = client(&url).store(&routes::ADD_MEMORY, &request).unwrap_err();
     assert!(matches!(error, Error::Closed { .. }), "{error:?}");
 }
 
@@ -224,7 +231,7 @@ const DELETED: &str = "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
 #[test]
 fn a_change_without_an_answer_is_sent_once_more_with_its_key() {
     let (url, heads) = peers(vec!["", HEALTHY, DELETED]);
-    client(&url).delete(7).expect("the second one is answered");
+    client(&url).call(&routes::DELETE_MEMORY.at(7), ()).expect("the second one is answered");
     let heads = heads.join().expect("the peer plays along");
     assert!(heads[1].starts_with("get /healthz "), "{heads:?}");
     assert!(heads[0].starts_with("delete /api/memory/7 ") && heads[2] == heads[0], "{heads:?}");
@@ -232,7 +239,10 @@ fn a_change_without_an_answer_is_sent_once_more_with_its_key() {
 
     // Only once more.
     let (url, heads) = peers(vec!["", HEALTHY, ""]);
-    assert!(matches!(client(&url).delete(7), Err(Error::Closed { .. })));
+    assert!(matches!(
+        client(&url).call(&routes::DELETE_MEMORY.at(7), ()),
+        Err(Error::Closed { .. })
+    ));
     heads.join().expect("the peer plays along");
 }
 
@@ -241,11 +251,14 @@ fn a_change_is_not_repeated_where_it_might_have_two_effects() {
     const OLD: &str =
         "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 15\r\n\r\n{\"status\":\"ok\"}";
     let (url, heads) = peers(vec!["", OLD]);
-    assert!(matches!(client(&url).delete(7), Err(Error::Closed { .. })));
+    assert!(matches!(
+        client(&url).call(&routes::DELETE_MEMORY.at(7), ()),
+        Err(Error::Closed { .. })
+    ));
     heads.join().expect("the peer plays along");
     // A read has no key, and is the caller's to repeat.
     let (url, heads) = peers(vec![""]);
-    assert!(matches!(client(&url).get(7), Err(Error::Closed { .. })));
+    assert!(matches!(client(&url).call(&routes::GET_MEMORY.at(7), ()), Err(Error::Closed { .. })));
     assert_eq!(key(&heads.join().expect("the peer plays along")[0]), None);
 }
 
@@ -253,8 +266,8 @@ fn a_change_is_not_repeated_where_it_might_have_two_effects() {
 fn each_change_has_a_key_of_its_own() {
     let (url, heads) = peers(vec![DELETED, DELETED]);
     let client = client(&url);
-    client.delete(7).expect("it is answered");
-    client.delete(7).expect("it is answered");
+    client.call(&routes::DELETE_MEMORY.at(7), ()).expect("it is answered");
+    client.call(&routes::DELETE_MEMORY.at(7), ()).expect("it is answered");
     let heads = heads.join().expect("the peer plays along");
     assert!(key(&heads[0]).is_some() && key(&heads[0]) != key(&heads[1]), "{heads:?}");
 }

@@ -1,7 +1,7 @@
 //! `flows test`: shows what a flow would do.
 
 use clap::Args;
-use waypost_api::{FlowTestRequest, PlannedAction};
+use waypost_api::{FlowTestRequest, PlannedAction, routes};
 use waypost_cli::failure::Result;
 use waypost_cli::output::{Look, Output};
 use waypost_cli::program::Program;
@@ -30,7 +30,7 @@ pub(crate) struct FlowsTestArgs {
 pub(super) fn test(program: &Program, args: &FlowsTestArgs, output: &mut Output) -> Result<()> {
     let data = events::data(&args.data, &args.set)?;
     let request = FlowTestRequest { kind: args.event.clone(), data };
-    let tested = program.client()?.test_flow(&args.flow, &request)?;
+    let tested = program.client()?.call(&routes::TEST_FLOW.at(&args.flow), &request)?;
     if output.is_json() {
         output.document(&tested)?;
         return Ok(());

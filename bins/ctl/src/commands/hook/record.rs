@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use waypost_api::client::{Client, Error};
 use waypost_api::limits::RECALL_TURNS_MAX;
-use waypost_api::{Problem, RecallRefusal, RecallRole, RecallTurn, RecallTurnsRequest};
+use waypost_api::{Problem, RecallRefusal, RecallRole, RecallTurn, RecallTurnsRequest, routes};
 use waypost_cli::Global;
 use waypost_cli::failure::{Failure, Result};
 use waypost_cli::program::Program;
@@ -167,7 +167,7 @@ impl Recording<'_> {
     /// Sends turns. Returns why the service refused them if that is because of what they contain:
     /// the same request would fail for ever.
     fn send(&self, request: &RecallTurnsRequest) -> Result<Option<Box<Problem>>> {
-        match self.client.record_turns(request) {
+        match self.client.call(&routes::RECORD_TURNS, request) {
             Ok(_) => Ok(None),
             Err(Error::Refused(problem)) if matches!(problem.status, 400 | 413 | 422) => {
                 Ok(Some(problem))
@@ -193,7 +193,7 @@ fn cannot_read(path: &Path, error: io::Error) -> Failure {
 /// have the same name.
 fn offset(client: &Client, session: &str, harness: Harness) -> Result<u64> {
     let nothing = request(session, harness, Batch::default());
-    Ok(client.record_turns(&nothing)?.offset)
+    Ok(client.call(&routes::RECORD_TURNS, &nothing)?.offset)
 }
 
 fn request(session: &str, harness: Harness, batch: Batch) -> RecallTurnsRequest {

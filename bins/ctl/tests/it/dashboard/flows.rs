@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use waypost_api::routes;
 use waypost_service::Approval;
 
 use super::page::{complete, confirmed, press, show, signed_in, text};
@@ -72,7 +73,7 @@ fn succeeded(service: &Service, count: usize) {
         ..waypost_api::RunsRequest::default()
     };
     until(|| {
-        let runs = service.client().flow_runs(&request).expect("a list");
+        let runs = service.client().call(&routes::LIST_RUNS, &request).expect("a list");
         if runs.len() == count { Ok(()) } else { Err(format!("{runs:?}")) }
     });
 }
@@ -81,7 +82,7 @@ fn succeeded(service: &Service, count: usize) {
 fn a_person_approves_exactly_the_changes_that_the_page_shows() {
     let (service, _approvals) = service();
     let client = service.client();
-    let in_force = || client.flows().expect("flows").flows.len();
+    let in_force = || client.call(&routes::LIST_FLOWS, ()).expect("flows").flows.len();
     let mut chrome = Chrome::start();
     let tab = signed_in(&service, &mut chrome);
 
@@ -135,8 +136,9 @@ fn a_person_approves_exactly_the_changes_that_the_page_shows() {
     in_state(&mut chrome, &tab, "active");
     service.ctl(&["emit", "person:came", "--data", "who=Grace"]).done();
     succeeded(&service, 2);
-    let runs = client.flow_runs(&waypost_api::RunsRequest::default()).expect("a list");
-    let newest = client.flow_run(&runs[0].id).expect("a run");
+    let runs =
+        client.call(&routes::LIST_RUNS, waypost_api::RunsRequest::default()).expect("a list");
+    let newest = client.call(&routes::GET_RUN.at(&runs[0].id), ()).expect("a run");
     assert_eq!(newest.tries[0].stdout.as_deref(), Some("welcome Grace\n"));
     assert_eq!(chrome.complaints, Vec::<String>::new());
 }
@@ -155,7 +157,7 @@ fn a_person_pauses_resumes_replays_retries_and_cancels() {
     in_state(&mut chrome, &tab, "active");
     press(&mut chrome, &tab, "Pause");
     in_state(&mut chrome, &tab, "paused paused in the dashboard");
-    let paused = client.flows().expect("flows").flows[0].paused.clone();
+    let paused = client.call(&routes::LIST_FLOWS, ()).expect("flows").flows[0].paused.clone();
     assert_eq!(paused.as_deref(), Some("paused in the dashboard"));
     service.ctl(&["emit", "person:came", "--data", "who=Ada"]).done();
     let state = "document.querySelector('table[aria-label=Runs], section:last-of-type tbody td')?.textContent";
@@ -191,7 +193,9 @@ fn a_person_pauses_resumes_replays_retries_and_cancels() {
 
     // A dry run changes nothing.
     show(&mut chrome, &tab, "flows/replay/greets");
-    let count = || client.flow_runs(&waypost_api::RunsRequest::default()).expect("a list").len();
+    let count = || {
+        client.call(&routes::LIST_RUNS, waypost_api::RunsRequest::default()).expect("a list").len()
+    };
     press(&mut chrome, &tab, "Replay");
     chrome.until(&tab, "document.querySelector('main').textContent.includes('2 events of 1 to ')");
     assert!(text(&mut chrome, &tab).contains("would run it"));

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 use tempfile::TempDir;
-use waypost_api::{AddRequest, NewTokenRequest, PatchRequest, Scope};
+use waypost_api::{AddRequest, NewTokenRequest, PatchRequest, Scope, routes};
 use waypost_service::Approval;
 
 use super::page::{HOSTILE, confirmed, press, show, signed_in};
@@ -43,7 +43,8 @@ fn hostile() -> (Service, TempDir) {
     let client = service.client();
     service.ctl(&["emit", "a:b", "--set", &format!("who={HOSTILE}")]).done();
     until(|| {
-        let runs = client.flow_runs(&waypost_api::RunsRequest::default()).expect("a list");
+        let runs =
+            client.call(&routes::LIST_RUNS, waypost_api::RunsRequest::default()).expect("a list");
         let is_failed = runs.first().is_some_and(|it| it.state == waypost_api::RunState::Failed);
         if is_failed { Ok(()) } else { Err(format!("{runs:?}")) }
     });
@@ -56,10 +57,11 @@ fn hostile() -> (Service, TempDir) {
             space: Some(NAME.to_owned()),
             ..AddRequest::default()
         };
-        let id = client.add(&memory).expect("it is added").into_inner().memory.id;
+        let id =
+            client.store(&routes::ADD_MEMORY, &memory).expect("it is added").into_inner().memory.id;
         let content = Some(format!("{}, as was decided", memory.content));
         let change = PatchRequest { content, ..PatchRequest::default() };
-        client.update(id, &change).expect("it is changed");
+        client.call(&routes::UPDATE_MEMORY.at(id), &change).expect("it is changed");
     }
     let token = NewTokenRequest {
         scopes: vec![Scope::MemoryRead],
@@ -67,7 +69,7 @@ fn hostile() -> (Service, TempDir) {
         space: Some(NAME.to_owned()),
         note: Some(HOSTILE.to_owned()),
     };
-    client.create_token(&token).expect("it is created");
+    client.call(&routes::CREATE_TOKEN, &token).expect("it is created");
     (service, approvals)
 }
 

@@ -1,7 +1,7 @@
 //! Conflicts in the dashboard: pairs of memories are merged, linked or dismissed.
 
 use serde_json::json;
-use waypost_api::LinkKind;
+use waypost_api::{LinkKind, LinksRequest, routes};
 
 use super::page::{complete, confirmed, press, show, signed_in, text};
 use crate::chrome::{Chrome, Tab};
@@ -36,10 +36,10 @@ fn a_pair_is_merged_linked_or_dismissed() {
         service.add("Every request to the API carries a bearer token in the Authorization header");
     let standing = service.add("Requests without a token are answered with 401.");
     let linked = waypost_api::LinkRequest { from: standing, to: header, kind: LinkKind::PartOf };
-    client.link(&linked).expect("it is linked");
+    client.store(&routes::ADD_LINK, &linked).expect("it is linked");
     let kinds = |from: u64| {
         let mut found: Vec<_> = client
-            .links(from, 1)
+            .call(&routes::MEMORY_LINKS.at(from), LinksRequest { depth: Some(1) })
             .expect("links")
             .iter()
             .map(|it| (it.from, it.kind, it.to))
@@ -69,15 +69,18 @@ fn a_pair_is_merged_linked_or_dismissed() {
     press_of(&mut chrome, &tab, "exporter", "Dismiss");
     settled(&mut chrome, &format!("Dismissed: #{other_port} and #{port} are linked as related."));
     assert_eq!(kinds(port), [(other_port, LinkKind::RelatedTo, port)]);
-    assert_eq!(client.get(port).expect("it exists").superseded_by, None);
+    assert_eq!(
+        client.call(&routes::GET_MEMORY.at(port), ()).expect("it exists").superseded_by,
+        None
+    );
 
     press_of(&mut chrome, &tab, "bearer", "Keep the newer");
     chrome.until(&tab, "document.querySelector('dialog[open]')");
     press(&mut chrome, &tab, "Cancel");
-    client.get(header).expect("it still exists");
+    client.call(&routes::GET_MEMORY.at(header), ()).expect("it still exists");
     confirmed(&mut chrome, &tab, "Keep the newer", "Merge");
     settled(&mut chrome, &format!("Merged #{header} into #{always}."));
-    client.get(header).expect_err("it was merged");
+    client.call(&routes::GET_MEMORY.at(header), ()).expect_err("it was merged");
     assert_eq!(kinds(always), [(standing, LinkKind::PartOf, always)], "it has the other's links");
 
     show(&mut chrome, &tab, "conflicts");

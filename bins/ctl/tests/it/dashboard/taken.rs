@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
 use serde_json::json;
+use waypost_api::routes;
 
 use super::page::{opened, press, show, signed_in, text};
 use crate::chrome::{Chrome, Tab};
@@ -189,7 +190,10 @@ fn who_takes_the_port_learns_nothing_and_is_not_believed() {
     chrome.until(&next, "document.querySelector('#nav a[aria-current=page]')");
     for secret in &secrets {
         let client = waypost_api::client::Client::new(service.url(), Some(secret));
-        client.expect("an address").grants().expect_err("it ended with its start");
+        client
+            .expect("an address")
+            .call(&routes::CURRENT_TOKEN, ())
+            .expect_err("it ended with its start");
     }
     assert_eq!(chrome.complaints, Vec::<String>::new());
 }

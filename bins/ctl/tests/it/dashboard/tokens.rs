@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use serde_json::json;
+use waypost_api::routes;
 
 use super::page::{enter, opened, press, show, signed_in, text};
 use crate::chrome::Chrome;
@@ -31,8 +32,11 @@ fn a_person_creates_a_token_sees_it_once_and_revokes_it() {
     let with = |token: &str| {
         waypost_api::client::Client::new(service.url(), Some(token)).expect("an address")
     };
-    assert_eq!(with(&token).grants().expect("grants").scopes, [waypost_api::Scope::MemoryRead]);
-    with(&token).tokens().expect_err("it may read memories only");
+    assert_eq!(
+        with(&token).call(&routes::CURRENT_TOKEN, ()).expect("grants").scopes,
+        [waypost_api::Scope::MemoryRead]
+    );
+    with(&token).call(&routes::LIST_TOKENS, ()).expect_err("it may read memories only");
 
     let granted = json!({"origin": service.url(), "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]});
     chrome.call(None, "Browser.grantPermissions", &granted);
@@ -70,13 +74,13 @@ fn a_person_creates_a_token_sees_it_once_and_revokes_it() {
     chrome.value(&tab, &revoke);
     chrome.until(&tab, "document.querySelector('dialog[open]')");
     press(&mut chrome, &tab, "Cancel");
-    with(&token).grants().expect("it is still valid");
+    with(&token).call(&routes::CURRENT_TOKEN, ()).expect("it is still valid");
     chrome.value(&tab, &revoke);
     chrome.until(&tab, "document.querySelector('dialog[open]')");
     chrome.value(&tab, "document.querySelector('dialog .danger').click()");
     chrome
         .until(&tab, "document.querySelector('main').textContent.includes('1 expired or revoked')");
-    with(&token).grants().expect_err("it was revoked");
+    with(&token).call(&routes::CURRENT_TOKEN, ()).expect_err("it was revoked");
 
     // The token of this tab.
     let own = chrome.value(&tab, "sessionStorage.getItem('waypost.token')");
@@ -101,10 +105,10 @@ fn a_person_signs_out_and_the_token_ends() {
     let token = chrome.value(&tab, "sessionStorage.getItem('waypost.token')");
     let token = token.as_str().expect("a token");
     let client = waypost_api::client::Client::new(service.url(), Some(token)).expect("an address");
-    client.grants().expect("it is valid");
+    client.call(&routes::CURRENT_TOKEN, ()).expect("it is valid");
     press(&mut chrome, &tab, "Sign out");
     chrome.until(&tab, "document.querySelector('.door')");
-    client.grants().expect_err("it was revoked");
+    client.call(&routes::CURRENT_TOKEN, ()).expect_err("it was revoked");
     assert_eq!(chrome.value(&tab, "sessionStorage.length"), 0);
     assert!(text(&mut chrome, &tab).contains("ctl open"));
 }
@@ -129,6 +133,6 @@ fn a_link_that_is_opened_late_says_so() {
     let shown = text(&mut chrome, &tab);
     assert!(shown.contains("the code has expired") && shown.contains("ctl open"), "{shown}");
     assert_eq!(chrome.value(&tab, "sessionStorage.length + location.hash"), "0#/search");
-    let tokens = service.client().tokens().expect("a list");
+    let tokens = service.client().call(&routes::LIST_TOKENS, ()).expect("a list");
     assert!(tokens.iter().all(|it| it.note.as_deref() != Some("the dashboard")), "{tokens:?}");
 }
