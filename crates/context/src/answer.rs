@@ -1,7 +1,5 @@
 //! The answer to a query.
 
-use std::fmt;
-
 use waypost_time::Timestamp;
 
 use crate::{Kind, Source};
@@ -53,7 +51,10 @@ pub struct Item {
 }
 
 /// Why an item was selected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::Display, strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum Reason {
     /// The query names it, or its file.
     Named,
@@ -82,24 +83,6 @@ pub enum Reason {
 impl Reason {
     /// Its name on the wire.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Named => "named",
-            Self::Words => "words",
-            Self::Header => "header",
-            Self::Path => "path",
-            Self::Commits => "commits",
-            Self::Active => "active",
-            Self::Meaning => "meaning",
-            Self::Instructions => "instructions",
-            Self::Uncommitted => "uncommitted",
-            Self::Recent => "recent",
-            Self::Central => "central",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        self.into()
     }
 }

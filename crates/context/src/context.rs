@@ -25,7 +25,7 @@ use crate::index::Index;
 use crate::snapshot::{self, Notes};
 use crate::text::short_hash;
 use crate::texts::{TextAt, Texts};
-use crate::{Error, Options, Result, Root, Rules, SAMPLES_MAX, Skip, Stat, Status};
+use crate::{Error, Options, Result, Root, Rules, SAMPLES_MAX, Skip, Stat, Status, Walk};
 
 /// Returns whether to stop.
 pub type Cancel<'a> = &'a (dyn Fn() -> bool + Sync);
@@ -80,10 +80,8 @@ pub struct Context {
 /// The result of the last scan's walk.
 #[derive(Debug, Default)]
 struct Survey {
-    skipped: BTreeMap<Skip, u64>,
-    samples: BTreeMap<Skip, Vec<String>>,
-    dirs: Vec<String>,
-    truncated: bool,
+    /// Without the files that it found.
+    walk: Walk,
     indexed_at: Option<Timestamp>,
 }
 
@@ -167,7 +165,7 @@ impl Context {
     /// The folders that belong to the project, relative to it (`""` is the project's own): the
     /// folders to watch. Empty before the first scan.
     pub fn watched(&self) -> Vec<String> {
-        self.survey.read().dirs.clone()
+        self.survey.read().walk.dirs.clone()
     }
 
     /// The current status.
@@ -178,7 +176,7 @@ impl Context {
             files: index.files.len() as u64,
             pending: self.pending.load(Ordering::Relaxed),
             scanning: self.scanning.load(Ordering::Relaxed),
-            truncated: survey.truncated,
+            truncated: survey.walk.truncated,
             indexed_at: survey.indexed_at,
             rebuilt: self.rebuilt.clone(),
             memory_bytes: index.bytes(),
@@ -188,17 +186,17 @@ impl Context {
             *status.chunks.entry(chunk.kind).or_default() += 1;
         }
         for (_, file) in index.files() {
-            status.parsed_by_lines += u64::from(file.flags.by_lines);
+            status.parsed_by_lines += u64::from(file.by_lines);
             for (kind, count) in &file.redactions {
                 *status.redactions.entry(String::from(&**kind)).or_default() += u64::from(*count);
             }
         }
         status.vectors = index.vectors.as_ref().map_or(0, |it| it.len() as u64);
         drop(index);
-        for (&skip, &count) in &survey.skipped {
+        for (&skip, &count) in &survey.walk.skipped {
             *status.skipped.entry(skip.name()).or_default() += count;
         }
-        for (&skip, paths) in &survey.samples {
+        for (&skip, paths) in &survey.walk.samples {
             status.skipped_samples.entry(skip.name()).or_default().extend(paths.iter().cloned());
         }
         drop(survey);
@@ -276,10 +274,10 @@ impl Context {
     /// Files that were skipped for a reason worth reporting.
     fn skipped(&self) -> u64 {
         let refused = self.refused.lock().values().filter(|it| it.1.is_counted()).count();
-        self.survey.read().skipped.values().sum::<u64>() + refused as u64
+        self.survey.read().walk.skipped.values().sum::<u64>() + refused as u64
     }
 
-    fn history(&self) -> Option<Arc<crate::past::History>> {
+    fn history(&self) -> Option<Arc<crate::history::History>> {
         self.past.read().history.clone()
     }
 }

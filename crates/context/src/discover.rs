@@ -19,25 +19,29 @@
 mod classify;
 mod ignores;
 mod language;
-mod marks;
 mod prior;
 mod root;
 mod rules;
-mod secret;
 mod walk;
 
 pub(crate) use classify::is_work;
 pub use language::Language;
-pub(crate) use marks::unmarked;
+pub(crate) use prior::unmarked;
 pub use root::Root;
 pub(crate) use root::{skip, state};
 pub(crate) use rules::Places;
 pub use rules::{Discovery, Limits, Rules};
 pub use walk::{SAMPLES_MAX, Walk, walk};
 
-use std::fmt;
+use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::Kind;
+
+/// Whether a word is one of a list, which has a space between two of them.
+fn is_one_of(word: &str, list: &str) -> bool {
+    list.split(' ').any(|it| it == word)
+}
 
 /// A file to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +55,7 @@ pub struct Found {
 }
 
 /// Distinguishes one state of a file from another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Stat {
     /// Its size.
     pub bytes: u64,
@@ -74,7 +78,7 @@ pub struct Class {
 }
 
 /// What makes a file less likely to be relevant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
 pub struct Prior {
     /// A test, fixture, example or benchmark.
@@ -89,7 +93,20 @@ pub struct Prior {
 }
 
 /// Why a file was left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    strum::Display,
+    strum::IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "camelCase")]
 pub enum Skip {
     /// It does not belong to the project: ignored, vendored, hidden, or neither a document nor
     /// code. Never counted.
@@ -123,49 +140,15 @@ pub enum Skip {
 
 impl Skip {
     /// All reasons, in order.
-    pub const ALL: [Self; 13] = [
-        Self::Ignored,
-        Self::Gone,
-        Self::Secret,
-        Self::Binary,
-        Self::TooLarge,
-        Self::Generated,
-        Self::Encoding,
-        Self::Link,
-        Self::Special,
-        Self::Unreadable,
-        Self::Name,
-        Self::Parser,
-        Self::Limit,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name on the wire.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Ignored => "ignored",
-            Self::Gone => "gone",
-            Self::Secret => "secret",
-            Self::Binary => "binary",
-            Self::TooLarge => "tooLarge",
-            Self::Generated => "generated",
-            Self::Encoding => "encoding",
-            Self::Link => "link",
-            Self::Special => "special",
-            Self::Unreadable => "unreadable",
-            Self::Name => "name",
-            Self::Parser => "parser",
-            Self::Limit => "limit",
-        }
+        self.into()
     }
 
     /// Whether the status reports it.
     pub fn is_counted(self) -> bool {
         !matches!(self, Self::Ignored | Self::Gone)
-    }
-}
-
-impl fmt::Display for Skip {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

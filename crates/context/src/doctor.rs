@@ -51,7 +51,6 @@ pub fn verify(dir: &Path) -> Result<Vec<String>> {
     if vectors.is_file() && !Vectors::is_whole(&vectors).map_err(|it| Error::io(&vectors, it))? {
         damage.push("context/vectors: a part is not what was written".to_owned());
     }
-    #[cfg(feature = "git")]
     if let Ok(bytes) = std::fs::read(dir.join("history"))
         && crate::History::decode(&bytes).is_none()
     {

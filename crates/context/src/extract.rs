@@ -36,8 +36,9 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use waypost_redact::redact;
-use waypost_time::Timestamp;
+use waypost_time::{Timestamp, millis};
 
 use crate::{Found, Kind, Language, Skip, Source};
 
@@ -58,8 +59,6 @@ pub struct Extract {
     pub supersedes: Vec<String>,
     /// Its aliases, from its frontmatter.
     pub aliases: Vec<String>,
-    /// Its tags, from its frontmatter.
-    pub tags: Vec<String>,
     /// What it links to, as written: targets of Markdown links to files and of `[[…]]` (without
     /// heading and alias), and `@file` lines of instructions. Each once, in order.
     pub links: Vec<String>,
@@ -88,7 +87,6 @@ impl Extract {
             standing: Standing::Current,
             supersedes: Vec::new(),
             aliases: Vec::new(),
-            tags: Vec::new(),
             links: Vec::new(),
             generated: false,
             chunks,
@@ -101,7 +99,7 @@ impl Extract {
 }
 
 /// A part of a file that can be an item.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
     /// Its kind.
     pub kind: Kind,
@@ -119,17 +117,23 @@ pub struct Chunk {
     /// The range of the signature in `content`; empty for documents and whole files.
     pub signature: Range<u32>,
     /// The date of an entry of a journal or change log.
+    #[serde(with = "millis::optional")]
     pub date: Option<Timestamp>,
 }
 
 impl Chunk {
-    /// The text that is embedded: the title, then the signature and the first paragraph of its
-    /// docs, or the section.
+    /// The part of its title that is not its path.
+    pub(crate) fn own_title(&self) -> &str {
+        if self.kind.source() == Source::Code { &self.name } else { &self.title }
+    }
+
+    /// The text that is embedded: the title without the path, so that a moved file keeps its
+    /// vectors, then the signature and the first paragraph of its docs, or the section.
     pub fn embedded(&self) -> String {
         let (start, end) = (self.signature.start as usize, self.signature.end as usize);
         let signature = self.content.get(start..end).unwrap_or_default();
         if signature.is_empty() || self.kind.source() != Source::Code {
-            return format!("{}\n{}", self.title, self.content);
+            return format!("{}\n{}", self.own_title(), self.content);
         }
         let mut docs = [&self.content[..start], &self.content[end..]];
         docs.sort_by_key(|it| it.trim().is_empty());
@@ -138,12 +142,12 @@ impl Chunk {
         let empty = |line: &&str| line.trim().trim_matches(['/', '*', '#', '!']).is_empty();
         let paragraph: Vec<&str> =
             docs.lines().skip_while(empty).take_while(|line| !empty(line)).collect();
-        format!("{}\n{signature}\n{}", self.title, paragraph.join("\n"))
+        format!("{}\n{signature}\n{}", self.own_title(), paragraph.join("\n"))
     }
 }
 
 /// Whether a document is in force.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Standing {
     /// In force, or not stated.
     #[default]
@@ -152,12 +156,8 @@ pub enum Standing {
     Accepted,
     /// A draft or a proposal.
     Draft,
-    /// Replaced, by the named document if one is named.
-    Superseded(Option<String>),
-    /// No longer to be followed.
-    Deprecated,
-    /// Decided against.
-    Rejected,
+    /// Replaced, deprecated or rejected.
+    Past,
 }
 
 /// How the definitions of a code file were found.
@@ -174,7 +174,7 @@ pub enum Parser {
 /// Parses files. It reuses parsers and buffers between files: use one for each thread.
 #[derive(Debug)]
 pub struct Extractor {
-    code: code::Reader,
+    trees: code::Trees,
 }
 
 impl Extractor {
@@ -185,7 +185,7 @@ impl Extractor {
 
     /// An extractor with this parsing deadline for each file; after it, a file is parsed by lines.
     pub fn with_deadline(deadline: Duration) -> Self {
-        Self { code: code::Reader::new(deadline) }
+        Self { trees: code::Trees::new(deadline) }
     }
 
     /// Extracts a file. The same bytes give the same result, except for what depends on
@@ -215,7 +215,7 @@ impl Extractor {
         let (clean, redactions) = redact(decoded, is_code);
         let generated = text::is_generated(&clean);
         let extract = match found.class.language {
-            Some(language) => self.code.extract(&found.path, language, clean),
+            Some(language) => code::extract(&mut self.trees, &found.path, language, clean),
             None => document::extract(found, clean, now),
         };
         Extract { generated, redactions, ..extract }

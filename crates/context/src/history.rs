@@ -6,14 +6,12 @@
 //! started: there are no hooks, filters, monitors or transports here. [`place`] documents what is
 //! read, and what is rejected because it is elsewhere.
 
-mod codec;
 mod diff;
 mod head;
 mod moved;
 mod objects;
 mod place;
 mod record;
-mod refs;
 mod status;
 mod walk;
 
@@ -22,18 +20,22 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Result;
 use objects::Objects;
 use place::Place;
 use record::{File, Record};
 
-pub use head::{Head, head, main_worktree};
-pub use status::{Change, Present, Tracked, changed, tracked_below};
+pub use head::{head_files, main_worktree};
+pub use status::{Present, Tracked, changed, tracked_below};
 use waypost_time::Timestamp;
 
 /// Removes the secrets from a text before it is stored.
 pub type Redact<'a> = &'a dyn Fn(&str) -> Cow<'_, str>;
 
+/// The start of a stored history; another number for another format.
+const MAGIC: &[u8] = b"WPgh\x03\0";
 /// The most commits read, merges excluded.
 const COMMITS_MAX: usize = 2_000;
 /// The most commits used that change code or documents, and not only the settings of tools.
@@ -52,17 +54,17 @@ const OFTEN: f32 = 0.2;
 /// folder, and paths outside it are omitted.
 ///
 /// [`History::read`] creates it; every result is precomputed, so queries are cheap.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct History {
     /// The folder in its working tree: "" or "a/b/".
     prefix: String,
     head: String,
-    truncated: bool,
     /// Every path that a record names, and where it is now, sorted.
     paths: Vec<Box<str>>,
     /// For each path that HEAD does not have: which one it has become.
     moved: BTreeMap<u32, u32>,
-    /// One for each path.
+    /// One for each path: derived from the rest.
+    #[serde(skip)]
     files: Vec<File>,
     /// Newest first.
     records: Vec<Record>,
@@ -90,26 +92,20 @@ impl History {
         cancel: &dyn Fn() -> bool,
     ) -> Result<Option<Self>> {
         let Some(place) = Place::find(root)? else { return Ok(None) };
-        let Some(head) = refs::head(&place)?.id else { return Ok(None) };
+        let Some(head) = head::resolve(&place)?.0 else { return Ok(None) };
         let known = known.filter(|it| it.prefix == place.prefix);
         guarded(&place, || {
             let objects = Objects::open(&place, cancel)?;
-            let walk = walk::walk(&objects, head, &place.prefix, known, redact)?;
+            let drafts = walk::walk(&objects, head, &place.prefix, known, redact)?;
             let moves = known.into_iter().flat_map(Self::moves);
-            let present = moved::Present::read(&objects, head, &place.prefix, &walk.drafts, moves)?;
-            Ok(Some(Self::build(place.prefix.clone(), head.to_string(), walk, &present)))
+            let present = moved::Present::read(&objects, head, &place.prefix, &drafts, moves)?;
+            Ok(Some(Self::build(place.prefix.clone(), head.to_string(), drafts, &present)))
         })
     }
 
     /// The checked out commit, in hexadecimal.
     pub fn head(&self) -> &str {
         &self.head
-    }
-
-    /// Whether some of these commits, or the paths of one, could not be read: a shallow or partial
-    /// clone, damage, or a repository beyond the limits.
-    pub fn truncated(&self) -> bool {
-        self.truncated
     }
 
     /// How often and recently a file was changed: `Σ (0.8·0.95^age + 0.2) / √files` over the commits of
@@ -121,14 +117,6 @@ impl History {
     /// well it predicts the files of the next commit: `docs/context.md`.
     pub fn frecency(&self, path: &str) -> f32 {
         self.file(path).map_or(0.0, |it| it.frecency)
-    }
-
-    /// Every file with a frecency, highest first, then by path.
-    pub fn frecent(&self) -> impl Iterator<Item = (&str, f32)> {
-        let mut order: Vec<_> =
-            self.paths.iter().zip(&self.files).filter(|(_, it)| it.frecency > 0.0).collect();
-        order.sort_by(|a, b| b.1.frecency.total_cmp(&a.1.frecency));
-        order.into_iter().map(|(path, it)| (&**path, it.frecency))
     }
 
     /// When a commit in this history last changed a file.
@@ -154,13 +142,27 @@ impl History {
 
     /// Encodes it, with a version and a checksum, for [`decode`](Self::decode).
     pub fn encode(&self) -> Vec<u8> {
-        codec::encode(self)
+        let content = postcard::to_extend(self, Vec::new()).expect("a history can be written");
+        let sum = crc32c::crc32c(&content).to_le_bytes();
+        [MAGIC, &sum, &content].concat()
     }
 
     /// Decodes the bytes from [`encode`](Self::encode); nothing if they are damaged, or of another
     /// version.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        codec::decode(bytes)
+        let (sum, content) = bytes.strip_prefix(MAGIC)?.split_first_chunk()?;
+        if crc32c::crc32c(content) != u32::from_le_bytes(*sum) {
+            return None;
+        }
+        let history: Self = postcard::from_bytes(content).ok()?;
+        history.is_valid().then(|| history.derive())
+    }
+
+    /// Whether all indices are those of paths, which are sorted.
+    fn is_valid(&self) -> bool {
+        let moved = self.moved.iter().flat_map(|(from, to)| [from, to]);
+        let mut places = self.records.iter().flat_map(|it| &it.paths).chain(moved);
+        places.all(|it| (*it as usize) < self.paths.len()) && self.paths.is_sorted()
     }
 
     fn file(&self, path: &str) -> Option<&File> {

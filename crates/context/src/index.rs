@@ -3,19 +3,20 @@
 mod facts;
 mod names;
 
-pub(crate) use self::facts::{ChunkFact, FileFact, Flags, Holds};
+pub(crate) use self::facts::{ChunkFact, FileFact};
 pub(crate) use self::names::{link_key, name_key, own_keys, replaced_keys};
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound::{Included, Unbounded};
 use std::sync::Arc;
 
+use crate::Chunk;
 use crate::texts::TextAt;
 use waypost_ranking::{Document, Merge, Slot, Slots, TextIndex, VectorIndex};
 
 /// A file ready to be inserted.
 #[derive(Debug)]
-pub(crate) struct PreparedFile {
+pub(crate) struct Prepared {
     pub(crate) file: FileFact,
     pub(crate) chunks: Vec<ChunkFact>,
     pub(crate) body: Document,
@@ -23,6 +24,8 @@ pub(crate) struct PreparedFile {
     pub(crate) chunk_words: Vec<Document>,
     /// For each chunk of code, the words inside its definition.
     pub(crate) inside: Vec<Document>,
+    /// The texts of the chunks, which are stored before.
+    pub(crate) texts: Vec<Chunk>,
 }
 
 /// Identifies a text index.
@@ -46,9 +49,10 @@ pub(crate) struct Index {
     file_facts: Vec<Option<FileFact>>,
     chunk_facts: Vec<Option<ChunkFact>>,
     by_path: BTreeMap<Arc<str>, Slot>,
-    next_file: u64,
-    next_chunk: u64,
-    words: [TextIndex; 4],
+    /// The numbers last assigned.
+    pub(crate) next_file: u64,
+    pub(crate) next_chunk: u64,
+    pub(crate) words: [TextIndex; 4],
     pub(crate) vectors: Option<VectorIndex>,
     /// How often each name is linked to, and how often stated to be replaced.
     linked: HashMap<u64, u32>,
@@ -108,8 +112,8 @@ impl Index {
 
     /// Inserts a file in place of the previous one at its path. Returns the old words: freeing them
     /// takes time, which the holder of the lock need not spend.
-    pub(crate) fn insert(&mut self, ready: PreparedFile) -> Vec<Document> {
-        let PreparedFile { mut file, chunks, body, path, chunk_words, inside } = ready;
+    pub(crate) fn insert(&mut self, ready: Prepared) -> Vec<Document> {
+        let Prepared { mut file, chunks, body, path, chunk_words, inside, .. } = ready;
         let number = self.slot(&file.path).and_then(|slot| self.files.id(slot));
         let number = number.unwrap_or_else(|| {
             self.next_file += 1;
@@ -128,7 +132,10 @@ impl Index {
             file.chunks.push(chunk);
         }
         for (which, document) in [(Words::Body, &body), (Words::Path, &path)] {
-            self.set_words(which, slot, document);
+            // A document without words would distort the averages.
+            if document.length() > 0 {
+                self.words[which as usize].insert(slot, document);
+            }
         }
         self.count_names(&file);
         self.by_path.insert(file.path.clone(), slot);
@@ -147,33 +154,6 @@ impl Index {
         self.count_names(&file);
         self.by_path.insert(file.path.clone(), slot);
         set(&mut self.file_facts, slot, file);
-    }
-
-    /// The same for numbers and words.
-    pub(crate) fn restore_words(
-        &mut self,
-        files: Slots,
-        chunks: Slots,
-        (next_file, next_chunk): (u64, u64),
-        words: [TextIndex; 4],
-    ) {
-        (self.files, self.chunks, self.words) = (files, chunks, words);
-        (self.next_file, self.next_chunk) = (next_file, next_chunk);
-    }
-
-    /// The numbers last assigned.
-    pub(crate) fn numbers(&self) -> (u64, u64) {
-        (self.next_file, self.next_chunk)
-    }
-
-    pub(crate) fn set_words(&mut self, which: Words, file: Slot, document: &Document) {
-        let index = &mut self.words[which as usize];
-        // Most files have no history; a document without words would distort the averages.
-        if document.length() > 0 {
-            index.insert(file, document);
-        } else {
-            index.remove(file);
-        }
     }
 
     /// Updates the position of a chunk's text.

@@ -1,10 +1,25 @@
 //! The kinds of items, and the tasks they are for.
 
-use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+use strum::VariantArray;
+
 /// Where an item comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    strum::Display,
+    strum::IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum Source {
     /// What happened: dated notes, work logs, change logs, commits.
     Journal,
@@ -16,21 +31,11 @@ pub enum Source {
 
 impl Source {
     /// All sources, in order.
-    pub const ALL: [Self; 3] = [Self::Journal, Self::Knowledge, Self::Code];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name on the wire.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Journal => "journal",
-            Self::Knowledge => "knowledge",
-            Self::Code => "code",
-        }
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        self.into()
     }
 }
 
@@ -38,12 +43,27 @@ impl FromStr for Source {
     type Err = Unknown;
 
     fn from_str(text: &str) -> Result<Self, Unknown> {
-        named(&Self::ALL, Self::name, "source", text)
+        named("source", text)
     }
 }
 
 /// The kind of an item; `type` on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum Kind {
     /// A dated note.
     Daily,
@@ -83,47 +103,11 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in order.
-    pub const ALL: [Self; 17] = [
-        Self::Daily,
-        Self::Worklog,
-        Self::Changelog,
-        Self::Commit,
-        Self::Instructions,
-        Self::Decision,
-        Self::Spec,
-        Self::Strategy,
-        Self::Content,
-        Self::Readme,
-        Self::Guide,
-        Self::Note,
-        Self::Module,
-        Self::Type,
-        Self::Function,
-        Self::Value,
-        Self::Macro,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name on the wire.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Daily => "daily",
-            Self::Worklog => "worklog",
-            Self::Changelog => "changelog",
-            Self::Commit => "commit",
-            Self::Instructions => "instructions",
-            Self::Decision => "decision",
-            Self::Spec => "spec",
-            Self::Strategy => "strategy",
-            Self::Content => "content",
-            Self::Readme => "readme",
-            Self::Guide => "guide",
-            Self::Note => "note",
-            Self::Module => "module",
-            Self::Type => "type",
-            Self::Function => "function",
-            Self::Value => "value",
-            Self::Macro => "macro",
-        }
+        self.into()
     }
 
     /// The source of items of this kind.
@@ -143,22 +127,29 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 impl FromStr for Kind {
     type Err = Unknown;
 
     fn from_str(text: &str) -> Result<Self, Unknown> {
-        named(&Self::ALL, Self::name, "type", text)
+        named("type", text)
     }
 }
 
 /// What the items are for. It shifts weights and excludes nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    strum::Display,
+    strum::IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum TaskType {
     /// Writing or changing code.
     Code,
@@ -174,24 +165,11 @@ pub enum TaskType {
 
 impl TaskType {
     /// All task types, in order.
-    pub const ALL: [Self; 5] =
-        [Self::Code, Self::Spec, Self::Content, Self::Strategy, Self::General];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name on the wire.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Code => "code",
-            Self::Spec => "spec",
-            Self::Content => "content",
-            Self::Strategy => "strategy",
-            Self::General => "general",
-        }
-    }
-}
-
-impl fmt::Display for TaskType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        self.into()
     }
 }
 
@@ -199,7 +177,7 @@ impl FromStr for TaskType {
     type Err = Unknown;
 
     fn from_str(text: &str) -> Result<Self, Unknown> {
-        named(&Self::ALL, Self::name, "task type", text)
+        named("task type", text)
     }
 }
 
@@ -216,16 +194,16 @@ pub struct Unknown {
     pub known: String,
 }
 
-fn named<T: Copy>(
-    all: &[T],
-    name: fn(T) -> &'static str,
-    what: &'static str,
-    text: &str,
-) -> Result<T, Unknown> {
-    all.iter().copied().find(|&it| name(it) == text).ok_or_else(|| Unknown {
+fn named<T>(what: &'static str, text: &str) -> Result<T, Unknown>
+where
+    T: Copy + Into<&'static str> + VariantArray,
+{
+    let names = || T::VARIANTS.iter().map(|&it| it.into());
+    let known = T::VARIANTS.iter().zip(names()).find(|(_, name)| *name == text);
+    known.map(|(value, _)| *value).ok_or_else(|| Unknown {
         what,
         text: text.to_owned(),
-        known: all.iter().map(|&it| name(it)).collect::<Vec<_>>().join(", "),
+        known: names().collect::<Vec<_>>().join(", "),
     })
 }
 

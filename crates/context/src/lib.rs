@@ -45,13 +45,9 @@ mod options;
 mod discover;
 mod extract;
 
-#[cfg(feature = "git")]
 mod history;
-mod past;
-#[cfg(feature = "watch")]
 mod watch;
 
-mod codec;
 mod files;
 mod text;
 
@@ -78,16 +74,13 @@ pub use discover::{
 pub use doctor::verify;
 pub use error::{Error, Result};
 pub use extract::{Chunk, Extract, Extractor, Parser, Standing, read};
-#[cfg(feature = "git")]
 pub use history::{
-    Change, Commit, Head, History, Present, Redact, Tracked, changed, head, main_worktree,
-    tracked_below,
+    Commit, History, Present, Redact, Tracked, changed, head_files, main_worktree, tracked_below,
 };
 pub use kind::{Kind, Source, TaskType, Unknown};
 pub use options::{EmbedFn, Embedder, Options};
 pub use query::{ITEMS_MAX, Query};
 pub use rank::{Weights, check_glob};
 pub use status::{EmbedProgress, ScanReport, Status};
-#[cfg(feature = "watch")]
 pub use watch::{Changes, How, Mode, Watch, Why};
 pub use waypost_time::Timestamp;

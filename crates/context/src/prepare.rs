@@ -6,21 +6,11 @@ use std::ops::Range;
 use waypost_ranking::{Analyzer, Document};
 use waypost_time::Timestamp;
 
-use crate::index::{
-    ChunkFact, FileFact, Flags, Holds, PreparedFile, link_key, name_key, own_keys, replaced_keys,
-};
-use crate::past::History;
+use crate::history::History;
+use crate::index::{ChunkFact, FileFact, Prepared, link_key, name_key, own_keys, replaced_keys};
 use crate::text::hash;
 use crate::texts::{Hash, TextAt};
-use crate::{Chunk, Extract, Found, Kind, Parser, Source};
-
-/// A file that was read.
-#[derive(Debug)]
-pub(crate) struct Prepared {
-    pub(crate) ready: PreparedFile,
-    /// Its texts, to be stored.
-    pub(crate) chunks: Vec<Chunk>,
-}
+use crate::{Chunk, Extract, Found, Kind, Parser, Prior, Source};
 
 /// Analyses an extract. `hash` is of the file's bytes, `found.stat` the state of the file when they
 /// were read.
@@ -42,8 +32,12 @@ pub(crate) fn prepare(
         seen_at: now,
         hash,
         kind: extract.kind,
-        flags: Flags::new(found.class.prior, &extract),
-        holds: Holds::from(&extract.standing),
+        prior: Prior {
+            generated: found.class.prior.generated || extract.generated,
+            ..found.class.prior
+        },
+        by_lines: extract.parser == Parser::Lines,
+        standing: extract.standing,
         date: extract.date,
         changed_at: None,
         frecency: 0.0,
@@ -58,12 +52,11 @@ pub(crate) fn prepare(
         remember(&mut file, history);
     }
     let chunk_words: Vec<Document> =
-        extract.chunks.iter().map(|it| analyzer.document(own_title(it), &it.content)).collect();
+        extract.chunks.iter().map(|it| analyzer.document(it.own_title(), &it.content)).collect();
     let chunks = extract.chunks.iter().map(chunk_fact).collect();
     let (body, inside) = inside(analyzer, &words_of(extract.body, extract.parser), &extract.spans);
     let path = analyzer.document("", &file.path.replace(['/', '-'], " "));
-    let ready = PreparedFile { file, chunks, body, path, chunk_words, inside };
-    Prepared { ready, chunks: extract.chunks }
+    Prepared { file, chunks, body, path, chunk_words, inside, texts: extract.chunks }
 }
 
 /// The words of a file, and the words that belong to each definition alone: words of a nested
@@ -109,20 +102,6 @@ pub(crate) fn remember(file: &mut FileFact, history: &History) {
         (history.frecency(&file.path), history.last_change(&file.path));
 }
 
-/// The part of a chunk's title that is not its path.
-pub(crate) fn own_title(chunk: &Chunk) -> &str {
-    if chunk.kind.source() == Source::Code { &chunk.name } else { &chunk.title }
-}
-
-/// The text of a chunk's vector: without its path, so that a moved file keeps its vectors.
-pub(crate) fn meant(chunk: &Chunk) -> String {
-    let text = chunk.embedded();
-    match text.strip_prefix(chunk.title.as_str()) {
-        Some(rest) => format!("{}{rest}", own_title(chunk)),
-        None => text,
-    }
-}
-
 /// The key of the last part of a chunk's name.
 pub(crate) fn last_name(name: &str) -> u64 {
     name_key(name.rsplit(['.', ':']).next().unwrap_or_default())
@@ -135,7 +114,7 @@ fn chunk_fact(chunk: &Chunk) -> ChunkFact {
         kind: chunk.kind,
         line: chunk.line,
         name: last_name(&chunk.name),
-        meaning: hash(meant(chunk).as_bytes()),
+        meaning: hash(chunk.embedded().as_bytes()),
         date: chunk.date,
         is_bare: is_bare(chunk),
     }

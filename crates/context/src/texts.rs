@@ -6,16 +6,17 @@
 //! is reclaimed by copying the live ones to a new file.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::codec::{Malformed, Reader, Writer};
-use crate::files::sync_dir;
-use crate::{Chunk, Error, Kind, Result};
+use serde::{Deserialize, Serialize};
 
-const MAGIC: &[u8; 8] = b"wp-txt1\n";
+use crate::files::sync_dir;
+use crate::{Chunk, Error, Result};
+
+const MAGIC: &[u8; 8] = b"wp-txt2\n";
 /// A file name is this and its generation.
 const NAME: &str = "texts-";
 /// Less waste than this is not worth a copy.
@@ -25,14 +26,14 @@ const WASTE_MIN: u64 = 4 << 20;
 pub(crate) type Hash = [u8; 16];
 
 /// The position of a chunk's text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TextAt {
     pub(crate) offset: u64,
     pub(crate) bytes: u32,
 }
 
 /// Identifies a text file, and its valid length.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) generation: u64,
     pub(crate) end: u64,
@@ -104,18 +105,16 @@ impl Texts {
 
     /// Appends the chunks of a file; `hash` is the hash of its content.
     pub(crate) fn append(&self, hash: &Hash, chunks: &[Chunk]) -> Result<Vec<TextAt>> {
-        let mut out = Writer::default();
+        let mut out = Vec::new();
         let mut places = Vec::with_capacity(chunks.len());
         for chunk in chunks {
-            let start = out.0.len();
-            out.raw(&[0; 4]);
-            encode(&mut out, chunk);
-            let sum = checksum(hash, &out.0[start + 4..]);
-            out.0[start..start + 4].copy_from_slice(&sum.to_le_bytes());
-            places.push(TextAt { offset: start as u64, bytes: (out.0.len() - start) as u32 });
+            let content = postcard::to_extend(chunk, Vec::new()).expect("a chunk can be written");
+            places.push(TextAt { offset: out.len() as u64, bytes: content.len() as u32 + 4 });
+            out.extend(checksum(hash, &content).to_le_bytes());
+            out.extend(content);
         }
-        let base = self.end.fetch_add(out.0.len() as u64, Ordering::AcqRel);
-        self.file.write_all_at(&out.0, base).map_err(|it| Error::io(&self.path, it))?;
+        let base = self.end.fetch_add(out.len() as u64, Ordering::AcqRel);
+        self.file.write_all_at(&out, base).map_err(|it| Error::io(&self.path, it))?;
         for place in &mut places {
             place.offset += base;
         }
@@ -129,8 +128,7 @@ impl Texts {
         if checksum(hash, content) != u32::from_le_bytes(*sum) {
             return None;
         }
-        let mut input = Reader::new(content);
-        decode(&mut input).ok().filter(|_| input.is_empty())
+        postcard::from_bytes(content).ok()
     }
 
     fn bytes(&self, at: TextAt) -> io::Result<Vec<u8>> {
@@ -152,7 +150,8 @@ impl Texts {
         let failed = |it| Error::io(&copy.path, it);
         let mut end = copy.mark().end;
         let mut moved = Vec::with_capacity(places.len());
-        let mut out = BufWriter::new(AppendTo(&copy.file, end));
+        let mut out = BufWriter::new(&copy.file);
+        out.seek(SeekFrom::Start(end)).map_err(failed)?;
         for &at in places {
             let Ok(bytes) = self.bytes(at) else {
                 moved.push(TextAt::default());
@@ -174,21 +173,6 @@ impl Texts {
     }
 }
 
-/// Writes to a file from an offset.
-struct AppendTo<'a>(&'a File, u64);
-
-impl Write for AppendTo<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.0.write_at(bytes, self.1)?;
-        self.1 += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// The text files in a folder.
 fn generations(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let mut found = Vec::new();
@@ -205,40 +189,10 @@ fn checksum(hash: &Hash, content: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(hash), content)
 }
 
-fn encode(out: &mut Writer, chunk: &Chunk) {
-    out.number(chunk.kind as u64);
-    out.text(&chunk.title);
-    out.text(&chunk.name);
-    out.number(chunk.line.into());
-    out.number(chunk.end_line.into());
-    out.text(&chunk.content);
-    out.number(chunk.signature.start.into());
-    out.number(chunk.signature.end.into());
-    out.optional_time(chunk.date);
-}
-
-fn decode(input: &mut Reader<'_>) -> std::result::Result<Chunk, Malformed> {
-    Ok(Chunk {
-        kind: kind(input)?,
-        title: input.text()?.to_owned(),
-        name: input.text()?.to_owned(),
-        line: input.small()?,
-        end_line: input.small()?,
-        content: input.text()?.to_owned(),
-        signature: input.small()?..input.small()?,
-        date: input.optional_time()?,
-    })
-}
-
-/// Decodes a kind from its number.
-pub(crate) fn kind(input: &mut Reader<'_>) -> std::result::Result<Kind, Malformed> {
-    let number = input.small()?;
-    Kind::ALL.get(number as usize).copied().ok_or(Malformed("a kind is unknown"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
 
     const HASH: Hash = [7; 16];
 

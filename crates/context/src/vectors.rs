@@ -31,7 +31,6 @@ pub(crate) struct Vectors {
     /// By text: the position of its components.
     places: HashMap<Hash, u64>,
     end: u64,
-    writable: bool,
 }
 
 impl Vectors {
@@ -40,7 +39,7 @@ impl Vectors {
         let io = |it| Error::io(path, it);
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(path);
-        let mut vectors = Self::new(path, file.map_err(io)?, fingerprint, dimensions, true);
+        let mut vectors = Self::new(path, file.map_err(io)?, fingerprint, dimensions);
         vectors.read().map_err(io)?;
         vectors.file.set_len(vectors.end).map_err(io)?;
         if vectors.end == 0 {
@@ -53,21 +52,21 @@ impl Vectors {
     /// Reads the file of another worktree, if it exists.
     pub(crate) fn beside(path: &Path, fingerprint: &str, dimensions: usize) -> Option<Self> {
         let file = File::open(path).ok()?;
-        let mut vectors = Self::new(path, file, fingerprint, dimensions, false);
+        let mut vectors = Self::new(path, file, fingerprint, dimensions);
         vectors.read().ok()?;
         Some(vectors)
     }
 
     /// Whether the file at `path` consists only of valid records.
     pub(crate) fn is_whole(path: &Path) -> io::Result<bool> {
-        let mut vectors = Self::new(path, File::open(path)?, "", 0, false);
+        let mut vectors = Self::new(path, File::open(path)?, "", 0);
         vectors.read()?;
         Ok(vectors.end == vectors.file.metadata()?.len())
     }
 
-    fn new(path: &Path, file: File, model: &str, dimensions: usize, writable: bool) -> Self {
+    fn new(path: &Path, file: File, model: &str, dimensions: usize) -> Self {
         let (path, model) = (path.to_owned(), hash(model.as_bytes()));
-        Self { path, file, model, dimensions, places: HashMap::new(), end: 0, writable }
+        Self { path, file, model, dimensions, places: HashMap::new(), end: 0 }
     }
 
     /// Records the positions of this model's vectors; stops at the first invalid record.
@@ -114,12 +113,12 @@ impl Vectors {
         Some(halves.map(|it| f16::from_le_bytes(*it).to_f32()).collect())
     }
 
-    pub(crate) fn append(&mut self, vectors: &[(Hash, Vec<f32>)]) -> Result<()> {
-        if !self.writable {
-            return Ok(());
-        }
+    pub(crate) fn append<'a>(
+        &mut self,
+        vectors: impl Iterator<Item = (&'a Hash, &'a [f32])>,
+    ) -> Result<()> {
         let mut bytes = Vec::new();
-        let mut places = Vec::with_capacity(vectors.len());
+        let mut places = Vec::new();
         for (text, vector) in vectors {
             let start = bytes.len();
             bytes.extend_from_slice(&self.model);
@@ -165,7 +164,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("vectors");
         let mut vectors = Vectors::open(&path, "one", 2).unwrap();
-        vectors.append(&[(text(1), vec![1.0, 0.5]), (text(2), vec![0.0, 1.0])]).unwrap();
+        vectors.append([(&text(1), &[1.0, 0.5][..]), (&text(2), &[0.0, 1.0])].into_iter()).unwrap();
         drop(vectors);
         let vectors = Vectors::open(&path, "one", 2).unwrap();
         assert_eq!(vectors.get(&text(1)), Some(vec![1.0, 0.5]));
@@ -179,7 +178,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("vectors");
         let mut vectors = Vectors::open(&path, "one", 2).unwrap();
-        vectors.append(&[(text(1), vec![1.0, 0.5]), (text(2), vec![0.0, 1.0])]).unwrap();
+        vectors.append([(&text(1), &[1.0, 0.5][..]), (&text(2), &[0.0, 1.0])].into_iter()).unwrap();
         drop(vectors);
         let whole = std::fs::read(&path).unwrap();
         let mut bytes = whole.clone();
@@ -189,7 +188,7 @@ mod tests {
         let mut vectors = Vectors::open(&path, "one", 2).unwrap();
         assert!(vectors.get(&text(1)).is_some());
         assert_eq!(vectors.get(&text(2)), None);
-        vectors.append(&[(text(2), vec![0.0, 1.0])]).unwrap();
+        vectors.append([(&text(2), &[0.0, 1.0][..])].into_iter()).unwrap();
         drop(vectors);
         assert_eq!(std::fs::read(&path).unwrap(), whole);
         std::fs::write(&path, b"something else").unwrap();

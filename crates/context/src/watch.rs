@@ -5,10 +5,8 @@
 //! watch would include ignored ones: with 22,000 folders of dependencies beside 3,700 real ones
 //! that took 25,861 watches instead of 3,688.
 
-mod debounce;
-mod follow;
-mod system;
-mod told;
+mod events;
+mod folders;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,8 +15,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use follow::Follower;
-use told::Told;
+use events::Events;
+use folders::{Folders, watches_allowed};
 
 /// The requested way to watch a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -94,19 +92,19 @@ impl Changes {
 /// Reports what changes in a project. All methods may be called from any thread.
 #[derive(Debug)]
 pub struct Watch {
-    told: Arc<Told>,
-    follower: Mutex<Follower>,
+    events: Arc<Events>,
+    folders: Mutex<Folders>,
 }
 
 impl Watch {
     /// Watches folders (relative to the root; "" is the root itself), each without its subfolders,
-    /// and single files of the repository, such as the `files` of a `Head`. Anything in a
+    /// and single files of the repository, such as those of `head_files`. Anything in a
     /// `.waypost` folder, where the service writes all the time, is left out.
     ///
     /// Never fails: what cannot be watched is polled, see [`how`](Self::how). Costs a few system
     /// calls for each folder.
     pub fn start(root: &Path, dirs: &[String], git: &[PathBuf], mode: Mode) -> Self {
-        Self::start_within(root, dirs, git, mode, system::watches_allowed())
+        Self::start_within(root, dirs, git, mode, watches_allowed())
     }
 
     fn start_within(
@@ -117,9 +115,9 @@ impl Watch {
         allowed: usize,
     ) -> Self {
         let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
-        let told = Arc::new(Told::new(root));
-        let follower = Mutex::new(Follower::new(Arc::clone(&told), mode, allowed));
-        let watch = Self { told, follower };
+        let events = Arc::new(Events::new(root));
+        let folders = Mutex::new(Folders::new(Arc::clone(&events), mode, allowed));
+        let watch = Self { events, folders };
         watch.follow(dirs, git);
         watch
     }
@@ -127,29 +125,29 @@ impl Watch {
     /// Watches exactly these folders and files. If there were too many folders before and there are
     /// now few enough, they are watched by notifications from now on.
     pub fn follow(&self, dirs: &[String], git: &[PathBuf]) {
-        self.follower.lock().follow(dirs, git);
+        self.folders.lock().follow(dirs, git);
     }
 
     /// Also watches these folders.
     pub fn add(&self, dirs: &[String]) {
-        self.follower.lock().add(dirs);
+        self.folders.lock().add(dirs);
     }
 
     /// Waits for changes that have settled: no further change for 100 ms, or 1 s in all. Returns
     /// empty changes after `timeout` (`None`: no timeout) and after [`wake`](Self::wake). Only one
     /// thread may wait at a time.
     pub fn wait(&self, timeout: Option<Duration>) -> Changes {
-        self.told.wait(timeout)
+        self.events.wait(timeout)
     }
 
     /// Ends the current wait, or the next one if none is in progress.
     pub fn wake(&self) {
-        self.told.wake();
+        self.events.wake();
     }
 
     /// How it is watched now.
     pub fn how(&self) -> How {
-        self.follower.lock().how()
+        self.folders.lock().how()
     }
 }
 

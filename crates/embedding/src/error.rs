@@ -25,23 +25,13 @@ pub enum Error {
         /// The file's name inside it.
         file: &'static str,
     },
-    /// A file is damaged: truncated, of another format, or with impossible values.
+    /// A file is damaged: truncated, of another format, or with impossible values; or the files of
+    /// a folder do not belong to one model.
     #[error("{} is damaged: {reason}; fetch or import the model again", path.display())]
     Damaged {
-        /// The file.
+        /// The file or folder.
         path: PathBuf,
         /// What is wrong with it.
-        reason: String,
-    },
-    /// The files of one folder do not belong together.
-    #[error(
-        "the files in {} do not belong to one model: {reason}; fetch or import the model again",
-        folder.display()
-    )]
-    Mismatch {
-        /// The folder.
-        folder: PathBuf,
-        /// Which files disagree, and on what.
         reason: String,
     },
     /// This crate does not run this kind of model.
@@ -93,7 +83,7 @@ pub enum Error {
     #[error(
         "the model \"{name}\" could not be fetched: {}; \
          it can be imported from a copy (folder, zip or wheel)",
-        Attempts(attempts)
+        reasons(attempts)
     )]
     Unavailable {
         /// The name.
@@ -178,9 +168,7 @@ impl Error {
                 ErrorKind::Invalid
             }
             Self::MissingFile { .. } | Self::UnknownModel { .. } => ErrorKind::NotFound,
-            Self::Damaged { .. } | Self::Mismatch { .. } | Self::Checksum { .. } => {
-                ErrorKind::Damaged
-            }
+            Self::Damaged { .. } | Self::Checksum { .. } => ErrorKind::Damaged,
             Self::Unavailable { .. } | Self::OverBudget { .. } => ErrorKind::Unavailable,
             Self::Io { .. } => ErrorKind::Io,
             Self::Inference { .. } => ErrorKind::Internal,
@@ -199,14 +187,8 @@ impl Error {
     }
 }
 
-struct Attempts<'a>(&'a [Attempt]);
-
-impl fmt::Display for Attempts<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, attempt) in self.0.iter().enumerate() {
-            let separator = if position == 0 { "" } else { "; " };
-            write!(f, "{separator}{}: {}", attempt.source, attempt.reason)?;
-        }
-        Ok(())
-    }
+/// What each source says.
+fn reasons(attempts: &[Attempt]) -> String {
+    let reason = |it: &Attempt| format!("{}: {}", it.source, it.reason);
+    attempts.iter().map(reason).collect::<Vec<_>>().join("; ")
 }

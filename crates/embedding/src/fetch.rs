@@ -14,7 +14,6 @@
 
 mod archive;
 mod cached;
-mod check;
 mod hub;
 mod install;
 mod package;
@@ -23,7 +22,7 @@ mod pinned;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use self::cached::{Installed, State, Verified};
+pub use self::cached::{Installed, State, Verified, list, verify};
 use self::install::Staging;
 pub use self::pinned::{PinnedFile, PinnedModel, PinnedPackage};
 use crate::{Attempt, Error, Result};
@@ -299,24 +298,4 @@ pub fn import(
     }
     staging.check_import(pinned.as_ref(), path, check)?;
     staging.install(pinned.as_ref(), Source::Import)
-}
-
-/// The models in a cache folder, by name, each with whether its files still have the verified
-/// lengths and times. Computes no digests.
-///
-/// # Errors
-///
-/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the folder cannot be read; a missing folder has no
-/// models.
-pub fn list(cache_dir: &Path) -> Result<Vec<Installed>> {
-    cached::list(cache_dir)
-}
-
-/// Digests every file of a model folder and compares the digests with the pinned and recorded ones.
-///
-/// # Errors
-///
-/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) with the file's name if one differs.
-pub fn verify(folder: &Path) -> Result<Verified> {
-    cached::verify(folder)
 }

@@ -11,6 +11,8 @@ use crate::{Error, Result};
 pub(crate) const CONFIG: &str = "config.json";
 pub(crate) const TOKENIZER: &str = "tokenizer.json";
 pub(crate) const WEIGHTS: &str = "model.safetensors";
+/// The files that every model folder has.
+pub(crate) const REQUIRED: [&str; 3] = [CONFIG, TOKENIZER, WEIGHTS];
 pub(crate) const POOLING: &str = "1_Pooling/config.json";
 pub(crate) const MODULES: &str = "modules.json";
 pub(crate) const SENTENCE: &str = "sentence_bert_config.json";
@@ -70,7 +72,26 @@ pub(crate) fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+/// The SHA-256 of a file, in lower-case hexadecimal, and its length.
+#[cfg(feature = "fetch")]
+pub(crate) fn digest_of(path: &Path) -> Result<(String, u64)> {
+    use std::io::Read as _;
+
+    let mut file = open(path)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    let mut bytes = 0;
+    loop {
+        let read = file.read(&mut buffer).map_err(|error| Error::io("read", path, error))?;
+        if read == 0 {
+            return Ok((hex(&hasher.finalize()), bytes));
+        }
+        hasher.update(&buffer[..read]);
+        bytes += read as u64;
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         write!(text, "{byte:02x}").expect("writing to a String cannot fail");
         text

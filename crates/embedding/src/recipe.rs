@@ -9,6 +9,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 pub(crate) use self::config::Config;
 #[cfg(feature = "inference")]
@@ -61,21 +62,11 @@ struct PromptSettings {
 }
 
 #[derive(Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "the file's own fields")]
 struct PoolingSettings {
-    #[serde(default)]
-    pooling_mode_cls_token: bool,
-    #[serde(default)]
-    pooling_mode_mean_tokens: bool,
-    #[serde(default)]
-    pooling_mode_max_tokens: bool,
-    #[serde(default)]
-    pooling_mode_mean_sqrt_len_tokens: bool,
-    #[serde(default)]
-    pooling_mode_weightedmean_tokens: bool,
-    #[serde(default)]
-    pooling_mode_lasttoken: bool,
     include_prompt: Option<bool>,
+    /// Among others, `pooling_mode_mean_tokens` and its kin.
+    #[serde(flatten)]
+    others: BTreeMap<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -221,13 +212,14 @@ fn read_pooling(folder: &Path, prompts: &Prompts) -> Result<Pooling> {
         let reason = "include_prompt is false; prompts are always included in the mean".to_owned();
         return Err(Error::Unsupported { path: folder.join(POOLING), reason });
     }
-    let others = settings.pooling_mode_max_tokens
-        || settings.pooling_mode_mean_sqrt_len_tokens
-        || settings.pooling_mode_weightedmean_tokens
-        || settings.pooling_mode_lasttoken;
-    match (settings.pooling_mode_mean_tokens, settings.pooling_mode_cls_token) {
-        (true, false) if !others => Ok(Pooling::Mean),
-        (false, true) if !others => Ok(Pooling::First),
+    let is_on = |(name, value): &(&String, &Value)| {
+        name.starts_with("pooling_mode_") && **value == Value::Bool(true)
+    };
+    let modes: Vec<&str> =
+        settings.others.iter().filter(is_on).map(|(name, _)| name.as_str()).collect();
+    match modes[..] {
+        ["pooling_mode_mean_tokens"] => Ok(Pooling::Mean),
+        ["pooling_mode_cls_token"] => Ok(Pooling::First),
         _ => Err(Error::Unsupported {
             path: folder.join(POOLING),
             reason:

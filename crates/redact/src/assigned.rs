@@ -9,9 +9,9 @@ use crate::command::{self, Place};
 use crate::random::{consonants, entropy, is_hex, is_jumbled, is_random};
 use crate::{Secret, Seen, floor, of_known_shape, run, run_within, word};
 
-/// A part of a setting's name.
+/// What a part of a setting's name says about the value.
+#[derive(Clone, Copy)]
 pub(super) struct Name {
-    pub(super) text: &'static str,
     /// How random a value under such a name must be.
     proof: Proof,
     /// The part counts only as a whole word: `KEY` and `apiKey`, not `monkey`.
@@ -26,69 +26,28 @@ enum Proof {
     Much,
 }
 
-const fn secret(text: &'static str) -> Name {
-    Name { text, proof: Proof::Some, is_whole: false }
-}
-
-const fn secret_word(text: &'static str) -> Name {
-    Name { text, proof: Proof::Some, is_whole: true }
-}
-
-const fn maybe(text: &'static str) -> Name {
-    Name { text, proof: Proof::Much, is_whole: true }
-}
-
-/// Parts of such names.
-pub(super) static NAMES: [Name; 48] = [
-    secret("password"),
-    secret("passwd"),
-    secret("passphrase"),
-    secret("pwd"),
-    secret("secret"),
-    secret("token"),
-    secret("api_key"),
-    secret("api-key"),
-    secret("apikey"),
-    secret("access_key"),
-    secret("access-key"),
-    secret("accesskey"),
-    secret("private_key"),
-    secret("auth_key"),
-    secret("credential"),
-    secret("passcode"),
-    secret("passwort"),
-    secret("kennwort"),
-    secret("contrase"),
-    secret("mot de passe"),
-    secret("requirepass"),
-    secret("storepass"),
-    secret("keypass"),
-    secret("masterauth"),
-    secret_word("psk"),
-    secret("preshared"),
-    secret("pre-shared"),
-    secret_word("_pass"),
-    secret_word("-pass"),
-    secret_word("dbpass"),
-    secret_word("userpass"),
-    secret_word("pw"),
-    secret_word("_pw"),
-    secret_word("-pw"),
-    secret_word("bindpw"),
-    secret_word("rootpw"),
-    maybe("key"),
-    maybe("pass"),
-    maybe("pat"),
-    maybe("auth"),
-    maybe("cookie"),
-    maybe("sess"),
-    maybe("sid"),
-    maybe("sig"),
-    maybe("otp"),
-    maybe("seed"),
-    maybe("salt"),
-    maybe("webhook"),
+/// Parts of such names, with a `|` between two of them.
+const NAMES: [(&str, Name); 3] = [
+    (
+        "password|passwd|passphrase|pwd|secret|token|api_key|api-key|apikey|access_key|\
+         access-key|accesskey|private_key|auth_key|credential|passcode|passwort|kennwort|\
+         contrase|mot de passe|requirepass|storepass|keypass|masterauth|preshared|pre-shared",
+        Name { proof: Proof::Some, is_whole: false },
+    ),
+    (
+        "psk|_pass|-pass|dbpass|userpass|pw|_pw|-pw|bindpw|rootpw",
+        Name { proof: Proof::Some, is_whole: true },
+    ),
+    (
+        "key|pass|pat|auth|cookie|sess|sid|sig|otp|seed|salt|webhook",
+        Name { proof: Proof::Much, is_whole: true },
+    ),
 ];
+
+/// Each part of such names.
+pub(super) fn names() -> impl Iterator<Item = (&'static str, Name)> {
+    NAMES.into_iter().flat_map(|(parts, name)| parts.split('|').map(move |part| (part, name)))
+}
 
 /// How words go on that only start like a part of a name: tokenizer, tokenise, secretary,
 /// passwordless.
@@ -103,16 +62,8 @@ const PUBLIC_BYTES_MAX: usize = 12;
 /// The longest block in which a variable's default is looked for.
 const BLOCK_BYTES_MAX: usize = 256;
 /// How public keys start.
-const PUBLIC_KEYS: [&str; 8] = [
-    "AAAAB3NzaC1",
-    "AAAAC3NzaC1",
-    "AAAAE2VjZHNh",
-    "AAAAGnNrLX",
-    "AAAAInNrLX",
-    "MFkwEwYHKoZIzj0",
-    "MIIBIjANBgkqhkiG9w0BAQEF",
-    "MCowBQYDK2Vw",
-];
+const PUBLIC_KEYS: &str = "AAAAB3NzaC1 AAAAC3NzaC1 AAAAE2VjZHNh AAAAGnNrLX AAAAInNrLX MFkwEwYHKoZIzj0 \
+     MIIBIjANBgkqhkiG9w0BAQEF MCowBQYDK2Vw";
 /// The longest gap between a name and the field with its value.
 const GAP_BYTES_MAX: usize = 40;
 /// The longest type between a name and its value.
@@ -128,29 +79,12 @@ const VALUE_BYTES_MAX: usize = 2048;
 static PLACEHOLDERS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::builder()
         .ascii_case_insensitive(true)
-        .build(PLACEHOLDER_WORDS)
+        .build(PLACEHOLDER_WORDS.split(' '))
         .expect("a few short words make a small automaton")
 });
 
-const PLACEHOLDER_WORDS: [&str; 17] = [
-    "abcdefgh",
-    "0123456",
-    "example",
-    "changeme",
-    "change-me",
-    "change_me",
-    "placeholder",
-    "your",
-    "xxxx",
-    "****",
-    "....",
-    "dummy",
-    "redacted",
-    "1234567890",
-    "process.env",
-    "os.environ",
-    "insert",
-];
+const PLACEHOLDER_WORDS: &str = "abcdefgh 0123456 example changeme change-me change_me placeholder your xxxx **** .... dummy \
+     redacted 1234567890 process.env os.environ insert";
 
 /// Passwords of examples. Redacting them hides nothing.
 const EXAMPLES: [&str; 6] = ["password", "passwd", "pass", "pwd", "pw", "secret"];
@@ -159,7 +93,7 @@ const EXAMPLES: [&str; 6] = ["password", "passwd", "pass", "pwd", "pw", "secret"
 pub(super) fn setting(
     text: &str,
     part: Range<usize>,
-    name: &Name,
+    name: Name,
     is_code: bool,
     seen: &mut Seen,
 ) -> Option<Secret> {
@@ -402,7 +336,7 @@ fn is_aws_secret(value: &str) -> bool {
 /// Whether a value is a public key in base64: of SSH, whose length and kind (`ssh-`, `ecdsa-sha2-`,
 /// `sk-`) come first, or in DER, whose algorithm does (P-256, RSA, Ed25519).
 pub(super) fn is_public(value: &str) -> bool {
-    PUBLIC_KEYS.iter().any(|it| value.starts_with(it))
+    PUBLIC_KEYS.split(' ').any(|it| value.starts_with(it))
 }
 
 /// The password in `scheme://user:password@host`, starting after the `://`.

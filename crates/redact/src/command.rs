@@ -32,10 +32,6 @@ const NEXT_WORD: [&str; 12] = [
 ];
 /// Commands whose `-p` takes a password in the same word.
 const SAME_WORD: [&str; 5] = ["mysql", "mariadb", "sshpass", "7z", "mycli"];
-/// Commands whose `-a` takes one.
-const REDIS: [&str; 3] = ["redis-cli", "valkey-cli", "keydb-cli"];
-/// Commands whose `-w` takes one.
-const LDAP: [&str; 2] = ["ldap", "isql"];
 
 /// The password after ` -p`.
 pub(super) fn p(text: &str, at: usize, end: usize) -> Option<Secret> {
@@ -44,31 +40,12 @@ pub(super) fn p(text: &str, at: usize, end: usize) -> Option<Secret> {
     of_command(text, at, end + usize::from(is_next), commands)
 }
 
-/// The password after ` -a `.
-pub(super) fn a(text: &str, at: usize, end: usize) -> Option<Secret> {
-    of_command(text, at, end, &REDIS)
-}
-
-/// The password after ` -w `.
-pub(super) fn w(text: &str, at: usize, end: usize) -> Option<Secret> {
-    of_command(text, at, end, &LDAP)
-}
-
-/// The passphrase after ` -n `.
-pub(super) fn n(text: &str, at: usize, end: usize) -> Option<Secret> {
-    of_command(text, at, end, &["ssh-keygen"])
-}
-
-/// The password after `pass:`, as options of `openssl` name it.
-pub(super) fn pass(text: &str, at: usize, end: usize) -> Option<Secret> {
-    of_command(text, at, end, &["openssl", "-pass"])
-}
-
 /// The password at a position, if the line before its option names one of these commands. That is
 /// asked last: options without a password may fill a text.
-fn of_command(text: &str, at: usize, start: usize, commands: &[&str]) -> Option<Secret> {
+pub(super) fn of_command(text: &str, at: usize, start: usize, commands: &[&str]) -> Option<Secret> {
     let secret = password(text, start)?;
-    names_one(line_before(text, at), commands).then_some(secret)
+    let line = line_before(text, at);
+    commands.iter().any(|it| line.contains(it)).then_some(secret)
 }
 
 /// The password that is piped or redirected into a command that reads one from its standard input.
@@ -259,11 +236,7 @@ fn is_scrambled(value: &str) -> bool {
 }
 
 /// The text between the start of a line and a position.
-fn line_before(text: &str, at: usize) -> &str {
+pub(super) fn line_before(text: &str, at: usize) -> &str {
     let before = &text[floor(text, at.saturating_sub(LINE_BYTES_MAX))..at];
     &before[before.rfind('\n').map_or(0, |it| it + 1)..]
-}
-
-fn names_one(line: &str, commands: &[&str]) -> bool {
-    commands.iter().any(|it| line.contains(it))
 }

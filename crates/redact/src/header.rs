@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use crate::assigned::{is_placeholder, stands_for};
+use crate::command::line_before;
 use crate::random::is_random;
 use crate::{Secret, floor, is_url_base64, of_known_shape, run, run_within};
 
@@ -11,8 +12,6 @@ use crate::{Secret, floor, is_url_base64, of_known_shape, run, run_within};
 const BYTES_MAX: usize = 4096;
 /// The longest path of a webhook.
 const PATH_BYTES_MAX: usize = 512;
-/// How far before its option a command's name stands.
-const COMMAND_BYTES_MAX: usize = 1024;
 
 fn is_token(it: u8) -> bool {
     it.is_ascii_alphanumeric() || b"-._~+/=".contains(&it)
@@ -70,8 +69,7 @@ pub(super) fn user(text: &str, at: usize) -> Option<Secret> {
 /// The password of `curl -u name:password`; other programs give `-u` other meanings.
 pub(super) fn short_user(text: &str, at: usize, end: usize) -> Option<Secret> {
     let secret = user(text, end)?;
-    let before = &text[floor(text, at.saturating_sub(COMMAND_BYTES_MAX))..at];
-    let line = &before[before.rfind('\n').map_or(0, |it| it + 1)..];
+    let line = line_before(text, at);
     let is_http = line.contains("curl") || line.contains("http") || line.contains("wget");
     is_http.then_some(secret)
 }
@@ -79,7 +77,7 @@ pub(super) fn short_user(text: &str, at: usize, end: usize) -> Option<Secret> {
 /// The password in a line of a `.netrc`: `machine HOST login USER password PASSWORD`.
 pub(super) fn netrc(text: &str, at: usize, end: usize) -> Option<Secret> {
     let is_line = text[..at].trim_end_matches([' ', '\t']).ends_with('\n') || at == 0;
-    let rest = &text[end..text.len().min(floor(text, end + 512))];
+    let rest = &text[end..floor(text, end + 512)];
     let password = rest.find("password ")?;
     let between = &rest[..password];
     (between.contains("login ") && between.lines().count() <= 3).then_some(())?;

@@ -20,6 +20,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
+use assigned::Name;
 use known::{KNOWN, Known};
 
 /// A secret: its range, and its type.
@@ -32,16 +33,33 @@ const LABEL_BYTES_MAX: usize = 64;
 /// So much of a long value shows whether it is random.
 const SAMPLE_BYTES: usize = 256;
 
-/// The search patterns, in the order of the automaton: tokens of known shape, then [`OTHERS`], then
-/// setting names.
-static STARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    let others = OTHERS.iter().map(|(start, _)| *start);
-    let names = assigned::NAMES.iter().map(|it| it.text);
-    AhoCorasick::builder()
+/// What a pattern starts.
+#[derive(Clone, Copy)]
+enum Start {
+    /// A token of known shape.
+    Token(&'static str, &'static Known),
+    /// What this looks for.
+    Other(Look),
+    /// A part of a setting's name.
+    Name(Name),
+}
+
+/// The search patterns, and an automaton that finds them.
+static STARTS: LazyLock<(AhoCorasick, Vec<Start>)> = LazyLock::new(|| {
+    let token =
+        |known: &'static Known| known.starts.iter().map(move |it| (*it, Start::Token(it, known)));
+    let other = |(starts, look): &'static (&'static [&'static str], Look)| {
+        starts.iter().map(move |it| (*it, Start::Other(*look)))
+    };
+    let names = assigned::names().map(|(part, name)| (part, Start::Name(name)));
+    let all = KNOWN.iter().flat_map(token).chain(OTHERS.iter().flat_map(other)).chain(names);
+    let (patterns, starts): (Vec<&str>, Vec<Start>) = all.unzip();
+    let automaton = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::Standard)
-        .build(KNOWN.iter().map(|it| it.start).chain(others).chain(names))
-        .expect("a few short words make a small automaton")
+        .build(patterns)
+        .expect("a few short words make a small automaton");
+    (automaton, starts)
 });
 
 /// What earlier matches in a text found. Matches of one pattern come in order, so a part of the text
@@ -63,51 +81,41 @@ struct Seen {
 /// Examines a match: the text, where the pattern starts, where it ends.
 type Look = fn(&str, usize, usize, &mut Seen) -> Option<Secret>;
 
-const OTHERS: [(&str, Look); 44] = [
-    ("-----begin ", |text, at, _, seen| private_key(text, at, seen)),
-    ("-----end ", |text, at, _, seen| tail::private_key(text, at, seen)),
-    ("private-lines:", |text, _, end, seen| putty_key(text, end, seen)),
-    ("eyj", |text, at, _, seen| next_web_token(text, at, seen)),
-    ("://", |text, _, end, _| assigned::in_url(text, end)),
-    ("bearer ", |text, _, end, _| header::bearer(text, end)),
-    ("basic ", |text, _, end, _| header::basic(text, end)),
-    ("digest ", |text, _, end, _| header::bearer(text, end)),
-    ("authorization", |text, _, end, _| header::authorization(text, end)),
-    ("--user ", |text, _, end, _| header::user(text, end)),
-    ("-u ", |text, at, end, _| header::short_user(text, at, end)),
-    ("machine ", |text, at, end, _| header::netrc(text, at, end)),
-    ("/webhook", |text, _, end, _| header::webhook(text, end)),
-    ("/bot", |text, _, end, _| header::bot(text, end)),
-    (":aa", |text, at, _, _| header::telegram(text, at)),
-    (":apa91b", |text, at, end, _| header::firebase(text, at, end)),
-    ("q~", |text, at, end, _| header::entra(text, at, end)),
-    ("ls0tls1crudjti", |text, at, _, seen| encoded_key(text, at, seen)),
-    (" -p", |text, at, end, _| command::p(text, at, end)),
-    (" -n ", |text, at, end, _| command::n(text, at, end)),
-    ("login(", |text, _, end, _| command::call(text, end)),
-    ("connect(", |text, _, end, _| command::call(text, end)),
-    ("connection(", |text, _, end, _| command::call(text, end)),
-    ("pdo(", |text, _, end, _| command::call(text, end)),
-    ("begin(", |text, _, end, _| command::call(text, end)),
-    ("geniekey ", |text, _, end, _| header::bearer(text, end)),
-    (" -a ", |text, at, end, _| command::a(text, at, end)),
-    (" -w ", |text, at, end, _| command::w(text, at, end)),
-    ("pass:", |text, at, end, _| command::pass(text, at, end)),
-    ("password-stdin", |text, at, end, _| command::stdin(text, at, end)),
-    ("chpasswd", |text, at, end, _| command::stdin(text, at, end)),
-    ("sudo -s", |text, at, end, _| command::stdin(text, at, end)),
-    (" by ", |text, at, end, _| command::sql(text, at, end)),
-    ("convertto-securestring ", |text, _, end, _| command::password(text, end)),
-    ("-u ", |text, at, end, _| command::joined(text, at, end)),
-    ("add_user ", |text, _, end, _| command::second(text, end)),
-    ("change_password ", |text, _, end, _| command::second(text, end)),
-    ("/user:", |text, _, end, _| command::second(text, end)),
-    ("auth=(", |text, _, end, _| command::pair(text, end)),
-    ("auth = (", |text, _, end, _| command::pair(text, end)),
-    ("basicauth(", |text, _, end, _| command::pair(text, end)),
-    (":5432:", |text, _, end, _| command::pgpass(text, end)),
-    (":6432:", |text, _, end, _| command::pgpass(text, end)),
-    (":*:", |text, _, end, _| command::pgpass(text, end)),
+static OTHERS: [(&[&str], Look); 30] = [
+    (&["-----begin "], |text, at, _, seen| private_key(text, at, seen)),
+    (&["-----end "], |text, at, _, seen| tail::private_key(text, at, seen)),
+    (&["private-lines:"], |text, _, end, seen| putty_key(text, end, seen)),
+    (&["eyj"], |text, at, _, seen| next_web_token(text, at, seen)),
+    (&["://"], |text, _, end, _| assigned::in_url(text, end)),
+    (&["bearer ", "digest ", "geniekey "], |text, _, end, _| header::bearer(text, end)),
+    (&["basic "], |text, _, end, _| header::basic(text, end)),
+    (&["authorization"], |text, _, end, _| header::authorization(text, end)),
+    (&["--user "], |text, _, end, _| header::user(text, end)),
+    (&["-u "], |text, at, end, _| header::short_user(text, at, end)),
+    (&["machine "], |text, at, end, _| header::netrc(text, at, end)),
+    (&["/webhook"], |text, _, end, _| header::webhook(text, end)),
+    (&["/bot"], |text, _, end, _| header::bot(text, end)),
+    (&[":aa"], |text, at, _, _| header::telegram(text, at)),
+    (&[":apa91b"], |text, at, end, _| header::firebase(text, at, end)),
+    (&["q~"], |text, at, end, _| header::entra(text, at, end)),
+    (&["ls0tls1crudjti"], |text, at, _, seen| encoded_key(text, at, seen)),
+    (&[" -p"], |text, at, end, _| command::p(text, at, end)),
+    (&[" -n "], |text, at, end, _| command::of_command(text, at, end, &["ssh-keygen"])),
+    (&["login(", "connect(", "connection(", "pdo(", "begin("], |text, _, end, _| {
+        command::call(text, end)
+    }),
+    (&[" -a "], |text, at, end, _| {
+        command::of_command(text, at, end, &["redis-cli", "valkey-cli", "keydb-cli"])
+    }),
+    (&[" -w "], |text, at, end, _| command::of_command(text, at, end, &["ldap", "isql"])),
+    (&["pass:"], |text, at, end, _| command::of_command(text, at, end, &["openssl", "-pass"])),
+    (&["password-stdin", "chpasswd", "sudo -s"], |text, at, end, _| command::stdin(text, at, end)),
+    (&[" by "], |text, at, end, _| command::sql(text, at, end)),
+    (&["convertto-securestring "], |text, _, end, _| command::password(text, end)),
+    (&["-u "], |text, at, end, _| command::joined(text, at, end)),
+    (&["add_user ", "change_password ", "/user:"], |text, _, end, _| command::second(text, end)),
+    (&["auth=(", "auth = (", "basicauth("], |text, _, end, _| command::pair(text, end)),
+    (&[":5432:", ":6432:", ":*:"], |text, _, end, _| command::pgpass(text, end)),
 ];
 
 /// The text without secrets, and the number of each type in it.
@@ -151,8 +159,13 @@ pub fn redact(text: &str, is_code: bool) -> (Cow<'_, str>, BTreeMap<&'static str
 /// All secrets, sorted by start, then longest first; they may overlap.
 fn secrets(text: &str, is_code: bool) -> Vec<Secret> {
     let mut seen = Seen::default();
-    let looked_at = STARTS.find_overlapping_iter(text).filter_map(|it| {
-        let secret = secret(text, it.pattern().as_usize(), it.range(), is_code, &mut seen)?;
+    let (automaton, starts) = &*STARTS;
+    let looked_at = automaton.find_overlapping_iter(text).filter_map(|it| {
+        let secret = match starts[it.pattern()] {
+            Start::Token(start, known) => known.at(start, text, it.start()),
+            Start::Other(look) => look(text, it.start(), it.end(), &mut seen),
+            Start::Name(name) => assigned::setting(text, it.range(), name, is_code, &mut seen),
+        }?;
         Some((secret, it.len()))
     });
     let mut secrets: Vec<(Secret, usize)> =
@@ -169,39 +182,17 @@ fn is_vague(what: &str) -> bool {
     matches!(what, "secret" | "bearer-token" | word::WHAT)
 }
 
-fn secret(
-    text: &str,
-    pattern: usize,
-    start: Range<usize>,
-    is_code: bool,
-    seen: &mut Seen,
-) -> Option<Secret> {
-    if let Some(known) = KNOWN.get(pattern) {
-        return known.at(text, start.start);
-    }
-    let pattern = pattern - KNOWN.len();
-    if let Some((_, look)) = OTHERS.get(pattern) {
-        return look(text, start.start, start.end, seen);
-    }
-    let name = assigned::NAMES.get(pattern - OTHERS.len())?;
-    assigned::setting(text, start, name, is_code, seen)
-}
-
 /// A secret of known shape that starts at a position, if any.
 fn of_known_shape(text: &str, at: usize) -> Option<Secret> {
-    KNOWN.iter().find_map(|known| known.at(text, at)).or_else(|| web_token(text, at))
+    let token = |known: &Known| known.starts.iter().find_map(|start| known.at(start, text, at));
+    KNOWN.iter().find_map(token).or_else(|| web_token(text, at))
 }
 
 /// From `-----BEGIN … PRIVATE KEY-----` to its end; without an end, as long as lines look like it.
 fn private_key(text: &str, at: usize, seen: &mut Seen) -> Option<Secret> {
     (at >= seen.key_end).then_some(())?;
     let rest = &text[at..];
-    let label = &rest["-----BEGIN ".len()..];
-    let label = &label[..floor(label, LABEL_BYTES_MAX)];
-    // The key may be on one line, with its breaks written as `\n`.
-    let label = &label[..label.find("-----")?];
-    let is_key = !label.contains('\n') && label.to_ascii_uppercase().contains("PRIVATE KEY");
-    is_key.then_some(())?;
+    let label = key_label(&rest["-----BEGIN ".len()..])?;
     let find = || rest.find("-----END ").map_or(usize::MAX, |it| at + it);
     let footer = seen.footer.filter(|it| *it >= at).unwrap_or_else(find);
     seen.footer = Some(footer);
@@ -217,6 +208,14 @@ fn private_key(text: &str, at: usize, seen: &mut Seen) -> Option<Secret> {
     };
     seen.key_end = at + end;
     Some((at..at + end, "private-key"))
+}
+
+/// The name of a kind of private key, up to its dashes. The key may be on one line, with its breaks
+/// written as `\n`.
+fn key_label(text: &str) -> Option<&str> {
+    let label = text[..floor(text, LABEL_BYTES_MAX)].split_once("-----")?.0;
+    let is_key = !label.contains('\n') && label.to_ascii_uppercase().contains("PRIVATE KEY");
+    is_key.then_some(label)
 }
 
 /// The private lines of a key in PuTTY's format: `Private-Lines: N`, then N lines of base64.
@@ -291,14 +290,15 @@ fn web_token(text: &str, at: usize) -> Option<Secret> {
 }
 
 impl Known {
-    fn at(&self, text: &str, at: usize) -> Option<Secret> {
-        let rest = text[at..].strip_prefix(self.start)?;
+    /// The token with this prefix at a position.
+    fn at(&self, start: &str, text: &str, at: usize) -> Option<Secret> {
+        let rest = text[at..].strip_prefix(start)?;
         is_start(text, at).then_some(())?;
-        let length = run_within(rest, *self.length.end(), self.letters)?;
+        let length = run_within(rest, *self.length.end(), |it| self.has(it))?;
         self.length.contains(&length).then_some(())?;
         let value = &rest[..length.min(SAMPLE_BYTES)];
         (!self.mixed || random::is_random(value)).then_some(())?;
-        Some((at..at + self.start.len() + length, self.what))
+        Some((at..at + start.len() + length, self.what))
     }
 }
 

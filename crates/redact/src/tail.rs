@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{KEY_BYTES_MAX, LABEL_BYTES_MAX, Secret, Seen, floor};
+use crate::{KEY_BYTES_MAX, Secret, Seen, key_label};
 
 /// A shorter word is no line of a key, except for the last line.
 const LINE_BYTES_MIN: usize = 16;
@@ -10,11 +10,7 @@ const LINE_BYTES_MIN: usize = 16;
 /// The lines of base64 before `-----END … PRIVATE KEY-----`, and the footer.
 pub(crate) fn private_key(text: &str, at: usize, seen: &mut Seen) -> Option<Secret> {
     (at >= seen.key_end).then_some(())?;
-    let label = &text[at + "-----END ".len()..];
-    let label = &label[..floor(label, LABEL_BYTES_MAX)];
-    let label = &label[..label.find("-----")?];
-    let is_key = !label.contains('\n') && label.to_ascii_uppercase().contains("PRIVATE KEY");
-    is_key.then_some(())?;
+    let label = key_label(&text[at + "-----END ".len()..])?;
     let end = at + "-----END ".len() + label.len() + "-----".len();
     let mut least = seen.key_end.max(at.saturating_sub(KEY_BYTES_MAX));
     while !text.is_char_boundary(least) {

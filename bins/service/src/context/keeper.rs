@@ -174,13 +174,10 @@ impl Follower<'_> {
 
     /// The files that change when another commit is checked out.
     fn find_git_files(&self) -> Vec<PathBuf> {
-        match waypost_context::head(&self.keeper.context.root) {
-            Ok(head) => head.map(|it| it.files).unwrap_or_default(),
-            Err(error) => {
-                tracing::debug!(error = chain(&error), "failed to read the git repository");
-                Vec::new()
-            }
-        }
+        waypost_context::head_files(&self.keeper.context.root).unwrap_or_else(|error| {
+            tracing::debug!(error = chain(&error), "failed to read the git repository");
+            Vec::new()
+        })
     }
 
     fn has_requests(&self) -> bool {

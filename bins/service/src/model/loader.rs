@@ -160,7 +160,7 @@ pub(super) fn what_is_wrong(error: &Error) -> &'static str {
         Error::Unavailable { .. } => "could not be downloaded",
         Error::UnknownModel { .. } | Error::InvalidName { .. } => "is unknown",
         Error::MissingFile { .. } | Error::Unsupported { .. } => "cannot be used",
-        Error::Damaged { .. } | Error::Mismatch { .. } | Error::Checksum { .. } => "is damaged",
+        Error::Damaged { .. } | Error::Checksum { .. } => "is damaged",
         _ => "could not be loaded",
     }
 }

@@ -8,7 +8,6 @@ use std::sync::atomic::Ordering;
 use waypost_ranking::{Slot, VectorIndex};
 
 use super::Context;
-use crate::prepare::meant;
 use crate::texts::Hash;
 use crate::vectors::Vectors;
 use crate::{EmbedProgress, Embedder, Error, Result, Source};
@@ -84,20 +83,16 @@ impl Context {
             // They are still waiting.
             model.listed_at = None;
         })?;
-        let mut new = Vec::new();
         let mut found = Vec::new();
         for ((slot, meaning, _), vector) in batch.iter().zip(vectors) {
             match vector {
-                Some(vector) => {
-                    new.push((*meaning, vector.clone()));
-                    found.push((*slot, *meaning, vector));
-                }
+                Some(vector) => found.push((*slot, *meaning, vector)),
                 None => {
                     model.refused.insert(*meaning);
                 }
             }
         }
-        model.vectors.append(&new)?;
+        model.vectors.append(found.iter().map(|(_, meaning, vector)| (meaning, &vector[..])))?;
         progress.embedded = self.install(&found);
         progress.pending = model.waiting.len() as u64;
         self.lacking.store(progress.pending, Ordering::Relaxed);
@@ -124,7 +119,7 @@ impl Context {
             for (slot, chunk) in index.chunks().filter(|it| !vectors.contains(it.0)) {
                 let Some(file) = index.file(chunk.file) else { continue };
                 let is_code = chunk.kind.source() == Source::Code;
-                let is_late = file.flags.prior.test || file.flags.prior.generated;
+                let is_late = file.prior.test || file.prior.generated;
                 let order = (is_code, is_late, Reverse(file.frecency.to_bits()), slot);
                 lacking.push((order, chunk.meaning));
             }
@@ -155,7 +150,7 @@ impl Context {
             let file = index.file(chunk.file)?;
             (Arc::clone(&self.texts.read()), file.hash, chunk.text)
         };
-        texts.read(&hash, at).as_ref().map(meant)
+        texts.read(&hash, at).map(|chunk| chunk.embedded())
     }
 
     /// Inserts vectors whose chunks are unchanged; returns how many.

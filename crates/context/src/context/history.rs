@@ -10,10 +10,10 @@ use std::sync::atomic::Ordering;
 use super::{Cancel, Context};
 use crate::discover::Places;
 use crate::files;
-use crate::past::{History, Present, changed};
+use crate::history::{History, Present, changed};
 use crate::prepare::remember;
 use crate::rank::Commits;
-use crate::{Error, Result, Stat, read};
+use crate::{Error, Redact, Result, Stat, read};
 
 /// History and working tree.
 #[derive(Debug, Default)]
@@ -49,7 +49,8 @@ impl Context {
             return Ok(false);
         }
         let known = self.history();
-        let read = match self.read_commits(known.as_deref(), cancel) {
+        let redact: Redact<'_> = &|text| waypost_redact::redact(text, false).0;
+        let read = match History::read(self.root.path(), known.as_deref(), redact, &|| cancel()) {
             Ok(read) => read,
             // Everything else works without it.
             Err(error) => {
@@ -68,19 +69,6 @@ impl Context {
         drop(self.commits());
         self.read_changed(cancel);
         Ok(is_new)
-    }
-
-    #[cfg(feature = "git")]
-    fn read_commits(&self, known: Option<&History>, cancel: Cancel<'_>) -> Result<Option<History>> {
-        History::read(self.root.path(), known, &|it| waypost_redact::redact(it, false).0, &|| {
-            cancel()
-        })
-    }
-
-    #[cfg(not(feature = "git"))]
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as it is with git")]
-    fn read_commits(&self, _: Option<&History>, _: Cancel<'_>) -> Result<Option<History>> {
-        Ok(None)
     }
 
     /// Reads which of the indexed files are uncommitted.
@@ -104,8 +92,7 @@ impl Context {
         };
         match changed(self.root.path(), present, &read_file, &|| cancel()) {
             Ok(changed) => {
-                let mut past = self.past.write();
-                past.changed = changed.into_iter().map(|it| it.0).collect();
+                self.past.write().changed = changed;
             }
             Err(error) => self.past.write().error = Some(error.to_string()),
         }

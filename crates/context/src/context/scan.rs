@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use waypost_time::Timestamp;
 
-use super::{Cancel, Context, Survey};
+use super::{Cancel, Context};
 use crate::discover::Places;
-use crate::index::FileFact;
-use crate::prepare::{Prepared, prepare};
+use crate::index::{FileFact, Prepared};
+use crate::prepare::prepare;
 use crate::text::hash;
 use crate::{Extractor, Found, Result, Rules, ScanReport, Skip, Source, Stat, read, walk};
 
@@ -20,15 +20,6 @@ use crate::{Extractor, Found, Result, Rules, ScanReport, Skip, Source, Stat, rea
 const RACY_SECONDS: i64 = 2;
 /// More changed paths than this count as a change of the whole folder.
 const PATHS_MAX: usize = 512;
-
-/// What happened to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Taken {
-    /// The index already has its content.
-    Same,
-    Indexed,
-    Refused,
-}
 
 /// The progress of a scan's threads.
 #[derive(Debug, Default)]
@@ -64,22 +55,17 @@ impl Context {
 
     fn scan_all(&self, now: Timestamp, cancel: Cancel<'_>) -> Result<ScanReport> {
         let tally = Tally::default();
-        let walk = walk(&self.root, &self.rules, &|| cancel())?;
+        let mut walk = walk(&self.root, &self.rules, &|| cancel())?;
         if walk.cancelled {
             return Ok(ScanReport { cancelled: true, ..ScanReport::default() });
         }
         let found = walk.found.len() as u64;
         self.forget_others(&walk.found, &tally);
         self.stale.lock().clear();
-        let changed: Vec<Found> = walk.found.into_iter().filter(|it| self.is_news(it)).collect();
+        let changed: Vec<Found> =
+            std::mem::take(&mut walk.found).into_iter().filter(|it| self.is_news(it)).collect();
         self.pending.store(changed.len() as u64, Ordering::Relaxed);
-        {
-            let mut survey = self.survey.write();
-            let skipped = walk.skipped.into_iter().filter(|it| it.0.is_counted()).collect();
-            let (samples, dirs) = (walk.samples, walk.dirs);
-            let (truncated, indexed_at) = (walk.truncated, survey.indexed_at);
-            *survey = Survey { skipped, samples, dirs, truncated, indexed_at };
-        }
+        self.survey.write().walk = walk;
         let (mut code, documents): (Vec<Found>, Vec<Found>) =
             changed.into_iter().partition(|it| it.class.kind.source() == Source::Code);
         self.take_all(&documents, now, cancel, &tally);
@@ -208,13 +194,13 @@ impl Context {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(found) = files.get(at) else { return };
                 match self.take(found, &mut extractor, now) {
-                    Ok(Taken::Indexed) => {
+                    Ok(true) => {
                         tally.indexed.fetch_add(1, Ordering::Relaxed);
                         if at.is_multiple_of(64) {
                             self.keep_up();
                         }
                     }
-                    Ok(Taken::Same | Taken::Refused) => {}
+                    Ok(false) => {}
                     Err(error) => {
                         *tally.failed.lock() = Some(error);
                         return;
@@ -234,10 +220,14 @@ impl Context {
         });
     }
 
-    fn take(&self, found: &Found, extractor: &mut Extractor, now: Timestamp) -> Result<Taken> {
+    /// Reads and inserts a file; false if the index has its content already, or it is refused.
+    fn take(&self, found: &Found, extractor: &mut Extractor, now: Timestamp) -> Result<bool> {
         let (bytes, stat) = match read(&self.root, found, self.rules.limits()) {
             Ok(read) => read,
-            Err(skip) => return Ok(self.refuse(found, skip)),
+            Err(skip) => {
+                self.refuse(found, skip);
+                return Ok(false);
+            }
         };
         let found = Found { stat, ..found.clone() };
         let hash = hash(&bytes);
@@ -252,12 +242,15 @@ impl Context {
                     (file.stat, file.seen_at) = (stat, now);
                 }
                 self.noted.store(true, Ordering::Relaxed);
-                return Ok(Taken::Same);
+                return Ok(false);
             }
         }
         match self.prepare(&found, hash, &bytes, extractor, now) {
-            Ok(prepared) => self.put(prepared),
-            Err(skip) => Ok(self.refuse(&found, skip)),
+            Ok(prepared) => self.put(prepared).map(|()| true),
+            Err(skip) => {
+                self.refuse(&found, skip);
+                Ok(false)
+            }
         }
     }
 
@@ -283,27 +276,25 @@ impl Context {
     }
 
     /// Inserts a file: its texts first, then the entries that find them.
-    fn put(&self, prepared: Prepared) -> Result<Taken> {
-        let Prepared { mut ready, chunks } = prepared;
+    fn put(&self, mut ready: Prepared) -> Result<()> {
         self.refused.lock().remove(&*ready.file.path);
         // Only a save replaces it, and none is running now.
         let texts = Arc::clone(&self.texts.read());
-        let places = texts.append(&ready.file.hash, &chunks)?;
+        let places = texts.append(&ready.file.hash, &ready.texts)?;
         for (fact, at) in ready.chunks.iter_mut().zip(places) {
             fact.text = at;
         }
         let words = self.index.write().insert(ready);
         drop(words);
         self.version.fetch_add(1, Ordering::AcqRel);
-        Ok(Taken::Indexed)
+        Ok(())
     }
 
-    fn refuse(&self, found: &Found, skip: Skip) -> Taken {
+    fn refuse(&self, found: &Found, skip: Skip) {
         self.forget(&found.path);
         if skip != Skip::Gone {
             self.refused.lock().insert(found.path.clone(), (found.stat, skip));
         }
-        Taken::Refused
     }
 
     /// Merges parts of the text indexes, unless another thread is doing so.

@@ -1,19 +1,18 @@
 //! From candidates to items: checks each file, and reads the text.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use waypost_time::Timestamp;
 
 use super::Context;
 use crate::discover::Places;
+use crate::history::History;
 use crate::index::{ChunkFact, Index};
-use crate::past::History;
-use crate::rank::Next;
 use crate::rank::{Candidate, Selection, What, date};
-use crate::text::{hash, short_hash, tokens};
+use crate::text::{hash, tokens};
 use crate::texts::{Hash, Texts};
-use crate::{Chunk, Extractor, Item, Kind, Stat, read};
+use crate::{Chunk, Extractor, Item, Stat, read};
 
 /// Candidates looked up at once, for each requested item.
 const AT_ONCE: usize = 2;
@@ -33,8 +32,6 @@ pub(super) struct Server<'a> {
     states: HashMap<Arc<str>, State>,
     places: Places,
     history: Option<Arc<History>>,
-    /// Contents already in the answer.
-    given: HashSet<u64>,
 }
 
 /// The state of a file, compared with the index.
@@ -71,47 +68,13 @@ impl<'a> Server<'a> {
             states: HashMap::new(),
             places: Places::default(),
             history: context.history(),
-            given: HashSet::new(),
         }
     }
 
     /// The final items of a selection.
-    pub(super) fn serve(mut self, mut selection: Selection<'_>) -> Vec<Item> {
+    pub(super) fn serve(mut self, selection: Selection<'_>) -> Vec<Item> {
         self.look_up(&selection);
-        let mut read: HashMap<usize, Item> = HashMap::new();
-        let mut items = Vec::new();
-        loop {
-            match selection.next() {
-                Next::End => return items,
-                Next::Read(at) => {
-                    let item = selection.candidate(at).and_then(|it| self.item(it));
-                    match item {
-                        Some(item) => {
-                            selection.read(at, &item.content);
-                            read.insert(at, item);
-                        }
-                        None => selection.drop(at),
-                    }
-                }
-                Next::Item(at) => {
-                    let item = read.remove(&at).filter(|it| self.is_first(it));
-                    let Some(mut item) = item else {
-                        selection.drop(at);
-                        continue;
-                    };
-                    item.score = selection.worth(at);
-                    selection.choose(at);
-                    items.push(item);
-                }
-            }
-        }
-    }
-
-    /// Whether no item of the answer has this text yet: the same file can have two names.
-    fn is_first(&mut self, item: &Item) -> bool {
-        let title = if item.kind == Kind::Module { "" } else { &item.title };
-        let name = title.rsplit("::").next().unwrap_or_default();
-        self.given.insert(short_hash(format!("{name}\n{}", item.content).as_bytes()))
+        selection.items(|candidate| self.item(candidate))
     }
 
     fn item(&mut self, candidate: &Candidate) -> Option<Item> {

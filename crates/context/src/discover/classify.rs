@@ -1,38 +1,20 @@
 //! Classifies files by path.
 
 use super::prior::{is_packages, prior};
-use super::{Class, Language, Skip, secret};
+use super::{Class, Language, Skip, is_one_of};
 use crate::Kind;
 
 /// Extensions of documents.
-const DOCUMENTS: &[&str] =
-    &["md", "mdx", "markdown", "mdc", "rst", "txt", "adoc", "asciidoc", "org", "norg", "jrnl"];
+const DOCUMENTS: &str = "md mdx markdown mdc rst txt adoc asciidoc org norg jrnl";
 
 /// Instructions for agents, by whole name.
-const INSTRUCTIONS: &[&str] = &[
-    "agents.md",
-    "agents.override.md",
-    "claude.md",
-    "claude.local.md",
-    "gemini.md",
-    "copilot-instructions.md",
-    ".cursorrules",
-    ".clinerules",
-    ".windsurfrules",
-    "skill.md",
-];
+const INSTRUCTIONS: &str = "agents.md agents.override.md claude.md claude.local.md gemini.md \
+                               copilot-instructions.md .cursorrules .clinerules .windsurfrules \
+                               skill.md";
 
 /// Written by package managers, but with the extension of a text.
-const LOCKS: &[&str] = &[
-    "package-lock.json",
-    "pnpm-lock.yaml",
-    "npm-shrinkwrap.json",
-    "bun.lock",
-    "requirements.txt",
-    "robots.txt",
-    "pubspec.lock",
-    ".terraform.lock.hcl",
-];
+const LOCKS: &str = "package-lock.json pnpm-lock.yaml npm-shrinkwrap.json bun.lock \
+                        requirements.txt robots.txt pubspec.lock .terraform.lock.hcl";
 
 /// Classifies a file by its path; [`Skip::Ignored`] if it is neither a document nor code. `own` is
 /// the kind that the settings assign to it.
@@ -43,7 +25,7 @@ pub(super) fn classify(path: &str, own: Option<Kind>) -> Result<Class, Skip> {
         Some((stem, extension)) if !stem.is_empty() => (stem, extension),
         _ => (name, ""),
     };
-    if secret::is_secret(name) {
+    if is_secret(name) {
         return Err(Skip::Secret);
     }
     let prior = prior(parents, name, stem, path);
@@ -54,10 +36,10 @@ pub(super) fn classify(path: &str, own: Option<Kind>) -> Result<Class, Skip> {
         Some(kind) => return document(kind),
         None => {}
     }
-    if LOCKS.contains(&name) || name.contains(".min.") {
+    if is_one_of(name, LOCKS) || name.contains(".min.") {
         return Err(Skip::Generated);
     }
-    if INSTRUCTIONS.contains(&name) {
+    if is_one_of(name, INSTRUCTIONS) {
         return document(Kind::Instructions);
     }
     if matches!(extension, "yaml" | "yml" | "json") && is_interface(stem) {
@@ -66,7 +48,7 @@ pub(super) fn classify(path: &str, own: Option<Kind>) -> Result<Class, Skip> {
     if let Some(language) = Language::of(name) {
         return code(language);
     }
-    let is_document = DOCUMENTS.contains(&extension);
+    let is_document = is_one_of(extension, DOCUMENTS);
     // `README`, `NEWS` and the like have no extension, or one without a meaning: `README.in`.
     let named = by_name(stem, extension);
     if !is_document {
@@ -99,16 +81,7 @@ fn by_name(stem: &str, extension: &str) -> Option<Kind> {
         .filter(|it| !matches!(it, '-' | '_' | ' '))
         .skip_while(char::is_ascii_digit)
         .collect();
-    if matches!(
-        plain.as_str(),
-        "changelog"
-            | "changes"
-            | "history"
-            | "news"
-            | "releases"
-            | "releasenotes"
-            | "releasesnotes"
-    ) {
+    if is_one_of(&plain, "changelog changes history news releases releasenotes releasesnotes") {
         return Some(Kind::Changelog);
     }
     if extension == "jrnl"
@@ -202,6 +175,38 @@ fn is_interface(stem: &str) -> bool {
 /// The part after the last dot of a stem, such as `spec` in `login.spec`.
 fn last_part(stem: &str) -> &str {
     stem.rsplit_once('.').map_or("", |(_, it)| it)
+}
+
+/// Folders from which nothing is read.
+pub(super) const SECRET_FOLDERS: &[&str] = &[".aws", ".ssh", ".gnupg"];
+
+/// Whether a file is left out because of its name, which is in lower case. Tracked or not.
+fn is_secret(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map_or("", |(_, it)| it);
+    if name.starts_with(".env") {
+        let example = ["example", "sample", "template", "dist"].contains(&extension);
+        return !example && (name == ".env" || name.starts_with(".env.") || name == ".envrc");
+    }
+    let kept = is_one_of(extension, "pem key p12 pfx jks keystore kdbx tfvars ppk");
+    let key = ["id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"]
+        .iter()
+        .any(|it| name.starts_with(it) && extension != "pub");
+    let known = is_one_of(name, ".npmrc .pypirc .netrc _netrc .htpasswd .pgpass .git-credentials");
+    let json = extension == "json"
+        && (name.contains("credentials") || name.starts_with("service-account"));
+    // Code with that name is about secrets; secrets in it by mistake are replaced when it is read.
+    let secrets = name.starts_with("secrets.") && !Language::of(name).is_some_and(is_code);
+    kept || key
+        || known
+        || json
+        || secrets
+        || name.contains(".tfstate")
+        || name.ends_with(".tfvars.json")
+}
+
+/// Whether a language is for programs, as opposed to settings.
+fn is_code(language: Language) -> bool {
+    !matches!(language, Language::Toml | Language::Yaml | Language::Json | Language::Terraform)
 }
 
 #[cfg(test)]
@@ -348,5 +353,52 @@ mod tests {
         assert!(!is_dated("2026-01-3\u{e9}"));
         assert!(!is_dated("99999999é"));
         assert!(is_dated("2026-01-31 é"));
+    }
+
+    #[test]
+    fn names_of_secrets_are_known() {
+        for name in [
+            ".env",
+            ".env.local",
+            ".envrc",
+            "server.pem",
+            "tls.key",
+            "a.p12",
+            "a.pfx",
+            "a.jks",
+            "a.kdbx",
+            "id_rsa",
+            "id_ed25519.bak",
+            ".npmrc",
+            ".pypirc",
+            ".netrc",
+            "credentials.json",
+            "gcp-credentials-prod.json",
+            "service-account-1.json",
+            "terraform.tfstate",
+            "terraform.tfstate.backup",
+            "prod.tfvars",
+            "prod.auto.tfvars.json",
+            "secrets.yaml",
+            "secrets.toml",
+            "secrets.txt",
+        ] {
+            assert!(is_secret(name), "{name}");
+        }
+        for name in [
+            ".env.example",
+            ".env.sample",
+            ".env.template",
+            ".env.dist",
+            "environment.md",
+            "id_rsa.pub",
+            "credentials.md",
+            "secrets.rs",
+            "secrets.py",
+            "keys.md",
+            "main.tf",
+        ] {
+            assert!(!is_secret(name), "{name}");
+        }
     }
 }

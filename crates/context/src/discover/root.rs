@@ -20,13 +20,6 @@ pub struct Root {
     dir: OwnedFd,
 }
 
-/// A file's path, split into the parts needed to open it.
-pub(crate) struct Entry<'a> {
-    /// The folder it is in, `""` for the root.
-    pub(crate) dir: &'a str,
-    pub(crate) name: &'a str,
-}
-
 impl Root {
     /// Opens a folder, following links to it.
     ///
@@ -61,28 +54,10 @@ impl Root {
         self.open_beneath(path, PLACE).map_err(skip)
     }
 
+    /// Opens a folder part by part: no part may be a link.
     fn open_beneath(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-        if path.is_empty() {
-            return rustix::fs::openat(&self.dir, ".", flags, Mode::empty());
-        }
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        {
-            use rustix::fs::ResolveFlags;
-            let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-            match rustix::fs::openat2(&self.dir, path, flags, Mode::empty(), how) {
-                // Old kernels lack the call, and some sandboxes forbid it; only opening part by
-                // part tells a link at the end from a file.
-                Err(Errno::NOSYS | Errno::PERM | Errno::NOTDIR) => {}
-                other => return other,
-            }
-        }
-        self.open_by_parts(path, flags)
-    }
-
-    /// Does what `openat2` does, part by part: no part may be a link.
-    pub(super) fn open_by_parts(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-        let mut dir = self.dir.try_clone().map_err(|_| Errno::MFILE)?;
-        for part in path.split('/') {
+        let mut dir = rustix::fs::openat(&self.dir, ".", flags, Mode::empty())?;
+        for part in path.split_terminator('/') {
             dir = match rustix::fs::openat(&dir, part, flags, Mode::empty()) {
                 Err(Errno::NOTDIR) if is_link(&dir, part) => return Err(Errno::LOOP),
                 other => other?,
@@ -93,19 +68,19 @@ impl Root {
 
     /// The state of a path, without following links.
     pub(crate) fn stat(&self, path: &str) -> Result<(FileType, Stat), Skip> {
-        let entry = split(path).ok_or(Skip::Ignored)?;
-        stat_at(self.place(entry.dir)?, OsStr::new(entry.name))
+        let (dir, name) = split(path).ok_or(Skip::Ignored)?;
+        stat_at(self.place(dir)?, OsStr::new(name))
     }
 
     /// Opens a regular file for reading, without ever blocking.
     pub(crate) fn file(&self, path: &str) -> Result<OwnedFd, Skip> {
-        let entry = split(path).ok_or(Skip::Ignored)?;
-        let dir = self.place(entry.dir)?;
+        let (dir, name) = split(path).ok_or(Skip::Ignored)?;
+        let dir = self.place(dir)?;
         // Opening a device can have effects, so it is not even opened.
-        regular(stat_at(&dir, OsStr::new(entry.name))?.0)?;
+        regular(stat_at(&dir, OsStr::new(name))?.0)?;
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let file = rustix::fs::openat(&dir, entry.name, flags, Mode::empty()).map_err(skip)?;
+        let file = rustix::fs::openat(&dir, name, flags, Mode::empty()).map_err(skip)?;
         let stat = rustix::fs::fstat(&file).map_err(skip)?;
         regular(FileType::from_raw_mode(stat.st_mode))?;
         Ok(file)
@@ -120,15 +95,15 @@ const PLACE: OFlags = FOLDER.union(OFlags::PATH);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const PLACE: OFlags = FOLDER;
 
-/// Splits a relative path; `None` if it is absolute, contains `..`, or is not normalized.
-pub(crate) fn split(path: &str) -> Option<Entry<'_>> {
+/// Splits a relative path into its folder, `""` for the root, and its name; `None` if it is absolute,
+/// contains `..`, or is not normalized.
+pub(super) fn split(path: &str) -> Option<(&str, &str)> {
     let plain =
         |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');
     if !path.split('/').all(plain) {
         return None;
     }
-    let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
-    Some(Entry { dir, name })
+    Some(path.rsplit_once('/').unwrap_or(("", path)))
 }
 
 /// Whether an open folder can also be listed.
@@ -172,8 +147,7 @@ fn is_link(dir: &OwnedFd, name: &str) -> bool {
 pub(crate) fn skip(errno: Errno) -> Skip {
     match errno {
         Errno::NOENT | Errno::NOTDIR => Skip::Gone,
-        // A path out of the root is rejected with `XDEV`; only a link can lead there.
-        Errno::LOOP | Errno::XDEV => Skip::Link,
+        Errno::LOOP => Skip::Link,
         // A device without a driver, or a socket.
         Errno::NXIO | Errno::OPNOTSUPP => Skip::Special,
         Errno::ILSEQ | Errno::NAMETOOLONG => Skip::Name,

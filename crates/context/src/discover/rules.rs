@@ -9,10 +9,10 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::gitignore::Gitignore;
 use rustix::fs::FileType;
 
-use super::classify::classify;
+use super::classify::{SECRET_FOLDERS, classify};
 use super::ignores::{self, Ignores, Level, join};
 use super::root::{is_listable, regular, split, stat_at};
-use super::{Class, Found, Root, Skip, Stat, secret};
+use super::{Class, Found, Root, Skip, Stat, is_one_of};
 use crate::extract::read_at_most;
 use crate::{Error, Kind, Result, Source};
 
@@ -90,47 +90,17 @@ pub struct Rules {
 }
 
 /// Folders with third-party or built files, tracked or not.
-const VENDORED: &[&str] = &[
-    "vendor",
-    "node_modules",
-    "bower_components",
-    "target",
-    "dist",
-    "build",
-    "out",
-    "venv",
-    "__pycache__",
-    "coverage",
-    "third_party",
-    "site-packages",
-];
+const VENDORED: &str = "vendor node_modules bower_components target dist build out venv \
+                        __pycache__ coverage third_party site-packages";
 
 /// The service's own folder in a project; only the journal in it belongs to the project.
 const OWN: &str = ".waypost";
 const OWN_JOURNAL: &str = "journal";
 
 /// Names starting with a dot that are read anyway.
-const SHOWN: &[&str] = &[
-    ".agents",
-    ".ai",
-    ".claude",
-    ".clinerules",
-    ".codex",
-    ".continue",
-    ".cursor",
-    ".cursorrules",
-    ".gemini",
-    ".github",
-    ".gitlab",
-    ".journal",
-    ".junie",
-    ".kiro",
-    ".roo",
-    ".specify",
-    OWN,
-    ".windsurf",
-    ".windsurfrules",
-];
+const SHOWN: &str = ".waypost .agents .ai .claude .clinerules .codex .continue .cursor \
+                     .cursorrules .gemini .github .gitlab .journal .junie .kiro .roo .specify \
+                     .waypost .windsurf .windsurfrules";
 
 /// Folders already checked, valid as long as nothing can have changed: one query checks many files
 /// of few folders.
@@ -197,13 +167,13 @@ impl Rules {
         path: &str,
         places: &mut Places,
     ) -> Result<Found, Skip> {
-        let entry = split(path).ok_or(Skip::Ignored)?;
-        let place = self.place(root, entry.dir, places)?;
+        let (dir, name) = split(path).ok_or(Skip::Ignored)?;
+        let place = self.place(root, dir, places)?;
         let (kind, stat) = root.stat(path)?;
         if kind == FileType::Directory {
             return Err(Skip::Gone);
         }
-        self.file(&place, path, entry.name, kind, stat)
+        self.file(&place, path, name, kind, stat)
     }
 
     /// Whether a folder belongs to the project, as [`Rules::one`] decides for a file: for the
@@ -235,8 +205,8 @@ impl Rules {
             return known.clone();
         }
         let place = match split(dir) {
-            Some(entry) => self.place(root, entry.dir, places).and_then(|around| {
-                let entered = self.enter(root, &around, dir, entry.name).ok_or(Skip::Ignored)?;
+            Some((above, name)) => self.place(root, above, places).and_then(|around| {
+                let entered = self.enter(root, &around, dir, name).ok_or(Skip::Ignored)?;
                 let (place, opened) = entered;
                 // A link in the path, a missing folder, or an unreadable one.
                 is_listable(&opened?)?;
@@ -261,15 +231,15 @@ impl Rules {
         let lower = name.to_lowercase();
         if name == ".git"
             || !is_open(&place.dir, name)
-            || secret::FOLDERS.contains(&lower.as_str())
+            || SECRET_FOLDERS.contains(&lower.as_str())
             || ignores::says(&self.exclude, path, true) == Some(true)
         {
             return None;
         }
-        let hidden = name.starts_with('.') && !SHOWN.contains(&lower.as_str());
+        let hidden = name.starts_with('.') && !is_one_of(&lower, SHOWN);
         let shut = place.shut
             || hidden
-            || VENDORED.contains(&lower.as_str())
+            || is_one_of(&lower, VENDORED)
             || lower == "worktrees" && place.dir.ends_with(".claude")
             || self.is_ignored(place, path, true);
         if shut && !self.leads_to_included(path) {
@@ -303,7 +273,7 @@ impl Rules {
         if place.dir == OWN || ignores::says(&self.exclude, path, false) == Some(true) {
             return Err(Skip::Ignored);
         }
-        let hidden = name.starts_with('.') && !SHOWN.contains(&name.to_lowercase().as_str());
+        let hidden = name.starts_with('.') && !is_one_of(&name.to_lowercase(), SHOWN);
         let out = place.shut || hidden || self.is_ignored(place, path, false);
         if out && !self.include.is_match(path) {
             return Err(Skip::Ignored);

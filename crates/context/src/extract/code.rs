@@ -11,10 +11,11 @@ mod headers;
 mod lines;
 mod tree;
 
+pub(super) use self::tree::Trees;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
-use std::time::Duration;
 
 use super::text::clip;
 use super::{Chunk, Extract, Parser};
@@ -50,38 +51,25 @@ struct Item {
     is_top_level: bool,
 }
 
-/// Parses code.
-#[derive(Debug)]
-pub(super) struct Reader {
-    trees: tree::Trees,
-}
-
-impl Reader {
-    pub(super) fn new(deadline: Duration) -> Self {
-        Self { trees: tree::Trees::new(deadline) }
-    }
-
-    /// Extracts a code file. `text` has no secrets.
-    pub(super) fn extract(
-        &mut self,
-        path: &str,
-        language: Language,
-        text: Cow<'_, str>,
-    ) -> Extract {
-        let (items, parser) = match self.trees.items(language, &text) {
-            Some(items) => (items, Parser::Tree),
-            None => (lines::items(language, &text), Parser::Lines),
-        };
-        let mut starts = Lines::new(&text);
-        let module = module(path, language, &text, &items);
-        let mut chunks: Vec<Chunk> = module.into_iter().collect();
-        let mut spans = vec![0..0; chunks.len()];
-        chunks.extend(items.iter().map(|it| chunk(path, &text, it, &mut starts)));
-        spans.extend(items.iter().map(|it| it.signature.start as u32..it.end as u32));
-        let extract =
-            Extract::plain(Kind::Module, path.to_owned(), chunks, text.into_owned(), parser);
-        Extract { spans, ..extract }
-    }
+/// Extracts a code file. `text` has no secrets.
+pub(super) fn extract(
+    trees: &mut Trees,
+    path: &str,
+    language: Language,
+    text: Cow<'_, str>,
+) -> Extract {
+    let (items, parser) = match trees.items(language, &text) {
+        Some(items) => (items, Parser::Tree),
+        None => (lines::items(language, &text), Parser::Lines),
+    };
+    let mut starts = Lines::new(&text);
+    let module = module(path, language, &text, &items);
+    let mut chunks: Vec<Chunk> = module.into_iter().collect();
+    let mut spans = vec![0..0; chunks.len()];
+    chunks.extend(items.iter().map(|it| chunk(path, &text, it, &mut starts)));
+    spans.extend(items.iter().map(|it| it.signature.start as u32..it.end as u32));
+    let extract = Extract::plain(Kind::Module, path.to_owned(), chunks, text.into_owned(), parser);
+    Extract { spans, ..extract }
 }
 
 /// The chunk of a whole file: the text of its first comment, and its top-level names.

@@ -6,7 +6,7 @@ use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Offset, TimeZone};
 use waypost_time::Timestamp;
 
-use super::text::head;
+use crate::text::head;
 
 /// The longest date in words.
 const WORDS_BYTES_MAX: usize = 64;
@@ -116,25 +116,13 @@ fn year(word: &str) -> Option<i32> {
 }
 
 fn month(word: &str) -> Option<i32> {
-    const MONTHS: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
+    const MONTHS: &str = "january february march april may june july august september october \
+                          november december";
     let word = word.to_ascii_lowercase();
-    let known = |month: &&str| {
-        word.len() >= 3 && month.starts_with(&word) || word == "sept" && *month == "september"
+    let known = |month: &str| {
+        word.len() >= 3 && month.starts_with(&word) || word == "sept" && month == "september"
     };
-    MONTHS.iter().position(known).map(|at| at as i32 + 1)
+    MONTHS.split(' ').position(known).map(|at| at as i32 + 1)
 }
 
 /// The number in these digits; all of them must be present.

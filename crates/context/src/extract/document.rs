@@ -73,11 +73,6 @@ pub(super) fn extract(found: &Found, text: Cow<'_, str>, now: Timestamp) -> Extr
         standing,
         supersedes,
         aliases: head.any(&["aliases", "alias"]).to_vec(),
-        tags: head
-            .any(&["tags", "tag", "keywords"])
-            .iter()
-            .map(|it| it.trim_start_matches('#').to_owned())
-            .collect(),
         links,
         ..Extract::plain(kind, title, chunks, text.into_owned(), Parser::None)
     }

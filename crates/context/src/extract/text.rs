@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::Skip;
+use crate::text::head;
 
 /// How many bytes are examined to detect binary files.
 const BINARY_BYTES: usize = 8 << 10;
@@ -78,15 +79,6 @@ pub(super) fn is_generated(text: &str) -> bool {
     ]
     .iter()
     .any(|mark| memchr::memmem::find(head.as_bytes(), mark.as_bytes()).is_some())
-}
-
-/// The longest prefix of a text of at most this many bytes, ending at a character boundary.
-pub(super) fn head(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 /// The start of a text, up to a line end or at least a character boundary, with a mark if it was

@@ -11,16 +11,8 @@ use super::objects::Objects;
 /// A commit with more changes is an import or a reformat, and its files are not listed.
 const CHANGES_MAX: usize = 2_000;
 
-/// What differs.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Difference {
-    /// These files, unordered, and those of them that were moved.
-    Files(Vec<Box<str>>, Vec<Move>),
-    /// More files than are listed.
-    Many,
-    /// Part of it is not available.
-    Unknown,
-}
+/// The files that differ, unordered, and those of them that were moved.
+pub(super) type Difference = (Vec<Box<str>>, Vec<Move>);
 
 /// The tree of the folder `prefix` ("" or "a/b/") in a tree: nothing if the folder does not exist.
 pub(super) fn below(
@@ -49,24 +41,25 @@ pub(super) fn below(
 #[derive(Debug)]
 pub(super) struct Missing;
 
-/// Compares two trees; nothing means an empty one.
+/// Compares two trees, of which nothing means an empty one; nothing if more files differ than are
+/// listed.
 pub(super) fn differing(
     objects: &Objects<'_>,
     state: &mut State,
     old: Option<ObjectId>,
     new: Option<ObjectId>,
-) -> Difference {
+) -> Result<Option<Difference>, Missing> {
     if old == new {
-        return Difference::Files(Vec::new(), Vec::new());
+        return Ok(Some((Vec::new(), Vec::new())));
     }
     let (mut old_buffer, mut new_buffer) = (Vec::new(), Vec::new());
-    let sides = (entries(objects, old, &mut old_buffer), entries(objects, new, &mut new_buffer));
-    let (Ok(old), Ok(new)) = sides else { return Difference::Unknown };
+    let old = entries(objects, old, &mut old_buffer)?;
+    let new = entries(objects, new, &mut new_buffer)?;
     let mut found = Found { recorder: Recorder::default(), changes: 0 };
     match gix_diff::tree(old, new, state, objects, &mut found) {
-        Ok(()) => found.files(),
-        Err(gix_diff::tree::Error::Cancelled) => Difference::Many,
-        Err(gix_diff::tree::Error::Failure(_)) => Difference::Unknown,
+        Ok(()) => Ok(Some(found.files())),
+        Err(gix_diff::tree::Error::Cancelled) => Ok(None),
+        Err(gix_diff::tree::Error::Failure(_)) => Err(Missing),
     }
 }
 
@@ -105,7 +98,7 @@ impl Found {
             }
             files.push(path);
         }
-        Difference::Files(files, pairs(&removed, &added))
+        (files, pairs(&removed, &added))
     }
 }
 

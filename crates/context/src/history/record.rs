@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::moved::{Move, Present};
-use super::walk::Walk;
 use super::{FRECENCY_FILES_MAX, History, LATELY, OFTEN};
 use crate::discover::is_work;
 
@@ -12,7 +13,7 @@ use crate::discover::is_work;
 const MENTIONS_MAX: usize = 200_000;
 
 /// A commit as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) id: Box<str>,
     pub(super) time: i64,
@@ -24,17 +25,13 @@ pub(super) struct Record {
     pub(super) whole: bool,
 }
 
-/// A commit as read, with its own paths.
+/// A commit as read: its record, of which the paths are not yet in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Draft {
-    pub(super) id: Box<str>,
-    pub(super) time: i64,
-    pub(super) subject: Box<str>,
-    pub(super) body: Box<str>,
+    pub(super) record: Record,
     pub(super) paths: Vec<Box<str>>,
     /// The files that it moved; nothing if it was read before.
     pub(super) moves: Vec<Move>,
-    pub(super) whole: bool,
 }
 
 /// What the commits say about a file.
@@ -46,8 +43,12 @@ pub(super) struct File {
 
 impl History {
     /// Builds a history from drafts, newest first.
-    pub(super) fn build(prefix: String, head: String, walk: Walk, present: &Present) -> Self {
-        let Walk { mut drafts, truncated } = walk;
+    pub(super) fn build(
+        prefix: String,
+        head: String,
+        mut drafts: Vec<Draft>,
+        present: &Present,
+    ) -> Self {
         bound_mentions(&mut drafts);
         let named = drafts.iter().flat_map(|it| &it.paths);
         let mut places: BTreeMap<Box<str>, u32> = named.clone().map(|it| (it.clone(), 0)).collect();
@@ -57,40 +58,24 @@ impl History {
         for (place, (_, it)) in places.iter_mut().enumerate() {
             *it = place as u32;
         }
-        let records = drafts
-            .into_iter()
-            .map(|it| {
-                let mut paths: Vec<u32> = it.paths.iter().map(|path| places[path]).collect();
-                paths.sort_unstable();
-                paths.dedup();
-                Record {
-                    id: it.id,
-                    time: it.time,
-                    subject: it.subject,
-                    body: it.body,
-                    paths,
-                    whole: it.whole,
-                }
-            })
-            .collect();
+        let record = |draft: Draft| {
+            let mut paths: Vec<u32> = draft.paths.iter().map(|path| places[path]).collect();
+            paths.sort_unstable();
+            paths.dedup();
+            Record { paths, ..draft.record }
+        };
+        let records = drafts.into_iter().map(record).collect();
         let moved = moved.iter().map(|(from, to)| (places[from], places[to])).collect();
         let paths = places.into_keys().collect();
-        Self::derive(prefix, head, (paths, moved), records, truncated)
+        Self { prefix, head, paths, moved, files: Vec::new(), records }.derive()
     }
 
-    /// Derives the rest from sorted paths, those of them that moved, and at most 2,000 records;
-    /// all indices are valid.
-    pub(super) fn derive(
-        prefix: String,
-        head: String,
-        (paths, moved): (Vec<Box<str>>, BTreeMap<u32, u32>),
-        records: Vec<Record>,
-        truncated: bool,
-    ) -> Self {
-        let mut files = vec![File::default(); paths.len()];
+    /// Derives what the commits say about each file. All indices are valid.
+    pub(super) fn derive(mut self) -> Self {
+        let mut files = vec![File::default(); self.paths.len()];
         let mut lately = LATELY.0;
-        for record in &records {
-            let present = present(record, &moved);
+        for record in &self.records {
+            let present = present(record, &self.moved);
             let count = present.len();
             for path in present {
                 let file = &mut files[path as usize];
@@ -99,23 +84,20 @@ impl History {
                     file.frecency += (lately + OFTEN) / (count as f32).sqrt();
                 }
             }
-            if record.paths.iter().any(|&it| is_work(&paths[it as usize])) {
+            if record.paths.iter().any(|&it| is_work(&self.paths[it as usize])) {
                 lately *= LATELY.1;
             }
         }
-        Self { prefix, head, truncated, paths, moved, files, records }
+        self.files = files;
+        self
     }
 
     /// The record of a commit as a draft, if nothing of it was missing.
     pub(super) fn draft(&self, record: &Record) -> Option<Draft> {
         record.whole.then(|| Draft {
-            id: record.id.clone(),
-            time: record.time,
-            subject: record.subject.clone(),
-            body: record.body.clone(),
+            record: record.clone(),
             paths: record.paths.iter().map(|&it| self.paths[it as usize].clone()).collect(),
             moves: Vec::new(),
-            whole: true,
         })
     }
 
@@ -123,10 +105,6 @@ impl History {
     pub(super) fn moves(&self) -> impl Iterator<Item = Move> {
         let path = |it: u32| self.paths[it as usize].clone();
         self.moved.iter().map(move |(&from, &to)| (path(from), path(to)))
-    }
-
-    pub(super) fn records(&self) -> &[Record] {
-        &self.records
     }
 }
 
@@ -151,7 +129,7 @@ fn bound_mentions(drafts: &mut [Draft]) {
             // No longer `whole`: once newer commits are gone, there may be room again.
             None if draft.paths.len() > FRECENCY_FILES_MAX => {
                 draft.paths.clear();
-                draft.whole = false;
+                draft.record.whole = false;
             }
             None => left = 0,
         }

@@ -19,9 +19,10 @@ use gix_object::FindExt;
 use gix_object::bstr::{BStr, BString, ByteSlice};
 
 use super::diff::below;
+use super::guarded;
+use super::head::resolve;
 use super::objects::Objects;
 use super::place::{Place, read_small, refused};
-use super::{guarded, refs};
 use crate::Result;
 
 /// An index of some three million files.
@@ -35,17 +36,6 @@ const CHANGES_MAX: usize = 5_000;
 const TRACKED_MAX: usize = 100;
 const SPLIT: &str = "split in two (core.splitIndex), which is not read here";
 
-/// How a file of the working tree differs from the commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Change {
-    /// Different from the staged version, or in conflict.
-    Modified,
-    /// Staged, and different from the commit.
-    Staged,
-    /// Not known to git.
-    Untracked,
-}
-
 /// An existing file, as the caller found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Present<'a> {
@@ -57,8 +47,8 @@ pub struct Present<'a> {
     pub modified_ns: i64,
 }
 
-/// Which files of `present` are changed in the working tree, sorted by path; at most 5,000. Deleted
-/// files and files that the caller ignores are not included.
+/// Which files of `present` are not as in the commit, sorted; at most 5,000. Deleted files and files
+/// that the caller ignores are not included.
 ///
 /// `read` returns a file's content, or nothing if it cannot be read. It is called for files whose
 /// time does not decide, up to 64 MiB of them. On `cancel`, the files found so far are returned.
@@ -72,7 +62,7 @@ pub fn changed<'a>(
     present: impl IntoIterator<Item = Present<'a>>,
     read: &dyn Fn(&str) -> Option<Vec<u8>>,
     cancel: &dyn Fn() -> bool,
-) -> Result<Vec<(String, Change)>> {
+) -> Result<Vec<String>> {
     let Some(place) = Place::find(root)? else { return Ok(Vec::new()) };
     if place.is_bare() {
         return Ok(Vec::new());
@@ -84,7 +74,9 @@ pub fn changed<'a>(
         if cancel() || changes.len() == CHANGES_MAX {
             break;
         }
-        changes.extend(index.change(file, read, &mut left).map(|it| (file.path.to_owned(), it)));
+        if index.is_changed(file, read, &mut left) {
+            changes.push(file.path.to_owned());
+        }
     }
     changes.sort_unstable();
     Ok(changes)
@@ -111,7 +103,7 @@ impl Index {
         let written = since.map_or((0, 0), |it| (it.as_secs() as i64, it.subsec_nanos()));
         let committed = vec![false; state.entries().len()];
         let mut index = Self { prefix: place.prefix.clone(), state, written, committed };
-        if let Some(head) = refs::head(place)?.id {
+        if let Some(head) = resolve(place)?.0 {
             index.compare(&Objects::open(place, cancel)?, head);
         }
         Ok(index)
@@ -157,24 +149,21 @@ impl Index {
         }
     }
 
-    fn change(
+    fn is_changed(
         &self,
         file: Present<'_>,
         read: &dyn Fn(&str) -> Option<Vec<u8>>,
         left: &mut u64,
-    ) -> Option<Change> {
+    ) -> bool {
         let path = format!("{}{}", self.prefix, file.path);
         let path: &BStr = path.as_str().into();
-        let Some(range) = self.state.entry_range(path) else { return Some(Change::Untracked) };
+        let Some(range) = self.state.entry_range(path) else { return true };
         let entry = self.state.entry(range.start);
-        if range.len() > 1 || entry.stage_raw() != 0 {
-            return Some(Change::Modified);
-        }
+        let is_conflict = range.len() > 1 || entry.stage_raw() != 0;
         let trusted = entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
-        if !trusted && self.modified(entry, file, read, left) {
-            return Some(Change::Modified);
-        }
-        (!self.committed[range.start]).then_some(Change::Staged)
+        is_conflict
+            || !self.committed[range.start]
+            || !trusted && self.modified(entry, file, read, left)
     }
 
     /// Git's rule: by time and size, and by the content where these do not decide.

@@ -22,56 +22,43 @@ const BODY_CHARS_MAX: usize = 1_500;
 /// in two before it is found.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
 
-pub(super) struct Walk {
-    /// Newest first.
-    pub(super) drafts: Vec<Draft>,
-    pub(super) truncated: bool,
-}
-
-/// Reads the commits that count.
+/// Reads the commits that count, newest first. What is missing, as in a shallow clone, is left out.
 pub(super) fn walk(
     objects: &Objects<'_>,
     head: ObjectId,
     prefix: &str,
     known: Option<&History>,
     redact: Redact<'_>,
-) -> Result<Walk> {
+) -> Result<Vec<Draft>> {
     let known: HashMap<&str, (&History, &Record)> = known
-        .map(|history| history.records().iter().map(|it| (&*it.id, (history, it))).collect())
+        .map(|history| history.records.iter().map(|it| (&*it.id, (history, it))).collect())
         .unwrap_or_default();
-    let mut walk = Walk { drafts: Vec::new(), truncated: false };
+    let mut drafts = Vec::new();
     let mut reader = Reader { objects, prefix, redact, state: State::default() };
     let mut queue = BinaryHeap::new();
     let mut seen = HashSet::from([head]);
     let mut buffer = Vec::new();
-    match objects.commit(&head, &mut buffer) {
-        Some(it) => queue.push((it.time, head)),
-        None => walk.truncated = true,
-    }
+    queue.extend(objects.commit(&head, &mut buffer).map(|it| (it.time, head)));
     let (mut visited, mut used) = (0, 0);
     while let Some((_, id)) = queue.pop() {
         objects.check()?;
         visited += 1;
         if visited > VISITED_MAX || objects.spent() {
-            walk.truncated = true;
             break;
         }
-        let Some(commit) = objects.commit(&id, &mut buffer) else {
-            walk.truncated = true;
-            continue;
-        };
-        let mut before = Before::Nothing;
+        let Some(commit) = objects.commit(&id, &mut buffer) else { continue };
+        // The tree that it is compared with; nothing for the first commit.
+        let mut before = Ok(None);
         let mut parent_buffer = Vec::new();
         for parent in &commit.parents {
             if let Some(it) = objects.commit(parent, &mut parent_buffer) {
-                before = Before::Tree(it.tree);
+                before = Ok(Some(it.tree));
                 if seen.insert(*parent) {
                     queue.push((it.time, *parent));
                 }
             } else {
                 // As in a shallow clone.
-                before = Before::Missing;
-                walk.truncated = true;
+                before = Err(Missing);
             }
         }
         if commit.parents.len() > 1 {
@@ -84,25 +71,15 @@ pub(super) fn walk(
             None => reader.draft(name, &commit, before),
         };
         if let Some(draft) = draft {
-            walk.truncated |= !draft.whole;
             used += usize::from(draft.paths.iter().any(|it| is_work(it)));
-            walk.drafts.push(draft);
+            drafts.push(draft);
         }
-        if used == USED_MAX || walk.drafts.len() == COMMITS_MAX {
+        if used == USED_MAX || drafts.len() == COMMITS_MAX {
             break;
         }
     }
     objects.check()?;
-    Ok(walk)
-}
-
-/// What a commit is compared with.
-#[derive(Debug, Clone, Copy)]
-enum Before {
-    /// It is the first commit.
-    Nothing,
-    Tree(ObjectId),
-    Missing,
+    Ok(drafts)
 }
 
 struct Reader<'a> {
@@ -114,27 +91,33 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// The stored form of a commit; nothing if it changes nothing below the folder.
-    fn draft(&mut self, id: String, commit: &Commit<'_>, before: Before) -> Option<Draft> {
-        let (paths, moves, whole) = match self.difference(before, commit.tree) {
-            Ok(Difference::Files(paths, _)) if paths.is_empty() && !self.prefix.is_empty() => {
-                return None;
-            }
-            Ok(Difference::Files(paths, moves)) => (paths, moves, true),
-            Ok(Difference::Many) => (Vec::new(), Vec::new(), true),
-            Ok(Difference::Unknown) | Err(Missing) => (Vec::new(), Vec::new(), false),
+    fn draft(
+        &mut self,
+        id: String,
+        commit: &Commit<'_>,
+        before: Result<Option<ObjectId>, Missing>,
+    ) -> Option<Draft> {
+        let difference = before.and_then(|old| self.difference(old, commit.tree));
+        let whole = difference.is_ok();
+        let (paths, moves) = match difference {
+            Ok(Some((paths, _))) if paths.is_empty() && !self.prefix.is_empty() => return None,
+            Ok(difference) => difference.unwrap_or_default(),
+            Err(Missing) => Difference::default(),
         };
         let (subject, body) = self.texts(commit.message);
-        Some(Draft { id: id.into(), time: commit.time, subject, body, paths, moves, whole })
+        let (id, time) = (id.into(), commit.time);
+        let record = Record { id, time, subject, body, paths: Vec::new(), whole };
+        Some(Draft { record, paths, moves })
     }
 
-    fn difference(&mut self, before: Before, new: ObjectId) -> Result<Difference, Missing> {
-        let old = match before {
-            Before::Nothing => None,
-            Before::Tree(it) => below(self.objects, it, self.prefix)?,
-            Before::Missing => return Err(Missing),
-        };
-        let new = below(self.objects, new, self.prefix)?;
-        Ok(differing(self.objects, &mut self.state, old, new))
+    fn difference(
+        &mut self,
+        old: Option<ObjectId>,
+        new: ObjectId,
+    ) -> Result<Option<Difference>, Missing> {
+        let below = |tree| below(self.objects, tree, self.prefix);
+        let old = old.map(below).transpose()?.flatten();
+        differing(self.objects, &mut self.state, old, below(new)?)
     }
 
     fn texts(&self, message: &BStr) -> (Box<str>, Box<str>) {

@@ -1,13 +1,12 @@
-//! One candidate.
+//! One candidate, and the reasons for it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use waypost_ranking::Slot;
 
-use super::reasons::Reasons;
-use crate::Kind;
 use crate::index::Index;
+use crate::{Kind, Reason};
 
 /// A chunk that may become an item.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,5 +52,38 @@ impl Candidate {
             .then_with(|| place(a).0.cmp(&place(b).0))
             .then_with(|| a.path.cmp(&b.path))
             .then_with(|| place(a).1.cmp(&place(b).1))
+    }
+}
+
+/// The reasons for a candidate. Most candidates never become items, so the list is built on
+/// request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Reasons {
+    One(Reason),
+    /// The contribution of each of [`SIGNALS`].
+    Shares([f32; SIGNALS.len()]),
+}
+
+const SIGNALS: [Reason; 7] = [
+    Reason::Named,
+    Reason::Words,
+    Reason::Header,
+    Reason::Path,
+    Reason::Commits,
+    Reason::Active,
+    Reason::Meaning,
+];
+
+impl Reasons {
+    /// Strongest first.
+    pub(crate) fn list(&self) -> Vec<Reason> {
+        let shares = match self {
+            Self::One(reason) => return vec![*reason],
+            Self::Shares(shares) => shares,
+        };
+        let sum: f32 = shares.iter().sum();
+        let mut shares: Vec<(Reason, f32)> = SIGNALS.into_iter().zip(*shares).collect();
+        shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        shares.iter().take_while(|it| it.1 > sum * 0.1).map(|it| it.0).collect()
     }
 }

@@ -6,11 +6,10 @@ use waypost_time::Timestamp;
 use super::ask::{Ask, Named};
 use super::candidate::Candidate;
 use super::commits::Commits;
-use super::search::{Search, nearest, part};
-use super::signals::{Own, Signals, called, sums, sureness, why};
+use super::signals::{Own, Search, Signals, called, nearest, part, sums, sureness, why};
 use super::weights::Weights;
-use crate::index::{ChunkFact, FileFact, Holds, Index, Words};
-use crate::{Kind, Source};
+use crate::index::{ChunkFact, FileFact, Index, Words};
+use crate::{Kind, Source, Standing};
 
 /// How many of the best files of each signal are examined more closely.
 const FILES: usize = 200;
@@ -205,7 +204,7 @@ pub(super) fn lowering(
     named: bool,
     now: Timestamp,
 ) -> f32 {
-    let prior = file.flags.prior;
+    let prior = file.prior;
     let mut lowering = 1.0;
     let is_aside = prior.test && !ask.is_about(&file.path) || prior.settings;
     if is_aside && !named || prior.generated {
@@ -215,11 +214,11 @@ pub(super) fn lowering(
         lowering *= PAST;
     }
     if !named {
-        lowering *= match file.holds {
+        lowering *= match file.standing {
             _ if index.is_replaced(file) => PAST,
-            Holds::Yes | Holds::Accepted => 1.0,
-            Holds::Draft => 0.9,
-            Holds::No => PAST,
+            Standing::Current | Standing::Accepted => 1.0,
+            Standing::Draft => 0.9,
+            Standing::Past => PAST,
         };
     }
     lowering * freshness(ask, file, chunk, now)

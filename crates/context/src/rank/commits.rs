@@ -10,11 +10,10 @@ use waypost_ranking::{Analyzer, NumberMap, Slot, Slots, TextIndex, TextPart, Tex
 use waypost_time::Timestamp;
 
 use super::ask::Ask;
-use super::candidate::{Candidate, What};
-use super::reasons::Reasons;
+use super::candidate::{Candidate, Reasons, What};
 use super::weights::Weights;
+use crate::history::History;
 use crate::index::Index;
-use crate::past::History;
 use crate::{Kind, Reason, TaskType};
 
 /// The most commits found.

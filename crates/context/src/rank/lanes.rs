@@ -9,12 +9,11 @@ use waypost_ranking::Slot;
 use waypost_time::Timestamp;
 
 use super::ask::Ask;
-use super::candidate::{Candidate, What};
+use super::candidate::{Candidate, Reasons, What};
 use super::candidates::{date, lowering};
 use super::commits::Commits;
-use super::reasons::Reasons;
-use crate::index::{ChunkFact, FileFact, Holds, Index};
-use crate::{Kind, Reason, Source, TaskType};
+use crate::index::{ChunkFact, FileFact, Index};
+use crate::{Kind, Reason, Source, Standing, TaskType};
 
 const SECONDS_PER_DAY: i64 = 86_400;
 /// Journal entries shown: those of five days, or the newest five.
@@ -243,15 +242,15 @@ fn central(index: &Index, ask: &Ask<'_>, files: &[(Slot, &FileFact)]) -> Vec<Can
             let worth = match file.kind {
                 Kind::Readme => 2.0,
                 Kind::Spec | Kind::Strategy => 1.5,
-                Kind::Decision if file.holds == Holds::Accepted => 1.0,
-                Kind::Decision if file.holds == Holds::Yes => 0.8,
+                Kind::Decision if file.standing == Standing::Accepted => 1.0,
+                Kind::Decision if file.standing == Standing::Current => 0.8,
                 Kind::Guide => 0.6,
                 Kind::Module => 0.1 * (file.chunks.len() as f32).ln_1p(),
                 _ => 0.3,
             };
             let fits = ask.task.weight(file.kind);
-            let lowered = file.flags.prior.test || file.flags.prior.archived;
-            if lowered || file.holds == Holds::No || index.is_replaced(file) {
+            let lowered = file.prior.test || file.prior.archived;
+            if lowered || file.standing == Standing::Past || index.is_replaced(file) {
                 return None;
             }
             let mut candidate = first(index, ask, file, Reason::Central)?;

@@ -1,12 +1,13 @@
 //! Which candidates become items, in which order: best first, but without near-duplicates.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use waypost_ranking::{NumberMap, Slot};
 
 use super::candidate::{Candidate, What};
 use super::weights::Weights;
-use crate::{Source, TaskType};
+use crate::text::short_hash;
+use crate::{Item, Kind, Source, TaskType};
 
 /// Consecutive words that are compared.
 const SHINGLE: usize = 5;
@@ -19,7 +20,7 @@ const PER_FILE_MAX: usize = 6;
 /// Candidates with at least this share of the best score count for the share of their source.
 const NEAR: f32 = 0.3;
 
-/// Chooses among candidates, one at a time.
+/// Chooses items among candidates.
 #[derive(Debug)]
 pub(crate) struct Selection<'a> {
     weights: &'a Weights,
@@ -27,9 +28,11 @@ pub(crate) struct Selection<'a> {
     pool: Vec<Entry>,
     top: f32,
     items_max: usize,
-    chosen: Vec<Chosen>,
+    chosen: Vec<Text>,
     of_file: NumberMap<Slot, usize>,
     of_source: HashMap<Source, usize>,
+    /// Names and contents of the chosen ones: the same file can have two names.
+    given: HashSet<u64>,
 }
 
 #[derive(Debug)]
@@ -37,34 +40,19 @@ struct Entry {
     candidate: Candidate,
     /// Whether it may still be chosen.
     open: bool,
-    /// The relevant parts of its text, once it has been read.
-    text: Option<Text>,
+    /// Its item and the relevant parts of its text, once it has been read.
+    read: Option<(Item, Text)>,
     /// Its greatest similarity to the chosen ones, and with how many it was compared.
     alike: f32,
     compared: usize,
 }
 
 /// What texts are compared by.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Text {
     /// Sorted, each once.
     shingles: Vec<u64>,
     mirror: String,
-}
-
-#[derive(Debug)]
-struct Chosen {
-    text: Text,
-}
-
-/// The next step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Read the text of this one, and pass it to [`Selection::read`], or call [`Selection::drop`].
-    Read(usize),
-    /// This one is the next item.
-    Item(usize),
-    End,
 }
 
 impl<'a> Selection<'a> {
@@ -77,7 +65,7 @@ impl<'a> Selection<'a> {
         candidates.sort_unstable_by(Candidate::by_rank);
         let top = candidates.first().map_or(0.0, |it| it.score);
         let entry =
-            |candidate| Entry { candidate, open: true, text: None, alike: 0.0, compared: 0 };
+            |candidate| Entry { candidate, open: true, read: None, alike: 0.0, compared: 0 };
         Self {
             weights,
             task,
@@ -87,11 +75,8 @@ impl<'a> Selection<'a> {
             chosen: Vec::new(),
             of_file: NumberMap::default(),
             of_source: HashMap::new(),
+            given: HashSet::new(),
         }
-    }
-
-    pub(crate) fn candidate(&self, at: usize) -> Option<&Candidate> {
-        self.pool.get(at).map(|it| &it.candidate)
     }
 
     /// The best by score: this many for each requested item.
@@ -99,10 +84,38 @@ impl<'a> Selection<'a> {
         self.pool.iter().take(self.items_max.saturating_mul(each)).map(|it| &it.candidate)
     }
 
-    /// The current worth of a candidate, 0 to 1.
-    pub(crate) fn worth(&self, at: usize) -> f32 {
-        let worth = self.pool.get(at).map_or(0.0, |it| self.worth_of(it));
-        if self.top > 0.0 { worth / self.top } else { 0.0 }
+    /// The items, each with its worth, 0 to 1. `read` returns the item of a candidate that comes into
+    /// question, if it still has one.
+    pub(crate) fn items(mut self, mut read: impl FnMut(&Candidate) -> Option<Item>) -> Vec<Item> {
+        let mut items = Vec::new();
+        while items.len() < self.items_max
+            && let Some((at, worth)) = self.best()
+        {
+            let entry = &mut self.pool[at];
+            let Some((_, text)) = &entry.read else {
+                let mirror = mirror(&entry.candidate.path);
+                entry.read = read(&entry.candidate).map(|item| {
+                    let shingles = shingles(&item.content);
+                    (item, Text { shingles, mirror })
+                });
+                entry.open = entry.read.is_some();
+                continue;
+            };
+            let new = &self.chosen[entry.compared..];
+            if !new.is_empty() {
+                let alike = new.iter().map(|it| alike(it, text)).fold(entry.alike, f32::max);
+                (entry.alike, entry.compared) = (alike, self.chosen.len());
+                continue;
+            }
+            entry.open = false;
+            let Some((mut item, text)) = entry.read.take() else { continue };
+            if self.given.insert(identity(&item)) {
+                item.score = if self.top > 0.0 { worth / self.top } else { 0.0 };
+                items.push(item);
+                self.choose(at, text);
+            }
+        }
+        items
     }
 
     fn worth_of(&self, entry: &Entry) -> f32 {
@@ -118,42 +131,29 @@ impl<'a> Selection<'a> {
         (of_file + own) * unlike
     }
 
-    pub(crate) fn next(&mut self) -> Next {
-        loop {
-            if self.chosen.len() == self.items_max {
-                return Next::End;
+    /// The best one that may still be chosen, and its worth.
+    fn best(&self) -> Option<(usize, f32)> {
+        let lacking = self.lacking();
+        let mut best: Option<(usize, f32)> = None;
+        for (at, entry) in self.pool.iter().enumerate() {
+            let is_near = entry.candidate.score >= NEAR * self.top;
+            if !lacking.is_empty() && !is_near {
+                break;
             }
-            let lacking = self.lacking();
-            let mut best: Option<(usize, f32)> = None;
-            for (at, entry) in self.pool.iter().enumerate() {
-                let is_near = entry.candidate.score >= NEAR * self.top;
-                if !lacking.is_empty() && !is_near {
-                    break;
-                }
-                let source = entry.candidate.kind.source();
-                if !entry.open || !(lacking.is_empty() || lacking.contains(&source)) {
-                    continue;
-                }
-                // It is never worth more than its score, and the pool is sorted by score.
-                if best.is_some_and(|(_, worth)| entry.candidate.score < worth) {
-                    break;
-                }
-                let worth = self.worth_of(entry);
-                if best.is_none_or(|(_, best)| worth > best) {
-                    best = Some((at, worth));
-                }
+            let source = entry.candidate.kind.source();
+            if !entry.open || !(lacking.is_empty() || lacking.contains(&source)) {
+                continue;
             }
-            let Some((at, _)) = best else { return Next::End };
-            let Some(text) = &self.pool[at].text else { return Next::Read(at) };
-            let new = &self.chosen[self.pool[at].compared..];
-            if new.is_empty() {
-                return Next::Item(at);
+            // It is never worth more than its score, and the pool is sorted by score.
+            if best.is_some_and(|(_, worth)| entry.candidate.score < worth) {
+                break;
             }
-            let alike = new.iter().map(|it| alike(&it.text, text)).fold(0.0, f32::max);
-            let entry = &mut self.pool[at];
-            entry.alike = entry.alike.max(alike);
-            entry.compared = self.chosen.len();
+            let worth = self.worth_of(entry);
+            if best.is_none_or(|(_, best)| worth > best) {
+                best = Some((at, worth));
+            }
         }
+        best
     }
 
     /// The sources that must get all remaining places to reach their share.
@@ -179,36 +179,27 @@ impl<'a> Selection<'a> {
         if places >= left { lacking } else { Vec::new() }
     }
 
-    /// Provides the text of a candidate.
-    pub(crate) fn read(&mut self, at: usize, content: &str) {
-        let Some(entry) = self.pool.get_mut(at) else { return };
-        let mirror = mirror(&entry.candidate.path);
-        entry.text = Some(Text { shingles: shingles(content), mirror });
-    }
-
-    pub(crate) fn drop(&mut self, at: usize) {
-        if let Some(entry) = self.pool.get_mut(at) {
-            entry.open = false;
-        }
-    }
-
-    pub(crate) fn choose(&mut self, at: usize) {
-        let Some(entry) = self.pool.get_mut(at) else { return };
-        entry.open = false;
-        let Some(text) = entry.text.clone() else { return };
-        self.chosen.push(Chosen { text });
-        *self.of_source.entry(entry.candidate.kind.source()).or_default() += 1;
-        if let What::Chunk(file, _) = entry.candidate.what {
-            let count = self.of_file.entry(file).or_default();
-            *count += 1;
-            if *count >= PER_FILE_MAX {
-                for entry in &mut self.pool {
-                    let is_same = matches!(entry.candidate.what, What::Chunk(it, _) if it == file);
-                    entry.open &= !is_same;
-                }
+    fn choose(&mut self, at: usize, text: Text) {
+        self.chosen.push(text);
+        let Candidate { kind, what, .. } = self.pool[at].candidate;
+        *self.of_source.entry(kind.source()).or_default() += 1;
+        let What::Chunk(file, _) = what else { return };
+        let count = self.of_file.entry(file).or_default();
+        *count += 1;
+        if *count >= PER_FILE_MAX {
+            for entry in &mut self.pool {
+                let is_same = matches!(entry.candidate.what, What::Chunk(it, _) if it == file);
+                entry.open &= !is_same;
             }
         }
     }
+}
+
+/// What is the same in two items that say the same.
+fn identity(item: &Item) -> u64 {
+    let title = if item.kind == Kind::Module { "" } else { &item.title };
+    let name = title.rsplit("::").next().unwrap_or_default();
+    short_hash(format!("{name}\n{}", item.content).as_bytes())
 }
 
 /// The similarity of two texts, 0 to 1: the share of five-word runs that both contain. The same
@@ -288,9 +279,9 @@ const LANGUAGES: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::super::reasons::Reasons;
+    use super::super::candidate::Reasons;
     use super::*;
-    use crate::{Kind, Reason};
+    use crate::Reason;
 
     fn candidate(file: u32, chunk: u32, kind: Kind, score: f32) -> Candidate {
         let path = format!("f{file}").into();
@@ -314,22 +305,25 @@ mod tests {
         text: &dyn Fn(u32) -> String,
     ) -> Vec<u32> {
         let weights = Weights::default();
-        let mut selection = Selection::new(candidates, &weights, task, items_max);
-        let mut files = Vec::new();
-        loop {
-            match selection.next() {
-                Next::End => return files,
-                Next::Read(at) => {
-                    let What::Chunk(file, _) = selection.pool[at].candidate.what else { continue };
-                    selection.read(at, &text(file));
-                }
-                Next::Item(at) => {
-                    let What::Chunk(file, _) = selection.pool[at].candidate.what else { continue };
-                    files.push(file);
-                    selection.choose(at);
-                }
-            }
-        }
+        let selection = Selection::new(candidates, &weights, task, items_max);
+        let item = |candidate: &Candidate| {
+            let What::Chunk(file, chunk) = candidate.what else { return None };
+            Some(Item {
+                source: candidate.kind.source(),
+                kind: candidate.kind,
+                title: chunk.to_string(),
+                content: text(file),
+                path: candidate.path.to_string(),
+                line: 1,
+                end_line: file,
+                score: 0.0,
+                updated_at: None,
+                tokens: 0,
+                truncated: false,
+                why: Vec::new(),
+            })
+        };
+        selection.items(item).iter().map(|it| it.end_line).collect()
     }
 
     fn own(file: u32) -> String {

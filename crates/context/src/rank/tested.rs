@@ -22,7 +22,7 @@ pub(crate) fn below_tested(index: &Index, ask: &Ask<'_>, candidates: &mut [Candi
         let Some(file) = index.file(slot).filter(|it| it.kind.source() == Source::Code) else {
             continue;
         };
-        if file.flags.prior.test {
+        if file.prior.test {
             tests.push(at);
         } else {
             let (_, score) = best.entry(slot).or_insert((&file.path, 0.0));

@@ -84,19 +84,8 @@ impl TaskType {
                 &[K::Content, K::Guide, K::Readme, K::Note],
                 &[K::Instructions, K::Strategy, K::Daily, K::Worklog, K::Changelog, K::Commit],
             ),
-            Self::Strategy => (
-                &[K::Strategy, K::Decision, K::Daily, K::Worklog],
-                &[
-                    K::Instructions,
-                    K::Spec,
-                    K::Content,
-                    K::Guide,
-                    K::Readme,
-                    K::Note,
-                    K::Changelog,
-                    K::Commit,
-                ],
-            ),
+            // All that is not code informs planning.
+            Self::Strategy => (&[K::Strategy, K::Decision, K::Daily, K::Worklog], Kind::ALL),
         };
         if home.contains(&kind) {
             1.0

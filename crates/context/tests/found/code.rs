@@ -43,7 +43,7 @@ fn what_stands_for_it_in_a_vector_is_signature_and_first_paragraph() {
     )]);
     assert_eq!(
         extract.chunks[1].embedded(),
-        "a.rs::open\npub fn open(a: u8)\n/// Opens it.\n/// Slowly."
+        "open\npub fn open(a: u8)\n/// Opens it.\n/// Slowly."
     );
     let long =
         format!("/// {}.\npub fn a({}) {{}}\n", "é\n/// ".repeat(1_500), "b: u8,\n".repeat(300));

@@ -4,7 +4,7 @@
 //! its kind, so no path from an archive ever becomes a path on disk. An archive with a path that
 //! would leave its folder is rejected altogether: it is malicious.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -12,7 +12,6 @@ use std::path::Path;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::check::REQUIRED;
 use super::install::{self, TAKEN, no_model};
 use crate::files;
 use crate::{Error, Result};
@@ -31,7 +30,7 @@ pub(super) fn unpack(path: &Path, to: &Path, starting: &mut dyn FnMut(&str)) -> 
     if archive.len() > ENTRIES_MAX {
         return Err(no_model(path, format!("it has {} entries", archive.len())));
     }
-    let mut entries = BTreeMap::new();
+    let mut entries = BTreeSet::new();
     for position in 0..archive.len() {
         let Some(name) = archive.name_for_index(position) else { continue };
         let name = name.map_err(unreadable)?.into_owned();
@@ -39,13 +38,16 @@ pub(super) fn unpack(path: &Path, to: &Path, starting: &mut dyn FnMut(&str)) -> 
             let name = name.escape_default();
             return Err(no_model(path, format!("its entry \"{name}\" points outside of it")));
         }
-        entries.insert(name, position);
+        entries.insert(name);
     }
-    let root = find_root(&entries).map_err(|reason| no_model(path, reason))?;
+    let root = install::root_of(&entries).map_err(|reason| no_model(path, reason))?;
     for taken in TAKEN {
-        let Some(position) = entries.get(&format!("{root}{taken}")) else { continue };
+        let name = format!("{root}{taken}");
+        if !entries.contains(&name) {
+            continue;
+        }
         starting(taken);
-        let entry = archive.by_index(*position).map_err(unreadable)?;
+        let entry = archive.by_name(&name).map_err(unreadable)?;
         install::copy(entry, path, &to.join(taken), files::bytes_max(taken)).map_err(|error| {
             match error {
                 Error::Io { action: "copy", source, .. } => {
@@ -64,46 +66,4 @@ fn leaves_its_folder(name: &str) -> bool {
         || drive
         || name.contains('\0')
         || name.split(['/', '\\']).any(|part| part == "..")
-}
-
-/// The one folder in the archive, with its slash, that contains a model's files.
-fn find_root(entries: &BTreeMap<String, usize>) -> std::result::Result<String, String> {
-    let [first, others @ ..] = REQUIRED;
-    let roots: Vec<&str> = entries
-        .keys()
-        .filter_map(|name| name.strip_suffix(first))
-        .filter(|root| root.is_empty() || root.ends_with('/'))
-        .filter(|root| others.iter().all(|file| entries.contains_key(&format!("{root}{file}"))))
-        .collect();
-    match roots.as_slice() {
-        [root] => Ok((*root).to_owned()),
-        [] => Err(missing(entries)),
-        [first, second, ..] => Err(format!(
-            "several folders have one, such as \"{}\" and \"{}\"; unpack it and name one of them",
-            first.escape_default(),
-            second.escape_default()
-        )),
-    }
-}
-
-/// Which files of a model an archive lacks, in the folder that lacks the fewest.
-fn missing(entries: &BTreeMap<String, usize>) -> String {
-    let folders = entries.keys().filter_map(|name| {
-        let root = REQUIRED.iter().find_map(|file| name.strip_suffix(file))?;
-        (root.is_empty() || root.ends_with('/')).then_some(root)
-    });
-    let lacking = |root: &str| -> Vec<&str> {
-        let is_missing = |file: &&str| !entries.contains_key(&format!("{root}{file}"));
-        REQUIRED.into_iter().filter(is_missing).collect()
-    };
-    folders.map(|root| (root, lacking(root))).min_by_key(|(_, it)| it.len()).map_or_else(
-        || install::MISSING_ALL.to_owned(),
-        |(root, missing)| {
-            let folder = match root.trim_end_matches('/') {
-                "" => "its top level".to_owned(),
-                folder => format!("its folder \"{}\"", folder.escape_default()),
-            };
-            install::missing_some(&folder, &missing)
-        },
-    )
 }

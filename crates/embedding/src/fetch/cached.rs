@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::check::{self, REQUIRED};
 use super::{PinnedModel, install};
-use crate::files::{self, WEIGHTS};
+use crate::files::{self, REQUIRED};
 use crate::manifest::Manifest;
 use crate::recipe::Recipe;
-use crate::{Error, Result};
+use crate::{Error, Result, weights_file};
 
 /// A model in the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +70,7 @@ pub(super) fn pinned(model: &PinnedModel, cache_dir: &Path) -> Result<Option<Pat
         let path = folder.join(&file.path);
         // The length alone saves most digests of a truncated file.
         if fs::metadata(&path).map_or(0, |it| it.len()) != file.bytes
-            || check::digest_file(&path)?.0 != file.sha256
+            || files::digest_of(&path)?.0 != file.sha256
         {
             return Ok(None);
         }
@@ -99,7 +98,7 @@ pub(super) fn imported(name: &str, cache_dir: &Path) -> Result<Option<PathBuf>> 
             adopt(&folder, name)?;
         }
         None => {
-            check::check_weights(&folder.join(WEIGHTS))?;
+            weights_file::check_finite(&folder)?;
             adopt(&folder, name)?;
         }
     }
@@ -124,7 +123,14 @@ fn adopt(folder: &Path, name: &str) -> Result<()> {
     }
 }
 
-pub(super) fn list(cache_dir: &Path) -> Result<Vec<Installed>> {
+/// The models in a cache folder, by name, each with whether its files still have the verified
+/// lengths and times. Computes no digests.
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the folder cannot be read; a missing folder has no
+/// models.
+pub fn list(cache_dir: &Path) -> Result<Vec<Installed>> {
     let io = |error| Error::io("read", cache_dir, error);
     let entries = match fs::read_dir(cache_dir) {
         Ok(entries) => entries,
@@ -158,7 +164,12 @@ pub(super) fn list(cache_dir: &Path) -> Result<Vec<Installed>> {
     Ok(models)
 }
 
-pub(super) fn verify(folder: &Path) -> Result<Verified> {
+/// Digests every file of a model folder and compares the digests with the pinned and recorded ones.
+///
+/// # Errors
+///
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) with the file's name if one differs.
+pub fn verify(folder: &Path) -> Result<Verified> {
     let manifest = Manifest::read(folder)?;
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let pinned = name.as_deref().and_then(PinnedModel::known);
@@ -175,7 +186,7 @@ pub(super) fn verify(folder: &Path) -> Result<Verified> {
             }
             continue;
         }
-        let (actual, bytes) = check::digest_file(&path)?;
+        let (actual, bytes) = files::digest_of(&path)?;
         total_bytes += bytes;
         if let Some(manifest) = &manifest {
             manifest.check(folder, file, &actual)?;
@@ -187,7 +198,7 @@ pub(super) fn verify(folder: &Path) -> Result<Verified> {
             _ => digests.push(actual),
         }
     }
-    check::check_weights(&folder.join(WEIGHTS))?;
+    weights_file::check_finite(folder)?;
     // The three required files come first in TAKEN.
     let fingerprint = Recipe::read(folder)?.fingerprint(&digests[0], &digests[1], &digests[2]);
     Ok(Verified { fingerprint, bytes: total_bytes, pinned: pinned.is_some() })

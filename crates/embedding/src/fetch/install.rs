@@ -1,19 +1,18 @@
 //! The staging folder of one model, its lock, and the rename that installs the model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use super::check::{self, REQUIRED};
 use super::{PinnedModel, Progress, Source};
 use crate::files::{
-    self, MANIFEST, MODULES, POOLING, PROMPTS, SENTENCE, TOKENIZER_SETTINGS, WEIGHTS,
+    self, MANIFEST, MODULES, POOLING, PROMPTS, REQUIRED, SENTENCE, TOKENIZER_SETTINGS, WEIGHTS,
 };
 use crate::manifest::{self, Manifest, Recorded};
 use crate::recipe::Recipe;
-use crate::{Error, Result};
+use crate::{Error, Result, weights_file};
 
 /// The files taken from a folder or an archive; all others are ignored.
 pub(super) const TAKEN: [&str; 8] = [
@@ -107,7 +106,7 @@ impl Staging {
             if !path.is_file() {
                 return Ok(Err(format!("it has no {}", pinned.path)));
             }
-            let (actual, _) = check::digest_file(&path)?;
+            let (actual, _) = files::digest_of(&path)?;
             if actual != pinned.sha256 {
                 return Ok(Err(format!(
                     "its {} has SHA-256 {actual}, expected {}",
@@ -128,14 +127,15 @@ impl Staging {
         let checked = match pinned {
             Some(model) => model.files.iter().try_for_each(|file| {
                 let path = self.model().join(&file.path);
-                let (actual, _) = check::digest_file(&path)?;
+                let (actual, _) = files::digest_of(&path)?;
                 if actual == file.sha256 {
                     return Ok(());
                 }
                 Err(Error::Checksum { path, expected: file.sha256.clone(), actual })
             }),
-            None => Recipe::read(&self.model())
-                .and_then(|_| check::check_weights(&self.model().join(WEIGHTS))),
+            None => {
+                Recipe::read(&self.model()).and_then(|_| weights_file::check_finite(&self.model()))
+            }
         };
         let checked = checked.and_then(|()| check(&self.model()));
         checked.map_err(|error| relocate(error, &self.model(), origin))
@@ -187,7 +187,7 @@ pub(super) fn record(folder: &Path, name: &str, source: &str) -> Result<Manifest
     let mut recorded = BTreeMap::new();
     for file in TAKEN {
         if let Some((bytes, modified)) = stat(&folder.join(file))? {
-            let (sha256, _) = check::digest_file(&folder.join(file))?;
+            let (sha256, _) = files::digest_of(&folder.join(file))?;
             recorded.insert(file.to_owned(), Recorded { bytes, modified, sha256 });
         }
     }
@@ -255,64 +255,66 @@ fn stat(path: &Path) -> Result<Option<(u64, String)>> {
 /// The one folder at or below `path` that contains a model's files.
 pub(super) fn find_folder(path: &Path) -> Result<PathBuf> {
     const LEVELS: usize = 4;
-    let mut found = Vec::new();
-    let mut level = vec![path.to_owned()];
-    // The folder that lacks the fewest files, and which.
-    let mut nearest: Option<(PathBuf, Vec<&str>)> = None;
-    for depth in 0..=LEVELS {
-        let mut next = Vec::new();
-        for folder in level {
-            if REQUIRED.iter().all(|file| folder.join(file).is_file()) {
-                found.push(folder);
-            } else if depth < LEVELS {
-                let lacking: Vec<_> =
-                    REQUIRED.into_iter().filter(|it| !folder.join(it).is_file()).collect();
-                let known = nearest.as_ref().map_or(REQUIRED.len(), |(_, it)| it.len());
-                if lacking.len() < known {
-                    nearest = Some((folder.clone(), lacking));
-                }
-                let entries =
-                    fs::read_dir(&folder).map_err(|error| Error::io("read", &folder, error))?;
-                for entry in entries {
-                    let entry = entry.map_err(|error| Error::io("read", &folder, error))?;
-                    if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                        next.push(entry.path());
-                    }
-                }
-            }
-        }
-        level = next;
-    }
-    found.sort();
-    match found.as_slice() {
-        [folder] => Ok(folder.clone()),
-        [] => {
-            let reason = nearest.map_or_else(
-                || MISSING_ALL.to_owned(),
-                |(folder, missing)| missing_some(&folder.display().to_string(), &missing),
-            );
-            Err(no_model(path, reason))
-        }
-        [first, second, ..] => {
-            let reason = format!(
-                "several folders have one, such as {} and {}; name one of them",
-                first.display(),
-                second.display()
-            );
-            Err(no_model(path, reason))
-        }
-    }
+    let mut names = BTreeSet::new();
+    list(path, "", LEVELS, &mut names)?;
+    root_of(&names).map(|root| path.join(root)).map_err(|reason| no_model(path, reason))
 }
 
-pub(super) const MISSING_ALL: &str =
-    "no folder in it has config.json, tokenizer.json and model.safetensors";
+/// Lists the files in a folder, and those some levels below it. A name that is not text is none of a
+/// model's.
+fn list(folder: &Path, above: &str, levels: usize, names: &mut BTreeSet<String>) -> Result<()> {
+    let io = |error| Error::io("read", folder, error);
+    for entry in fs::read_dir(folder).map_err(io)? {
+        let entry = entry.map_err(io)?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let (name, path) = (format!("{above}{name}"), entry.path());
+        if path.is_file() {
+            names.insert(name);
+        } else if levels > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            list(&path, &format!("{name}/"), levels - 1, names)?;
+        }
+    }
+    Ok(())
+}
 
-/// Why a folder with some of the files is no model.
-pub(super) fn missing_some(folder: &str, missing: &[&str]) -> String {
-    format!(
-        "{folder} has no {}; a model has config.json, tokenizer.json and model.safetensors",
-        missing.join(" and no ")
-    )
+/// The one folder, with its slash, that contains a model's files, given the paths of all files.
+pub(super) fn root_of(files: &BTreeSet<String>) -> Result<String, String> {
+    let folder = |name| REQUIRED.iter().find_map(|file| str::strip_suffix(name, file));
+    let folders: BTreeSet<&str> = files
+        .iter()
+        .filter_map(|name| folder(name))
+        .filter(|root| root.is_empty() || root.ends_with('/'))
+        .collect();
+    let missing = |root: &str| -> Vec<&str> {
+        REQUIRED.into_iter().filter(|file| !files.contains(&format!("{root}{file}"))).collect()
+    };
+    let mut roots: Vec<&str> =
+        folders.iter().copied().filter(|root| missing(root).is_empty()).collect();
+    // What is below the folder of a model belongs to it.
+    roots.dedup_by(|below, root| below.starts_with(*root));
+    match roots.as_slice() {
+        [root] => Ok((*root).to_owned()),
+        [first, second, ..] => Err(format!(
+            "several folders have one, such as \"{}\" and \"{}\"; \
+             name one of them, which an archive has to be unpacked for",
+            first.escape_default(),
+            second.escape_default()
+        )),
+        [] => Err(folders.iter().min_by_key(|root| missing(root).len()).map_or_else(
+            || "no folder in it has config.json, tokenizer.json and model.safetensors".to_owned(),
+            |root| {
+                let folder = match root.trim_end_matches('/') {
+                    "" => "its top level".to_owned(),
+                    folder => format!("its folder \"{}\"", folder.escape_default()),
+                };
+                format!(
+                    "{folder} has no {}; \
+                     a model has config.json, tokenizer.json and model.safetensors",
+                    missing(root).join(" and no ")
+                )
+            },
+        )),
+    }
 }
 
 /// Copies the model's files, each no longer than the limit of its kind.
@@ -359,7 +361,6 @@ fn relocate(error: Error, from: &Path, to: &Path) -> Error {
     match error {
         Error::MissingFile { folder, file } => Error::MissingFile { folder: moved(folder), file },
         Error::Damaged { path, reason } => Error::Damaged { path: moved(path), reason },
-        Error::Mismatch { folder, reason } => Error::Mismatch { folder: moved(folder), reason },
         Error::Unsupported { path, reason } => Error::Unsupported { path: moved(path), reason },
         Error::Checksum { path, expected, actual } => {
             Error::Checksum { path: moved(path), expected, actual }

@@ -1,18 +1,17 @@
 //! A network, and how its token vectors become one vector of a text.
 //!
-//! There are four forms of networks. [`Packed`] is fast, and runs nearly every model of BERT's
-//! form. candle's [`Bert`] and our [`General`] run the rest of them: other widths and activations,
-//! weights that 16-bit floats do not represent, machines without vector instructions. [`Modern`] is
-//! of another form.
+//! There are three forms of networks. [`Packed`] is fast, and runs nearly every model of BERT's
+//! form. [`General`] runs the rest of them: other widths and activations, weights that 16-bit floats
+//! do not represent, machines without vector instructions. [`Modern`] is of another form.
 
 use std::path::Path;
 
+use candle_core::Tensor;
 use candle_nn::VarBuilder;
 use rayon::prelude::*;
 use waypost_encoder::{Kernel, Packed, Row};
 
 use super::batch::Batch;
-use super::bert::Bert;
 use super::general::General;
 use super::guarded::engine;
 use super::modern::Modern;
@@ -33,7 +32,6 @@ pub(super) struct Encoder {
 
 enum Network {
     Packed(Packed),
-    Bert(Bert),
     General(General),
     Modern(Modern),
 }
@@ -41,9 +39,12 @@ enum Network {
 impl Encoder {
     pub(super) fn load(folder: &Path, weights: &Weights, recipe: &Recipe) -> Result<Self> {
         let config = &recipe.config;
-        let network = Network::load(&weights.network, config).map_err(|error| Error::Mismatch {
-            folder: folder.to_owned(),
-            reason: format!("model.safetensors does not match config.json ({})", engine(&error)),
+        let network = Network::load(&weights.network, config).map_err(|error| {
+            let error = engine(&error);
+            Error::damaged(
+                folder,
+                format!("model.safetensors does not match config.json ({error})"),
+            )
         })?;
         Ok(Self::new(network, config, recipe.pooling))
     }
@@ -83,18 +84,34 @@ impl Encoder {
                 };
                 Ok(vectors.into_iter().flatten().collect())
             }
-            Network::Bert(_) | Network::General(_) | Network::Modern(_) => {
-                let mut vectors = vec![Vec::new(); rows.len()];
-                for batch in plan::batches(&lengths) {
-                    let some: Vec<&Row> = batch.iter().map(|&row| &rows[row]).collect();
-                    let hidden = self.run_padded(&some).map_err(|error| engine(&error))?;
-                    for (row, vector) in batch.into_iter().zip(self.pool(&hidden, &some)) {
-                        vectors[row] = vector;
-                    }
-                }
-                Ok(vectors)
+            Network::General(network) => self.encode_padded(rows, &lengths, |it| network.run(it)),
+            Network::Modern(network) => self.encode_padded(rows, &lengths, |it| network.run(it)),
+        }
+    }
+
+    /// The same by candle's operations, over rows padded to one length.
+    fn encode_padded(
+        &self,
+        rows: &[Row],
+        lengths: &[usize],
+        run: impl Fn(&Batch) -> candle_core::Result<Tensor>,
+    ) -> std::result::Result<Vec<Vec<f32>>, String> {
+        let width = self.dimensions;
+        let mut vectors = vec![Vec::new(); rows.len()];
+        for positions in plan::batches(lengths) {
+            let some: Vec<&Row> = positions.iter().map(|&row| &rows[row]).collect();
+            let hidden = Batch::new(&some).and_then(|batch| {
+                let hidden = run(&batch)?.flatten_all()?.to_vec1::<f32>()?;
+                let padded = hidden.chunks_exact((batch.length * width).max(1)).zip(&some);
+                let tokens = padded.flat_map(|(hidden, row)| &hidden[..row.len() * width]);
+                Ok(tokens.copied().collect::<Vec<f32>>())
+            });
+            let hidden = hidden.map_err(|error| engine(&error))?;
+            for (row, vector) in positions.into_iter().zip(self.pool(&hidden, &some)) {
+                vectors[row] = vector;
             }
         }
+        Ok(vectors)
     }
 
     /// Checks what every network indexes by.
@@ -113,22 +130,6 @@ impl Encoder {
             }
         }
         Ok(())
-    }
-
-    /// Runs candle's operations over rows, padded to one length, and returns the vectors that are
-    /// not padding.
-    fn run_padded(&self, rows: &[&Row]) -> candle_core::Result<Vec<f32>> {
-        let batch = Batch::new(rows)?;
-        let hidden = match &self.network {
-            Network::Bert(network) => network.run(&batch)?,
-            Network::General(network) => network.run(&batch)?,
-            Network::Modern(network) => network.run(&batch)?,
-            Network::Packed(network) => return Ok(network.run(rows)),
-        };
-        let width = self.dimensions;
-        let hidden = hidden.flatten_all()?.to_vec1::<f32>()?;
-        let rows = hidden.chunks_exact((batch.length * width).max(1)).zip(rows);
-        Ok(rows.flat_map(|(hidden, row)| &hidden[..row.len() * width]).copied().collect())
     }
 
     /// Pools the token vectors of each row into one vector.
@@ -166,10 +167,6 @@ impl Network {
             && let Some(packed) = pack(tensors, config, kernel)?
         {
             return Ok(Self::Packed(packed));
-        }
-        // candle's network always has types.
-        if config.family == Family::Bert && config.type_vocab_size > 0 {
-            return Ok(Self::Bert(Bert::load(tensors, config)?));
         }
         Ok(Self::General(General::load(tensors, config)?))
     }

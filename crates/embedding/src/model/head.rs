@@ -24,11 +24,10 @@ pub(super) struct Head {
 impl Head {
     pub(super) fn load(folder: &Path, weights: &Weights, config: &Config) -> Result<Self> {
         let Names { head: [dense, out], head_activation, .. } = names::of(config.family);
-        let mismatch = |reason| Error::Mismatch { folder: folder.to_owned(), reason };
         if !weights.all.contains_tensor(&format!("{out}.weight")) {
-            return Err(mismatch(format!(
-                "model.safetensors has no {out}.weight; a cross-encoder has a head for pairs"
-            )));
+            let reason = "a cross-encoder has a head for pairs";
+            let reason = format!("model.safetensors has no {out}.weight; {reason}");
+            return Err(Error::damaged(folder, reason));
         }
         if config.labels() != 1 {
             let labels = config.labels();
@@ -57,10 +56,9 @@ impl Head {
             })
         };
         load().map_err(|error: candle_core::Error| {
-            mismatch(format!(
-                "the head in model.safetensors does not match config.json ({})",
-                engine(&error)
-            ))
+            let error = engine(&error);
+            let reason = "the head in model.safetensors does not match config.json";
+            Error::damaged(folder, format!("{reason} ({error})"))
         })
     }
 

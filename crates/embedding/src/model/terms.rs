@@ -52,8 +52,7 @@ impl Terms {
         let tokenizer = guarded(load)
             .map_err(|panic| Error::damaged(&path, contradiction(&panic)))?
             .map_err(|error| Error::damaged(&path, error))?;
-        check_words(&tokenizer, &recipe.config)
-            .map_err(|reason| Error::Mismatch { folder: folder.to_owned(), reason })?;
+        check_words(&tokenizer, &recipe.config).map_err(|reason| Error::damaged(folder, reason))?;
         let terms = Self {
             tokenizer,
             length_max: recipe.terms_max,

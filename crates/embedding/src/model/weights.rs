@@ -8,8 +8,7 @@ use candle_nn::VarBuilder;
 use super::names::{self, Names};
 use crate::files::WEIGHTS;
 use crate::recipe::{Config, Family};
-use crate::weights_file::WeightsFile;
-use crate::{Error, Result};
+use crate::{Error, Result, weights_file};
 
 /// A model's tensors.
 pub(super) struct Weights {
@@ -22,7 +21,7 @@ pub(super) struct Weights {
 impl Weights {
     pub(super) fn open(folder: &Path, bytes: Vec<u8>, config: &Config) -> Result<Self> {
         let path = folder.join(WEIGHTS);
-        WeightsFile::read(&path, &mut bytes.as_slice(), bytes.len() as u64)?;
+        weights_file::parameters(&path, &bytes)?;
         let all = VarBuilder::from_buffered_safetensors(bytes, DType::F32, &Device::Cpu)
             .map_err(|_| Error::damaged(&path, "it is not in the safetensors format"))?;
         let Names { prefix, mark, .. } = names::of(config.family);
@@ -32,19 +31,17 @@ impl Weights {
         if all.contains_tensor(&format!("{prefix}.{mark}")) {
             return Ok(Self { network: all.pp(prefix), all });
         }
-        let found = Family::ALL.into_iter().find(|family| {
+        let found = Family::all().find(|family| {
             let Names { prefix, mark, .. } = names::of(*family);
             all.contains_tensor(mark) || all.contains_tensor(&format!("{prefix}.{mark}"))
         });
         let found =
             found.map_or(String::new(), |it| format!("; its tensors are those of {}", it.name()));
-        Err(Error::Mismatch {
-            folder: folder.to_owned(),
-            reason: format!(
-                "model.safetensors does not match config.json: a model of the family {} \
-                 has a tensor {mark} or {prefix}.{mark}{found}",
-                config.family.name()
-            ),
-        })
+        let reason = format!(
+            "model.safetensors does not match config.json: a model of the family {} \
+             has a tensor {mark} or {prefix}.{mark}{found}",
+            config.family.name()
+        );
+        Err(Error::damaged(folder, reason))
     }
 }

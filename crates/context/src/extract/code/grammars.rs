@@ -38,7 +38,8 @@ pub(super) struct Grammar {
 /// Reads the header of a node, given the kind of its role and the number of enclosing scopes.
 pub(super) type Read = fn(Node<'_>, &str, Option<Kind>, usize) -> Option<Header>;
 
-type Roles = &'static [(&'static [&'static str], Role)];
+/// The role of the kinds of nodes with these names.
+type Roles = &'static [(&'static str, Role)];
 
 /// The grammar of a language, if it is linked.
 pub(super) fn grammar(language: Language) -> Option<Grammar> {
@@ -91,173 +92,116 @@ use Kind::{Function, Macro, Type, Value};
 use Role::{Ask, Enter, Holder, Item, Lead, Scope, Wrap};
 
 const RUST: Roles = &[
-    (&["line_comment", "block_comment", "attribute_item"], Lead),
-    (&["declaration_list", "foreign_mod_item"], Enter),
-    (&["impl_item", "mod_item"], Scope),
-    (&["struct_item", "enum_item", "union_item", "type_item"], Item(Type)),
-    (&["trait_item"], Holder(Type)),
-    (&["function_item", "function_signature_item"], Item(Function)),
-    (&["const_item", "static_item"], Item(Value)),
-    (&["macro_definition"], Item(Macro)),
+    ("line_comment block_comment attribute_item", Lead),
+    ("declaration_list foreign_mod_item", Enter),
+    ("impl_item mod_item", Scope),
+    ("struct_item enum_item union_item type_item", Item(Type)),
+    ("trait_item", Holder(Type)),
+    ("function_item function_signature_item", Item(Function)),
+    ("const_item static_item", Item(Value)),
+    ("macro_definition", Item(Macro)),
 ];
 
 const PYTHON: Roles = &[
-    (&["comment"], Lead),
+    ("comment", Lead),
     (
-        &[
-            "block",
-            "if_statement",
-            "else_clause",
-            "elif_clause",
-            "try_statement",
-            "except_clause",
-            "with_statement",
-        ],
+        "block if_statement else_clause elif_clause try_statement except_clause with_statement",
         Enter,
     ),
-    (&["decorated_definition"], Wrap),
-    (&["class_definition"], Holder(Type)),
-    (&["function_definition"], Item(Function)),
-    (&["type_alias_statement"], Item(Type)),
-    (&["expression_statement"], Ask),
+    ("decorated_definition", Wrap),
+    ("class_definition", Holder(Type)),
+    ("function_definition", Item(Function)),
+    ("type_alias_statement", Item(Type)),
+    ("expression_statement", Ask),
 ];
 
 const SCRIPT: Roles = &[
-    (&["comment", "decorator"], Lead),
-    (&["statement_block", "class_body", "expression_statement"], Enter),
-    (&["export_statement", "ambient_declaration"], Wrap),
-    (&["internal_module", "module"], Scope),
-    (&["class_declaration", "abstract_class_declaration"], Holder(Type)),
-    (&["interface_declaration", "type_alias_declaration", "enum_declaration"], Item(Type)),
+    ("comment decorator", Lead),
+    ("statement_block class_body expression_statement", Enter),
+    ("export_statement ambient_declaration", Wrap),
+    ("internal_module module", Scope),
+    ("class_declaration abstract_class_declaration", Holder(Type)),
+    ("interface_declaration type_alias_declaration enum_declaration", Item(Type)),
     (
-        &[
-            "function_declaration",
-            "generator_function_declaration",
-            "function_signature",
-            "method_definition",
-            "abstract_method_signature",
-        ],
+        "function_declaration generator_function_declaration function_signature method_definition \
+         abstract_method_signature",
         Item(Function),
     ),
     (
-        &[
-            "lexical_declaration",
-            "variable_declaration",
-            "public_field_definition",
-            "field_definition",
-            "assignment_expression",
-        ],
+        "lexical_declaration variable_declaration public_field_definition field_definition \
+         assignment_expression",
         Ask,
     ),
 ];
 
 const GO: Roles = &[
-    (&["comment"], Lead),
-    (&["var_spec_list"], Enter),
-    (&["type_declaration", "const_declaration", "var_declaration"], Wrap),
-    (&["type_spec", "type_alias"], Item(Type)),
-    (&["function_declaration", "method_declaration"], Item(Function)),
-    (&["const_spec", "var_spec"], Item(Value)),
+    ("comment", Lead),
+    ("var_spec_list", Enter),
+    ("type_declaration const_declaration var_declaration", Wrap),
+    ("type_spec type_alias", Item(Type)),
+    ("function_declaration method_declaration", Item(Function)),
+    ("const_spec var_spec", Item(Value)),
 ];
 
 const JAVA: Roles = &[
-    (&["line_comment", "block_comment"], Lead),
+    ("line_comment block_comment", Lead),
+    ("class_body interface_body enum_body enum_body_declarations annotation_type_body", Enter),
     (
-        &[
-            "class_body",
-            "interface_body",
-            "enum_body",
-            "enum_body_declarations",
-            "annotation_type_body",
-        ],
-        Enter,
-    ),
-    (
-        &[
-            "class_declaration",
-            "interface_declaration",
-            "enum_declaration",
-            "record_declaration",
-            "annotation_type_declaration",
-        ],
+        "class_declaration interface_declaration enum_declaration record_declaration \
+         annotation_type_declaration",
         Holder(Type),
     ),
-    (
-        &["method_declaration", "constructor_declaration", "compact_constructor_declaration"],
-        Item(Function),
-    ),
-    (&["field_declaration", "constant_declaration"], Ask),
+    ("method_declaration constructor_declaration compact_constructor_declaration", Item(Function)),
+    ("field_declaration constant_declaration", Ask),
 ];
 
 /// C and C++.
 const C: Roles = &[
-    (&["comment"], Lead),
+    ("comment", Lead),
     (
-        &[
-            "preproc_ifdef",
-            "preproc_if",
-            "preproc_else",
-            "preproc_elif",
-            "preproc_elifdef",
-            "linkage_specification",
-            "declaration_list",
-            "field_declaration_list",
-        ],
+        "preproc_ifdef preproc_if preproc_else preproc_elif preproc_elifdef linkage_specification \
+         declaration_list field_declaration_list",
         Enter,
     ),
-    (&["template_declaration"], Wrap),
-    (&["namespace_definition"], Scope),
-    (&["class_specifier", "struct_specifier", "union_specifier"], Holder(Type)),
-    (&["enum_specifier", "alias_declaration", "concept_definition", "type_definition"], Item(Type)),
-    (&["function_definition"], Item(Function)),
-    (&["declaration", "field_declaration"], Ask),
-    (&["preproc_def", "preproc_function_def"], Item(Macro)),
+    ("template_declaration", Wrap),
+    ("namespace_definition", Scope),
+    ("class_specifier struct_specifier union_specifier", Holder(Type)),
+    ("enum_specifier alias_declaration concept_definition type_definition", Item(Type)),
+    ("function_definition", Item(Function)),
+    ("declaration field_declaration", Ask),
+    ("preproc_def preproc_function_def", Item(Macro)),
 ];
 
 const C_SHARP: Roles = &[
-    (&["comment"], Lead),
-    (&["declaration_list", "preproc_if", "preproc_else", "preproc_elif"], Enter),
-    (&["namespace_declaration"], Scope),
-    (
-        &["class_declaration", "interface_declaration", "struct_declaration", "record_declaration"],
-        Holder(Type),
-    ),
-    (&["enum_declaration", "delegate_declaration"], Item(Type)),
-    (&["method_declaration", "constructor_declaration"], Item(Function)),
-    (&["property_declaration"], Item(Value)),
-    (&["field_declaration"], Ask),
+    ("comment", Lead),
+    ("declaration_list preproc_if preproc_else preproc_elif", Enter),
+    ("namespace_declaration", Scope),
+    ("class_declaration interface_declaration struct_declaration record_declaration", Holder(Type)),
+    ("enum_declaration delegate_declaration", Item(Type)),
+    ("method_declaration constructor_declaration", Item(Function)),
+    ("property_declaration", Item(Value)),
+    ("field_declaration", Ask),
 ];
 
 const PHP: Roles = &[
-    (&["comment"], Lead),
-    (
-        &[
-            "declaration_list",
-            "compound_statement",
-            "namespace_definition",
-            "enum_declaration_list",
-        ],
-        Enter,
-    ),
-    (
-        &["class_declaration", "interface_declaration", "trait_declaration", "enum_declaration"],
-        Holder(Type),
-    ),
-    (&["function_definition", "method_declaration"], Item(Function)),
-    (&["const_declaration"], Item(Value)),
+    ("comment", Lead),
+    ("declaration_list compound_statement namespace_definition enum_declaration_list", Enter),
+    ("class_declaration interface_declaration trait_declaration enum_declaration", Holder(Type)),
+    ("function_definition method_declaration", Item(Function)),
+    ("const_declaration", Item(Value)),
 ];
 
 const RUBY: Roles = &[
-    (&["comment"], Lead),
-    (&["body_statement", "singleton_class"], Enter),
-    (&["class", "module"], Holder(Type)),
-    (&["method", "singleton_method"], Item(Function)),
-    (&["assignment"], Ask),
+    ("comment", Lead),
+    ("body_statement singleton_class", Enter),
+    ("class module", Holder(Type)),
+    ("method singleton_method", Item(Function)),
+    ("assignment", Ask),
 ];
 
 const BASH: Roles = &[
-    (&["comment"], Lead),
-    (&["declaration_command"], Wrap),
-    (&["function_definition"], Item(Function)),
-    (&["variable_assignment"], Ask),
+    ("comment", Lead),
+    ("declaration_command", Wrap),
+    ("function_definition", Item(Function)),
+    ("variable_assignment", Ask),
 ];

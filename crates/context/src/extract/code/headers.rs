@@ -47,6 +47,12 @@ fn plain(node: Node<'_>, text: &str, kind: Option<Kind>) -> Option<Header> {
     Header::new(kind, text_of(field(node, "name")?, text), signature_end(node))
 }
 
+/// The first child of a kind.
+fn child<'t>(node: Node<'t>, kind: &str) -> Option<Node<'t>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).find(|it| it.kind() == kind)
+}
+
 /// A name without its type parameters.
 fn bare(name: &str) -> &str {
     name.split(['<', '[', '(']).next().unwrap_or(name)
@@ -269,15 +275,10 @@ fn declared(declarator: Node<'_>) -> Option<(Node<'_>, bool)> {
 pub(super) fn c_sharp(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> Option<Header> {
     match node.kind() {
         "field_declaration" => {
-            let mut cursor = node.walk();
-            let variable =
-                node.named_children(&mut cursor).find(|it| it.kind() == "variable_declaration")?;
+            let variable = child(node, "variable_declaration")?;
             let head = text.get(node.start_byte()..variable.start_byte())?;
             (head.contains("const") || head.contains("static readonly")).then_some(())?;
-            let mut cursor = variable.walk();
-            let declarator = variable
-                .named_children(&mut cursor)
-                .find(|it| it.kind() == "variable_declarator")?;
+            let declarator = child(variable, "variable_declarator")?;
             let name = field(declarator, "name").or_else(|| declarator.named_child(0))?;
             Header::new(Some(Kind::Value), text_of(name, text), node.end_byte())
         }
@@ -294,32 +295,21 @@ pub(super) fn c_sharp(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) 
 pub(super) fn php(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> Option<Header> {
     match node.kind() {
         "const_declaration" => {
-            let mut cursor = node.walk();
-            let element =
-                node.named_children(&mut cursor).find(|it| it.kind() == "const_element")?;
-            Header::new(kind, text_of(element.named_child(0)?, text), node.end_byte())
+            let name = child(node, "const_element")?.named_child(0)?;
+            Header::new(kind, text_of(name, text), node.end_byte())
         }
         _ => plain(node, text, kind),
     }
 }
 
 pub(super) fn ruby(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> Option<Header> {
-    match node.kind() {
-        "assignment" => {
-            let left = field(node, "left").filter(|it| it.kind() == "constant")?;
-            Header::new(Some(Kind::Value), text_of(left, text), node.end_byte())
-        }
-        "method" | "singleton_method" => {
-            let name = field(node, "name")?;
-            let end = field(node, "parameters").map_or(name.end_byte(), |it| it.end_byte());
-            Header::new(kind, text_of(name, text), end)
-        }
-        _ => {
-            let name = field(node, "name")?;
-            let end = field(node, "superclass").map_or(name.end_byte(), |it| it.end_byte());
-            Header::new(kind, text_of(name, text), end)
-        }
+    if node.kind() == "assignment" {
+        let left = field(node, "left").filter(|it| it.kind() == "constant")?;
+        return Header::new(Some(Kind::Value), text_of(left, text), node.end_byte());
     }
+    let name = field(node, "name")?;
+    let last = field(node, "parameters").or_else(|| field(node, "superclass"));
+    Header::new(kind, text_of(name, text), last.unwrap_or(name).end_byte())
 }
 
 pub(super) fn bash(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> Option<Header> {

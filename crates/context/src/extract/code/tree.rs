@@ -22,7 +22,7 @@ const NODES_MAX: usize = 200_000;
 const DEPTH_MAX: usize = 64;
 
 /// Parsers, each created on first use.
-pub(super) struct Trees {
+pub(in crate::extract) struct Trees {
     deadline: Duration,
     ready: HashMap<Language, Option<LoadedGrammar>>,
 }
@@ -41,7 +41,7 @@ impl fmt::Debug for Trees {
 }
 
 impl Trees {
-    pub(super) fn new(deadline: Duration) -> Self {
+    pub(in crate::extract) fn new(deadline: Duration) -> Self {
         Self { deadline, ready: HashMap::new() }
     }
 
@@ -72,7 +72,8 @@ impl LoadedGrammar {
                 let id = id as u16;
                 let name = grammar.language.node_kind_for_id(id).unwrap_or_default();
                 let named = grammar.language.node_kind_is_named(id);
-                let role = grammar.roles.iter().find(|(names, _)| named && names.contains(&name));
+                let has = |names: &str| names.split(' ').any(|it| it == name);
+                let role = grammar.roles.iter().find(|(names, _)| named && has(names));
                 role.map_or(Role::Skip, |(_, role)| *role)
             })
             .collect();
@@ -114,14 +115,8 @@ struct Lead {
     is_for_tests: bool,
 }
 
-/// The type of a scope.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    /// A type: names in it are not top-level names of the file.
-    Type,
-    /// A module or namespace.
-    Space,
-}
+/// A scope: its name, and whether it is a type, whose names are not top-level names of the file.
+type Scope = (String, bool);
 
 /// The children of one node.
 #[derive(Debug, Default)]
@@ -144,7 +139,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn run(&mut self, cursor: &mut TreeCursor<'_>) {
-        let mut scopes: Vec<(String, Scope)> = Vec::new();
+        let mut scopes: Vec<Scope> = Vec::new();
         let mut levels = vec![Level::default()];
         if !cursor.goto_first_child() {
             return;
@@ -174,7 +169,7 @@ impl Walk<'_> {
         &mut self,
         cursor: &TreeCursor<'_>,
         levels: &mut Vec<Level>,
-        scopes: &mut Vec<(String, Scope)>,
+        scopes: &mut Vec<Scope>,
     ) -> bool {
         let node = cursor.node();
         let Some(level) = levels.last_mut() else { return false };
@@ -220,23 +215,15 @@ impl Walk<'_> {
         };
         if let Some(kind) = header.kind {
             let around = level.around.take();
-            let mut name = String::new();
-            for (scope, _) in scopes.iter() {
-                name.push_str(scope);
-                name.push('.');
-            }
-            name.push_str(&header.name);
-            let is_top_level = scopes.iter().all(|(_, it)| *it == Scope::Space);
+            let outer = scopes.iter().map(|(name, _)| name.as_str());
+            let name = outer.chain([header.name.as_str()]).collect::<Vec<_>>().join(".");
+            let is_top_level = scopes.iter().all(|(_, is_type)| !is_type);
             self.item(node, kind, name, &header, lead, around, is_top_level);
         }
         if enters {
             levels.push(below);
-            let scope = if header.kind.is_some() || node.kind() == "impl_item" {
-                Scope::Type
-            } else {
-                Scope::Space
-            };
-            scopes.push((header.name, scope));
+            let is_type = header.kind.is_some() || node.kind() == "impl_item";
+            scopes.push((header.name, is_type));
         }
         enters
     }
@@ -306,7 +293,7 @@ impl Walk<'_> {
     }
 }
 
-fn close(levels: &mut Vec<Level>, scopes: &mut Vec<(String, Scope)>) {
+fn close(levels: &mut Vec<Level>, scopes: &mut Vec<Scope>) {
     if let Some(level) = levels.pop() {
         scopes.truncate(level.scopes);
     }

@@ -51,18 +51,9 @@ pub(super) fn title(head: &Frontmatter, blocks: &[Block], path: &str) -> String 
 }
 
 pub(super) fn date(head: &Frontmatter) -> Option<Timestamp> {
-    [
-        "updated",
-        "last_updated",
-        "lastmod",
-        "modified",
-        "date",
-        "publishdate",
-        "publish_date",
-        "created",
-    ]
-    .iter()
-    .find_map(|key| head.get(key).and_then(date::find))
+    "updated last_updated lastmod modified date publishdate publish_date created"
+        .split(' ')
+        .find_map(|key| head.get(key).and_then(date::find))
 }
 
 /// Whether a document is in force, and what it replaces.
@@ -74,7 +65,7 @@ pub(super) fn standing(
 ) -> (Standing, Vec<String>) {
     let mut supersedes =
         head.any(&["supersedes", "replaces"]).iter().map(|it| target(it)).collect::<Vec<_>>();
-    let by = head.any(&["superseded_by", "replaced_by"]).first().map(|it| target(it));
+    let is_replaced = !head.any(&["superseded_by", "replaced_by"]).is_empty();
     let mut status = head.get("status").map(str::to_owned);
     if matches!(kind, Kind::Decision | Kind::Spec) {
         for line in status_lines(lines, head.lines, blocks) {
@@ -88,11 +79,11 @@ pub(super) fn standing(
         }
     }
     let drafted = head.get("draft") == Some("true");
-    let standing = match (by, status) {
-        (Some(by), _) => Standing::Superseded(Some(by)),
-        (None, Some(status)) => of_status(&status),
-        (None, None) if drafted => Standing::Draft,
-        (None, None) => Standing::Current,
+    let standing = match status {
+        _ if is_replaced => Standing::Past,
+        Some(status) => of_status(&status),
+        None if drafted => Standing::Draft,
+        None => Standing::Current,
     };
     (standing, supersedes)
 }
@@ -141,21 +132,15 @@ fn of_status(text: &str) -> Standing {
         "draft" | "proposed" | "proposal" | "wip" | "pending" | "open" | "review" => {
             Standing::Draft
         }
-        "superseded" | "replaced" | "supersedes" | "obsoleted" => Standing::Superseded(by(text)),
-        "deprecated" | "obsolete" | "retired" | "archived" => Standing::Deprecated,
-        "rejected" | "declined" | "withdrawn" | "abandoned" => Standing::Rejected,
+        "superseded" | "replaced" | "supersedes" | "obsoleted" | "deprecated" | "obsolete"
+        | "retired" | "archived" | "rejected" | "declined" | "withdrawn" | "abandoned" => {
+            Standing::Past
+        }
         // `Status: in review`, `~~Accepted~~ superseded by 7`.
-        _ if plain.contains("superseded by") => Standing::Superseded(by(text)),
+        _ if plain.contains("superseded by") => Standing::Past,
         _ if plain.contains("in review") => Standing::Draft,
         _ => Standing::Current,
     }
-}
-
-/// The document that supersedes this one.
-fn by(text: &str) -> Option<String> {
-    let lower = text.to_ascii_lowercase();
-    let at = lower.find(" by ").or_else(|| lower.find(" by:"))?;
-    Some(target(&text[at + 4..])).filter(|it| !it.is_empty())
 }
 
 /// A reference to a document: the target of a link, else the text.

@@ -64,7 +64,10 @@ pub(super) fn entries(lines: &[&str], blocks: &[Block], kind: Kind, title: &str)
     let has_headings = blocks.iter().any(|it| matches!(it.what, What::Heading(..)));
     let stamped = if has_headings { Vec::new() } else { stamped(lines) };
     if !stamped.is_empty() {
-        return stamped.iter().flat_map(|it| it.chunks(lines, kind, title)).collect();
+        let chunks = |(block, section): &(Block, Section)| {
+            chunks(lines, std::slice::from_ref(block), section, kind, title)
+        };
+        return stamped.iter().flat_map(chunks).collect();
     }
     let headings = || {
         blocks.iter().filter_map(|block| match &block.what {
@@ -222,27 +225,25 @@ fn chunk(lines: &[&str], span: &Range<usize>, section: &Section, kind: Kind, tit
     }
 }
 
-/// An entry of a plain text journal: `[2026-01-31 09:00] Title`.
-struct Entry {
-    lines: Range<usize>,
-    title: String,
-    date: Option<Timestamp>,
-}
-
-/// The entries that start with a date and a time, in jrnl's format; there must be at least one.
-fn stamped(lines: &[&str]) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+/// The entries of a plain text journal in jrnl's format, `[2026-01-31 09:00] Title`: each as a block
+/// and its section.
+fn stamped(lines: &[&str]) -> Vec<(Block, Section)> {
+    let mut entries: Vec<(Block, Section)> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         if let Some((stamp, rest)) = stamp(line) {
-            entries.push(Entry {
-                lines: at..at + 1,
-                title: rest.trim().to_owned(),
+            let title = Some(rest.trim().to_owned()).filter(|it| !it.is_empty());
+            let section = Section {
+                blocks: 0..1,
+                level: 2,
+                crumbs: title.into_iter().collect(),
+                names: Vec::new(),
                 date: date::find(stamp),
-            });
-        } else if let Some(entry) = entries.last_mut()
+            };
+            entries.push((Block { what: What::Text, lines: at..at + 1 }, section));
+        } else if let Some((block, _)) = entries.last_mut()
             && !line.trim().is_empty()
         {
-            entry.lines.end = at + 1;
+            block.lines.end = at + 1;
         }
     }
     entries
@@ -258,18 +259,4 @@ fn stamp(line: &str) -> Option<(&str, &str)> {
         stamp.chars().map(|it| if it.is_ascii_digit() { '9' } else { it }).collect();
     let is_stamp = ["9999-99-99 99:99", "9999-99-99T99:99"].iter().any(|it| shape.starts_with(it));
     (is_stamp && rest.starts_with([' ', ':', '\t'])).then_some((stamp, rest))
-}
-
-impl Entry {
-    fn chunks(&self, lines: &[&str], kind: Kind, title: &str) -> Vec<Chunk> {
-        let block = Block { what: What::Text, lines: self.lines.clone() };
-        let section = Section {
-            blocks: 0..1,
-            level: 2,
-            crumbs: Some(self.title.clone()).filter(|it| !it.is_empty()).into_iter().collect(),
-            names: Vec::new(),
-            date: self.date,
-        };
-        pieces(lines, &block).iter().map(|span| chunk(lines, span, &section, kind, title)).collect()
-    }
 }
