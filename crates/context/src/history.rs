@@ -8,7 +8,7 @@
 
 mod diff;
 mod head;
-mod moved;
+mod moves;
 mod objects;
 mod place;
 mod record;
@@ -98,7 +98,7 @@ impl History {
             let objects = Objects::open(&place, cancel)?;
             let drafts = walk::walk(&objects, head, &place.prefix, known, redact)?;
             let moves = known.into_iter().flat_map(Self::moves);
-            let present = moved::Present::read(&objects, head, &place.prefix, &drafts, moves)?;
+            let present = moves::Present::read(&objects, head, &place.prefix, &drafts, moves)?;
             Ok(Some(Self::build(place.prefix.clone(), head.to_string(), drafts, &present)))
         })
     }

@@ -248,7 +248,13 @@ pub fn ensure_pinned(
             _ => Err("skipped, as configured".to_owned()),
         };
         let brought = match brought {
-            Ok(()) => staging.check_pins(model)?,
+            Ok(()) => match staging.check_pins(model) {
+                Err(Error::Checksum { path, expected, actual }) => {
+                    let file = path.file_name().unwrap_or_default().display();
+                    Err(format!("its {file} has SHA-256 {actual}, expected {expected}"))
+                }
+                checked => Ok(checked?),
+            },
             Err(reason) => Err(reason),
         };
         match brought {

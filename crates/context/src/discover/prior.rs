@@ -2,6 +2,7 @@
 
 use super::classify::begins;
 use super::{Language, Prior, is_one_of};
+use crate::text;
 
 /// Folders of tests, and of what else is not the product.
 const TESTS: &str = "test tests testing testdata test_data test-data __tests__ __mocks__ mocks \
@@ -88,11 +89,10 @@ fn words(name: &str) -> Vec<String> {
 /// Whether a code file's name is that of a test. `path` has its original case: `LogTest` is one,
 /// `latest` is not.
 fn is_test(name: &str, stem: &str, path: &str) -> bool {
-    let own = path.rsplit('/').next().unwrap_or(path);
     Language::of(name).is_some()
-        && (serves_tests(own.rsplit_once('.').map_or(own, |it| it.0))
+        && (serves_tests(text::stem(path))
             || ["conftest", "tests", "test"].contains(&stem)
-            || unmarked(own).is_some())
+            || unmarked(text::file_name(path)).is_some())
 }
 
 /// Words after `_`, `-` or `.` at the end of a name, the longest first.

@@ -14,6 +14,7 @@ use super::ignores::{self, Ignores, Level, join};
 use super::root::{is_listable, regular, split, stat_at};
 use super::{Class, Found, Root, Skip, Stat, is_one_of};
 use crate::extract::read_at_most;
+use crate::text::file_name;
 use crate::{Error, Kind, Result, Source};
 
 /// The settings of discovery. The default needs no setting.
@@ -186,8 +187,7 @@ impl Rules {
     /// Whether a change of this file changes what is ignored, so that its folder must be walked
     /// again: `.gitignore`, `.ignore`, `.waypostignore` and `.git/info/exclude`.
     pub fn is_ignore_file(path: &str) -> bool {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        ignores::NAMES.contains(&name) || path == ignores::EXCLUDE
+        ignores::NAMES.contains(&file_name(path)) || path == ignores::EXCLUDE
     }
 
     /// The root, as a place.

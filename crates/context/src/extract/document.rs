@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use waypost_time::Timestamp;
 
 use super::{Extract, Parser, date, frontmatter};
+use crate::text::file_name;
 use crate::{Found, Kind, Source};
 
 /// How a document marks headings, code and lists.
@@ -25,7 +26,7 @@ enum Format {
 
 impl Format {
     fn of(path: &str) -> Self {
-        let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+        let name = file_name(path).to_ascii_lowercase();
         match name.rsplit_once('.').map_or("", |(_, it)| it) {
             "md" | "mdx" | "markdown" | "mdc" => Self::Markdown,
             "rst" => Self::Rst,
@@ -80,7 +81,7 @@ pub(super) fn extract(found: &Found, text: Cow<'_, str>, now: Timestamp) -> Extr
 
 /// A file name without folders and extension.
 fn stem(path: &str) -> &str {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = file_name(path);
     match name.rsplit_once('.') {
         Some((stem, _)) if !stem.is_empty() => stem,
         _ => name,

@@ -5,7 +5,7 @@ use gix_hash::{Kind, ObjectId};
 use gix_object::bstr::BStr;
 use gix_object::{FindExt, TreeRefIter};
 
-use super::moved::{Move, Side, pairs};
+use super::moves::{Move, Side, pairs};
 use super::objects::Objects;
 
 /// A commit with more changes is an import or a reformat, and its files are not listed.

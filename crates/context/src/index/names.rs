@@ -1,6 +1,6 @@
 //! The names by which files refer to each other.
 
-use crate::text::short_hash;
+use crate::text::{short_hash, stem};
 use crate::{Extract, Kind};
 
 /// Extensions that links to documents may omit.
@@ -82,12 +82,6 @@ fn decision_key(number: u32) -> u64 {
 
 fn has_extension(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, it)| DOCUMENTS.contains(&it))
-}
-
-/// The name of a file without its extension.
-fn stem(path: &str) -> &str {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    name.rsplit_once('.').map_or(name, |it| it.0)
 }
 
 fn first_number(text: &str) -> Option<u32> {

@@ -7,7 +7,7 @@ use waypost_ranking::Analyzer;
 use super::commits::Commits;
 use crate::index::{ChunkFact, FileFact, name_key};
 use crate::query::ITEMS_MAX;
-use crate::{Error, Kind, Query, Result, Source, TaskType};
+use crate::{Error, Kind, Query, Result, Source, TaskType, text};
 
 /// Longer queries are cut: the rest would change nothing.
 const TEXT_BYTES_MAX: usize = 16 << 10;
@@ -53,7 +53,7 @@ impl<'a> Ask<'a> {
             let reason = format!("{} items requested; the limit is {ITEMS_MAX}", query.max_items);
             return Err(Error::Invalid { what: "max_items", reason });
         }
-        let text = crate::text::head(&query.text, TEXT_BYTES_MAX);
+        let text = text::head(&query.text, TEXT_BYTES_MAX);
         let mut ask = Self {
             query,
             task: query.task,
@@ -125,8 +125,7 @@ impl<'a> Ask<'a> {
         if self.paths.iter().any(ends) {
             return Named::Yes;
         }
-        let name = lower.rsplit('/').next().unwrap_or_default();
-        let stem = name.rsplit_once('.').map_or(name, |it| it.0);
+        let stem = text::stem(lower);
         if self.commands.iter().any(|it| it.eq_ignore_ascii_case(stem)) {
             return Named::Yes;
         }
@@ -137,9 +136,7 @@ impl<'a> Ask<'a> {
             return if is_below { Named::Perhaps } else { Named::No };
         }
         // `ChangelogReader` can only be a name, `server` is also a word.
-        let own = path.rsplit('/').next().unwrap_or_default();
-        let own = own.rsplit_once('.').map_or(own, |it| it.0);
-        if is_identifier(own) { Named::Yes } else { Named::Perhaps }
+        if is_identifier(text::stem(path)) { Named::Yes } else { Named::Perhaps }
     }
 
     /// Whether it contains names that only definitions have.

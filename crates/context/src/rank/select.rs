@@ -6,7 +6,7 @@ use waypost_ranking::{NumberMap, Slot};
 
 use super::candidate::{Candidate, What};
 use super::weights::Weights;
-use crate::text::short_hash;
+use crate::text::{fnv, short_hash};
 use crate::{Item, Kind, Source, TaskType};
 
 /// Consecutive words that are compared.
@@ -227,11 +227,14 @@ fn common(mut a: &[u64], mut b: &[u64]) -> usize {
     count
 }
 
+/// The factor of the hash of a run of words.
+const PRIME: u64 = 0x0100_0000_01b3;
+
 fn shingles(content: &str) -> Vec<u64> {
     let words: Vec<u64> = content
         .split(|it: char| !it.is_alphanumeric())
         .filter(|it| !it.is_empty())
-        .map(|it| it.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
+        .map(|it| fnv(it.bytes()))
         .collect();
     let run = |it: &[u64]| {
         it.iter().fold(0u64, |all, word| (all ^ word).wrapping_mul(PRIME).rotate_left(17))
@@ -244,13 +247,6 @@ fn shingles(content: &str) -> Vec<u64> {
     shingles.sort_unstable();
     shingles.dedup();
     shingles
-}
-
-const PRIME: u64 = 0x0000_0100_0000_01b3;
-
-/// FNV-1a, ignoring case.
-fn mix(hash: u64, byte: u8) -> u64 {
-    (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(PRIME)
 }
 
 /// A path without the folder that names its language; empty if none does.

@@ -7,6 +7,7 @@ use super::candidate::{Candidate, What};
 use crate::Source;
 use crate::discover::unmarked;
 use crate::index::Index;
+use crate::text::{file_name, fnv, stem};
 
 /// The score of a test, at most, as a share of that of what it tests.
 const BELOW: f32 = 0.99;
@@ -53,27 +54,14 @@ pub(crate) fn below_tested(index: &Index, ask: &Ask<'_>, candidates: &mut [Candi
 /// The stem of the file that a test tests: its own without what marks a test, or else that of the
 /// nearest folder that says something.
 fn tested(path: &str) -> Option<&str> {
-    let own = unmarked(name(path)).unwrap_or_else(|| stem(path));
+    let own = unmarked(file_name(path)).unwrap_or_else(|| stem(path));
     let mut parts = std::iter::once(own).chain(path.rsplit('/').skip(1));
     parts.find(|it| !it.is_empty() && !GENERAL.iter().any(|known| known.eq_ignore_ascii_case(it)))
 }
 
-fn name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-/// A file's name without its extension.
-fn stem(path: &str) -> &str {
-    let name = name(path);
-    name.rsplit_once('.').map_or(name, |it| it.0)
-}
-
-/// A hash of a stem: the same for `LogReader` and `log_reader`. FNV-1a.
+/// A hash of a stem: the same for `LogReader` and `log_reader`.
 fn key(stem: &str) -> u64 {
-    let letters = stem.bytes().filter(|it| !it.is_ascii_punctuation());
-    letters.fold(0xcbf2_9ce4_8422_2325, |hash, it| {
-        (hash ^ u64::from(it.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3)
-    })
+    fnv(stem.bytes().filter(|it| !it.is_ascii_punctuation()))
 }
 
 #[cfg(test)]

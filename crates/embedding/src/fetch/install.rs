@@ -99,22 +99,16 @@ impl Staging {
         self.folder.join("model")
     }
 
-    /// Compares the files from a source with the pins. The inner error is the source's fault.
-    pub(super) fn check_pins(&self, model: &PinnedModel) -> Result<Result<(), String>> {
-        for pinned in &model.files {
-            let path = self.model().join(&pinned.path);
-            if !path.is_file() {
-                return Ok(Err(format!("it has no {}", pinned.path)));
-            }
+    /// Compares the files with the pins.
+    pub(super) fn check_pins(&self, model: &PinnedModel) -> Result<()> {
+        model.files.iter().try_for_each(|file| {
+            let path = self.model().join(&file.path);
             let (actual, _) = files::digest_of(&path)?;
-            if actual != pinned.sha256 {
-                return Ok(Err(format!(
-                    "its {} has SHA-256 {actual}, expected {}",
-                    pinned.path, pinned.sha256
-                )));
+            if actual == file.sha256 {
+                return Ok(());
             }
-        }
-        Ok(Ok(()))
+            Err(Error::Checksum { path, expected: file.sha256.clone(), actual })
+        })
     }
 
     /// Checks what was imported from `origin`; messages name that, not the staging folder.
@@ -125,14 +119,7 @@ impl Staging {
         check: impl FnOnce(&Path) -> Result<()>,
     ) -> Result<()> {
         let checked = match pinned {
-            Some(model) => model.files.iter().try_for_each(|file| {
-                let path = self.model().join(&file.path);
-                let (actual, _) = files::digest_of(&path)?;
-                if actual == file.sha256 {
-                    return Ok(());
-                }
-                Err(Error::Checksum { path, expected: file.sha256.clone(), actual })
-            }),
+            Some(model) => self.check_pins(model),
             None => {
                 Recipe::read(&self.model()).and_then(|_| weights_file::check_finite(&self.model()))
             }
@@ -146,7 +133,8 @@ impl Staging {
         let model = self.model();
         if let Some(pinned) = pinned {
             for file in TAKEN.into_iter().filter(|file| pinned.digest_of(file).is_none()) {
-                remove_file(&model.join(file))?;
+                let path = model.join(file);
+                removed(&path, fs::remove_file(&path))?;
             }
             write_settings(pinned, &model)?;
         }
@@ -374,16 +362,12 @@ pub(super) fn create_folder(path: &Path) -> Result<()> {
 }
 
 pub(super) fn remove_folder(path: &Path) -> Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::io("remove", path, error))
-        }
-        _ => Ok(()),
-    }
+    removed(path, fs::remove_dir_all(path))
 }
 
-fn remove_file(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
+/// What is not there counts as removed.
+fn removed(path: &Path, done: std::io::Result<()>) -> Result<()> {
+    match done {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(Error::io("remove", path, error))
         }

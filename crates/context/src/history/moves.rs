@@ -14,6 +14,7 @@ use super::diff::below;
 use super::objects::Objects;
 use super::record::Draft;
 use crate::Result;
+use crate::text::file_name;
 
 /// Two files in different folders often have the same name, and often the same folder's name:
 /// `src/lib.rs`. They have not as many parts in common as this by accident.
@@ -37,14 +38,14 @@ pub(super) fn pairs(removed: &[Side], added: &[Side]) -> Vec<Move> {
     let mut by_name: HashMap<&str, Vec<&Side>> = HashMap::new();
     for side in added {
         by_content.entry(side.content).or_default().push(side);
-        by_name.entry(name(&side.path)).or_default().push(side);
+        by_name.entry(file_name(&side.path)).or_default().push(side);
     }
     for sides in by_content.values_mut().chain(by_name.values_mut()) {
         sides.sort_unstable_by(|one, other| from_end(&one.path).cmp(from_end(&other.path)));
     }
     let heir = |side: &Side| {
         let same = by_content.get(&side.content).and_then(|it| nearest(&side.path, it));
-        same.or_else(|| nearest(&side.path, by_name.get(name(&side.path))?))
+        same.or_else(|| nearest(&side.path, by_name.get(file_name(&side.path))?))
     };
     removed.iter().filter_map(|it| Some((it.path.clone(), heir(it)?.into()))).collect()
 }
@@ -68,10 +69,6 @@ fn common(one: &str, other: &str) -> usize {
 /// The parts of a path, the last one first.
 fn from_end(path: &str) -> std::str::RSplit<'_, char> {
     path.rsplit('/')
-}
-
-fn name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The last parts of a path that has as many.
