@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use waypost_time::Timestamp;
@@ -135,14 +136,7 @@ pub fn read_token_file(path: &Path) -> Result<TokenFile> {
     Ok(TokenFile { secret: Secret::new(text.to_owned()), open_mode: open_mode(&contents.file) })
 }
 
-#[cfg(unix)]
 fn open_mode(file: &fs::File) -> Option<u32> {
-    use std::os::unix::fs::MetadataExt as _;
     let mode = file.metadata().ok()?.mode() & 0o777;
     (mode & 0o077 != 0).then_some(mode)
-}
-
-#[cfg(not(unix))]
-fn open_mode(_file: &fs::File) -> Option<u32> {
-    None
 }

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use waypost_time::Timestamp;
+use waypost_time::{Timestamp, millis};
 
-use crate::decide;
-use crate::derived::{self, End};
+use crate::decide::{self, End};
 use crate::error::InvalidChange;
-use crate::record::{Record, Records, StoredToken};
+use crate::record::{Record, Records};
 use crate::token::TokenId;
 
 const VERSION: u32 = 1;
@@ -36,8 +35,9 @@ struct AnyVersion {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Document {
     version: u32,
-    at: i64,
-    tokens: Vec<StoredToken>,
+    #[serde(with = "millis")]
+    at: Timestamp,
+    tokens: Vec<Record>,
 }
 
 impl TokenChange {
@@ -53,8 +53,8 @@ impl TokenChange {
 
     /// The bytes for the shared journal.
     pub fn encode(&self) -> Vec<u8> {
-        let tokens = self.records.iter().map(|(id, it)| StoredToken::of(*id, it)).collect();
-        let document = Document { version: VERSION, at: self.at.as_millis(), tokens };
+        let tokens = self.records.values().cloned().collect();
+        let document = Document { version: VERSION, at: self.at, tokens };
         serde_json::to_vec(&document).expect("plain structs always serialise")
     }
 
@@ -72,13 +72,13 @@ impl TokenChange {
         let document: Document = serde_json::from_slice(bytes).map_err(json)?;
         let mut records = Records::new();
         for token in document.tokens {
-            let (id, record) = token.record().map_err(damaged)?;
-            if record.first_admin || record.local || record.last_used.is_some() {
-                return Err(damaged(format!("token {id} has fields that its machine keeps")));
+            if token.first_admin || token.local || token.last_used.is_some() {
+                let reason = format!("token {} has fields that its machine keeps", token.id);
+                return Err(damaged(reason));
             }
-            records.insert(id, record);
+            records.insert(token.id, token);
         }
-        let change = Self { at: Timestamp::from_millis(document.at), records };
+        let change = Self { at: document.at, records };
         // Another version, order, number or spelling.
         if change.encode() != bytes {
             return Err(damaged("it is not in its only form".to_owned()));
@@ -130,7 +130,7 @@ impl TokenChange {
         let mut changed = false;
         for (id, theirs) in &self.records {
             // An id is never given twice, except by a coincidence that is practically impossible.
-            if derived::is_local(records, *id) {
+            if decide::is_local(records, *id) {
                 continue;
             }
             let Some(ours) = records.get_mut(id) else {
@@ -146,7 +146,7 @@ impl TokenChange {
             }
             changed |= End::of(theirs).bound(ours);
         }
-        changed |= derived::close(records);
+        changed |= decide::close(records);
         changed | decide::forget(records, self.at.min(now))
     }
 }
@@ -170,7 +170,7 @@ impl fmt::Debug for TokenChange {
 }
 
 fn shared(records: &Records) -> impl Iterator<Item = (TokenId, &Record)> {
-    let others = records.iter().filter(|(id, _)| !derived::is_local(records, **id));
+    let others = records.iter().filter(|(id, _)| !decide::is_local(records, **id));
     others.map(|(id, record)| (*id, record))
 }
 

@@ -1,10 +1,11 @@
-//! What a request does to the tokens, without a file.
+//! What a request does to the tokens, without a file. The end of a token is the end of those derived
+//! from it, and a token that is derived from a local one is local.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use waypost_time::Timestamp;
 
-use crate::derived;
 use crate::error::{Error, Result};
 use crate::info::{NewToken, Revocation, TokenInfo};
 use crate::record::{Record, Records, Table};
@@ -29,7 +30,7 @@ pub(crate) fn create(
         let earlier = records.iter().filter(|(_, it)| it.first_admin);
         let earlier: Vec<_> = earlier.map(|(id, _)| *id).collect();
         for id in earlier {
-            derived::revoke(records, id, now)?;
+            end_all(records, id, now)?;
         }
     }
     let mut expires = new.expires;
@@ -37,8 +38,10 @@ pub(crate) fn create(
         let parent = active(records, id, now)?;
         expires = expires.into_iter().chain(parent.expires).min();
     }
+    let (secret, id, digest) = generate(records)?;
     let record = Record {
-        digest: Digest([0; 32]),
+        id,
+        digest,
         scopes: new.scopes,
         created: now,
         expires,
@@ -50,12 +53,13 @@ pub(crate) fn create(
         local: false,
         parent: new.parent,
     };
-    insert(records, record)
+    records.insert(id, record);
+    Ok((secret, info(records, id)?))
 }
 
 /// Revokes a token and those derived from it.
 pub(crate) fn revoke(records: &mut Records, id: TokenId, now: Timestamp) -> Result<Revocation> {
-    let derived = derived::revoke(records, id, now)?;
+    let derived = end_all(records, id, now)?;
     Ok(Revocation { token: info(records, id)?, derived })
 }
 
@@ -68,14 +72,17 @@ pub(crate) fn rotate(
 ) -> Result<(Secret, TokenInfo)> {
     let records = &mut table.records;
     let old = active(records, id, now)?.clone();
-    let local = table.shared && derived::is_local(records, id);
-    let new = Record { created: now, last_used: None, first_admin: false, local, ..old };
+    let local = table.shared && is_local(records, id);
     if grace.is_zero() {
-        derived::revoke(records, id, now)?;
+        end_all(records, id, now)?;
     } else {
-        derived::expire(records, id, now.saturating_add(grace));
+        expire(records, id, now.saturating_add(grace));
     }
-    insert(records, new)
+    let (secret, id, digest) = generate(records)?;
+    let new =
+        Record { id, digest, created: now, last_used: None, first_admin: false, local, ..old };
+    records.insert(id, new);
+    Ok((secret, info(records, id)?))
 }
 
 /// Removes tokens that ended long ago. Returns whether there were any.
@@ -87,16 +94,11 @@ pub(crate) fn forget(records: &mut Records, now: Timestamp) -> bool {
 
 /// The same for this machine's tokens: shared ones are forgotten with a [`crate::TokenChange`].
 fn forget_of(table: &mut Table, now: Timestamp) {
-    if !table.shared {
-        forget(&mut table.records, now);
-        return;
-    }
-    let over =
-        |id: TokenId, it: &Record| !is_listed(it, now) && derived::is_local(&table.records, id);
-    let over: Vec<_> =
-        table.records.iter().filter(|(id, it)| over(**id, it)).map(|(id, _)| *id).collect();
+    let Table { records, shared } = table;
+    let is_over = |it: &&Record| !is_listed(it, now) && (!*shared || is_local(records, it.id));
+    let over: Vec<TokenId> = records.values().filter(is_over).map(|it| it.id).collect();
     for id in over {
-        table.records.remove(&id);
+        records.remove(&id);
     }
 }
 
@@ -118,7 +120,7 @@ pub(crate) fn info(records: &Records, id: TokenId) -> Result<TokenInfo> {
         last_used: record.last_used,
         revoked: record.revoked,
         parent: record.parent,
-        local: derived::is_local(records, id),
+        local: is_local(records, id),
     })
 }
 
@@ -130,8 +132,8 @@ fn active(records: &Records, id: TokenId, now: Timestamp) -> Result<&Record> {
     Ok(record)
 }
 
-/// Generates a token for the record and stores its digest.
-fn insert(records: &mut Records, mut record: Record) -> Result<(Secret, TokenInfo)> {
+/// Generates a token with a new id.
+fn generate(records: &Records) -> Result<(Secret, TokenId, Digest)> {
     if records.len() >= TOKENS_MAX {
         let reason = format!(
             "there are already {TOKENS_MAX} tokens; revoked ones are removed after 30 days"
@@ -141,12 +143,114 @@ fn insert(records: &mut Records, mut record: Record) -> Result<(Secret, TokenInf
     loop {
         let secret = Secret::generate()?;
         let token = Token::parse(secret.expose()).expect("a generated token has the form of one");
-        let id = token.id();
-        if records.contains_key(&id) {
-            continue;
+        let (id, digest) = (token.id(), token.digest());
+        if !records.contains_key(&id) {
+            return Ok((secret, id, digest));
         }
-        record.digest = token.digest();
-        records.insert(id, record);
-        return Ok((secret, info(records, id)?));
     }
+}
+
+/// Revokes a token and those derived from it; returns the latter as far as they were valid.
+fn end_all(records: &mut Records, id: TokenId, now: Timestamp) -> Result<Vec<TokenId>> {
+    let record = records.get_mut(&id).ok_or(Error::NotFound { id })?;
+    record.revoked.get_or_insert(now);
+    let mut revoked = Vec::new();
+    for id in derived(records, id) {
+        let Some(record) = records.get_mut(&id) else { continue };
+        if record.revoked.is_none() && record.expires.is_none_or(|it| now < it) {
+            record.revoked = Some(now);
+            revoked.push(id);
+        }
+    }
+    Ok(revoked)
+}
+
+/// Lets a token and those derived from it expire at that time, or when they do anyway.
+fn expire(records: &mut Records, id: TokenId, end: Timestamp) {
+    let end = End { revoked: None, expires: Some(end) };
+    for id in derived(records, id).into_iter().chain([id]) {
+        records.get_mut(&id).map(|record| end.bound(record));
+    }
+}
+
+/// Whether the token is never sent to other machines: see [`crate::TokenInfo::local`].
+pub(crate) fn is_local(records: &Records, id: TokenId) -> bool {
+    let mut next = Some(id);
+    // Limited, so that a circle in a file that was changed by hand ends, too.
+    for _ in 0..=records.len() {
+        let Some(record) = next.and_then(|it| records.get(&it)) else { return false };
+        if record.first_admin || record.local {
+            return true;
+        }
+        next = record.parent;
+    }
+    false
+}
+
+/// Ends each shared token at the end of the token that it is derived from, if that is earlier: a
+/// machine may derive a token before it learns that another one ended the parent. Returns whether
+/// that changed anything.
+pub(crate) fn close(records: &mut Records) -> bool {
+    let mut children = children(records);
+    let roots = records.iter().filter(|(id, it)| {
+        it.parent.is_none_or(|parent| !records.contains_key(&parent)) && !is_local(records, **id)
+    });
+    let mut open: Vec<TokenId> = roots.map(|(id, _)| *id).collect();
+    let mut changed = false;
+    while let Some(id) = open.pop() {
+        let Some(end) = records.get(&id).map(End::of) else { continue };
+        for child in children.remove(&id).unwrap_or_default() {
+            changed |= records.get_mut(&child).is_some_and(|it| end.bound(it));
+            open.push(child);
+        }
+    }
+    changed
+}
+
+/// When a token ends, or ended. Both only ever become earlier: no order of changes and no repetition
+/// makes a token valid again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) revoked: Option<Timestamp>,
+    pub(crate) expires: Option<Timestamp>,
+}
+
+impl End {
+    pub(crate) fn of(record: &Record) -> Self {
+        Self { revoked: record.revoked, expires: record.expires }
+    }
+
+    /// Ends the token at this end, if that is earlier. Returns whether it is.
+    pub(crate) fn bound(self, record: &mut Record) -> bool {
+        let revoked = record.revoked.into_iter().chain(self.revoked).min();
+        let expires = record.expires.into_iter().chain(self.expires).min();
+        let changed = (revoked, expires) != (record.revoked, record.expires);
+        record.revoked = revoked;
+        record.expires = expires;
+        changed
+    }
+}
+
+fn children(records: &Records) -> BTreeMap<TokenId, Vec<TokenId>> {
+    let mut children: BTreeMap<TokenId, Vec<TokenId>> = BTreeMap::new();
+    for (child, record) in records {
+        if let Some(parent) = record.parent {
+            children.entry(parent).or_default().push(*child);
+        }
+    }
+    children
+}
+
+/// The tokens that are derived from one, directly or not.
+fn derived(records: &Records, id: TokenId) -> Vec<TokenId> {
+    let mut children = children(records);
+    let mut found = Vec::new();
+    let mut open = vec![id];
+    while let Some(parent) = open.pop() {
+        // Taken out, so that a circle in a file that was changed by hand ends, too.
+        let direct = children.remove(&parent).unwrap_or_default();
+        open.extend(&direct);
+        found.extend(direct);
+    }
+    found
 }

@@ -2,7 +2,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
 
@@ -21,14 +26,8 @@ pub(crate) enum Stamp {
     Present(Present),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Present {
-    len_bytes: u64,
-    modified: Option<std::time::SystemTime>,
-    /// Device, inode, change time, mode.
-    #[cfg(unix)]
-    unix: (u64, u64, i64, i64, u32),
-}
+/// Device, inode, length, change time and mode: the change time cannot be set.
+type Present = (u64, u64, u64, i64, i64, u32);
 
 impl Stamp {
     /// Takes a stamp with one `stat`.
@@ -41,21 +40,8 @@ impl Stamp {
     }
 }
 
-fn present(metadata: &fs::Metadata) -> Present {
-    #[cfg(unix)]
-    use std::os::unix::fs::MetadataExt as _;
-    Present {
-        len_bytes: metadata.len(),
-        modified: metadata.modified().ok(),
-        #[cfg(unix)]
-        unix: (
-            metadata.dev(),
-            metadata.ino(),
-            metadata.ctime(),
-            metadata.ctime_nsec(),
-            metadata.mode(),
-        ),
-    }
+fn present(it: &fs::Metadata) -> Present {
+    (it.dev(), it.ino(), it.len(), it.ctime(), it.ctime_nsec(), it.mode())
 }
 
 /// The content of a file. The file stays open: meanwhile no other file gets its inode, so a
@@ -101,7 +87,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
         }
         Ok(()) | Err(_) => {}
     }
-    let written = write_new(&temporary, bytes)
+    let written = write(private().create_new(true), &temporary, bytes)
         .and_then(|()| fs::rename(&temporary, path))
         .and_then(|()| sync_folder(folder_of(path)));
     if written.is_err() {
@@ -115,7 +101,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
 /// system writes to others, in those that its removal frees.
 pub(crate) fn replace_with_reserve(path: &Path, bytes: &[u8]) -> Result<()> {
     let reserve = sibling(path, RESERVE);
-    let written = write_in_place(&reserve, bytes)
+    let written = write(&private(), &reserve, bytes)
         .and_then(|()| fs::rename(&reserve, path))
         .and_then(|()| sync_folder(folder_of(path)));
     written.or_else(|_| {
@@ -135,10 +121,8 @@ pub(crate) fn reserve(path: &Path) {
     // Noise, so that a file system that compresses does not reserve less.
     let mut bytes = vec![0; missing_bytes];
     getrandom::fill(&mut bytes).unwrap_or_default();
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    owner_only(&mut options);
-    let reserved = options.open(sibling(path, RESERVE)).and_then(|mut file| {
+    let file = private().append(true).create(true).open(sibling(path, RESERVE));
+    let reserved = file.and_then(|mut file| {
         file.write_all(&bytes)?;
         file.sync_all()
     });
@@ -153,22 +137,11 @@ pub(crate) fn missing_bytes(path: &Path) -> usize {
     wanted.saturating_sub(bytes(&sibling(path, RESERVE)))
 }
 
-fn write_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    owner_only(&mut options);
+/// Replaces the content of a file that was opened with these options.
+fn write(options: &OpenOptions, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = options.open(path)?;
     file.write_all(bytes)?;
     file.set_len(bytes.len() as u64)?;
-    file.sync_all()
-}
-
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    owner_only(&mut options);
-    let mut file = options.open(path)?;
-    file.write_all(bytes)?;
     file.sync_all()
 }
 
@@ -182,11 +155,7 @@ pub(crate) fn create_private_folder(folder: &Path) -> Result<()> {
         fs::create_dir_all(parent).map_err(failed)?;
     }
     let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt as _;
-        builder.mode(0o700);
-    }
+    builder.mode(0o700);
     match builder.create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
         Ok(()) | Err(_) => {}
@@ -200,10 +169,8 @@ pub(crate) struct Lock(#[expect(dead_code, reason = "closing it unlocks")] File)
 impl Lock {
     pub(crate) fn acquire(path: &Path) -> Result<Self> {
         let lock = sibling(path, ".lock");
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        owner_only(&mut options);
-        let file = options.open(&lock).map_err(|error| io_error("open", &lock, error))?;
+        let file = private().create(true).truncate(false).open(&lock);
+        let file = file.map_err(|error| io_error("open", &lock, error))?;
         file.lock().map_err(|error| io_error("lock", &lock, error))?;
         Ok(Self(file))
     }
@@ -211,9 +178,7 @@ impl Lock {
 
 /// Rejects a file that other users may change or that another user created, and removes other
 /// users' permission to read it.
-#[cfg(unix)]
 pub(crate) fn keep_private(path: &Path) -> Result<()> {
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     let Some(metadata) = metadata(path)? else { return Ok(()) };
     let exposed = |reason| Error::Exposed { path: path.to_owned(), reason, wanted: 0o600 };
     let user = rustix::process::geteuid().as_raw();
@@ -235,9 +200,7 @@ pub(crate) fn keep_private(path: &Path) -> Result<()> {
 
 /// Rejects a folder in which all users may create files. A group-writable one is common (a umask of
 /// 002) and safe enough: a file that another user creates there is rejected because of its owner.
-#[cfg(unix)]
 pub(crate) fn refuse_public_folder(folder: &Path) -> Result<()> {
-    use std::os::unix::fs::MetadataExt as _;
     let mode = metadata(folder)?.map_or(0, |it| it.mode() & 0o777);
     if mode & 0o002 == 0 {
         return Ok(());
@@ -246,7 +209,6 @@ pub(crate) fn refuse_public_folder(folder: &Path) -> Result<()> {
     Err(Error::Exposed { path: folder.to_owned(), reason, wanted: 0o700 })
 }
 
-#[cfg(unix)]
 fn metadata(path: &Path) -> Result<Option<fs::Metadata>> {
     match fs::metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
@@ -255,52 +217,23 @@ fn metadata(path: &Path) -> Result<Option<fs::Metadata>> {
     }
 }
 
-#[cfg(not(unix))]
-pub(crate) fn keep_private(_path: &Path) -> Result<()> {
-    Ok(())
-}
-
-#[cfg(not(unix))]
-pub(crate) fn refuse_public_folder(_folder: &Path) -> Result<()> {
-    Ok(())
-}
-
 /// Opens a file for reading. Opening a pipe does not wait for a writer.
-#[cfg(unix)]
 fn open(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
-#[cfg(not(unix))]
-fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
+/// Opens a file for writing, for its owner only. It is never reached through a link, and opening a pipe
+/// does not wait for a reader.
+fn private() -> OpenOptions {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600).custom_flags(flags.bits().cast_signed());
+    options
 }
 
-/// A file opened for writing is never reached through a link, and opening a pipe does not wait for
-/// a reader.
-#[cfg(unix)]
-const WRITE_FLAGS: rustix::fs::OFlags =
-    rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK);
-
-#[cfg(unix)]
-fn owner_only(options: &mut OpenOptions) {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    options.mode(0o600).custom_flags(WRITE_FLAGS.bits().cast_signed());
-}
-
-#[cfg(not(unix))]
-fn owner_only(_options: &mut OpenOptions) {}
-
-#[cfg(unix)]
 fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 /// The folder of a file, `.` if its path names none.

@@ -34,9 +34,7 @@
 
 mod admin;
 mod change;
-mod checksum;
 mod decide;
-mod derived;
 mod error;
 mod files;
 mod info;

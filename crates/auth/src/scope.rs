@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// A permission of a token. [`Scope::Admin`] implies all others; no other scope implies another, so
 /// `memory:write` alone cannot read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,7 +90,7 @@ impl FromStr for Scope {
     }
 }
 
-/// A set of scopes.
+/// A set of scopes. Its serialised form is a list of names.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Scopes(u16);
 
@@ -116,6 +119,19 @@ impl Scopes {
 impl FromIterator<Scope> for Scopes {
     fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
         Self(scopes.into_iter().fold(0, |bits, scope| bits | scope.bit()))
+    }
+}
+
+impl Serialize for Scopes {
+    fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        output.collect_seq(self.iter().map(Scope::as_str))
+    }
+}
+
+impl<'de> Deserialize<'de> for Scopes {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let names = Vec::<String>::deserialize(input)?;
+        names.iter().map(|name| name.parse().map_err(D::Error::custom)).collect()
     }
 }
 

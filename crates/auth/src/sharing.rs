@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use waypost_time::Timestamp;
 
 use crate::change::TokenChange;
-use crate::derived::{self, End};
+use crate::decide::{self, End};
 use crate::error::{AppendError, Error, Result};
 use crate::record::Record;
 use crate::store::TokenStore;
@@ -66,7 +66,7 @@ impl TokenStore {
         let lock = self.lock()?;
         let mut table = self.table()?;
         table.shared = true;
-        derived::close(&mut table.records);
+        decide::close(&mut table.records);
         self.write(&lock, &table)?;
         Ok(TokenChange::parts(&table.records, now))
     }
@@ -93,7 +93,7 @@ impl TokenStore {
         let lock = self.lock()?;
         let mut table = self.table()?;
         let own = table.records.clone();
-        table.records.retain(|id, _| derived::is_local(&own, *id));
+        table.records.retain(|id, _| decide::is_local(&own, *id));
         for part in state {
             part.merge(&mut table.records, now);
         }
@@ -104,7 +104,7 @@ impl TokenStore {
                 End::of(&before).bound(record);
             }
         }
-        derived::close(&mut table.records);
+        decide::close(&mut table.records);
         table.shared = true;
         self.write(&lock, &table)
     }

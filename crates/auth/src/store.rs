@@ -12,8 +12,7 @@ use subtle::ConstantTimeEq as _;
 use waypost_time::Timestamp;
 
 use crate::change::TokenChange;
-use crate::decide;
-use crate::derived::{self, End};
+use crate::decide::{self, End};
 use crate::error::{AppendError, Error, ErrorKind, Result};
 use crate::files::{self, Lock, Stamp};
 use crate::info::{NewToken, Revocation, TokenInfo};
@@ -387,7 +386,7 @@ fn load(path: &Path, before: Option<&HashMap<TokenId, Entry>>) -> Result<Snapsho
     };
     let Table { records, shared } = record::decode(&contents.bytes, path)?;
     let local: HashSet<TokenId> =
-        records.keys().copied().filter(|id| derived::is_local(&records, *id)).collect();
+        records.keys().copied().filter(|id| decide::is_local(&records, *id)).collect();
     let entries = records
         .into_iter()
         .map(|(id, record)| {

@@ -3,15 +3,19 @@
 use std::fmt;
 use std::str::FromStr;
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
-use crate::checksum::{ALPHABET, CHECKSUM_CHARS, checksum};
 use crate::error::{Error, Result};
 
 const PREFIX: &str = "wp_";
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const ID_CHARS: usize = 10;
 /// 62^43 is a little more than 2^256.
 const SECRET_CHARS: usize = 43;
+const CHECKSUM_CHARS: usize = 6;
 const TOKEN_CHARS: usize = PREFIX.len() + ID_CHARS + 1 + SECRET_CHARS + CHECKSUM_CHARS;
 
 /// The public part of a token: it identifies the token and permits nothing.
@@ -47,6 +51,19 @@ impl fmt::Display for TokenId {
 impl fmt::Debug for TokenId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TokenId({self})")
+    }
+}
+
+impl Serialize for TokenId {
+    fn serialize<S: Serializer>(&self, output: S) -> std::result::Result<S::Ok, S::Error> {
+        output.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for TokenId {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> std::result::Result<Self, D::Error> {
+        let text = String::deserialize(input)?;
+        text.parse().map_err(|_| D::Error::custom("a token's id is malformed"))
     }
 }
 
@@ -123,6 +140,21 @@ impl fmt::Debug for Token<'_> {
 #[derive(Clone, Copy)]
 pub(crate) struct Digest(pub(crate) [u8; 32]);
 
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, output: S) -> std::result::Result<S::Ok, S::Error> {
+        output.collect_str(&HEXLOWER.encode_display(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> std::result::Result<Self, D::Error> {
+        let text = String::deserialize(input)?;
+        let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok();
+        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or_else(|| D::Error::custom("a token's digest is malformed"))
+    }
+}
+
 /// A whole token, to be shown once. It has no `Display`, and its `Debug` form does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -181,4 +213,16 @@ fn push_random(text: &mut String, chars: usize) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The last characters of a token: a CRC-32 in base 62, most significant digit first; 62^6 is more
+/// than 2^32.
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_CHARS] {
+    let mut rest = crc32fast::hash(bytes) as usize;
+    let mut digits = [ALPHABET[0]; CHECKSUM_CHARS];
+    for digit in digits.iter_mut().rev() {
+        *digit = ALPHABET[rest % ALPHABET.len()];
+        rest /= ALPHABET.len();
+    }
+    digits
 }

@@ -74,7 +74,7 @@ fn damaged_changes_are_refused_and_newer_ones_named() {
         ("0c28", "0C28", "only form"),
         ("0c28", "0c2", "digest"),
         ("aB3dE5fG7h", "aB3dE5fG7", "id is malformed"),
-        ("0123456789", "012345678é", "parent"),
+        ("0123456789", "012345678é", "id is malformed"),
         ("}]}", "}]} ", "only form"),
         ("}]}", "}]}1", "trailing"),
     ] {
