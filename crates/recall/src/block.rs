@@ -84,11 +84,12 @@ fn shown(memory: &Candidate) -> String {
     let day = memory.created_at.to_string();
     let day = day.split('T').next().unwrap_or_default();
     let mut text = format!("[{}] {}, {day}: ", memory.id, memory.kind);
-    if !memory.title.is_empty() {
+    let content = memory.content.trim();
+    if !content.starts_with(memory.title.trim_end_matches('…').trim()) {
         text.push_str(&tame(&single(&memory.title)));
         text.push('\n');
     }
-    let content = plain(memory.content.trim());
+    let content = plain(content);
     let content = tame(&content);
     let start = head(&content, ITEM_TOKENS_MAX.saturating_sub(tokens(&text)));
     text.push_str(start.trim_end());

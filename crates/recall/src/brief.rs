@@ -10,7 +10,6 @@ const INTRO: &str = "What the memory of this project has for this session.";
 
 /// What a brief may be made of, each list in order of importance.
 #[derive(Debug, Clone, Default)]
-#[non_exhaustive]
 pub struct Material {
     /// Pinned memories.
     pub pinned: Vec<Candidate>,
@@ -22,35 +21,8 @@ pub struct Material {
     pub task: Vec<Candidate>,
 }
 
-impl Material {
-    /// Sets the pinned memories.
-    #[must_use]
-    pub fn with_pinned(self, pinned: Vec<Candidate>) -> Self {
-        Self { pinned, ..self }
-    }
-
-    /// Sets what earlier sessions ended with.
-    #[must_use]
-    pub fn with_threads(self, threads: Vec<Thread>) -> Self {
-        Self { threads, ..self }
-    }
-
-    /// Sets the decisions.
-    #[must_use]
-    pub fn with_decisions(self, decisions: Vec<Candidate>) -> Self {
-        Self { decisions, ..self }
-    }
-
-    /// Sets the memories that fit what was done last.
-    #[must_use]
-    pub fn with_task(self, task: Vec<Candidate>) -> Self {
-        Self { task, ..self }
-    }
-}
-
 /// The end of a session: its last prompt and its last answer.
 #[derive(Debug, Clone, Default)]
-#[non_exhaustive]
 pub struct Thread {
     /// The session.
     pub session: String,
@@ -59,11 +31,6 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// The end of that session.
-    pub fn new(session: impl Into<String>, turns: Vec<Candidate>) -> Self {
-        Self { session: session.into(), turns }
-    }
-
     /// The ends of sessions, from turns of several sessions, the newest first, each with who said it:
     /// of the last `sessions_max` sessions, the last turn of each role.
     pub fn ends_of(
@@ -118,17 +85,10 @@ pub fn brief(material: &Material, session: &Session, key: &SessionKey) -> Told {
                 continue;
             }
             let cost = waypost_quote::tokens(&memory.content).min(crate::limits::ITEM_TOKENS_MAX);
-            let reason = if session.says(key, memory) {
-                Some(Reason::SameSession)
-            } else if session.injected.contains(&memory.id) {
-                Some(Reason::AlreadyInjected)
-            } else if memory.is_superseded {
-                Some(Reason::Superseded)
-            } else if spent + cost > allowed || !block.add(heading, memory) {
-                Some(Reason::Budget)
-            } else {
-                None
-            };
+            let reason = session.has(key, memory).or_else(|| {
+                let has_room = spent + cost <= allowed && block.add(heading, memory);
+                (!has_room).then_some(Reason::Budget)
+            });
             if let Some(reason) = reason {
                 told.withhold(memory, reason);
             } else {

@@ -1,129 +1,149 @@
-//! Little-endian bytes. Decoding trusts no length: any bytes decode to a value or to [`Malformed`].
+//! Values as little-endian bytes; docs/formats.md describes them. Decoding trusts no length: any bytes
+//! are a value, or none.
+
+use std::sync::Arc;
 
 use waypost_time::Timestamp;
 
-/// Bytes are not what was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Malformed;
+use crate::limits::SESSION_BYTES_MAX;
+use crate::{Part, Reason, Refusal, SessionKey, Silence, Used, Withheld};
 
-/// Appends values to a buffer.
-#[derive(Debug, Default)]
-pub(crate) struct Writer(Vec<u8>);
+/// A value in a record.
+pub(crate) trait Field: Sized {
+    fn put(&self, out: &mut Vec<u8>);
 
-impl Writer {
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        self.0
-    }
+    /// Takes the value from the beginning of the bytes.
+    fn take(input: &mut &[u8]) -> Option<Self>;
+}
 
-    pub(crate) fn u8(&mut self, value: u8) {
-        self.0.push(value);
-    }
+macro_rules! numbers {
+    ($($number:ty),+) => {$(
+        impl Field for $number {
+            fn put(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
 
-    pub(crate) fn u32(&mut self, value: u32) {
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-
-    pub(crate) fn u64(&mut self, value: u64) {
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-
-    pub(crate) fn time(&mut self, value: Timestamp) {
-        self.0.extend_from_slice(&value.as_millis().to_le_bytes());
-    }
-
-    /// A length that is checked to be far below 4 Gi.
-    pub(crate) fn len(&mut self, value: usize) {
-        self.u32(u32::try_from(value).expect("the limits keep every length below 4 Gi"));
-    }
-
-    pub(crate) fn text(&mut self, value: &str) {
-        self.len(value.len());
-        self.0.extend_from_slice(value.as_bytes());
-    }
-
-    pub(crate) fn maybe_text(&mut self, value: Option<&str>) {
-        self.u8(u8::from(value.is_some()));
-        if let Some(value) = value {
-            self.text(value);
+            fn take(input: &mut &[u8]) -> Option<Self> {
+                let (bytes, rest) = input.split_first_chunk()?;
+                *input = rest;
+                Some(Self::from_le_bytes(*bytes))
+            }
         }
+    )+};
+}
+
+numbers!(u8, u32, u64, i64, f32);
+
+impl Field for bool {
+    fn put(&self, out: &mut Vec<u8>) {
+        u8::from(*self).put(out);
     }
 
-    pub(crate) fn maybe_f32(&mut self, value: Option<f32>) {
-        self.u8(u8::from(value.is_some()));
-        if let Some(value) = value {
-            self.u32(value.to_bits());
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        match u8::take(input)? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
         }
     }
 }
 
-/// Takes values from bytes.
-#[derive(Debug)]
-pub(crate) struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
+impl Field for Timestamp {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.as_millis().put(out);
     }
 
-    /// Fails if bytes are left.
-    pub(crate) fn end(&self) -> Result<(), Malformed> {
-        if self.0.is_empty() { Ok(()) } else { Err(Malformed) }
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        let millis = i64::take(input)?;
+        Some(Self::from_millis(millis)).filter(|time| time.as_millis() == millis)
+    }
+}
+
+impl Field for Arc<str> {
+    fn put(&self, out: &mut Vec<u8>) {
+        length(self.len()).put(out);
+        out.extend_from_slice(self.as_bytes());
     }
 
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        let (head, rest) = self.0.split_first_chunk::<N>().ok_or(Malformed)?;
-        self.0 = rest;
-        Ok(*head)
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        let length = u32::take(input)? as usize;
+        let (text, rest) = input.split_at_checked(length)?;
+        *input = rest;
+        let text = std::str::from_utf8(text).ok()?;
+        (length <= SESSION_BYTES_MAX).then(|| text.into())
     }
+}
 
-    pub(crate) fn u8(&mut self) -> Result<u8, Malformed> {
-        self.take::<1>().map(|[it]| it)
-    }
-
-    pub(crate) fn u32(&mut self) -> Result<u32, Malformed> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    pub(crate) fn flag(&mut self) -> Result<bool, Malformed> {
-        match self.u8()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(Malformed),
+impl<T: Field> Field for Option<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.is_some().put(out);
+        if let Some(value) = self {
+            value.put(out);
         }
     }
 
-    pub(crate) fn time(&mut self) -> Result<Timestamp, Malformed> {
-        let millis = self.take().map(i64::from_le_bytes)?;
-        let time = Timestamp::from_millis(millis);
-        if time.as_millis() == millis { Ok(time) } else { Err(Malformed) }
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        if bool::take(input)? { T::take(input).map(Some) } else { Some(None) }
     }
+}
 
-    /// The number of elements of at least `bytes_min` bytes each, as far as the bytes can have them.
-    pub(crate) fn count(&mut self, bytes_min: usize) -> Result<usize, Malformed> {
-        let count = self.u32()? as usize;
-        if count.checked_mul(bytes_min).is_some_and(|it| it <= self.0.len()) {
-            Ok(count)
-        } else {
-            Err(Malformed)
+impl<T: Field> Field for Vec<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        length(self.len()).put(out);
+        for value in self {
+            value.put(out);
         }
     }
 
-    pub(crate) fn text(&mut self) -> Result<&'a str, Malformed> {
-        let len = self.u32()? as usize;
-        let (head, rest) = self.0.split_at_checked(len).ok_or(Malformed)?;
-        self.0 = rest;
-        std::str::from_utf8(head).map_err(|_| Malformed)
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        // No allocation before the bytes of an element were found.
+        (0..u32::take(input)?).map(|_| T::take(input)).collect()
     }
+}
 
-    pub(crate) fn maybe_text(&mut self) -> Result<Option<&'a str>, Malformed> {
-        if self.flag()? { self.text().map(Some) } else { Ok(None) }
-    }
+fn length(length: usize) -> u32 {
+    u32::try_from(length).expect("the limits keep every length below 4 Gi")
+}
 
-    pub(crate) fn maybe_f32(&mut self) -> Result<Option<f32>, Malformed> {
-        if self.flag()? { self.u32().map(|it| Some(f32::from_bits(it))) } else { Ok(None) }
-    }
+macro_rules! structs {
+    ($($name:ident { $($field:ident),+ }),+) => {$(
+        impl Field for $name {
+            fn put(&self, out: &mut Vec<u8>) {
+                $(self.$field.put(out);)+
+            }
+
+            fn take(input: &mut &[u8]) -> Option<Self> {
+                Some(Self { $($field: Field::take(input)?),+ })
+            }
+        }
+    )+};
+}
+
+structs!(SessionKey { session, space }, Used { id, part, score }, Withheld { id, reason, score });
+
+/// Vocabularies: the code of a value is its position from 1, so values are only added at the end.
+macro_rules! codes {
+    ($($name:ident: $($value:ident),+;)+) => {$(
+        impl Field for $name {
+            fn put(&self, out: &mut Vec<u8>) {
+                let at = Self::CODES.iter().position(|value| value == self);
+                out.push(at.expect("the table has every value") as u8 + 1);
+            }
+
+            fn take(input: &mut &[u8]) -> Option<Self> {
+                Self::CODES.get(usize::from(u8::take(input)?).checked_sub(1)?).copied()
+            }
+        }
+
+        impl $name {
+            pub(crate) const CODES: &[Self] = &[$(Self::$value),+];
+        }
+    )+};
+}
+
+codes! {
+    Refusal: Malformed, TooLarge, Invalid;
+    Part: Pinned, Decision, Thread, Task, Answer;
+    Reason: BelowThreshold, AlreadyInjected, SameSession, Budget, Superseded;
+    Silence: ShortPrompt, NothingFound, NotAnswerable, AllWithheld;
 }

@@ -73,19 +73,12 @@ pub fn decide(
     let mut block = Block::new(INTRO, PROMPT_TOKENS_MAX, PROMPT_UNITS_MAX);
     for memory in found {
         let score = memory.score.unwrap_or(0.0);
-        let reason = if answerable < threshold || score < threshold {
-            Some(Reason::BelowThreshold)
-        } else if session.says(key, memory) {
-            Some(Reason::SameSession)
-        } else if session.injected.contains(&memory.id) {
-            Some(Reason::AlreadyInjected)
-        } else if memory.is_superseded {
-            Some(Reason::Superseded)
-        } else if told.used.len() >= PROMPT_ITEMS_MAX || !block.add(None, memory) {
-            Some(Reason::Budget)
-        } else {
-            None
-        };
+        let is_below = answerable < threshold || score < threshold;
+        let reason = is_below.then_some(Reason::BelowThreshold);
+        let reason = reason.or_else(|| session.has(key, memory)).or_else(|| {
+            let has_room = told.used.len() < PROMPT_ITEMS_MAX && block.add(None, memory);
+            (!has_room).then_some(Reason::Budget)
+        });
         match reason {
             Some(reason) => told.withhold(memory, reason),
             None => told.have(memory, Part::Answer),

@@ -25,9 +25,9 @@ impl SessionKey {
 /// What happened in a session at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Positive, growing, never reused.
+    /// Positive, growing, never reused; 0 before it is appended.
     pub id: u64,
-    /// When it was.
+    /// When it was appended.
     pub at: Timestamp,
     /// The session.
     pub key: SessionKey,
@@ -51,40 +51,11 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether it injected or withheld that memory.
-    pub fn names(&self, memory: u64) -> bool {
-        self.used.iter().any(|it| it.id == memory) || self.withheld.iter().any(|it| it.id == memory)
-    }
-}
-
-/// An entry that is to be appended.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct NewEntry {
-    /// The session.
-    pub key: SessionKey,
-    /// The program that runs the session.
-    pub harness: Arc<str>,
-    /// What happened.
-    pub moment: Moment,
-    /// Whether the session had nothing of what was injected before.
-    pub is_fresh: bool,
-    /// How likely the search found an answer, 0 to 1.
-    pub answerable: Option<f32>,
-    /// The least score of what is injected.
-    pub threshold: Option<f32>,
-    /// What was injected.
-    pub used: Vec<Used>,
-    /// What was found and left out.
-    pub withheld: Vec<Withheld>,
-    /// Why nothing was injected.
-    pub silence: Option<Silence>,
-}
-
-impl NewEntry {
-    /// An entry that names no memory.
+    /// An entry that names no memory, to be [appended](crate::RecallLog::append).
     pub fn new(key: SessionKey, harness: &str, moment: Moment) -> Self {
         Self {
+            id: 0,
+            at: Timestamp::EPOCH,
             key,
             harness: harness.into(),
             moment,
@@ -95,12 +66,6 @@ impl NewEntry {
             withheld: Vec::new(),
             silence: None,
         }
-    }
-
-    /// Sets whether the session had nothing of what was injected before.
-    #[must_use]
-    pub fn with_is_fresh(self, is_fresh: bool) -> Self {
-        Self { is_fresh, ..self }
     }
 
     /// Sets how likely the search found an answer, and the least score of what is injected.
@@ -114,6 +79,11 @@ impl NewEntry {
     pub fn with_told(self, told: &Told) -> Self {
         let (used, withheld) = (told.used.clone(), told.withheld.clone());
         Self { used, withheld, silence: told.silence, ..self }
+    }
+
+    /// Whether it injected or withheld that memory.
+    pub fn names(&self, memory: u64) -> bool {
+        self.used.iter().any(|it| it.id == memory) || self.withheld.iter().any(|it| it.id == memory)
     }
 }
 

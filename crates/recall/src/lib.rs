@@ -10,7 +10,7 @@
 //! It knows no store of memories: the caller searches, and passes [`Candidate`]s.
 //!
 //! ```
-//! use waypost_recall::{Candidate, RecallLog, LogOptions, Moment, NewEntry, SessionKey, decide};
+//! use waypost_recall::{Candidate, Entry, RecallLog, LogOptions, Moment, SessionKey, decide};
 //! use waypost_time::Timestamp;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,10 +19,11 @@
 //! let (log, _) = RecallLog::open(dir.path(), &LogOptions::default(), now)?;
 //! let session = SessionKey::new("7f3a", None);
 //!
-//! let found = [Candidate::new(12, "The service listens on port 4747.").with_score(0.8)];
+//! let found = Candidate::new(12, "The service listens on port 4747.");
+//! let found = [Candidate { score: Some(0.8), ..found }];
 //! let told = decide(&found, 0.8, 0.5, &log.session(&session).unwrap_or_default(), &session);
 //! assert!(told.text.contains("port 4747"));
-//! log.append(NewEntry::new(session.clone(), "claude", Moment::Prompt).with_told(&told), now)?;
+//! log.append(Entry::new(session.clone(), "claude", Moment::Prompt).with_told(&told), now)?;
 //!
 //! // The session has it now.
 //! let told = decide(&found, 0.8, 0.5, &log.session(&session).unwrap_or_default(), &session);
@@ -52,9 +53,7 @@ pub use candidate::Candidate;
 pub use clean::clean;
 pub use decide::{Told, decide, query_of};
 pub use doctor::{Checked, Repaired, check_versions, repair, verify};
-pub use entry::{
-    Entry, Moment, NewEntry, Part, Reason, Refusal, SessionKey, Silence, Used, Withheld,
-};
+pub use entry::{Entry, Moment, Part, Reason, Refusal, SessionKey, Silence, Used, Withheld};
 pub use error::{Error, ErrorKind, Result};
 pub use fate::{Fate, fate};
 pub use log::{LogOptions, Opened, Query, RecallLog};

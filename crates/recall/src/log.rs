@@ -11,7 +11,7 @@ use waypost_time::{SkipDetector, Timestamp};
 
 use crate::limits::{ENTRIES_MAX, SESSIONS_MAX};
 use crate::record::{Record, can_read};
-use crate::{Entry, NewEntry, Result, Session, SessionKey};
+use crate::{Entry, Result, Session, SessionKey};
 
 /// The size of the log's files: retention drops whole files.
 const SEGMENT_BYTES: u64 = 1 << 20;
@@ -91,11 +91,10 @@ pub struct Opened {
 
 /// Which entries to list.
 #[derive(Debug, Clone, Default)]
-#[non_exhaustive]
 pub struct Query {
     /// Only entries of this session.
     pub session: Option<String>,
-    /// Only entries that name this memory.
+    /// Only entries that injected or withheld this memory.
     pub memory: Option<u64>,
     /// Only entries of sessions that are bound to this space.
     pub space: Option<String>,
@@ -109,30 +108,6 @@ impl Query {
     /// All entries, up to a number of them.
     pub fn new(limit: usize) -> Self {
         Self { limit, ..Self::default() }
-    }
-
-    /// Only entries of this session.
-    #[must_use]
-    pub fn with_session(self, session: impl Into<Option<String>>) -> Self {
-        Self { session: session.into(), ..self }
-    }
-
-    /// Only entries that injected or withheld this memory.
-    #[must_use]
-    pub fn with_memory(self, memory: impl Into<Option<u64>>) -> Self {
-        Self { memory: memory.into(), ..self }
-    }
-
-    /// Only entries of sessions that are bound to this space.
-    #[must_use]
-    pub fn with_space(self, space: impl Into<Option<String>>) -> Self {
-        Self { space: space.into(), ..self }
-    }
-
-    /// Only entries before this one.
-    #[must_use]
-    pub fn with_before(self, before: impl Into<Option<u64>>) -> Self {
-        Self { before: before.into(), ..self }
     }
 
     fn selects(&self, entry: &Entry) -> bool {
@@ -166,14 +141,14 @@ impl State {
         }
         (self.last, self.at) = (id, Some(at));
         match record {
-            Record::Entry(new, at) => {
-                let session = self.seen(&new.key, &new.harness, at);
-                if new.is_fresh {
+            Record::Entry(entry) => {
+                let session = self.seen(&entry.key, &entry.harness, at);
+                if entry.is_fresh {
                     session.injected.clear();
                     session.is_compacted = false;
                 }
-                session.injected.extend(new.used.iter().map(|it| it.id));
-                self.entries.push_back(entry(id, at, new));
+                session.injected.extend(entry.used.iter().map(|it| it.id));
+                self.entries.push_back(Entry { id, ..entry });
             }
             Record::Recorded { key, harness, at, offset } => {
                 let session = self.seen(&key, &harness, at);
@@ -231,12 +206,6 @@ impl State {
     }
 }
 
-fn entry(id: u64, at: Timestamp, new: NewEntry) -> Entry {
-    let NewEntry { key, harness, moment, is_fresh, answerable, threshold, used, withheld, silence } =
-        new;
-    Entry { id, at, key, harness, moment, is_fresh, answerable, threshold, used, withheld, silence }
-}
-
 /// The log of what sessions got, in a folder of its own. Each append is on disk when it returns.
 ///
 /// Only one process at a time may have the folder open; the caller must hold a lock.
@@ -270,8 +239,8 @@ impl RecallLog {
         while let Some(record) = records.next_ref() {
             let record = record?;
             match Record::decode(record.kind, record.version, record.payload) {
-                Ok(it) => state.apply(record.sequence, it, options),
-                Err(_) => opened.unreadable += 1,
+                Some(it) => state.apply(record.sequence, it, options),
+                None => opened.unreadable += 1,
             }
         }
         drop(records);
@@ -292,8 +261,8 @@ impl RecallLog {
     ///
     /// # Errors
     /// [`Error::TooLong`](crate::Error::TooLong), or if it cannot be written.
-    pub fn append(&self, entry: NewEntry, now: Timestamp) -> Result<u64> {
-        self.write(Record::Entry(entry, now))
+    pub fn append(&self, entry: Entry, now: Timestamp) -> Result<u64> {
+        self.write(Record::Entry(Entry { at: now, ..entry }))
     }
 
     /// Records that a session's turns are stored, up to that offset of its transcript. An offset below the
@@ -438,5 +407,5 @@ impl RecallLog {
 }
 
 fn time_of(kind: u8, version: u8, payload: &[u8]) -> Option<Timestamp> {
-    Record::decode(kind, version, payload).ok().map(|it| it.at())
+    Record::decode(kind, version, payload).map(|it| it.at())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use waypost_time::Timestamp;
 
-use crate::{Candidate, SessionKey};
+use crate::{Candidate, Reason, SessionKey};
 
 /// What the log knows about a session; the default is a session that it does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,5 +38,16 @@ impl Session {
     pub fn says(&self, key: &SessionKey, memory: &Candidate) -> bool {
         memory.session.as_deref() == Some(&*key.session)
             && self.compacted_at.is_none_or(|it| memory.created_at > it)
+    }
+
+    /// Why the session does not need the memory again.
+    pub(crate) fn has(&self, key: &SessionKey, memory: &Candidate) -> Option<Reason> {
+        if self.says(key, memory) {
+            return Some(Reason::SameSession);
+        }
+        if self.injected.contains(&memory.id) {
+            return Some(Reason::AlreadyInjected);
+        }
+        memory.is_superseded.then_some(Reason::Superseded)
     }
 }

@@ -115,6 +115,19 @@ pub(crate) enum Line {
     Unknown,
 }
 
+impl Line {
+    /// A turn, unless it is empty or begins with something that the user did not type.
+    fn said(role: Role, text: &str, timestamp: Option<String>, not_typed: &[&str]) -> Self {
+        let text = text.trim();
+        let is_typed = role == Role::Assistant || !not_typed.iter().any(|it| text.starts_with(it));
+        if text.is_empty() || !is_typed {
+            return Self::Other;
+        }
+        let at = timestamp.and_then(|it| it.parse().ok());
+        Self::Said(Turn { role, text: text.to_owned(), at })
+    }
+}
+
 /// Bytes of turns in a batch: a request has at most 8 MiB.
 const BATCH_BYTES_MAX: usize = 1 << 20;
 

@@ -14,7 +14,7 @@ use waypost_memory::{
     Added, Embedder, LinkKind, MemoryId, ModelInfo, Patch, SearchMode, SearchOptions, Store,
     StoreOptions, Timestamp,
 };
-use waypost_recall::{LogOptions, Moment, NewEntry, RecallLog, SessionKey};
+use waypost_recall::{Entry, LogOptions, Moment, RecallLog, SessionKey};
 
 use crate::ctl::{ran, trusting};
 
@@ -157,7 +157,7 @@ fn make_recall(data: &Path) {
     let log = open_recall(data).expect("the recall log opens");
     for at in 0..20 {
         let key = SessionKey::new(&format!("session {}", at % 3), None);
-        let entry = NewEntry::new(key, "claude", Moment::Prompt);
+        let entry = Entry::new(key, "claude", Moment::Prompt);
         log.append(entry, now(at)).expect("an entry");
     }
 }

@@ -1,10 +1,9 @@
 //! Claude Code: one record per line, with a message in records of type `user` and `assistant`.
 
 use serde::Deserialize;
-use waypost_time::Timestamp;
 
 use super::texts::{Texts, without};
-use super::{Line, Role, Turn};
+use super::{Line, Role};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -83,11 +82,7 @@ pub(super) fn line(line: &[u8]) -> Line {
         {
             return Line::Other;
         }
-        Role::Assistant => message.content.joined().trim().to_owned(),
+        Role::Assistant => message.content.joined(),
     };
-    if text.is_empty() || (role == Role::User && NOT_TYPED.iter().any(|it| text.starts_with(it))) {
-        return Line::Other;
-    }
-    let at = record.timestamp.and_then(|it| it.parse::<Timestamp>().ok());
-    Line::Said(Turn { role, text, at })
+    Line::said(role, &text, record.timestamp, &NOT_TYPED)
 }

@@ -3,10 +3,9 @@
 //! Rollouts of 2025 have only the items, without an envelope.
 
 use serde::Deserialize;
-use waypost_time::Timestamp;
 
 use super::texts::Texts;
-use super::{Line, Role, Turn};
+use super::{Line, Role};
 
 #[derive(Deserialize)]
 struct Record {
@@ -23,20 +22,10 @@ struct Record {
 struct Payload {
     #[serde(rename = "type")]
     kind: Option<String>,
-    message: Option<Message>,
+    /// The text of an event; other payloads have other things there.
+    message: Option<Texts>,
     /// Whether an answer is one, or a remark during the work.
     phase: Option<String>,
-}
-
-/// The text of an event; other payloads have other things there.
-#[derive(Deserialize)]
-#[serde(from = "Texts")]
-struct Message(String);
-
-impl From<Texts> for Message {
-    fn from(texts: Texts) -> Self {
-        Self(texts.joined())
-    }
 }
 
 /// How messages of the user begin that the user did not type.
@@ -52,7 +41,7 @@ const NOT_TYPED: [&str; 7] = [
 
 pub(super) fn line(line: &[u8]) -> Line {
     let Ok(record) = serde_json::from_slice::<Record>(line) else { return Line::Unknown };
-    let (role, text) = match (record.kind.as_deref(), record.payload) {
+    let (role, texts) = match (record.kind.as_deref(), record.payload) {
         (Some("event_msg"), Some(payload)) => {
             let role = match payload.kind.as_deref() {
                 Some("user_message") => Role::User,
@@ -61,7 +50,7 @@ pub(super) fn line(line: &[u8]) -> Line {
                 }
                 _ => return Line::Other,
             };
-            (role, payload.message.map(|it| it.0).unwrap_or_default())
+            (role, payload.message)
         }
         (Some("message"), None) => {
             let role = match record.role.as_deref() {
@@ -69,15 +58,10 @@ pub(super) fn line(line: &[u8]) -> Line {
                 Some("assistant") => Role::Assistant,
                 _ => return Line::Other,
             };
-            (role, record.content.map(|it| it.joined()).unwrap_or_default())
+            (role, record.content)
         }
         (Some(_), _) => return Line::Other,
         (None, _) => return Line::Unknown,
     };
-    let text = text.trim();
-    if text.is_empty() || (role == Role::User && NOT_TYPED.iter().any(|it| text.starts_with(it))) {
-        return Line::Other;
-    }
-    let at = record.timestamp.and_then(|it| it.parse::<Timestamp>().ok());
-    Line::Said(Turn { role, text: text.to_owned(), at })
+    Line::said(role, &texts.unwrap_or_default().joined(), record.timestamp, &NOT_TYPED)
 }

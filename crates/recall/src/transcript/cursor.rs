@@ -1,10 +1,9 @@
 //! Cursor: one message per line, what the user typed in an element `user_query`.
 
 use serde::Deserialize;
-use waypost_time::Timestamp;
 
 use super::texts::{Texts, inside, without};
-use super::{Line, Role, Turn};
+use super::{Line, Role};
 
 #[derive(Deserialize)]
 struct Record {
@@ -49,11 +48,7 @@ pub(super) fn line(line: &[u8]) -> Line {
     let text = match role {
         _ if content.has_result => return Line::Other,
         Role::User => without(inside(&joined, "user_query"), &ADDED),
-        Role::Assistant => joined.replace("[REDACTED]", "").trim().to_owned(),
+        Role::Assistant => joined.replace("[REDACTED]", ""),
     };
-    if text.is_empty() {
-        return Line::Other;
-    }
-    let at = record.timestamp.and_then(|it| it.parse::<Timestamp>().ok());
-    Line::Said(Turn { role, text, at })
+    Line::said(role, &text, record.timestamp, &[])
 }

@@ -1,12 +1,10 @@
 //! The texts in a message, of all formats.
 
-use std::fmt;
-
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// The texts of a message's content: a string, or an array of parts with a type.
-#[derive(Debug, Default)]
+/// The texts of a message's content.
+#[derive(Debug, Default, Deserialize)]
+#[serde(from = "Content")]
 pub(super) struct Texts {
     /// Of parts of type `text`, `input_text` or `output_text`.
     pub(super) texts: Vec<String>,
@@ -14,11 +12,14 @@ pub(super) struct Texts {
     pub(super) has_result: bool,
 }
 
-impl Texts {
-    /// All texts, in paragraphs.
-    pub(super) fn joined(&self) -> String {
-        self.texts.join("\n\n")
-    }
+/// A text, an array of parts with a type, or an object or null, which have no texts.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+    Object {},
+    Null,
 }
 
 #[derive(Deserialize)]
@@ -28,44 +29,29 @@ struct Part {
     text: Option<String>,
 }
 
-impl<'de> Deserialize<'de> for Texts {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        struct Content;
-        impl<'de> Visitor<'de> for Content {
-            type Value = Texts;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or an array of parts")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Texts, E> {
-                Ok(Texts { texts: vec![text.to_owned()], has_result: false })
-            }
-
-            fn visit_unit<E>(self) -> Result<Texts, E> {
-                Ok(Texts::default())
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Texts::default())
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Texts, A::Error> {
-                let mut all = Texts::default();
-                while let Some(part) = parts.next_element::<Part>()? {
-                    match (part.kind.as_deref(), part.text) {
-                        (Some("text" | "input_text" | "output_text"), Some(text)) => {
-                            all.texts.push(text);
-                        }
-                        (Some("tool_result"), _) => all.has_result = true,
-                        _ => {}
-                    }
-                }
-                Ok(all)
+impl From<Content> for Texts {
+    fn from(content: Content) -> Self {
+        let parts = match content {
+            Content::Text(text) => return Self { texts: vec![text], has_result: false },
+            Content::Parts(parts) => parts,
+            Content::Object {} | Content::Null => return Self::default(),
+        };
+        let mut all = Self::default();
+        for part in parts {
+            match (part.kind.as_deref(), part.text) {
+                (Some("text" | "input_text" | "output_text"), Some(text)) => all.texts.push(text),
+                (Some("tool_result"), _) => all.has_result = true,
+                _ => {}
             }
         }
-        input.deserialize_any(Content)
+        all
+    }
+}
+
+impl Texts {
+    /// All texts, in paragraphs.
+    pub(super) fn joined(&self) -> String {
+        self.texts.join("\n\n")
     }
 }
 

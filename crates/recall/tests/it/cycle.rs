@@ -2,7 +2,7 @@
 
 use waypost_recall::limits::{BRIEF_UNITS_MAX, PROMPT_ITEMS_MAX, PROMPT_UNITS_MAX, TEXT_UNITS_MAX};
 use waypost_recall::{
-    Candidate, Fate, LogOptions, Material, Moment, NewEntry, Part, Query, Reason, RecallLog, Role,
+    Candidate, Entry, Fate, LogOptions, Material, Moment, Part, Query, Reason, RecallLog, Role,
     Session, SessionKey, Silence, Thread, Told, brief, clean, decide, fate, query_of,
 };
 use waypost_time::Timestamp;
@@ -12,7 +12,7 @@ fn key() -> SessionKey {
 }
 
 fn found(id: u64, score: f64) -> Candidate {
-    Candidate::new(id, format!("memory {id}")).with_score(score)
+    Candidate { score: Some(score), ..Candidate::new(id, format!("memory {id}")) }
 }
 
 fn told(found: &[Candidate], answerable: f64, session: &Session) -> Told {
@@ -31,12 +31,12 @@ fn used(told: &Told) -> Vec<(u64, Part)> {
 fn a_prompt_gets_what_answers_it_and_is_new() {
     let mut session = Session::default();
     session.injected.insert(2);
-    let said = found(3, 0.8).with_session("now".to_owned());
+    let said = Candidate { session: Some("now".to_owned()), ..found(3, 0.8) };
     let hits = [
         found(1, 0.9),
         found(2, 0.85),
         said,
-        found(4, 0.7).with_is_superseded(true),
+        Candidate { is_superseded: true, ..found(4, 0.7) },
         found(5, 0.4),
     ];
     let told = told(&hits, 0.9, &session);
@@ -63,7 +63,10 @@ fn a_prompt_gets_nothing_for_a_reason() {
     };
     assert_eq!(silence(&[], 0.0), Some(Silence::NothingFound));
     assert_eq!(silence(&[found(1, 0.9)], 0.49), Some(Silence::NotAnswerable));
-    assert_eq!(silence(&[found(1, 0.9).with_is_superseded(true)], 0.9), Some(Silence::AllWithheld));
+    assert_eq!(
+        silence(&[Candidate { is_superseded: true, ..found(1, 0.9) }], 0.9),
+        Some(Silence::AllWithheld)
+    );
     assert_eq!(query_of("x".repeat(19).as_str()), None);
     assert_eq!(query_of(&format!(" {} ", "x".repeat(20))), Some("x".repeat(20)));
     let long = format!("{}{}{}", "a".repeat(5_000), "b".repeat(5_000), "c".repeat(5_000));
@@ -76,7 +79,8 @@ fn a_prompt_gets_nothing_for_a_reason() {
 fn after_a_compaction_a_session_gets_what_it_had_said() {
     let time = Timestamp::from_secs;
     let mut session = Session::default();
-    let said = |at| found(1, 0.9).with_session("now".to_owned()).with_created_at(time(at));
+    let said =
+        |at| Candidate { session: Some("now".to_owned()), created_at: time(at), ..found(1, 0.9) };
     assert_eq!(reasons(&told(&[said(5)], 0.9, &session)), [(1, Reason::SameSession)]);
     session.compacted_at = Some(time(5));
     assert_eq!(used(&told(&[said(5)], 0.9, &session)), [(1, Part::Answer)]);
@@ -89,18 +93,16 @@ fn no_text_is_longer_than_a_harness_takes() {
         ["word ".repeat(2_000), "🦀".repeat(2_000), "`".repeat(9_000), "\n".repeat(9_000) + "x"]
     {
         let many: Vec<_> =
-            (1..200).map(|id| Candidate::new(id, &*content).with_score(0.9)).collect();
+            (1..200).map(|id| Candidate { content: content.clone(), ..found(id, 0.9) }).collect();
         let prompt = told(&many, 0.9, &Session::default());
         let units = |text: &str| text.encode_utf16().count();
         assert!(units(&prompt.text) <= PROMPT_UNITS_MAX, "{}", units(&prompt.text));
         assert!(prompt.used.len() <= PROMPT_ITEMS_MAX);
         assert!(!prompt.used.is_empty());
         assert_eq!(prompt.used.len() + prompt.withheld.len(), many.len());
-        let threads = vec![Thread::new("then", many[100..].to_vec())];
-        let material = Material::default()
-            .with_pinned(many[..50].to_vec())
-            .with_decisions(many[50..100].to_vec())
-            .with_threads(threads);
+        let threads = vec![Thread { session: "then".to_owned(), turns: many[100..].to_vec() }];
+        let (pinned, decisions) = (many[..50].to_vec(), many[50..100].to_vec());
+        let material = Material { pinned, threads, decisions, task: Vec::new() };
         let brief = brief(&material, &Session::default(), &key());
         assert!(units(&brief.text) <= BRIEF_UNITS_MAX, "{}", units(&brief.text));
         assert!(units(&brief.text) + units(&prompt.text) <= TEXT_UNITS_MAX);
@@ -113,8 +115,9 @@ fn no_text_is_longer_than_a_harness_takes() {
 
 #[test]
 fn threads_are_the_last_prompt_and_answer_of_each_session() {
-    let turn =
-        |id, session: &str, role| (Candidate::new(id, "x").with_session(session.to_owned()), role);
+    let turn = |id, session: &str, role| {
+        (Candidate { session: Some(session.to_owned()), ..Candidate::new(id, "x") }, role)
+    };
     let turns = [
         turn(9, "b", Role::Assistant),
         turn(8, "a", Role::User),
@@ -132,17 +135,16 @@ fn threads_are_the_last_prompt_and_answer_of_each_session() {
 
 #[test]
 fn a_brief_has_its_parts_under_headings_and_each_memory_once() {
-    let material = Material::default()
-        .with_pinned(vec![Candidate::new(1, "Use British English.")])
-        .with_threads(vec![Thread::new(
-            "then",
-            vec![Candidate::new(2, "Which port?"), Candidate::new(3, "4747.")],
-        )])
-        .with_decisions(vec![
+    let turns = vec![Candidate::new(2, "Which port?"), Candidate::new(3, "4747.")];
+    let material = Material {
+        pinned: vec![Candidate::new(1, "Use British English.")],
+        threads: vec![Thread { session: "then".to_owned(), turns }],
+        decisions: vec![
             Candidate::new(1, "Use British English."),
-            Candidate::new(4, "Sign releases.").with_kind("decision"),
-        ])
-        .with_task(vec![Candidate::new(3, "4747."), found(5, 0.8)]);
+            Candidate { kind: "decision".to_owned(), ..Candidate::new(4, "Sign releases.") },
+        ],
+        task: vec![Candidate::new(3, "4747."), found(5, 0.8)],
+    };
     let told = brief(&material, &Session::default(), &key());
     assert_eq!(
         used(&told),
@@ -182,11 +184,11 @@ fn the_log_says_why_a_session_did_not_know() {
     let options = LogOptions::default().with_free_bytes_min(0);
     let (log, _) = RecallLog::open(dir.path(), &options, time(0)).expect("it opens");
     let first = told(&[found(1, 0.9), found(2, 0.1)], 0.9, &Session::default());
-    let entry = NewEntry::new(key(), "codex", Moment::Prompt).with_search(0.9, 0.5);
+    let entry = Entry::new(key(), "codex", Moment::Prompt).with_search(0.9, 0.5);
     log.append(entry.clone().with_told(&first), time(10)).expect("it is written");
     let second = told(&[found(1, 0.9)], 0.9, &log.session(&key()).expect("it is known"));
     log.append(entry.with_told(&second), time(20)).expect("it is written");
-    let entries = log.list(&Query::new(9).with_session("now".to_owned()));
+    let entries = log.list(&Query { session: Some("now".to_owned()), ..Query::new(9) });
     let fate_of = |memory, stored| fate(memory, time(stored), &entries);
     assert_eq!(fate_of(1, 0), Fate::Injected(1, time(10)));
     assert_eq!(fate_of(2, 0), Fate::Withheld(1, time(10), Reason::BelowThreshold));

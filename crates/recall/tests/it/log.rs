@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use waypost_recall::{
-    Entry, ErrorKind, LogOptions, Moment, NewEntry, Opened, Part, Query, RecallLog, SessionKey,
-    Silence, Used, repair, verify,
+    Entry, ErrorKind, LogOptions, Moment, Opened, Part, Query, RecallLog, SessionKey, Silence,
+    Used, repair, verify,
 };
 use waypost_time::Timestamp;
 
@@ -22,8 +22,8 @@ fn start() -> Timestamp {
     "2026-11-01T12:00:00Z".parse().expect("a time")
 }
 
-fn entry(session: &str, space: Option<&str>, used: &[u64]) -> NewEntry {
-    let mut entry = NewEntry::new(SessionKey::new(session, space), "claude", Moment::Prompt)
+fn entry(session: &str, space: Option<&str>, used: &[u64]) -> Entry {
+    let mut entry = Entry::new(SessionKey::new(session, space), "claude", Moment::Prompt)
         .with_search(0.75, 0.5);
     entry.used =
         used.iter().map(|id| Used { id: *id, score: Some(0.75), part: Part::Answer }).collect();
@@ -58,11 +58,11 @@ fn entries_are_listed_newest_first_by_session_memory_and_space() {
     assert_eq!(all[0].silence, Some(Silence::NotAnswerable));
     assert_eq!((all[3].answerable, all[3].threshold), (Some(0.75), Some(0.5)));
     let of = |query: Query| ids(&log.list(&query));
-    assert_eq!(of(Query::new(10).with_session("a".to_owned())), [4, 3, 1]);
-    assert_eq!(of(Query::new(10).with_memory(2)), [2, 1]);
-    assert_eq!(of(Query::new(10).with_space("team".to_owned())), [3, 2]);
-    assert_eq!(of(Query::new(1).with_before(4)), [3]);
-    assert_eq!(of(Query::new(10).with_before(1)), [0; 0]);
+    assert_eq!(of(Query { session: Some("a".to_owned()), ..Query::new(10) }), [4, 3, 1]);
+    assert_eq!(of(Query { memory: Some(2), ..Query::new(10) }), [2, 1]);
+    assert_eq!(of(Query { space: Some("team".to_owned()), ..Query::new(10) }), [3, 2]);
+    assert_eq!(of(Query { before: Some(4), ..Query::new(1) }), [3]);
+    assert_eq!(of(Query { before: Some(1), ..Query::new(10) }), [0; 0]);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_session_is_what_its_records_say_also_after_opening_again() {
     log.compacted(mine.clone(), "claude", now).expect("it is written");
     let session = log.session(&mine).expect("it is known");
     assert!(session.is_compacted && session.injected.len() == 3);
-    log.append(entry("a", None, &[4]).with_is_fresh(true), now).expect("it is written");
+    log.append(Entry { is_fresh: true, ..entry("a", None, &[4]) }, now).expect("it is written");
     let session = log.session(&mine).expect("it is known");
     assert_eq!(session.injected.iter().copied().collect::<Vec<_>>(), [4]);
     assert_eq!((session.is_compacted, session.offset), (false, 77));

@@ -39,11 +39,13 @@ pub(super) async fn list(
     let recall = Arc::clone(&app.recall);
     app.reads
         .run(move || {
-            let query = Query::new(limit.saturating_add(1))
-                .with_session(asked.session.clone())
-                .with_memory(asked.memory)
-                .with_space(asked.space.clone())
-                .with_before(asked.before);
+            let query = Query {
+                session: asked.session.clone(),
+                memory: asked.memory,
+                space: asked.space.clone(),
+                before: asked.before,
+                limit: limit.saturating_add(1),
+            };
             let mut page = recall.log.list(&query);
             let has_more = page.len() > limit;
             page.truncate(limit);

@@ -22,16 +22,20 @@ pub(crate) fn candidate(memory: Memory) -> Candidate {
         Some(role) => role_name(role).to_owned(),
         None => memory.kind,
     };
-    Candidate::new(memory.id.get(), memory.content)
-        .with_title(memory.title)
-        .with_kind(kind)
-        .with_created_at(memory.created_at)
-        .with_session(memory.session)
-        .with_is_superseded(memory.superseded_by.is_some())
+    Candidate {
+        id: memory.id.get(),
+        score: None,
+        title: memory.title,
+        content: memory.content,
+        kind,
+        created_at: memory.created_at,
+        session: memory.session,
+        is_superseded: memory.superseded_by.is_some(),
+    }
 }
 
 pub(crate) fn candidate_of_hit(hit: Hit) -> Candidate {
-    candidate(hit.memory).with_score(hit.score)
+    Candidate { score: Some(hit.score), ..candidate(hit.memory) }
 }
 
 /// Who said a recorded turn; `None` for other memories.

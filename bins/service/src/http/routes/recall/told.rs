@@ -3,7 +3,7 @@
 use waypost_api as api;
 use waypost_memory::{Filter, SearchOptions};
 use waypost_recall::{
-    Candidate, Material, Moment, NewEntry, Session, SessionKey, Silence, Thread, Told, decide,
+    Candidate, Entry, Material, Moment, Session, SessionKey, Silence, Thread, Told, decide,
     query_of,
 };
 
@@ -52,7 +52,7 @@ impl Teller<'_> {
     pub(super) fn prompt(&self, prompt: &str) -> Result<api::Recalled, Failure> {
         let session = self.session();
         let again = if session.is_compacted { Some(self.brief(&session, true)?.0) } else { None };
-        let entry = NewEntry::new(self.key.clone(), self.harness, Moment::Prompt);
+        let entry = Entry::new(self.key.clone(), self.harness, Moment::Prompt);
         let (mut told, entry) = match query_of(prompt) {
             None => (Told::nothing(Silence::ShortPrompt), entry),
             Some(query) => {
@@ -84,7 +84,7 @@ impl Teller<'_> {
         }
         let told = waypost_recall::brief(&self.material(session)?, &has, &self.key);
         let moment = if session.is_compacted { Moment::Compact } else { Moment::Start };
-        let entry = NewEntry::new(self.key.clone(), self.harness, moment).with_is_fresh(is_fresh);
+        let entry = Entry { is_fresh, ..Entry::new(self.key.clone(), self.harness, moment) };
         let id = self.recall.log.append(entry.with_told(&told), now())?;
         Ok((told, id))
     }
@@ -108,11 +108,8 @@ impl Teller<'_> {
             Some(last) => self.task(last)?,
             None => Vec::new(),
         };
-        Ok(Material::default()
-            .with_pinned(candidates(pinned))
-            .with_threads(threads)
-            .with_decisions(candidates(decisions))
-            .with_task(task))
+        let (pinned, decisions) = (candidates(pinned), candidates(decisions));
+        Ok(Material { pinned, threads, decisions, task })
     }
 
     /// Memories that answer what a session ended with.

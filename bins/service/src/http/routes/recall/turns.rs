@@ -3,7 +3,7 @@
 use http::StatusCode;
 use waypost_api as api;
 use waypost_memory::{Added, Draft, Lifespan, MetadataValue};
-use waypost_recall::{Moment, NewEntry, SessionKey, clean};
+use waypost_recall::{Entry, Moment, SessionKey, clean};
 use waypost_time::Timestamp;
 
 use crate::clock::now;
@@ -51,7 +51,7 @@ pub(super) fn record(
     }
     if let Some(why) = asked.refused {
         let moment = Moment::Refused { before: asked.to, why: refusal(why) };
-        recall.log.append(NewEntry::new(key.clone(), &asked.harness, moment), now)?;
+        recall.log.append(Entry::new(key.clone(), &asked.harness, moment), now)?;
     }
     recall.log.recorded(key, &asked.harness, asked.to, now)?;
     let skipped = sent - recorded.len() as u64;

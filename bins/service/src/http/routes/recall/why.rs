@@ -24,8 +24,11 @@ pub(super) fn explain(
 ) -> Result<api::RecallWhy, Failure> {
     let limit = asked.limit.unwrap_or(RECALL_WHY_LIMIT_DEFAULT);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let of_session =
-        Query::new(usize::MAX).with_session(asked.session.clone()).with_space(asked.space.clone());
+    let of_session = Query {
+        session: Some(asked.session.clone()),
+        space: asked.space.clone(),
+        ..Query::new(usize::MAX)
+    };
     let mut entries = recall.log.list(&of_session);
     // At these moments, the session was to get nothing.
     entries.retain(|it| !matches!(it.moment, Moment::Refused { .. }));
