@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use anyhow::{Context, Result, ensure};
-use waypost_events::{Data, EventType};
-use waypost_flows::{Facts, Kind, Truth};
+use waypost_events::{Data, Event, Lineage};
+use waypost_flows::{Kind, Timestamp, Truth};
 
 const FILE: &str = r#"
 flows:
@@ -19,23 +19,29 @@ flows:
 
 fn main() -> Result<()> {
     let flow = waypost_flows::parse(FILE)?.pop().context("a flow")?;
-    let kind: EventType = "eval:scored".parse()?;
-    ensure!(flow.trigger.pattern.matches(&kind));
-
     let mut data = Data::default();
     data.insert("improved", true)?;
     data.insert("delta", 0.25)?;
     data.insert("pr_number", 7)?;
-    let facts = Facts { id: 1, kind: &kind, source: "example", depth: 0, data: &data };
+    let event = Event {
+        id: 1,
+        kind: "eval:scored".parse()?,
+        data,
+        time: Timestamp::EPOCH,
+        source: "example".to_owned(),
+        lineage: Lineage::default(),
+        space: None,
+    };
+    ensure!(flow.trigger.pattern.matches(&event.kind));
     let condition = flow.trigger.condition.context("a condition")?;
     let mut out = std::io::stdout();
-    for finding in condition.explain(&facts) {
+    for finding in condition.explain(&event) {
         writeln!(out, "{}: {:?}, {}", finding.text, finding.truth, finding.because)?;
     }
-    ensure!(condition.holds(&facts) == Truth::True);
+    ensure!(condition.holds(&event) == Truth::True);
 
     let Kind::Command(command) = &flow.actions[0].kind else { anyhow::bail!("a command") };
-    ensure!(command.script(&data, &flow.trigger.data)? == "echo merging 7");
+    ensure!(command.script(&event.data, &flow.trigger.data)? == "echo merging 7");
     // A value that is more than a word for a shell fails the run before it starts.
     let mut data = Data::default();
     data.insert("pr_number", "7; rm -rf ~")?;

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use waypost_events::Data;
-use waypost_flows::{CONDITION_BYTES_MAX, Condition, Facts};
+use waypost_events::{Data, Event, Lineage};
+use waypost_flows::{CONDITION_BYTES_MAX, Condition, Timestamp};
 
 fuzz_target!(|input: (&str, &str, i64, f64)| {
     let (text, value, whole, share) = input;
@@ -17,7 +17,6 @@ fuzz_target!(|input: (&str, &str, i64, f64)| {
     };
     assert!(text.len() <= CONDITION_BYTES_MAX);
     assert_eq!(condition.as_str(), text);
-    let kind = "eval:scored".parse().expect("a type");
     let mut said = serde_json::Map::new();
     said.insert("a".to_owned(), value.replace('\0', "").into());
     said.insert("n".to_owned(), whole.into());
@@ -26,9 +25,17 @@ fuzz_target!(|input: (&str, &str, i64, f64)| {
     }
     for said in [said, serde_json::Map::new()] {
         let Ok(data) = serde_json::from_value::<Data>(said.into()) else { return };
-        let facts = Facts { id: 7, kind: &kind, source: "fuzz", depth: 1, data: &data };
-        let truth = condition.holds(&facts);
-        assert_eq!(truth, condition.holds(&facts));
-        assert!(condition.explain(&facts).iter().all(|it| text.contains(&it.text)));
+        let event = Event {
+            id: 7,
+            kind: "eval:scored".parse().expect("a type"),
+            data,
+            time: Timestamp::EPOCH,
+            source: "fuzz".to_owned(),
+            lineage: Lineage::default(),
+            space: None,
+        };
+        let truth = condition.holds(&event);
+        assert_eq!(truth, condition.holds(&event));
+        assert!(condition.explain(&event).iter().all(|it| text.contains(&it.text)));
     }
 });

@@ -20,7 +20,6 @@ const WAIT: &str = ".wait()";
 
 /// The files of tests that wait for other things, how often, and for what.
 const MAY_WAIT: &[(&str, usize, &str)] = &[
-    ("crates/flows/tests/it/files.rs", 5, "a change of a folder, two seconds at most"),
     ("crates/log/tests/it/append.rs", 2, "other threads of the test"),
     ("crates/mesh/tests/it/calls.rs", 1, "other threads of the test"),
     ("crates/mesh/tests/it/far.rs", 1, "other threads of the test"),

@@ -13,7 +13,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde::{Deserialize, Serialize};
 use waypost_events::{Data, Event, Lineage, Timestamp};
-use waypost_flows::{Condition, Facts, Truth};
+use waypost_flows::{Condition, Truth};
 
 const RECORDED: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/flows/tests/data/cel.ndjson");
@@ -157,7 +157,7 @@ fn of_cel(condition: &str, said: &Said) -> Option<bool> {
 
 fn ours(condition: &str, said: &Said) -> Truth {
     let event = said.event();
-    condition.parse::<Condition>().expect("it is ours, too").holds(&Facts::from(&event))
+    condition.parse::<Condition>().expect("it is ours, too").holds(&event)
 }
 
 proptest! {

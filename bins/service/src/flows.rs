@@ -18,7 +18,6 @@ mod running;
 pub(crate) mod tasks;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -69,8 +68,6 @@ pub(crate) struct Flows {
     running: Arc<Running>,
     pub(crate) grants: Arc<Grants>,
     actions: Arc<Actions>,
-    /// The folder of flow files.
-    folder: PathBuf,
     events: Arc<Bus>,
     leadership: Leadership,
     wake: Arc<Wake>,
@@ -136,11 +133,10 @@ impl Flows {
             }
             None => BTreeSet::new(),
         };
-        let files = options.project.flows_dir();
         let of_files = approvals.clone().map(approvals::boxed);
-        let loader = Loader::new(options.project.root(), &files, of_files);
-        let notified = Arc::clone(wake);
+        let loader = Loader::new(options.project.root(), &options.project.flows_dir(), of_files);
         let loader = Arc::new(Mutex::new(loader));
+        let notified = Arc::clone(wake);
         let inbox = Arc::new(Inbox::new(wake));
         let actions = Actions {
             targets,
@@ -170,7 +166,6 @@ impl Flows {
             running: Arc::clone(&actions.running),
             grants: Arc::clone(&actions.grants),
             actions: Arc::new(actions),
-            folder: files,
             _subscription: events.subscribe(Box::new(move |_| notified.flowing())),
             events,
             leadership: leadership.clone(),

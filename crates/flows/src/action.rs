@@ -18,7 +18,7 @@ pub use self::memory_add::{MemoryAdd, NewMemory};
 pub use self::values::{EmitValue, Values};
 use crate::task::{ActionContext, Call, Unready};
 use crate::{
-    Action, Attempt, Command, Condition, DataTypes, Folder, OnInterrupt, Post, Program, Retry,
+    Action, Attempt, Command, Condition, DataTypes, OnInterrupt, Post, Program, ProjectPath, Retry,
     Shell, Span, Template, Variables,
 };
 
@@ -104,14 +104,17 @@ impl Call<'_> {
     pub(crate) fn task(&self, around: &ActionContext<'_>) -> Result<Task, Unready> {
         let data = &self.event.data;
         if let Some(mismatch) = self.flow.trigger.data.mismatches(data).next() {
-            return Err(Unready::Type(mismatch));
+            return Err(Unready(format!("{mismatch} as declared in trigger.data")));
         }
         Ok(match &self.action.kind {
             Kind::Command(it) => {
                 let script = it.script(data, &self.flow.trigger.data)?;
-                let shell = it.shell().unwrap_or(self.flow.shell);
+                let shell = it.shell.unwrap_or(self.flow.shell);
                 let exists = |it: &&&str| Path::new(it).exists();
-                let path = shell.paths().iter().find(exists).ok_or(Unready::NoBash)?;
+                let path = shell.paths().iter().find(exists).ok_or_else(|| {
+                    let why = "shell: bash needs /bin/bash or /usr/bin/bash; install bash, or write shell: sh";
+                    Unready(why.to_owned())
+                })?;
                 Task::Run(self.program(around, Path::new(path), shell.arguments(script))?)
             }
             Kind::Exec(it) => {
@@ -135,7 +138,7 @@ impl Call<'_> {
                 it.body(self.event)?;
                 it.url(self.event).map(drop)
             }
-            Kind::MemoryAdd(it) => Ok(it.memory(data).map(drop)?),
+            Kind::MemoryAdd(it) => it.memory(data).map(drop),
         }
     }
 }
@@ -163,7 +166,7 @@ pub(crate) struct Fields {
     env: Variables,
     #[serde(default)]
     secrets: BTreeSet<String>,
-    cwd: Option<Folder>,
+    cwd: Option<ProjectPath>,
     command: Option<Command>,
     shell: Option<Shell>,
     exec: Option<Vec<Template>>,
@@ -274,8 +277,8 @@ impl Fields {
         let allow_dash = self.allow_dash.unwrap_or(false);
         Ok(match self.kind {
             KindName::Command => {
-                let command = self.command.take().map(|it| it.allowing_dash(allow_dash));
-                command.map(|it| Kind::Command(it.with_shell(self.shell)))
+                let command = self.command.take();
+                command.map(|it| Kind::Command(Command { allow_dash, shell: self.shell, ..it }))
             }
             KindName::Exec => {
                 let exec = self.exec.take().map(|words| Exec::new(words, allow_dash));

@@ -25,9 +25,11 @@ pub const SCRIPT_BYTES_MAX: usize = 64 << 10;
 /// A shell command of a flow.
 #[derive(Debug, Clone)]
 pub struct Command {
-    code: Code,
-    allows_dash: bool,
-    shell: Option<Shell>,
+    pub(crate) code: Code,
+    /// Whether values may begin with `-`.
+    pub(crate) allow_dash: bool,
+    /// Instead of the flow's.
+    pub(crate) shell: Option<Shell>,
 }
 
 /// The shell that runs a command.
@@ -62,31 +64,12 @@ impl Shell {
 }
 
 impl Command {
-    /// Lets values begin with `-`.
-    #[must_use]
-    pub fn allowing_dash(mut self, allows_dash: bool) -> Self {
-        self.allows_dash = allows_dash;
-        self
-    }
-
-    /// With a shell instead of the flow's.
-    #[must_use]
-    pub fn with_shell(mut self, shell: Option<Shell>) -> Self {
-        self.shell = shell;
-        self
-    }
-
-    /// The shell that the action names.
-    pub fn shell(&self) -> Option<Shell> {
-        self.shell
-    }
-
     /// The script for an event, with its values.
     ///
     /// # Errors
     /// If the event lacks a value, or if a value is not plain.
     pub fn script(&self, data: &Data, types: &DataTypes) -> Result<String, Unready> {
-        self.code.render(data, types, self.allows_dash)
+        self.code.render(data, types, self.allow_dash)
     }
 
     /// The keys of values that must be plain although no type is declared for them.
@@ -151,7 +134,7 @@ impl FromStr for Command {
             let at = code.template().placeholders().get(number).map_or(0, |it| it.span.start);
             return Err(invalid(at, what));
         }
-        Ok(Self { code, allows_dash: false, shell: None })
+        Ok(Self { code, allow_dash: false, shell: None })
     }
 }
 

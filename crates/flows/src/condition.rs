@@ -11,7 +11,7 @@ mod parse;
 use std::fmt;
 use std::str::FromStr;
 
-use waypost_events::{Data, Event, EventType};
+use waypost_events::Event;
 
 pub use self::eval::{Finding, Truth};
 use self::parse::Node;
@@ -45,43 +45,16 @@ pub struct Condition {
     root: Node,
 }
 
-/// The facts that a condition can use.
-#[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
-    /// The event's id.
-    pub id: u64,
-    /// The event's type.
-    pub kind: &'a EventType,
-    /// The publisher.
-    pub source: &'a str,
-    /// How many runs of flows led to it.
-    pub depth: u32,
-    /// Its data.
-    pub data: &'a Data,
-}
-
-impl<'a> From<&'a Event> for Facts<'a> {
-    fn from(event: &'a Event) -> Self {
-        Self {
-            id: event.id,
-            kind: &event.kind,
-            source: &event.source,
-            depth: u32::from(event.lineage.depth),
-            data: &event.data,
-        }
-    }
-}
-
 impl Condition {
     /// Whether it holds for an event.
-    pub fn holds(&self, facts: &Facts<'_>) -> Truth {
-        self.root.truth(facts)
+    pub fn holds(&self, event: &Event) -> Truth {
+        self.root.truth(event)
     }
 
     /// The result of each comparison for an event, in the order written.
-    pub fn explain(&self, facts: &Facts<'_>) -> Vec<Finding> {
+    pub fn explain(&self, event: &Event) -> Vec<Finding> {
         let mut findings = Vec::new();
-        self.root.explain(&self.source, facts, &mut findings);
+        self.root.explain(&self.source, event, &mut findings);
         findings
     }
 
@@ -117,6 +90,3 @@ pub struct InvalidCondition {
     /// What is invalid, and what would be valid.
     pub what: String,
 }
-
-#[cfg(test)]
-mod tests;

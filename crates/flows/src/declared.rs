@@ -163,12 +163,20 @@ impl DataTypes {
         self.0.iter().find(|(it, _)| it == key).map(|(_, kind)| kind)
     }
 
-    /// The error for each value that is missing or not of its declared type, by name.
-    pub fn mismatches<'a>(&'a self, data: &'a Data) -> impl Iterator<Item = Mismatch> + 'a {
+    /// What is wrong with each value that is missing or not of its declared type:
+    /// `data.n is "x", not integer`.
+    pub fn mismatches<'a>(&'a self, data: &'a Data) -> impl Iterator<Item = String> + 'a {
         self.iter().filter_map(|(key, kind)| {
             let found = data.get(key).map(ToString::to_string);
-            let is_right = found.as_deref().is_some_and(|it| kind.admits(it));
-            (!is_right).then(|| Mismatch { key: key.to_owned(), kind: kind.to_string(), found })
+            match found {
+                None => Some(format!("data.{key} is missing, not {kind}")),
+                Some(found) if kind.admits(&found) => None,
+                Some(found) => {
+                    let shown: String = found.chars().take(64).collect();
+                    let more = if shown.len() < found.len() { "…" } else { "" };
+                    Some(format!("data.{key} is {shown:?}{more}, not {kind}"))
+                }
+            }
         })
     }
 
@@ -180,30 +188,6 @@ impl DataTypes {
     /// Whether a name has a type that says something about its values.
     pub(crate) fn declares(&self, key: &str) -> bool {
         self.get(key).is_some_and(|it| !matches!(it.kind, Kind::Text))
-    }
-}
-
-/// A value that an event lacks, or that is not of its declared type.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mismatch {
-    /// The name in the event's data.
-    pub key: String,
-    /// The type, as written in the flow.
-    pub kind: String,
-    /// The value; nothing if the event has none.
-    pub found: Option<String>,
-}
-
-impl fmt::Display for Mismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.found {
-            None => write!(f, "data.{} is missing", self.key),
-            Some(found) => {
-                let shown: String = found.chars().take(64).collect();
-                let more = if shown.len() < found.len() { "…" } else { "" };
-                write!(f, "data.{} is {shown:?}{more}", self.key)
-            }
-        }
     }
 }
 
@@ -305,7 +289,14 @@ mod tests {
         assert!(types.admit(&data(r#"{"n": 412, "s": "open", "t": "$(x)", "more": 1}"#)));
         assert!(types.admit(&data(r#"{"n": "412", "s": "closed", "t": ""}"#)));
         let wrong = data(r#"{"n": 4.5, "s": "other"}"#);
-        let said: Vec<String> = types.mismatches(&wrong).map(|it| it.to_string()).collect();
-        assert_eq!(said, ["data.n is \"4.5\"", "data.s is \"other\"", "data.t is missing"]);
+        let said: Vec<String> = types.mismatches(&wrong).collect();
+        assert_eq!(
+            said,
+            [
+                "data.n is \"4.5\", not integer",
+                "data.s is \"other\", not one of [open, closed]",
+                "data.t is missing, not text"
+            ]
+        );
     }
 }

@@ -16,7 +16,7 @@ use waypost_events::Pattern;
 
 pub use self::action::{Action, OnInterrupt, Retry, RetryOn};
 pub use self::invalid::InvalidFile;
-pub(crate) use self::place::invalid_command;
+pub(crate) use self::place::{Step, invalid_at};
 pub use self::read::{FILE_BYTES_MAX, FLOWS_MAX, parse};
 use crate::scalar::from_text;
 use crate::{Condition, DataTypes, Shell, Span};
@@ -59,13 +59,13 @@ pub struct Flow {
     #[serde(default)]
     pub secrets: BTreeSet<String>,
     /// The working directory of its actions, within the project.
-    pub cwd: Option<Folder>,
+    pub cwd: Option<ProjectPath>,
     /// The shell of its commands.
     #[serde(default)]
     pub shell: Shell,
     /// Files of the project that the approval covers, too.
     #[serde(default)]
-    pub files: Vec<ListedFile>,
+    pub files: Vec<ProjectPath>,
     /// The actions, in order. At least one.
     pub actions: Vec<Action>,
 }
@@ -235,55 +235,30 @@ impl FromStr for DataKey {
     }
 }
 
-/// A folder within the project, by a relative path that does not leave it.
+/// A file or folder of the project, by a relative path that does not leave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Folder(String);
+pub struct ProjectPath(String);
 
-impl Folder {
+impl ProjectPath {
     /// The path, relative to the project.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl FromStr for Folder {
+impl FromStr for ProjectPath {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if is_within(text) {
+        use std::path::{Component, Path};
+
+        let is_inner = |it| matches!(it, Component::Normal(_) | Component::CurDir);
+        let is_within = Path::new(text).components().all(is_inner);
+        if is_within && !text.is_empty() && !text.contains('\0') {
             return Ok(Self(text.to_owned()));
         }
-        Err(format!("{text:?} is not a folder in the project; write a relative path without .."))
+        Err(format!("{text:?} is not in the project; write a relative path without .."))
     }
-}
-
-/// A file of the project, by a relative path that does not leave it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListedFile(String);
-
-impl ListedFile {
-    /// The path, relative to the project.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for ListedFile {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if is_within(text) {
-            return Ok(Self(text.to_owned()));
-        }
-        Err(format!("{text:?} is not a file of the project; write a relative path without .."))
-    }
-}
-
-fn is_within(path: &str) -> bool {
-    use std::path::{Component, Path};
-
-    let is_inner = |it| matches!(it, Component::Normal(_) | Component::CurDir);
-    Path::new(path).components().all(is_inner) && !path.is_empty() && !path.contains('\0')
 }
 
 /// Names and values for a process's environment.
@@ -294,9 +269,5 @@ from_text! {
     Start: "latest, earliest or after ID",
     FlowName: "a flow's name",
     DataKey: "data.key",
-    Folder: "a folder within the project",
-    ListedFile: "a file within the project",
+    ProjectPath: "a path within the project",
 }
-
-#[cfg(test)]
-mod tests;

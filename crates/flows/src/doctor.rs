@@ -6,7 +6,7 @@ use std::path::Path;
 use waypost_log::{Log, OnDamage, RepairedDamage, Verify};
 use waypost_time::Timestamp;
 
-use crate::engine::{Error, decoded};
+use crate::engine::Error;
 use crate::journal::{JournalDir, LOG};
 use crate::machine::{Gap, Lost, Machine};
 use crate::record::{Record, log_options};
@@ -204,7 +204,7 @@ fn replayed(folder: &JournalDir, log: &Log, gaps: &[Gap], end: u64) -> Result<Re
     let mut replayed = Replayed { machine, decided: false, evaluated, count: 0 };
     for entry in log.entries_after(0) {
         let entry = entry.map_err(|it| folder.error(it))?;
-        let record = decoded(&entry)?;
+        let record = Record::decode(&entry)?;
         replayed.decided |= entry.sequence > end && matches!(record, Record::Cursor { .. });
         replayed.evaluated.add(&record, entry.sequence);
         replayed.machine.apply(&record, entry.sequence);

@@ -112,6 +112,24 @@ pub struct RunEnd {
 }
 
 impl Notice {
+    /// One of the service's own types, and data whose texts are cut to an event's limits.
+    pub(crate) fn new(
+        kind: &str,
+        values: &[(&str, &str)],
+        lineage: Lineage,
+        idempotency_key: String,
+    ) -> Self {
+        const TEXT_CHARS_MAX: usize = 1000;
+
+        let kind = kind.parse().expect("flow: and a name are a type");
+        let mut data = Data::default();
+        for (name, text) in values {
+            let text: String = text.chars().filter(|it| *it != '\0').take(TEXT_CHARS_MAX).collect();
+            data.insert(name, text).expect("a few short texts under names that are names");
+        }
+        Self { kind, data, lineage, idempotency_key, end: None }
+    }
+
     /// Converts it to a draft for the bus.
     pub fn draft(self) -> Draft {
         let mut draft = Draft::new(self.kind, self.data, "flows").with_lineage(self.lineage);
@@ -144,21 +162,4 @@ pub(crate) fn lineage_after(run: &RunId, event: &Event) -> Lineage {
         depth: event.lineage.depth.saturating_add(1),
         flows,
     }
-}
-
-/// The data of a notice; texts are cut to an event's limits.
-pub(crate) fn notice_data(values: &[(&str, &str)]) -> Data {
-    const TEXT_CHARS_MAX: usize = 1000;
-
-    let mut data = Data::default();
-    for (name, text) in values {
-        let text: String = text.chars().filter(|it| *it != '\0').take(TEXT_CHARS_MAX).collect();
-        data.insert(name, text).expect("a few short texts under names that are names");
-    }
-    data
-}
-
-/// One of the service's own types.
-pub(crate) fn notice_kind(text: &str) -> EventType {
-    text.parse().expect("flow: and a name are a type")
 }

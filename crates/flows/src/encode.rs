@@ -1,7 +1,5 @@
 //! Encodings of texts in other notations.
 
-use std::fmt::Write;
-
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde::Serialize;
 use waypost_events::{Data, Event, EventType, Value};
@@ -12,15 +10,6 @@ pub(crate) fn percent_encoded(text: &str) -> PercentEncode<'_> {
     const RESERVED: &AsciiSet =
         &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     utf8_percent_encode(text, RESERVED)
-}
-
-/// Bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        write!(hex, "{byte:02x}").unwrap_or_default();
-        hex
-    })
 }
 
 /// An event as programs and web hooks receive it: the object that the service returns, in one line.

@@ -22,14 +22,13 @@ use self::clock::Clock;
 pub use self::commit::Commit;
 pub use self::compaction::Compaction;
 pub use self::error::Error;
-pub(crate) use self::error::decoded;
 pub use self::files::Files;
 pub use self::page::Page;
 pub use self::view::{Failure, FlowStatus, RunFilter};
 use crate::effect::{Backfill, Effect, RunEnd};
 use crate::journal::JournalDir;
 use crate::machine::{Decided, Machine};
-use crate::record::log_options;
+use crate::record::{Record, log_options};
 use crate::set::{FlowEntry, FlowSet};
 use crate::{AttemptId, Event, FlowName, Leader, Options, Report, RunId};
 
@@ -334,7 +333,7 @@ fn replay(files: &Files, machine: &mut Machine) -> Result<u64, Error> {
     let mut count = 0;
     for entry in files.log().entries_after(0) {
         let entry = entry.map_err(|it| files.error(it))?;
-        machine.apply(&decoded(&entry)?, entry.sequence);
+        machine.apply(&Record::decode(&entry)?, entry.sequence);
         count += 1;
     }
     Ok(count)

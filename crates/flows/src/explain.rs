@@ -4,7 +4,7 @@ use waypost_events::Event;
 
 use crate::machine::guarded;
 use crate::task::{ActionContext, Call, Unready, unready};
-use crate::{Engine, Facts, Finding, Flow, FlowName, RunId, Task, Truth};
+use crate::{Engine, Finding, Flow, FlowName, RunId, Task, Truth};
 
 /// How a flow evaluates an event.
 #[derive(Debug, Clone)]
@@ -32,14 +32,13 @@ pub struct Why {
 impl Why {
     /// Evaluates an event for a flow.
     pub fn of(flow: &Flow, event: &Event) -> Self {
-        let facts = Facts::from(event);
         let condition = flow.trigger.condition.as_ref();
         Self {
             flow: flow.name.clone(),
             selects: flow.trigger.pattern.matches(&event.kind),
             is_enabled: flow.enabled,
-            truth: condition.map(|it| it.holds(&facts)),
-            findings: condition.map(|it| it.explain(&facts)).unwrap_or_default(),
+            truth: condition.map(|it| it.holds(event)),
+            findings: condition.map(|it| it.explain(event)).unwrap_or_default(),
             stopped: mistyped(flow, event).or_else(|| guarded(flow, event)),
             missed: None,
             run: None,
@@ -56,12 +55,7 @@ impl Why {
 
 /// How the event's data differs from the flow's declaration.
 fn mistyped(flow: &Flow, event: &Event) -> Option<String> {
-    let wrong: Vec<String> = flow
-        .trigger
-        .data
-        .mismatches(&event.data)
-        .map(|it| format!("{it}, not {}", it.kind))
-        .collect();
+    let wrong: Vec<String> = flow.trigger.data.mismatches(&event.data).collect();
     (!wrong.is_empty()).then(|| {
         format!("the event's data does not match the declared types: {}", wrong.join("; "))
     })
@@ -100,7 +94,7 @@ pub fn plan(flow: &Flow, event: &Event, around: &ActionContext<'_>) -> Plan {
         let call = Call { flow, action, event, run: &run, attempt: 1, key: &key };
         PlannedStep {
             name: action.name.clone(),
-            condition: action.condition.as_ref().map(|it| it.holds(&Facts::from(event))),
+            condition: action.condition.as_ref().map(|it| it.holds(event)),
             task: call.task(around),
         }
     });

@@ -99,8 +99,9 @@
 //! # }
 //! ```
 //!
-//! [`Loader`] reads the folder of flow files and determines which flows are in force; [`Watch`]
-//! says when to reload. [`Engine::why`] and [`plan`] only explain, and run nothing.
+//! [`Loader`] reads the folder of flow files and determines which flows are in force, and
+//! [`Loader::has_changed`] says when to reload. [`Engine::why`] and [`plan`] only explain, and run
+//! nothing.
 
 mod action;
 mod command;
@@ -128,19 +129,18 @@ mod webhook;
 
 pub use action::*;
 pub use command::{Command, SCRIPT_BYTES_MAX, Shell};
-pub use condition::{CONDITION_BYTES_MAX, Condition, Facts, Finding, InvalidCondition, Truth};
-pub use declared::{CHOICES_MAX, DataType, DataTypes, Mismatch, TYPE_BYTES_MAX};
+pub use condition::{CONDITION_BYTES_MAX, Condition, Finding, InvalidCondition, Truth};
+pub use declared::{CHOICES_MAX, DataType, DataTypes, TYPE_BYTES_MAX};
 pub use definition::{
-    Action, Concurrency, DataKey, Debounce, FILE_BYTES_MAX, FLOWS_MAX, Flow, FlowName, Folder,
-    InvalidFile, ListedFile, Mode, OnInterrupt, RateLimit, Retry, RetryOn, Start, Trigger,
-    Variables, parse,
+    Action, Concurrency, DataKey, Debounce, FILE_BYTES_MAX, FLOWS_MAX, Flow, FlowName, InvalidFile,
+    Mode, OnInterrupt, ProjectPath, RateLimit, Retry, RetryOn, Start, Trigger, Variables, parse,
 };
 pub use doctor::{Checked, Repaired, check_log, check_versions, repair, verify};
 pub use effect::{Attempt, Backfill, Effect, Notice, Orphan, RunEnd};
 pub use engine::{Commit, Compaction, Engine, Error, Failure, Files, FlowStatus, Page, RunFilter};
 pub use explain::{Plan, PlannedStep, Why, plan};
 pub use loader::{
-    Approvable, ApprovalError, Approvals, FILES_MAX, FileStatus, Loaded, Loader, Problem, Watch,
+    Approvable, ApprovalError, Approvals, FILES_MAX, FileStatus, Loaded, Loader, Problem,
 };
 pub use machine::{DEPTH_MAX, INTERRUPTIONS_MAX, OPENINGS_MAX};
 pub use options::Options;
@@ -150,11 +150,11 @@ pub use process::{
 };
 pub use run::{AttemptId, End, Outcome, Phase, Report, Run, RunId, Stage, Try};
 pub use set::{ContentHash, FlowEntry, FlowFile, FlowSet};
-pub use span::{InvalidSpan, Span};
+pub use span::Span;
 pub use task::{
     ActionContext, EVENT_PREFIX, INHERITED, RUN_VARIABLES, Unready, WORD_BYTES_MAX, WORDS_BYTES_MAX,
 };
-pub use template::{InvalidTemplate, MissingKey, Reference, Template};
+pub use template::{InvalidTemplate, Reference, Template};
 pub(crate) use waypost_events::{Event, Lineage};
 pub use waypost_time::Timestamp;
 pub use webhook::{Post, may_reach};

@@ -3,7 +3,6 @@
 mod looked;
 mod programs;
 mod trust;
-mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,9 +13,7 @@ use std::sync::Arc;
 
 use self::looked::Looked;
 use self::programs::{Cache, Found as Named};
-use self::trust::{Distrust, read_trusted};
-pub use self::watch::Watch;
-use crate::effect::{Notice, notice_data, notice_kind};
+use crate::effect::Notice;
 use crate::set::{FlowFile, FlowSet};
 use crate::{Action, ContentHash, FILE_BYTES_MAX, Flow, FlowName, InvalidFile, Lineage};
 
@@ -166,11 +163,8 @@ pub enum ApprovalError {
     Approvals(#[source] io::Error),
 }
 
-/// The entry in the folder under a name.
-enum Found {
-    File(FlowFile),
-    Problem(Problem, Option<ContentHash>),
-}
+/// The entry in the folder under a name, or why it is none, with the hash of its content.
+type Found = Result<FlowFile, (Problem, Option<ContentHash>)>;
 
 impl Loader {
     /// A loader for the flow files in `folder`, which is in `project`. Without approvals every
@@ -194,16 +188,14 @@ impl Loader {
     /// approved, an invalid file leaves its previous flows in force. A missing folder has no flows.
     pub fn load(&mut self) -> Loaded {
         let mut looked = Looked::default();
-        looked.at_all(&self.folder, &self.project);
-        let found = self.find();
+        let found = self.find(&mut looked);
         let mut files: BTreeMap<String, FlowFile> = BTreeMap::new();
         let mut status = Vec::with_capacity(found.len());
         let mut unapproved = BTreeSet::new();
         for (name, found) in found {
-            looked.at(&self.folder.join(&name));
             let (wanted, found_hash, problem) = match found {
-                Found::Problem(problem, hash) => (None, hash, Some(problem)),
-                Found::File(file) => {
+                Err((problem, hash)) => (None, hash, Some(problem)),
+                Ok(file) => {
                     let hash = Some(file.hash.clone());
                     let flows: Vec<FlowName> = file.flows().map(|it| it.name.clone()).collect();
                     match self.check(&file, &mut looked).and_then(|()| unlike(&files, file)) {
@@ -249,9 +241,10 @@ impl Loader {
         loaded
     }
 
-    /// Whether anything that the last [`load`](Self::load) looked at has changed: the programs that
-    /// flow files name, the folders in which they are or could be, and the folders above.
-    pub fn programs_changed(&self) -> bool {
+    /// Whether anything that the last [`load`](Self::load) looked at has changed: the flow files, the
+    /// programs that they name, the folders in which these are or could be, and the folders above.
+    /// Costs one `stat` for each.
+    pub fn has_changed(&self) -> bool {
         self.looked.has_changed()
     }
 
@@ -285,14 +278,12 @@ impl Loader {
         &self,
         name: Option<&str>,
     ) -> Vec<(String, Result<Vec<Approvable>, Problem>)> {
-        let found = self.find().into_iter().filter(|(it, _)| name.is_none_or(|name| it == name));
         let mut looked = Looked::default();
+        let found = self.find(&mut looked).into_iter();
+        let found = found.filter(|(it, _)| name.is_none_or(|name| it == name));
         let files = found.map(|(name, found)| {
-            let result = match found {
-                Found::Problem(problem, _) => Err(problem),
-                Found::File(file) => self.parts(&file, &mut looked),
-            };
-            (self.named(&name), result)
+            let found = found.map_err(|(problem, _)| problem);
+            (self.named(&name), found.and_then(|file| self.parts(&file, &mut looked)))
         });
         files.collect()
     }
@@ -365,10 +356,8 @@ impl Loader {
             name: name.to_owned(),
             problem: problem.to_string(),
         };
-        let parts = match self.read(name) {
-            Found::File(found) => self.parts(&found, &mut Looked::default()).map_err(file)?,
-            Found::Problem(problem, _) => return Err(file(problem)),
-        };
+        let found = self.read(name).map_err(|(problem, _)| file(problem))?;
+        let parts = self.parts(&found, &mut Looked::default()).map_err(file)?;
         let parts = parts.into_iter().map(|it| {
             let last = self.approvals.as_ref().map_or(Ok(None), |all| all.last(&it.file));
             Ok((last.map_err(ApprovalError::Approvals)?.unwrap_or_default(), it))
@@ -412,7 +401,9 @@ impl Loader {
     }
 
     /// Every flow file of the folder, by name.
-    fn find(&self) -> Vec<(String, Found)> {
+    fn find(&self, looked: &mut Looked) -> Vec<(String, Found)> {
+        looked.at(&self.folder);
+        looked.at_all(&self.folder, &self.project);
         let folder = match fs::read_dir(&self.folder) {
             Ok(folder) => folder,
             Err(_)
@@ -422,11 +413,11 @@ impl Loader {
                 return Vec::new();
             }
             Err(error) => {
-                return vec![(self.shown(), Found::Problem(self.unreadable(&error), None))];
+                return vec![(self.shown(), Err((self.unreadable(&error), None)))];
             }
         };
         if let Some(why) = self.leads_out() {
-            return vec![(self.shown(), Found::Problem(Problem::Untrusted(why), None))];
+            return vec![(self.shown(), Err((Problem::Untrusted(why), None)))];
         }
         let names = folder.filter_map(|it| Some(it.ok()?.file_name()));
         let names =
@@ -437,11 +428,14 @@ impl Loader {
         names.sort_unstable_by_key(shown);
         let files = names.into_iter().enumerate().map(|(idx, name)| {
             let found = match &name {
-                _ if idx >= FILES_MAX => Found::Problem(Problem::TooMany, None),
-                Ok(name) => self.read(name),
+                _ if idx >= FILES_MAX => Err((Problem::TooMany, None)),
+                Ok(name) => {
+                    looked.at(&self.folder.join(name));
+                    self.read(name)
+                }
                 Err(_) => {
                     let problem = "its name is not UTF-8; rename it".to_owned();
-                    Found::Problem(Problem::Unreadable(problem), None)
+                    Err((Problem::Unreadable(problem), None))
                 }
             };
             (shown(&name), found)
@@ -470,24 +464,31 @@ impl Loader {
     }
 
     fn read(&self, name: &str) -> Found {
+        let text = self.read_text(name).map_err(|problem| (problem, None))?;
+        FlowFile::new(name, &text)
+            .map_err(|error| (Problem::Invalid(error), Some(ContentHash::of(&text))))
+    }
+
+    fn read_text(&self, name: &str) -> Result<String, Problem> {
         if !is_flow_file(name) {
-            let problem = format!("{name} is not a flow file; its name must end in .yaml");
-            return Found::Problem(Problem::Unreadable(problem), None);
+            let why = format!("{name} is not a flow file; its name must end in .yaml");
+            return Err(Problem::Unreadable(why));
         }
         if let Some(why) = self.leads_out() {
-            return Found::Problem(Problem::Untrusted(why), None);
+            return Err(Problem::Untrusted(why));
         }
-        let text = match read_trusted(&self.folder, name, FILE_BYTES_MAX) {
-            Ok(text) => text,
-            Err(Distrust::Untrusted(why)) => return Found::Problem(Problem::Untrusted(why), None),
-            Err(Distrust::Unreadable(why)) => {
-                return Found::Problem(Problem::Unreadable(why), None);
-            }
-        };
-        match FlowFile::new(name, &text) {
-            Ok(file) => Found::File(file),
-            Err(error) => Found::Problem(Problem::Invalid(error), Some(ContentHash::of(&text))),
+        let failed = |error: io::Error| trust::unreadable(name, &error);
+        let folder = self.folder.canonicalize().map_err(failed)?;
+        let path = folder.join(name).canonicalize().map_err(failed)?;
+        if path.parent() != Some(&folder) {
+            return Err(Problem::Untrusted(format!(
+                "{name} is a link that leads out of the folder; replace it with the file"
+            )));
         }
+        let top = self.project.canonicalize().map_err(failed)?;
+        let bytes = trust::read(&top, &path, name, FILE_BYTES_MAX)?;
+        let invalid = |_| Problem::Unreadable(format!("{name} is not valid UTF-8"));
+        String::from_utf8(bytes).map_err(invalid)
     }
 
     /// Why the folder is not the project's own: a link in its path leads out of the project.
@@ -527,14 +528,9 @@ impl Loader {
             let name = ContentHash::of(&status.name);
             let values =
                 [("file", status.name.as_str()), ("why", &problem.to_string()), ("hash", found)];
-            notices.push(Notice {
-                kind: notice_kind(kind),
-                data: notice_data(&values),
-                lineage: Lineage::default(),
-                // A name and a content, short enough for a key.
-                idempotency_key: format!("{kind}.{:.16}.{content}", name.as_str()),
-                end: None,
-            });
+            // A name and a content, short enough for a key.
+            let key = format!("{kind}.{:.16}.{content}", name.as_str());
+            notices.push(Notice::new(kind, &values, Lineage::default(), key));
         }
         notices
     }

@@ -24,7 +24,7 @@ pub(crate) use self::lost::{Gap, Lost};
 use waypost_time::Timestamp;
 
 use self::slots::Slots;
-use crate::effect::{Backfill, Effect, Notice, RunEnd, notice_data, notice_kind};
+use crate::effect::{Backfill, Effect, Notice, RunEnd};
 use crate::record::Record;
 use crate::{ContentHash, End, Event, FlowName, FlowSet, Options, Phase, Run, RunId, Stage};
 
@@ -66,26 +66,11 @@ impl FlowState {
     }
 }
 
-/// Past events to evaluate for a flow.
-#[derive(Debug, Clone)]
-pub(crate) struct Filling {
-    pub(crate) flow: FlowName,
-    pub(crate) replay: u32,
-    pub(crate) through: u64,
-    pub(crate) until: u64,
-}
-
-impl From<&Filling> for Backfill {
-    fn from(it: &Filling) -> Self {
-        Self { flow: it.flow.clone(), replay: it.replay, after: it.through, until: it.until }
-    }
-}
-
 /// Runs of a flow with the same value of `concurrency.key`.
 type Group = (FlowName, Option<String>);
 
 /// Every flow and every run, and what derives from them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Machine {
     pub(crate) options: Options,
     pub(crate) set: FlowSet,
@@ -110,7 +95,8 @@ pub(crate) struct Machine {
     pub(crate) latest: Timestamp,
     /// Definitions that runs keep, by file hash, with the file's name.
     texts: HashMap<ContentHash, (String, String)>,
-    pub(crate) fillings: Vec<Filling>,
+    /// Past events that are still to be evaluated.
+    pub(crate) fillings: Vec<Backfill>,
     /// The event of the next runs, and its record's position in the journal.
     seen: Option<(Arc<Event>, u64)>,
     /// Replays get numbers above this one: those up to it may have been used.
@@ -137,32 +123,7 @@ pub(crate) struct Decided {
 
 impl Machine {
     pub(crate) fn new(options: Options) -> Self {
-        Self {
-            options,
-            set: FlowSet::default(),
-            identity: String::new(),
-            cursor: 0,
-            recorded_cursor: 0,
-            flows: BTreeMap::new(),
-            open: BTreeSet::new(),
-            runs: BTreeMap::new(),
-            stages: BTreeMap::new(),
-            ended_now: BTreeMap::new(),
-            groups: BTreeMap::new(),
-            hungry: BTreeSet::new(),
-            timers: BTreeSet::new(),
-            running: 0,
-            latest: Timestamp::EPOCH,
-            texts: HashMap::new(),
-            fillings: Vec::new(),
-            seen: None,
-            replays_lost: 0,
-            joins_lost: false,
-            live: false,
-            records: Vec::new(),
-            effects: Vec::new(),
-            cuts: Vec::new(),
-        }
+        Self { options, ..Self::default() }
     }
 
     /// Notes that a decision is complete: the next one may be lost without it.
@@ -249,16 +210,12 @@ impl Machine {
         let Some(kind) = Self::announcement(*end).filter(|_| !run.is_end_published) else { return };
         let event = id.event.to_string();
         let run_text = id.to_string();
+        let word = kind.trim_start_matches("flow:");
         let values =
             [("flow", id.flow.as_str()), ("run", &run_text), ("event", &event), ("why", why)];
-        let word = kind.trim_start_matches("flow:");
-        let notice = Notice {
-            kind: notice_kind(kind),
-            data: notice_data(&values),
-            lineage: run.lineage.clone(),
-            idempotency_key: format!("{}.{run_text}.{word}.{}", self.identity, run.tries.len()),
-            end: Some(RunEnd { run: id.clone(), tries: run.tries.len() }),
-        };
+        let key = format!("{}.{run_text}.{word}.{}", self.identity, run.tries.len());
+        let end = Some(RunEnd { run: id.clone(), tries: run.tries.len() });
+        let notice = Notice { end, ..Notice::new(kind, &values, run.lineage.clone(), key) };
         self.effects.push(Effect::Announce(notice));
     }
 }

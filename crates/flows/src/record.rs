@@ -5,7 +5,7 @@ use waypost_events::{Data, EventType};
 use waypost_time::{Timestamp, millis};
 
 use crate::run::{End, Report};
-use crate::{ContentHash, Event, FlowName, Leader, Lineage, RunId};
+use crate::{ContentHash, Error, Event, FlowName, Leader, Lineage, RunId};
 
 /// Size of the journal's segments, in bytes: small, so that compaction frees space soon.
 const SEGMENT_BYTES: u64 = 8 << 20;
@@ -156,15 +156,6 @@ pub(crate) fn log_options(reached: u64) -> waypost_log::Options {
         })
 }
 
-/// Why a record cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Unreadable {
-    /// A newer release wrote it.
-    Newer(String),
-    /// No release writes such a record.
-    Malformed(String),
-}
-
 /// A run at its creation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -308,24 +299,26 @@ impl Record {
         waypost_log::Record { kind: KIND, version, payload }
     }
 
-    pub(crate) fn decode(entry: &waypost_log::Entry) -> Result<Self, Unreadable> {
-        let (kind, version) = (entry.kind, entry.version);
-        let names = match (kind, version) {
-            (KIND, VERSION..=VERSION_MACHINE) => serde_json::from_slice(&entry.payload),
-            _ => {
-                return Err(Unreadable::Newer(format!(
-                    "it has kind {kind} and version {version}; this release reads kind {KIND} up to version {VERSION_MACHINE}"
-                )));
-            }
+    /// The record of an entry of the journal.
+    pub(crate) fn decode(entry: &waypost_log::Entry) -> Result<Self, Error> {
+        let (sequence, kind, version) = (entry.sequence, entry.kind, entry.version);
+        let newer = |message| Error::Newer {
+            what: format!("record {sequence} of the journal of flows"),
+            message,
         };
-        names.map_err(|error: serde_json::Error| {
-            let why = error.to_string();
+        if kind != KIND || !(VERSION..=VERSION_MACHINE).contains(&version) {
+            return Err(newer(format!(
+                "it has kind {kind} and version {version}; this release reads kind {KIND} up to version {VERSION_MACHINE}"
+            )));
+        }
+        serde_json::from_slice(&entry.payload).map_err(|error| {
+            let message = error.to_string();
             // The bytes are as written: their checksum is valid. An unknown name here is from a
             // later release.
-            if why.starts_with("unknown variant") || why.starts_with("unknown field") {
-                Unreadable::Newer(why)
+            if message.starts_with("unknown variant") || message.starts_with("unknown field") {
+                newer(message)
             } else {
-                Unreadable::Malformed(why)
+                Error::Record { sequence, message }
             }
         })
     }

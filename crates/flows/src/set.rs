@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use waypost_events::EventType;
 
-use crate::definition::invalid_command;
-use crate::encode::hex;
+use crate::definition::{Step, invalid_at};
 use crate::{Flow, FlowName, InvalidFile, Kind, parse};
 
 /// SHA-256 of a flow file's text, in hexadecimal.
@@ -24,7 +24,7 @@ impl ContentHash {
 
     /// The hash of a content that need not be text.
     pub fn of_bytes(content: &[u8]) -> Self {
-        Self(hex(&Sha256::digest(content)))
+        Self(HEXLOWER.encode(&Sha256::digest(content)))
     }
 
     /// 64 hexadecimal digits.
@@ -74,10 +74,11 @@ impl FlowFile {
         for (idx, flow) in self.flows().enumerate() {
             for (number, action) in flow.actions.iter().enumerate() {
                 let Kind::Command(command) = &action.kind else { continue };
+                let of_flow = [Step::Key("flows"), Step::Index(idx)];
+                let of_action = [Step::Key("actions"), Step::Index(number), Step::Key("command")];
+                let path = [&of_flow[..], &of_action].concat();
                 let cautions = command.cautions().into_iter();
-                found.extend(
-                    cautions.map(|it| invalid_command(&self.text, (idx, number), &it.to_string())),
-                );
+                found.extend(cautions.map(|it| invalid_at(&self.text, &path, &it.to_string())));
             }
         }
         found

@@ -12,10 +12,14 @@ pub struct Span(pub Duration);
 const SECONDS_MAX: u64 = 366 * 24 * 60 * 60;
 
 impl FromStr for Span {
-    type Err = InvalidSpan;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, InvalidSpan> {
-        let invalid = || InvalidSpan { text: text.to_owned() };
+    fn from_str(text: &str) -> Result<Self, String> {
+        let invalid = || {
+            format!(
+                "{text:?} is not a valid duration; write 500ms, 30s, 2m, 1h30m or 7d, at most a year"
+            )
+        };
         let mut rest = text;
         let mut sum = Duration::ZERO;
         while !rest.is_empty() {
@@ -58,13 +62,6 @@ impl fmt::Display for Span {
         }
         Ok(())
     }
-}
-
-/// An invalid duration.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a valid duration; write 500ms, 30s, 2m, 1h30m or 7d, at most a year")]
-pub struct InvalidSpan {
-    text: String,
 }
 
 #[cfg(test)]

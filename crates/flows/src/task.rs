@@ -1,17 +1,13 @@
 //! What an action needs to start: the values of its event, and for a program its folder and variables.
 
-mod folder;
-mod ready;
-
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use waypost_events::{Event, InvalidData};
+use waypost_events::Event;
 
-use self::folder::{executable, folder_within};
-pub(crate) use self::ready::{named, unready};
 use crate::encode::event_json;
-use crate::{Action, Flow, Mismatch, MissingKey, Outcome, Program, Report};
+use crate::{Action, Flow, Outcome, Program, ProjectPath, Report};
 
 /// Variables that processes inherit from the service, if they exist.
 pub const INHERITED: [&str; 8] =
@@ -56,7 +52,7 @@ pub struct ActionContext<'a> {
 impl ActionContext<'_> {
     /// The secret of this name.
     pub(crate) fn secret(&self, name: &str) -> Result<String, Unready> {
-        (self.secret)(name).ok_or_else(|| Unready::Secret(name.to_owned()))
+        (self.secret)(name).ok_or_else(|| Unready(format!("no secret {name}")))
     }
 }
 
@@ -70,72 +66,25 @@ impl std::fmt::Debug for ActionContext<'_> {
     }
 }
 
-/// Why an action cannot start. Retrying would change nothing:
+/// Why an action cannot start, for people. Retrying would change nothing:
 /// [`Outcome::Refused`](crate::Outcome::Refused).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unready {
-    /// The event lacks a value that the action needs.
-    #[error(transparent)]
-    Missing(#[from] MissingKey),
-    /// A secret does not exist.
-    #[error("no secret {0}")]
-    Secret(String),
-    /// The folder does not exist, or is not within the project.
-    #[error("cwd: {folder} {problem}")]
-    Folder {
-        /// As written in the flow.
-        folder: String,
-        /// The problem.
-        problem: String,
-    },
-    /// The program does not exist.
-    #[error("no program {0} in PATH")]
-    Program(String),
-    /// bash does not exist.
-    #[error("shell: bash needs /bin/bash or /usr/bin/bash; install bash, or write shell: sh")]
-    NoBash,
+#[error("{0}")]
+pub struct Unready(pub(crate) String);
+
+impl Unready {
     /// A value could be more than a word for a shell.
-    #[error(
-        "data.{key} {why}: a value in a command is up to 1024 letters, digits, marks and _ . / : @ % + -; for another text, use exec, or \"$WAYPOST_EVENT_DATA_{variable}\" in quotes; or declare its type in trigger.data, so that other events do not match",
-        variable = variable(key)
-    )]
-    NotPlain {
-        /// The key of the value.
-        key: String,
-        /// The problem.
-        why: String,
-    },
-    /// A value would be read as an option.
-    #[error(
-        "{place} starts with -, because of an event's value: put -- before it, or write allow_dash: true in the action"
-    )]
-    Dash {
-        /// The word.
-        place: String,
-    },
-    /// A value is not of the type that the flow declares.
-    #[error("{0}, not {kind} as declared in trigger.data", kind = .0.kind)]
-    Type(Mismatch),
-    /// A value would change where a URL leads.
-    #[error("data.{0} is a dot segment of the URL, which would change its path")]
-    DotSegment(String),
-    /// The system would refuse to start it.
-    #[error("the variables and arguments have {bytes} bytes; the limit is {limit}")]
-    TooLarge {
-        /// The size of one word, or of all.
-        bytes: usize,
-        /// The limit.
-        limit: usize,
-    },
-    /// The data of an event would be invalid.
-    #[error("data of the event to publish: {0}")]
-    Data(#[from] InvalidData),
+    pub(crate) fn not_plain(key: &str, why: &str) -> Self {
+        let variable = variable(key);
+        Self(format!(
+            "data.{key} {why}: a value in a command is up to 1024 letters, digits, marks and _ . / : @ % + -; for another text, use exec, or \"${EVENT_PREFIX}{variable}\" in quotes; or declare its type in trigger.data, so that other events do not match"
+        ))
+    }
 }
 
 impl From<Unready> for Report {
     fn from(why: Unready) -> Self {
-        Self::new(Outcome::Refused, why.to_string())
+        Self::new(Outcome::Refused, why.0)
     }
 }
 
@@ -264,8 +213,56 @@ fn check_size(arguments: &[String], variables: &[(String, String)]) -> Result<()
     }
     for (bytes, limit) in [(longest, WORD_BYTES_MAX), (all, WORDS_BYTES_MAX)] {
         if bytes > limit {
-            return Err(Unready::TooLarge { bytes, limit });
+            let why =
+                format!("the variables and arguments have {bytes} bytes; the limit is {limit}");
+            return Err(Unready(why));
         }
     }
     Ok(())
+}
+
+/// A folder within the project, also after every symbolic link is followed.
+fn folder_within(project: &Path, folder: Option<&ProjectPath>) -> Result<PathBuf, Unready> {
+    let text = folder.map_or(".", ProjectPath::as_str);
+    let wrong = |problem: &str| Unready(format!("cwd: {text} {problem}"));
+    let project = project.canonicalize().map_err(|it| wrong(&format!("not found: {it}")))?;
+    let folder = project.join(text);
+    let folder = folder.canonicalize().map_err(|it| wrong(&format!("not found: {it}")))?;
+    if !folder.starts_with(&project) {
+        return Err(wrong("is outside the project"));
+    }
+    if folder.is_dir() { Ok(folder) } else { Err(wrong("is not a folder")) }
+}
+
+/// The file of a program: it is looked up here, because a lookup by the system in a changed `PATH`
+/// costs a fork.
+fn executable(program: &Path, path: &str, folder: &Path) -> Result<PathBuf, Unready> {
+    let is_executable = |it: &PathBuf| {
+        it.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+    };
+    let found = if program.components().count() > 1 || program.is_absolute() {
+        Some(folder.join(program)).filter(is_executable)
+    } else {
+        let folders = path.split(':').filter(|it| it.starts_with('/'));
+        folders.map(|it| Path::new(it).join(program)).find(is_executable)
+    };
+    found.ok_or_else(|| Unready(format!("no program {} in PATH", program.display())))
+}
+
+/// The first action that would run for the event and cannot, because of the event's values, and
+/// why. Only the event has values for actions, so this is known before the first one starts.
+pub(crate) fn unready(flow: &Flow, event: &Event) -> Option<String> {
+    (0_u16..).zip(&flow.actions).find_map(|(step, action)| {
+        let call = Call { flow, action, event, run: "", attempt: 1, key: "" };
+        let checked = if action.runs_for(event) { call.check() } else { Ok(()) };
+        checked.err().map(|why| format!("{}: {why}", named(action, step)))
+    })
+}
+
+/// An action for people.
+pub(crate) fn named(action: &Action, step: u16) -> String {
+    match &action.name {
+        Some(name) => format!("action {} ({name})", step + 1),
+        None => format!("action {}", step + 1),
+    }
 }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use waypost_events::Data;
 
+use crate::Unready;
 use crate::scalar::from_text;
 
 /// A value of the event's data in a template: `{{data.key}}` or `{{data.key | default("text")}}`.
@@ -21,21 +22,18 @@ impl Reference {
     ///
     /// # Errors
     /// If the event has no such name and no default is given.
-    pub fn value(&self, data: &Data) -> Result<String, MissingKey> {
+    pub fn value(&self, data: &Data) -> Result<String, Unready> {
         match (data.get(&self.key), &self.default) {
             (Some(value), _) => Ok(value.to_string()),
             (None, Some(default)) => Ok(default.clone()),
-            (None, None) => Err(MissingKey { key: self.key.clone() }),
+            (None, None) => {
+                let key = &self.key;
+                Err(Unready(format!(
+                    "the event has no data.{key}; set a default with {{{{data.{key} | default(\"…\")}}}}"
+                )))
+            }
         }
     }
-}
-
-/// An event lacks a value that a template needs.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the event has no data.{key}; set a default with {{{{data.{key} | default(\"…\")}}}}")]
-pub struct MissingKey {
-    /// The name in the template.
-    pub key: String,
 }
 
 /// An invalid template, or one that cannot be made safe.
@@ -83,7 +81,7 @@ impl Template {
     ///
     /// # Errors
     /// If the event lacks a name that has no default.
-    pub fn render(&self, data: &Data) -> Result<String, MissingKey> {
+    pub fn render(&self, data: &Data) -> Result<String, Unready> {
         self.render_with(data, |it| it)
     }
 
@@ -92,7 +90,7 @@ impl Template {
         &self,
         data: &Data,
         write: impl Fn(String) -> String,
-    ) -> Result<String, MissingKey> {
+    ) -> Result<String, Unready> {
         self.written(|it| it.value(data).map(&write))
     }
 
@@ -102,10 +100,13 @@ impl Template {
             (None, Some(default)) => default.clone(),
             _ => mark.to_string(),
         };
-        self.written(|it| Ok::<_, MissingKey>(value(it))).unwrap_or_default()
+        self.written(|it| Ok(value(it))).unwrap_or_default()
     }
 
-    fn written<E>(&self, write: impl Fn(&Reference) -> Result<String, E>) -> Result<String, E> {
+    fn written(
+        &self,
+        write: impl Fn(&Reference) -> Result<String, Unready>,
+    ) -> Result<String, Unready> {
         let mut text = String::with_capacity(self.source.len());
         let mut at = 0;
         for placeholder in &self.placeholders {
@@ -237,7 +238,8 @@ mod tests {
     #[test]
     fn a_value_that_is_not_there_is_an_error() {
         let template: Template = "{{data.z}}".parse().unwrap();
-        assert_eq!(template.render(&data()).unwrap_err().key, "z");
+        let error = template.render(&data()).unwrap_err().to_string();
+        assert!(error.contains("no data.z"), "{error}");
     }
 
     #[test]

@@ -2,43 +2,44 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use waypost_flows::Watch;
 use waypost_project::{Approvals, ApprovalsStamp};
 
 use super::Flows;
 
+/// How often files are checked.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
+
 /// The thread that watches flow files, the files that they name, and approvals.
 #[derive(Debug)]
 pub(crate) struct FlowFiles {
-    /// It waits up to two seconds at a time, and the stop must not wait for it.
+    /// It waits between two checks, and the stop must not wait for it.
     flows: Weak<Flows>,
-    watch: Watch,
     approved: Option<ApprovalsStamp>,
 }
 
 impl FlowFiles {
     /// Loads the current files.
     pub(crate) fn load(flows: &Arc<Flows>) -> Self {
-        // Before the files are read, so that no change is missed.
-        let watch = Watch::new(&flows.folder);
+        // Before the approvals are read, so that no change is missed.
         let approved = flows.approvals.as_ref().map(Approvals::stamp);
         load(flows);
-        Self { flows: Arc::downgrade(flows), watch, approved }
+        Self { flows: Arc::downgrade(flows), approved }
     }
 
     /// Loads changes until the service stops.
     pub(crate) fn run(mut self) {
         loop {
-            let has_changed = self.watch.wait();
+            std::thread::sleep(CHECK_EVERY);
             let Some(flows) = Weak::upgrade(&self.flows).filter(|it| !it.wake.is_stopping()) else {
                 return;
             };
-            // `ctl allow` writes to the user's state folder, and programs can be anywhere.
+            // `ctl allow` writes to the user's state folder.
             let now_approved = flows.approvals.as_ref().map(Approvals::stamp);
             let is_other = now_approved != self.approved;
             self.approved = now_approved;
-            if has_changed || is_other || flows.loader.lock().programs_changed() {
+            if is_other || flows.loader.lock().has_changed() {
                 load(&flows);
             }
         }

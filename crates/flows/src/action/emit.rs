@@ -32,7 +32,8 @@ impl Emit {
     pub(super) fn data(&self, of: &Data) -> Result<Data, Unready> {
         let mut data = Data::default();
         for (name, value) in self.data.render(of)? {
-            data.insert(name, value)?;
+            let inserted = data.insert(name, value);
+            inserted.map_err(|it| Unready(format!("data of the event to publish: {it}")))?;
         }
         Ok(data)
     }

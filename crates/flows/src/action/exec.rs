@@ -98,7 +98,10 @@ impl Exec {
                 Argument::Plain(code) => code.render(data, types, self.allow_dash)?,
             };
             if !may_dash && text.starts_with('-') && begins_with_value(argument.template(), data) {
-                return Err(Unready::Dash { place: format!("argument {}", idx + 1) });
+                return Err(Unready(format!(
+                    "argument {} starts with -, because of an event's value: put -- before it, or write allow_dash: true in the action",
+                    idx + 1
+                )));
             }
             may_dash = may_dash || argument.template().as_str() == "--";
             texts.push(text);

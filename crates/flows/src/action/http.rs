@@ -3,10 +3,10 @@
 use waypost_events::Event;
 
 use super::values::Values;
+use crate::Template;
 use crate::encode::{event_json, object_json, percent_encoded};
 use crate::task::{ActionContext, Call, Unready};
 use crate::webhook::Post;
-use crate::{MissingKey, Template};
 
 /// Posts to a web hook.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ impl Http {
         Ok(Post { url, id, body, secret, timeout })
     }
 
-    pub(super) fn body(&self, event: &Event) -> Result<String, MissingKey> {
+    pub(super) fn body(&self, event: &Event) -> Result<String, Unready> {
         let Some(values) = &self.body else { return Ok(event_json(event)) };
         Ok(object_json(&values.render(&event.data)?))
     }
@@ -69,7 +69,10 @@ impl Http {
         let path = text.split(['?', '#']).next().unwrap_or_default();
         let is_dots = path.split('/').any(|it| it == "." || it == "..");
         match self.url.references().next() {
-            Some(first) if is_dots => Err(Unready::DotSegment(first.key.clone())),
+            Some(first) if is_dots => Err(Unready(format!(
+                "data.{} is a dot segment of the URL, which would change its path",
+                first.key
+            ))),
             _ => Ok(text),
         }
     }

@@ -2,7 +2,7 @@
 
 use waypost_events::Data;
 
-use crate::{MissingKey, Template};
+use crate::{Template, Unready};
 
 /// Adds a memory.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub struct NewMemory {
 }
 
 impl MemoryAdd {
-    pub(super) fn memory(&self, data: &Data) -> Result<NewMemory, MissingKey> {
+    pub(super) fn memory(&self, data: &Data) -> Result<NewMemory, Unready> {
         Ok(NewMemory {
             content: self.content.render(data)?,
             title: self.title.as_ref().map(|it| it.render(data)).transpose()?,

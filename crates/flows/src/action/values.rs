@@ -6,7 +6,7 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use waypost_events::{Data, Number, Value};
 
 use crate::scalar::pairs;
-use crate::{MissingKey, Template};
+use crate::{Template, Unready};
 
 /// The data that an action sends: names with a value each, in the order written.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +23,7 @@ pub enum EmitValue {
 
 impl Values {
     /// The names and values for an event.
-    pub(super) fn render(&self, data: &Data) -> Result<Vec<(&str, Value)>, MissingKey> {
+    pub(super) fn render(&self, data: &Data) -> Result<Vec<(&str, Value)>, Unready> {
         let value = |it: &EmitValue| match it {
             EmitValue::Text(text) => text.render(data).map(Value::from),
             EmitValue::Number(number) => Ok(Value::Number(*number)),

@@ -74,8 +74,7 @@ impl Code {
         for reference in self.template.references() {
             let key = reference.key.as_str();
             let Some(value) = data.get(key).map(ToString::to_string) else { continue };
-            plain::check(&value, allows_dash)
-                .map_err(|why| Unready::NotPlain { key: key.to_owned(), why })?;
+            plain::check(&value, allows_dash).map_err(|why| Unready::not_plain(key, &why))?;
             values.push((key, value));
         }
         let is_name = |(key, value): &&(&str, String)| {
@@ -84,16 +83,16 @@ impl Code {
         let name = values.iter().find(is_name);
         if let Some((key, _)) = name.filter(|_| EVALUATES.is_match(&joined(&text))) {
             let why = "must be a number, or have a declared type, in a command with ((, let, or [[ with -eq and the like";
-            return Err(Unready::NotPlain { key: (*key).to_owned(), why: why.to_owned() });
+            return Err(Unready::not_plain(key, why));
         }
         let Some(first) = values.first() else { return Ok(text) };
         match self.made(&text, &self.template.marked(data, MARK)) {
             None => Ok(text),
             Some(what) => {
                 let guilty = values.iter().find(|(_, value)| value.contains(what));
-                let key = guilty.unwrap_or(first).0.to_owned();
+                let key = guilty.unwrap_or(first).0;
                 let why = format!("would make {what:?} a part of the command");
-                Err(Unready::NotPlain { key, why })
+                Err(Unready::not_plain(key, &why))
             }
         }
     }

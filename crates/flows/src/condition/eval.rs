@@ -1,10 +1,9 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use waypost_events::{Number, Value};
+use waypost_events::{Event, Number, Value};
 
-use super::Facts;
-use super::parse::{Comparison, Literal, Node, Path, Term, Test, TextTest};
+use super::parse::{Literal, Node, Path, Term, Test, TextTest};
 
 /// Whether something holds (Kleene, "Introduction to Metamathematics", 1952: the strong
 /// three-valued logic).
@@ -47,44 +46,44 @@ pub struct Finding {
 
 /// The value of a term; nothing if the event lacks it.
 #[derive(Debug, Clone, Copy)]
-enum Seen<'a> {
+pub(super) enum Seen<'a> {
     Text(&'a str),
     Number(Number),
     Bool(bool),
 }
 
 impl Node {
-    pub(super) fn truth(&self, facts: &Facts<'_>) -> Truth {
+    pub(super) fn truth(&self, event: &Event) -> Truth {
         match self {
-            Self::All(parts) => decide(parts, facts, Truth::False),
-            Self::Any(parts) => decide(parts, facts, Truth::True),
-            Self::Not(part) => part.truth(facts).not(),
-            Self::Test(test, _) => test.truth(facts),
+            Self::All(parts) => decide(parts, event, Truth::False),
+            Self::Any(parts) => decide(parts, event, Truth::True),
+            Self::Not(part) => part.truth(event).not(),
+            Self::Test(test, _) => test.truth(event),
         }
     }
 
-    pub(super) fn explain(&self, source: &str, facts: &Facts<'_>, findings: &mut Vec<Finding>) {
+    pub(super) fn explain(&self, source: &str, event: &Event, findings: &mut Vec<Finding>) {
         match self {
             Self::All(parts) | Self::Any(parts) => {
                 for part in parts {
-                    part.explain(source, facts, findings);
+                    part.explain(source, event, findings);
                 }
             }
-            Self::Not(part) => part.explain(source, facts, findings),
+            Self::Not(part) => part.explain(source, event, findings),
             Self::Test(test, span) => findings.push(Finding {
                 text: source[span.clone()].to_owned(),
-                truth: test.truth(facts),
-                because: test.because(facts),
+                truth: test.truth(event),
+                because: test.because(event),
             }),
         }
     }
 }
 
 /// If one part is `deciding`, so is the result; otherwise an unknown part makes it unknown.
-fn decide(parts: &[Node], facts: &Facts<'_>, deciding: Truth) -> Truth {
+fn decide(parts: &[Node], event: &Event, deciding: Truth) -> Truth {
     let mut truth = deciding.not();
     for part in parts {
-        match part.truth(facts) {
+        match part.truth(event) {
             it if it == deciding => return deciding,
             Truth::Unknown => truth = Truth::Unknown,
             _ => {}
@@ -94,43 +93,43 @@ fn decide(parts: &[Node], facts: &Facts<'_>, deciding: Truth) -> Truth {
 }
 
 impl Test {
-    fn truth(&self, facts: &Facts<'_>) -> Truth {
+    fn truth(&self, event: &Event) -> Truth {
         match self {
-            Self::Is(term) => match term.see(facts) {
+            Self::Is(term) => match term.see(event) {
                 Some(Seen::Bool(it)) => it.into(),
                 Some(Seen::Text("true")) => Truth::True,
                 Some(Seen::Text("false")) => Truth::False,
                 _ => Truth::Unknown,
             },
-            Self::Compare(left, comparison, right) => match (left.see(facts), right.see(facts)) {
-                (Some(left), Some(right)) => comparison.holds(left, right).into(),
+            Self::Compare(left, sign, right) => match (left.see(event), right.see(event)) {
+                (Some(left), Some(right)) => compare(left, sign, right).into(),
                 _ => Truth::Unknown,
             },
-            Self::In(term, list) => match term.see(facts) {
+            Self::In(term, list) => match term.see(event) {
                 Some(seen) => list.iter().any(|it| equal(seen, it.see())).into(),
                 None => Truth::Unknown,
             },
-            Self::Has(path) => path.see(facts).is_some().into(),
-            Self::Text(path, test) => match path.see(facts) {
+            Self::Has(path) => path.see(event).is_some().into(),
+            Self::Text(path, test) => match path.see(event) {
                 Some(seen) => test.holds(&seen.text()).into(),
                 None => Truth::Unknown,
             },
         }
     }
 
-    fn because(&self, facts: &Facts<'_>) -> String {
+    fn because(&self, event: &Event) -> String {
         let mut said: Vec<String> = self
             .paths()
             .into_iter()
-            .map(|path| match path.see(facts) {
+            .map(|path| match path.see(event) {
                 Some(Seen::Text(text)) => format!("{} is {text:?}", path.name()),
                 Some(seen) => format!("{} is {}", path.name(), seen.text()),
                 None => format!("{} is missing", path.name()),
             })
             .collect();
         if let Self::Is(term) = self
-            && term.see(facts).is_some()
-            && self.truth(facts) == Truth::Unknown
+            && term.see(event).is_some()
+            && self.truth(event) == Truth::Unknown
         {
             said.push("this is neither true nor false".to_owned());
         }
@@ -147,11 +146,11 @@ impl Test {
 }
 
 impl Term {
-    fn see<'a>(&'a self, facts: &Facts<'a>) -> Option<Seen<'a>> {
+    fn see<'a>(&'a self, event: &'a Event) -> Option<Seen<'a>> {
         match self {
             Self::Literal(literal) => Some(literal.see()),
-            Self::Path(path) => path.see(facts),
-            Self::Nested(node) => match node.truth(facts) {
+            Self::Path(path) => path.see(event),
+            Self::Nested(node) => match node.truth(event) {
                 Truth::True => Some(Seen::Bool(true)),
                 Truth::False => Some(Seen::Bool(false)),
                 Truth::Unknown => None,
@@ -177,31 +176,34 @@ impl Literal {
     }
 }
 
+/// A name that a condition can use, and its value.
+pub(super) type Field = (&'static str, fn(&Event) -> Seen<'_>);
+
+/// What a condition can say about an event besides its data.
+pub(super) const FIELDS: [Field; 6] = [
+    ("type", |event| Seen::Text(event.kind.as_str())),
+    ("namespace", |event| Seen::Text(event.kind.namespace())),
+    ("name", |event| Seen::Text(event.kind.name())),
+    ("source", |event| Seen::Text(&event.source)),
+    ("id", |event| Seen::Number(event.id.into())),
+    ("depth", |event| Seen::Number(u64::from(event.lineage.depth).into())),
+];
+
 impl Path {
-    fn see<'a>(&self, facts: &Facts<'a>) -> Option<Seen<'a>> {
-        Some(match self {
-            Self::Data(key) => match facts.data.get(key)? {
+    fn see<'a>(&self, event: &'a Event) -> Option<Seen<'a>> {
+        match self {
+            Self::Data(key) => Some(match event.data.get(key)? {
                 Value::Text(text) => Seen::Text(text),
                 Value::Number(number) => Seen::Number(*number),
-            },
-            Self::Type => Seen::Text(facts.kind.as_str()),
-            Self::Namespace => Seen::Text(facts.kind.namespace()),
-            Self::Name => Seen::Text(facts.kind.name()),
-            Self::Source => Seen::Text(facts.source),
-            Self::Id => Seen::Number(facts.id.into()),
-            Self::Depth => Seen::Number(u64::from(facts.depth).into()),
-        })
+            }),
+            Self::Field((_, see)) => Some(see(event)),
+        }
     }
 
     fn name(&self) -> Cow<'static, str> {
         match self {
             Self::Data(key) => format!("data.{key}").into(),
-            Self::Type => "type".into(),
-            Self::Namespace => "namespace".into(),
-            Self::Name => "name".into(),
-            Self::Source => "source".into(),
-            Self::Id => "id".into(),
-            Self::Depth => "depth".into(),
+            Self::Field((name, _)) => (*name).into(),
         }
     }
 }
@@ -217,16 +219,16 @@ impl<'a> Seen<'a> {
     }
 }
 
-impl Comparison {
-    fn holds(self, left: Seen<'_>, right: Seen<'_>) -> bool {
-        match self {
-            Self::Equal => equal(left, right),
-            Self::Unequal => !equal(left, right),
-            Self::Less => order(left, right).is_some_and(Ordering::is_lt),
-            Self::LessOrEqual => order(left, right).is_some_and(Ordering::is_le),
-            Self::Greater => order(left, right).is_some_and(Ordering::is_gt),
-            Self::GreaterOrEqual => order(left, right).is_some_and(Ordering::is_ge),
-        }
+fn compare(left: Seen<'_>, sign: &str, right: Seen<'_>) -> bool {
+    match sign {
+        "==" => equal(left, right),
+        "!=" => !equal(left, right),
+        _ => order(left, right).is_some_and(|order| match sign {
+            "<" => order.is_lt(),
+            "<=" => order.is_le(),
+            ">" => order.is_gt(),
+            _ => order.is_ge(),
+        }),
     }
 }
 

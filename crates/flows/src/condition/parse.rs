@@ -4,12 +4,15 @@ use regex::{Regex, RegexBuilder};
 use waypost_events::Number;
 
 use super::InvalidCondition;
+use super::eval::{FIELDS, Field};
 use super::lex::{self, Kind, Token};
 
 /// The deepest nesting of expressions.
 const DEPTH_MAX: usize = 16;
 /// The most comparisons, tests, literals and operators in one condition.
 const NODES_MAX: usize = 128;
+/// Signs between two terms.
+const COMPARISONS: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
 /// The size limit of a compiled regular expression.
 const REGEX_BYTES_MAX: usize = 64 << 10;
 
@@ -25,7 +28,8 @@ pub(super) enum Node {
 #[derive(Debug, Clone)]
 pub(super) enum Test {
     Is(Term),
-    Compare(Term, Comparison, Term),
+    /// With one of [`COMPARISONS`].
+    Compare(Term, &'static str, Term),
     In(Term, Vec<Literal>),
     Has(Path),
     Text(Path, TextTest),
@@ -48,22 +52,8 @@ pub(super) enum Literal {
 #[derive(Debug, Clone)]
 pub(super) enum Path {
     Data(String),
-    Type,
-    Namespace,
-    Name,
-    Source,
-    Id,
-    Depth,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comparison {
-    Equal,
-    Unequal,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
+    /// One of [`FIELDS`].
+    Field(Field),
 }
 
 #[derive(Debug, Clone)]
@@ -198,13 +188,8 @@ impl Parser<'_> {
             let list = self.list()?;
             return Ok(self.node(Test::In(left, list), start));
         }
-        let comparison = match self.peek() {
-            Kind::Sign("==") => Comparison::Equal,
-            Kind::Sign("!=") => Comparison::Unequal,
-            Kind::Sign("<") => Comparison::Less,
-            Kind::Sign("<=") => Comparison::LessOrEqual,
-            Kind::Sign(">") => Comparison::Greater,
-            Kind::Sign(">=") => Comparison::GreaterOrEqual,
+        let sign = match self.peek() {
+            Kind::Sign(sign) if COMPARISONS.contains(sign) => *sign,
             _ => {
                 return Ok(match left {
                     Term::Nested(node) => *node,
@@ -218,7 +203,7 @@ impl Parser<'_> {
             Left::Term(term) => term,
             Left::Test(test) => Term::Nested(Box::new(self.node(test, start))),
         };
-        Ok(self.node(Test::Compare(left, comparison, right), start))
+        Ok(self.node(Test::Compare(left, sign, right), start))
     }
 
     fn node(&self, test: Test, start: usize) -> Node {
@@ -269,27 +254,20 @@ impl Parser<'_> {
         let Kind::Name(word) = self.peek().clone() else {
             return Err(self.error("expected a name, such as data.delta"));
         };
-        let path = match word.as_str() {
+        if let Some(field) = FIELDS.iter().find(|(name, _)| *name == word) {
+            self.next();
+            return Ok(Path::Field(*field));
+        }
+        match word.as_str() {
             "data" => {
                 self.next();
-                return self.data_path();
+                self.data_path()
             }
-            "type" => Path::Type,
-            "namespace" => Path::Namespace,
-            "name" => Path::Name,
-            "source" => Path::Source,
-            "id" => Path::Id,
-            "depth" => Path::Depth,
-            "not" => return Err(self.error("not is not an operator; write !")),
-            _ => {
-                let what = format!(
-                    "unknown name {word}; event data is data.{word}, and strings need quotes"
-                );
-                return Err(self.error(what));
-            }
-        };
-        self.next();
-        Ok(path)
+            "not" => Err(self.error("not is not an operator; write !")),
+            _ => Err(self.error(format!(
+                "unknown name {word}; event data is data.{word}, and strings need quotes"
+            ))),
+        }
     }
 
     fn data_path(&mut self) -> Parsed<Path> {

@@ -4,10 +4,10 @@ use std::fmt;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
-use super::{Folder, Variables};
+use super::{ProjectPath, Variables};
 use crate::action::{Fields, Kind};
 use crate::scalar::pairs;
-use crate::{Condition, Span};
+use crate::{Condition, Event, Span, Truth};
 
 /// One action of a flow.
 #[derive(Debug, Clone)]
@@ -32,7 +32,14 @@ pub struct Action {
     /// Secrets in addition to the flow's.
     pub secrets: BTreeSet<String>,
     /// Replaces the flow's.
-    pub cwd: Option<Folder>,
+    pub cwd: Option<ProjectPath>,
+}
+
+impl Action {
+    /// Whether it runs for an event: it has no condition, or its condition holds.
+    pub(crate) fn runs_for(&self, event: &Event) -> bool {
+        self.condition.as_ref().is_none_or(|it| it.holds(event) == Truth::True)
+    }
 }
 
 /// Whether a failed action is retried.

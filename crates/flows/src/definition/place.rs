@@ -8,22 +8,15 @@ use super::invalid::InvalidFile;
 use super::yaml;
 
 /// A step of a path in a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
     Key(&'static str),
     Index(usize),
 }
 
-/// An error of a command, with its place; `at` are the indexes of the flow and the action.
-pub(crate) fn invalid_command(text: &str, at: (usize, usize), message: &str) -> InvalidFile {
-    let path = [
-        Step::Key("flows"),
-        Step::Index(at.0),
-        Step::Key("actions"),
-        Step::Index(at.1),
-        Step::Key("command"),
-    ];
-    yaml::fault(text, At { path: &path, message }, message)
+/// An error of the value at a path, with its place.
+pub(crate) fn invalid_at(text: &str, path: &[Step], message: &str) -> InvalidFile {
+    yaml::fault(text, At { path, message }, message)
 }
 
 /// Fails with a message at the end of a path.

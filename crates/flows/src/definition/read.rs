@@ -2,6 +2,7 @@ use serde::Deserialize;
 
 use super::Flow;
 use super::invalid::InvalidFile;
+use super::place::{Step, invalid_at};
 use super::yaml;
 
 /// The largest flow file.
@@ -54,25 +55,9 @@ fn parsed(text: &str) -> Result<Vec<Flow>, InvalidFile> {
             None
         };
         if let Some(problem) = problem {
-            let (line, column) = name_place(text, flow.name.as_str(), number, &flows);
-            let message = format!("flows[{number}] ({}): {problem}", flow.name);
-            return Err(InvalidFile { line, column, message });
+            let path = [Step::Key("flows"), Step::Index(number), Step::Key("name")];
+            return Err(invalid_at(text, &path, &format!("{}: {problem}", flow.name)));
         }
     }
     Ok(flows)
-}
-
-/// The position of a flow's name: its line `name: NAME`, counted among flows of that name.
-fn name_place(text: &str, name: &str, number: usize, flows: &[Flow]) -> (usize, usize) {
-    let earlier = flows[..number].iter().filter(|it| it.name.as_str() == name).count();
-    text.lines()
-        .enumerate()
-        .filter_map(|(line, it)| {
-            let at = it.find("name:")?;
-            let value = it[at + 5..].trim_start();
-            let value = value.trim_start_matches(['"', '\'']);
-            value.starts_with(name).then(|| (line + 1, it[..at].chars().count() + 1))
-        })
-        .nth(earlier)
-        .unwrap_or((1, 1))
 }

@@ -2,9 +2,10 @@
 
 use waypost_log::{Keep, Upstream};
 
-use super::error::{Error, decoded};
+use super::error::Error;
 use super::files::Files;
 use crate::machine::needed::Needed;
+use crate::record::Record;
 
 /// A compaction of the journal: drops the records that the engine did not need when the compaction was
 /// created. The engine may continue meanwhile.
@@ -33,7 +34,7 @@ impl Compaction {
         let mut kept = 0;
         self.files.log().compact(&mut |entry| {
             let is_newer = entry.sequence > last;
-            let keep = is_newer || decoded(entry).map_or(true, |it| needed.has(&it));
+            let keep = is_newer || Record::decode(entry).map_or(true, |it| needed.has(&it));
             kept += u64::from(keep);
             if keep { Keep::Yes } else { Keep::No }
         })?;

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use waypost_log::SharedError;
 
-use crate::record::{Record, Unreadable};
 use crate::{FlowName, RunId};
 
 /// The engine's errors.
@@ -84,15 +83,4 @@ impl Error {
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Log(waypost_log::Error::Full))
     }
-}
-
-/// The record of an entry of the journal.
-pub(crate) fn decoded(entry: &waypost_log::Entry) -> Result<Record, Error> {
-    let sequence = entry.sequence;
-    Record::decode(entry).map_err(|it| match it {
-        Unreadable::Malformed(message) => Error::Record { sequence, message },
-        Unreadable::Newer(message) => {
-            Error::Newer { what: format!("record {sequence} of the journal of flows"), message }
-        }
-    })
 }

@@ -4,10 +4,11 @@ use waypost_log::{Digest, Record as Stored, Refused, SharedError};
 use waypost_time::{SkipDetector, Timestamp};
 
 use super::clock::Clock;
-use super::error::{Error, decoded};
+use super::error::Error;
 use super::page::Page;
 use super::{Engine, Role, replay};
 use crate::machine::{Decided, Machine};
+use crate::record::Record;
 use crate::{RunId, Try};
 
 /// How often leading begins again because other machines have appended meanwhile.
@@ -70,7 +71,7 @@ impl Engine {
             return Ok(0);
         }
         // Nothing unreadable gets into the log.
-        let records = entries.iter().map(decoded).collect::<Result<Vec<_>, _>>();
+        let records = entries.iter().map(Record::decode).collect::<Result<Vec<_>, _>>();
         let records = records.map_err(|it| {
             self.files.refused(
                 upstream.stop(SharedError::Diverged(format!("a record cannot be applied: {it}"))),

@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use waypost_time::Timestamp;
 
 use super::Engine;
-use super::error::{Error, decoded};
+use super::error::Error;
 use crate::record::{Record, StoredEvent};
 use crate::{Backfill, End, Event, Flow, FlowName, Phase, Run, RunId, Stage, Start};
 
 /// Which runs to list.
 #[derive(Debug, Clone, Default)]
-#[non_exhaustive]
 pub struct RunFilter {
     /// Only of this flow.
     pub flow: Option<FlowName>,
@@ -21,32 +20,6 @@ pub struct RunFilter {
     pub is_open: bool,
     /// At most this many, newest first; 0 for all.
     pub limit: usize,
-}
-
-impl RunFilter {
-    /// The same for this flow only.
-    #[must_use]
-    pub fn with_flow(self, flow: FlowName) -> Self {
-        Self { flow: Some(flow), ..self }
-    }
-
-    /// The same for runs that ended like this.
-    #[must_use]
-    pub fn with_end(self, end: End) -> Self {
-        Self { end: Some(end), ..self }
-    }
-
-    /// The same for runs that have not ended.
-    #[must_use]
-    pub fn open(self) -> Self {
-        Self { is_open: true, ..self }
-    }
-
-    /// The same with at most this many runs, newest first; 0 for all.
-    #[must_use]
-    pub fn with_limit(self, limit: usize) -> Self {
-        Self { limit, ..self }
-    }
 }
 
 /// The status of a flow in force.
@@ -144,7 +117,7 @@ impl Engine {
         }
         let unknown = || Error::UnknownRun(id.clone());
         let entry = self.files.log().read(run.place)?.ok_or_else(unknown)?;
-        match decoded(&entry)? {
+        match Record::decode(&entry)? {
             Record::Seen(event) => Ok(StoredEvent::into(event)),
             _ => Err(unknown()),
         }
@@ -183,12 +156,7 @@ impl Engine {
                 waiting: open.len() - running - queued,
                 running,
                 oldest_waiting: oldest.map(|it| it.id.clone()),
-                backfills: machine
-                    .fillings
-                    .iter()
-                    .filter(|it| it.flow == name)
-                    .map(Into::into)
-                    .collect(),
+                backfills: machine.fillings.iter().filter(|it| it.flow == name).cloned().collect(),
                 ended,
                 last_failure,
                 name,
@@ -212,7 +180,7 @@ impl Engine {
         let machine = &self.machine;
         let from = machine.flows.get(&flow.name).map_or(machine.cursor, |it| it.from);
         let will_be_read = machine.fillings.iter().any(|it| {
-            it.flow == flow.name && it.replay == 0 && it.through < event && event <= it.until
+            it.flow == flow.name && it.replay == 0 && it.after < event && event <= it.until
         });
         if event > machine.cursor || will_be_read {
             return "the event has not been evaluated yet".to_owned();

@@ -1,22 +1,21 @@
 //! The project's own files that a flow names: programs and scripts, and the files that it lists.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
-use rustix::fs::OFlags;
 
 use super::Problem;
 use super::looked::{Looked, PAIRS_MAX, Stamp};
-use super::trust::{self, Distrust};
-use crate::{Action, ContentHash, Flow, Folder, Kind};
+use super::trust;
+use crate::{Action, ContentHash, Flow, Kind, ProjectPath};
 
 /// The most bytes of a file that are read.
-const BYTES_MAX: u64 = 64 << 20;
+const BYTES_MAX: usize = 64 << 20;
 /// The longest path that the system follows.
 const PATH_BYTES_MAX: usize = 4096;
 /// Extensions of files that are run although they have no executable bit.
@@ -67,7 +66,7 @@ impl Found {
         }
         for action in actions {
             let words = words_of(flow, action);
-            let folder = action.cwd.as_ref().or(flow.cwd.as_ref()).map_or(".", Folder::as_str);
+            let folder = action.cwd.as_ref().or(flow.cwd.as_ref()).map_or(".", ProjectPath::as_str);
             // Each folder that a word names may be the current one of the others.
             let mut bases = vec![project.join(folder)];
             let mut folders = BTreeSet::new();
@@ -108,13 +107,14 @@ impl Found {
         cache: &mut Cache,
     ) -> Result<BTreeMap<String, ContentHash>, Problem> {
         let mut hashes = BTreeMap::new();
+        let top = project.canonicalize().unwrap_or_else(|_| project.to_owned());
         for (file, path) in &self.covered {
-            let metadata = fs::metadata(path).map_err(|it| unreadable(file, &it))?;
+            let metadata = fs::metadata(path).map_err(|it| trust::unreadable(file, &it))?;
             let stamp = Stamp::of(&metadata);
             let cached = cache.0.get(path).filter(|(seen, _)| *seen == stamp);
             let hash = if let Some((_, hash)) = cached {
                 // Permissions of the folders above may have changed all the same.
-                check_folders(project, path, file)?;
+                trust::check_folders(&top, path, file)?;
                 hash.clone()
             } else {
                 let hash = read(project, path, file)?.hash;
@@ -233,54 +233,13 @@ fn is_program(path: &Path) -> bool {
     ENDINGS.contains(&ending.to_ascii_lowercase().as_str()) || is_executable() || begins()
 }
 
-/// Reads a covered file. It and the folders above it must belong to this user or to root, and nobody
-/// else may have write access to them. Of a link that leads out of the project, the content is its
-/// target's path: what is there belongs to the machine.
+/// Reads a covered file. Of a link that leads out of the project, the content is its target's path:
+/// what is there belongs to the machine.
 fn read(project: &Path, path: &Path, file: &str) -> Result<Covered, Problem> {
-    let covered = |content: Vec<u8>| {
-        let hash = ContentHash::of_bytes(&content);
-        Covered { file: file.to_owned(), content: content.into(), hash }
+    let content = match project.canonicalize() {
+        Ok(project) if path.starts_with(&project) => trust::read(&project, path, file, BYTES_MAX)?,
+        _ => format!("a link to {}\n", path.display()).into_bytes(),
     };
-    if !project.canonicalize().is_ok_and(|it| path.starts_with(it)) {
-        return Ok(covered(format!("a link to {}\n", path.display()).into_bytes()));
-    }
-    check_folders(project, path, file)?;
-    // Another file, which could block when opened, may have replaced it meanwhile.
-    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
-    let opened = opened.map_err(|it| unreadable(file, &it))?;
-    let metadata = opened.metadata().map_err(|it| unreadable(file, &it))?;
-    if !metadata.is_file() {
-        return Err(Problem::Unreadable(format!("{file} is not a regular file")));
-    }
-    trust::check(&metadata, path, file).map_err(distrusted)?;
-    let mut content = Vec::new();
-    opened.take(BYTES_MAX + 1).read_to_end(&mut content).map_err(|it| unreadable(file, &it))?;
-    if content.len() as u64 > BYTES_MAX {
-        return Err(Problem::Unreadable(format!(
-            "{file} exceeds {BYTES_MAX} bytes, the limit for approval"
-        )));
-    }
-    Ok(covered(content))
-}
-
-fn check_folders(project: &Path, path: &Path, file: &str) -> Result<(), Problem> {
-    let project = project.canonicalize().map_err(|it| unreadable(file, &it))?;
-    for folder in path.ancestors().skip(1).take_while(|it| it.starts_with(&project)) {
-        let metadata = fs::metadata(folder).map_err(|it| unreadable(file, &it))?;
-        let what = format!("a folder above {file}");
-        trust::check(&metadata, folder, &what).map_err(distrusted)?;
-    }
-    Ok(())
-}
-
-fn distrusted(why: Distrust) -> Problem {
-    match why {
-        Distrust::Untrusted(why) => Problem::Untrusted(why),
-        Distrust::Unreadable(why) => Problem::Unreadable(why),
-    }
-}
-
-fn unreadable(file: &str, error: &std::io::Error) -> Problem {
-    Problem::Unreadable(format!("{file}: {error}"))
+    let hash = ContentHash::of_bytes(&content);
+    Ok(Covered { file: file.to_owned(), content: content.into(), hash })
 }

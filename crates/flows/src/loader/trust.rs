@@ -1,62 +1,57 @@
 //! Reads files that no other user can have written.
 
-use std::fs::{self, File};
-use std::io::Read;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use waypost_quote::{Lines, shell_word, visible};
 
-/// Why a file is not read.
-pub(super) enum Distrust {
-    Untrusted(String),
-    Unreadable(String),
-}
+use super::Problem;
 
-/// The text of a file in `folder`. The file and the folders above it, up to the project's own, must
-/// belong to this user (or the system), nobody else may have write access to them, and the file
-/// must be in the folder itself, not behind a link that leads out.
-pub(super) fn read_trusted(
-    folder: &Path,
+/// The content of a file in `top`, both without links. The file and the folders above it, up to `top`,
+/// must belong to this user (or the system), and nobody else may have write access to them.
+pub(super) fn read(
+    top: &Path,
+    path: &Path,
     name: &str,
     bytes_max: usize,
-) -> Result<String, Distrust> {
-    let unreadable = |it: std::io::Error| Distrust::Unreadable(format!("{name}: {it}"));
-    let folder = folder.canonicalize().map_err(unreadable)?;
-    let path = folder.join(name).canonicalize().map_err(unreadable)?;
-    if path.parent() != Some(&folder) {
-        let why =
-            format!("{name} is a link that leads out of the folder; replace it with the file");
-        return Err(Distrust::Untrusted(why));
-    }
-    // The folder of flows, the project's hidden folder, and the project.
-    for above in folder.ancestors().take(3) {
-        let metadata = fs::metadata(above).map_err(unreadable)?;
-        check(&metadata, above, &format!("a folder above {name}"))?;
-    }
-    let kind = fs::symlink_metadata(&path).map_err(unreadable)?.file_type();
-    regular(kind, name)?;
+) -> Result<Vec<u8>, Problem> {
+    let failed = |error: io::Error| unreadable(name, &error);
+    check_folders(top, path, name)?;
+    regular(fs::symlink_metadata(path).map_err(failed)?.file_type(), name)?;
     // Another file may have replaced it meanwhile. Opening a FIFO blocks until there is a writer
     // unless non-blocking, and a link could lead anywhere.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::open(&path, flags, Mode::empty()).map_err(|it| unreadable(it.into()))?;
-    let file = File::from(file);
-    let metadata = file.metadata().map_err(unreadable)?;
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let file = file.map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
     regular(metadata.file_type(), name)?;
-    check(&metadata, &path, name)?;
+    check(&metadata, path, name)?;
     let mut bytes = Vec::new();
-    let limit = bytes_max as u64 + 1;
-    file.take(limit).read_to_end(&mut bytes).map_err(unreadable)?;
+    file.take(bytes_max as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() > bytes_max {
-        let why = format!("{name} exceeds {bytes_max} bytes");
-        return Err(Distrust::Unreadable(why));
+        return Err(Problem::Unreadable(format!("{name} exceeds {bytes_max} bytes")));
     }
-    String::from_utf8(bytes).map_err(|_| Distrust::Unreadable(format!("{name} is not valid UTF-8")))
+    Ok(bytes)
+}
+
+/// Checks the folders above a file, up to `top`.
+pub(super) fn check_folders(top: &Path, path: &Path, name: &str) -> Result<(), Problem> {
+    for folder in path.ancestors().skip(1).take_while(|it| it.starts_with(top)) {
+        let metadata = fs::metadata(folder).map_err(|error| unreadable(name, &error))?;
+        check(&metadata, folder, &format!("a folder above {name}"))?;
+    }
+    Ok(())
+}
+
+pub(super) fn unreadable(name: &str, error: &io::Error) -> Problem {
+    Problem::Unreadable(format!("{name}: {error}"))
 }
 
 /// Rejects anything but a regular file: reading it could block forever, or act on a device.
-fn regular(kind: fs::FileType, name: &str) -> Result<(), Distrust> {
+fn regular(kind: fs::FileType, name: &str) -> Result<(), Problem> {
     if kind.is_file() {
         return Ok(());
     }
@@ -66,17 +61,16 @@ fn regular(kind: fs::FileType, name: &str) -> Result<(), Distrust> {
         "a FIFO"
     } else if kind.is_socket() {
         "a socket"
-    } else if kind.is_symlink() {
-        "a symbolic link"
     } else {
-        "a device"
+        "a device or a link"
     };
-    let why = format!("{name} is {what}, not a regular file; remove it, or replace it with a file");
-    Err(Distrust::Unreadable(why))
+    Err(Problem::Unreadable(format!(
+        "{name} is {what}, not a regular file; remove it, or replace it with a file"
+    )))
 }
 
 /// Rejects a file or folder that others than this user and the system could have written.
-pub(super) fn check(metadata: &fs::Metadata, path: &Path, what: &str) -> Result<(), Distrust> {
+fn check(metadata: &fs::Metadata, path: &Path, what: &str) -> Result<(), Problem> {
     const WRITABLE_BY_ALL: u32 = 0o002;
     const WRITABLE_BY_GROUP: u32 = 0o020;
     const STICKY: u32 = 0o1000;
@@ -84,7 +78,7 @@ pub(super) fn check(metadata: &fs::Metadata, path: &Path, what: &str) -> Result<
     let own = rustix::process::geteuid().as_raw();
     if metadata.uid() != own && metadata.uid() != 0 {
         let why = format!("{what} belongs to user {}, not to this user", metadata.uid());
-        return Err(Distrust::Untrusted(why));
+        return Err(Problem::Untrusted(why));
     }
     // In a sticky folder such as /tmp, others cannot replace files that are not theirs. A group
     // with the user's own number belongs to the user alone: systems with such groups create files
@@ -96,7 +90,7 @@ pub(super) fn check(metadata: &fs::Metadata, path: &Path, what: &str) -> Result<
         let path = path.to_string_lossy();
         let word = shell_word(&visible(&path, Lines::Fold)).into_owned();
         let why = format!("{what} is writable by others; fix it with: chmod go-w {word}");
-        return Err(Distrust::Untrusted(why));
+        return Err(Problem::Untrusted(why));
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use waypost_time::Timestamp;
 
-use super::{Filling, HOUR, MINUTE, Machine};
-use crate::effect::lineage_after;
+use super::{HOUR, MINUTE, Machine};
+use crate::effect::{Backfill, lineage_after};
 use crate::record::{Created, Record, Then};
 use crate::run::Try;
 use crate::{End, Event, Phase, Run, RunId};
@@ -107,20 +107,16 @@ impl Machine {
             Record::Filling { flow, replay, after, until } => {
                 let state = self.flow(flow);
                 state.replays = state.replays.max(*replay);
-                self.fillings.push(Filling {
-                    flow: flow.clone(),
-                    replay: *replay,
-                    through: *after,
-                    until: *until,
-                });
+                let (flow, replay, after, until) = (flow.clone(), *replay, *after, *until);
+                self.fillings.push(Backfill { flow, replay, after, until });
             }
             Record::Filled { flow, replay, through, until } => {
                 let is_it =
-                    |it: &Filling| (&it.flow, it.replay, it.until) == (flow, *replay, *until);
+                    |it: &Backfill| (&it.flow, it.replay, it.until) == (flow, *replay, *until);
                 for filling in self.fillings.iter_mut().filter(|it| is_it(it)) {
-                    filling.through = *through;
+                    filling.after = *through;
                 }
-                self.fillings.retain(|it| it.through < it.until);
+                self.fillings.retain(|it| it.after < it.until);
             }
             Record::Opened { flow, at } => {
                 let state = self.flow(flow);

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use waypost_time::Timestamp;
 
-use super::{DEPTH_MAX, Filling, Machine};
+use super::{DEPTH_MAX, Machine};
 use crate::effect::Backfill;
 use crate::record::{Created, Keyed, Record, StoredEvent};
 use crate::set::FlowEntry;
-use crate::{DataKey, Event, Facts, Flow, FlowName, FlowSet, RunId, Span, Start, Truth};
+use crate::{DataKey, Event, Flow, FlowName, FlowSet, RunId, Span, Start, Truth};
 
 /// A backfill waits while this many runs of its flow are waiting.
 const FILL_QUEUED_MAX: usize = 256;
@@ -98,10 +98,10 @@ impl Machine {
 
     /// The next past events to read, if any, and if the flow has room for their runs.
     pub(crate) fn backfill(&self) -> Option<Backfill> {
-        let ready = |it: &&Filling| {
+        let ready = |it: &&Backfill| {
             self.set.get(&it.flow).is_some() && self.queued(&it.flow) < FILL_QUEUED_MAX
         };
-        self.fillings.iter().find(ready).map(Into::into)
+        self.fillings.iter().find(ready).cloned()
     }
 
     /// Evaluates past events for a backfill; `through` is the last one that was read.
@@ -177,7 +177,7 @@ fn wants(entry: &FlowEntry, event: &Event) -> bool {
     let condition = trigger.condition.as_ref();
     entry.flow.enabled
         && trigger.data.admit(&event.data)
-        && condition.is_none_or(|it| it.holds(&Facts::from(event)) == Truth::True)
+        && condition.is_none_or(|it| it.holds(event) == Truth::True)
 }
 
 /// Why the chain of runs that led to an event may not continue here.

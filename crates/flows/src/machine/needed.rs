@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use waypost_time::Timestamp;
 
-use super::{Filling, HOUR, Machine};
+use super::{HOUR, Machine};
 use crate::record::Record;
-use crate::{ContentHash, FlowName, Phase, RunId};
+use crate::{Backfill, ContentHash, FlowName, Phase, RunId};
 
 /// What compaction keeps of the records that the journal has at one moment. Later changes of the
 /// machine append records, which compaction does not judge.
@@ -17,7 +17,7 @@ pub(crate) struct Needed {
     events: BTreeSet<u64>,
     definitions: BTreeSet<ContentHash>,
     cursor: u64,
-    fillings: Vec<Filling>,
+    fillings: Vec<Backfill>,
     /// Flows whose breaker is open, or was in the last hour.
     opened: BTreeSet<FlowName>,
 }
@@ -57,7 +57,7 @@ impl Needed {
             Record::Cursor { event } => *event == self.cursor,
             Record::Filled { flow, replay, through, until } => {
                 let is_it =
-                    |it: &Filling| (&it.flow, it.replay, it.through) == (flow, *replay, *through);
+                    |it: &Backfill| (&it.flow, it.replay, it.after) == (flow, *replay, *through);
                 through == until || self.fillings.iter().any(is_it)
             }
             Record::Defined { hash, .. } => self.definitions.contains(hash),

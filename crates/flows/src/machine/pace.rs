@@ -4,7 +4,7 @@ use waypost_time::Timestamp;
 
 use super::decide::Case;
 use super::{MINUTE, Machine, OPENINGS_MAX};
-use crate::effect::{Effect, Notice, lineage_after, notice_data, notice_kind};
+use crate::effect::{Effect, Notice, lineage_after};
 use crate::record::Record;
 use crate::{FlowName, Phase, RunId};
 
@@ -63,14 +63,10 @@ impl Machine {
     fn throttled(&mut self, case: &Case<'_>, what: &str, why: &str) {
         let flow = &case.entry.flow.name;
         let event = case.event.id.to_string();
-        let kind = "flow:throttled";
+        let values = [("flow", flow.as_str()), ("event", &event), ("why", why)];
         let id = RunId { flow: flow.clone(), event: case.event.id, replay: 0 };
-        self.effects.push(Effect::Announce(Notice {
-            kind: notice_kind(kind),
-            data: notice_data(&[("flow", flow.as_str()), ("event", &event), ("why", why)]),
-            lineage: lineage_after(&id, case.event),
-            idempotency_key: format!("{}.{flow}.{event}.{what}", self.identity),
-            end: None,
-        }));
+        let key = format!("{}.{flow}.{event}.{what}", self.identity);
+        let lineage = lineage_after(&id, case.event);
+        self.effects.push(Effect::Announce(Notice::new("flow:throttled", &values, lineage, key)));
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sha2::{Digest as _, Sha256};
 use waypost_time::Timestamp;
 
 use super::decide::millis;
@@ -12,8 +13,7 @@ use crate::record::{Record, Then};
 use crate::set::{FlowEntry, FlowFile, FlowSet};
 use crate::task::{named, unready};
 use crate::{
-    Action, AttemptId, ContentHash, End, Facts, OnInterrupt, Outcome, Phase, Report, Retry,
-    RetryOn, RunId, Truth,
+    Action, AttemptId, ContentHash, End, OnInterrupt, Outcome, Phase, Report, Retry, RetryOn, RunId,
 };
 
 impl Machine {
@@ -40,13 +40,8 @@ impl Machine {
             self.end(id, now, End::Failed, why);
             return;
         }
-        let holds = |it: &Action| {
-            it.condition
-                .as_ref()
-                .is_none_or(|it| it.holds(&Facts::from(event.as_ref())) == Truth::True)
-        };
         let actions = entry.flow.actions.iter().enumerate().skip(usize::from(run.step));
-        let Some((step, _)) = actions.into_iter().find(|(_, it)| holds(it)) else {
+        let Some((step, _)) = actions.into_iter().find(|(_, it)| it.runs_for(&event)) else {
             let (end, why) = (End::Succeeded, String::new());
             self.end(id, now, end, why);
             return;
@@ -230,13 +225,8 @@ fn wait(retry: &Retry, id: &AttemptId, failures: u32) -> Duration {
     Duration::from_millis((limit * part) as u64)
 }
 
-/// A pseudo-random number from 0 to 1 (FNV-1a, then the finaliser of SplitMix64).
+/// A pseudo-random number from 0 to 1.
 fn fraction(text: &str) -> f64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in text.bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((hash ^ (hash >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    let [a, b, c, d, ..] = <[u8; 32]>::from(Sha256::digest(text));
+    f64::from(u32::from_le_bytes([a, b, c, d])) / f64::from(u32::MAX)
 }

@@ -35,11 +35,6 @@ impl Captured {
         (self.head.len() + self.tail.len()) as u64 + self.dropped
     }
 
-    /// How many bytes between the beginning and the end are not stored.
-    pub fn dropped_bytes(&self) -> u64 {
-        self.dropped
-    }
-
     /// The stored bytes. Where bytes are missing, a line gives their number. It contains whatever
     /// the program wrote, valid UTF-8 or not, control characters included.
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -82,7 +77,7 @@ mod tests {
             }
             assert_eq!(captured.bytes(), 3_000_000);
             let dropped = 3_000_000 - HEAD_BYTES_MAX - TAIL_BYTES_MAX;
-            assert_eq!(captured.dropped_bytes(), dropped as u64);
+            assert_eq!(captured.dropped, dropped as u64);
             let bytes = captured.to_bytes();
             assert_eq!(bytes[..HEAD_BYTES_MAX], all[..HEAD_BYTES_MAX]);
             assert!(bytes.ends_with(&all[3_000_000 - TAIL_BYTES_MAX..]));

@@ -2,7 +2,7 @@
 //! `benches/peers/tests/conditions.rs` records the answers, and compares with CEL itself.
 
 use serde_json::Value;
-use waypost_flows::{Condition, Facts, Truth};
+use waypost_flows::{Condition, Truth};
 
 use crate::world::event;
 
@@ -38,7 +38,7 @@ fn recorded() -> impl Iterator<Item = Recorded> {
         let condition = line["condition"].as_str().expect("a text").to_owned();
         let event = event(7, "eval:scored", &line["data"].to_string());
         let parsed: Condition = condition.parse().unwrap_or_else(|it| panic!("{it}"));
-        let ours = parsed.holds(&Facts::from(&event));
+        let ours = parsed.holds(&event);
         Recorded { condition, ours, cel: line["cel"].as_bool() }
     })
 }

@@ -6,9 +6,11 @@ mod beside;
 mod cel;
 #[path = "../../../../tests/child.rs"]
 mod child;
+mod conditions;
 mod control;
 mod crash;
 mod damage;
+mod definitions;
 mod files;
 mod forms;
 mod guards;

@@ -48,7 +48,7 @@ fn some_run(world: &mut World, choices: &mut Choices) -> Option<RunId> {
 
 fn check_limits(world: &mut World) -> Result<(), TestCaseError> {
     let mut running: BTreeMap<(String, Option<String>), usize> = BTreeMap::new();
-    for run in world.engine().runs(&RunFilter::default().open()) {
+    for run in world.engine().runs(&RunFilter { is_open: true, ..RunFilter::default() }) {
         if matches!(run.phase, Phase::Running { .. }) {
             *running.entry((run.id.flow.to_string(), run.key.clone())).or_default() += 1;
         }
@@ -135,7 +135,7 @@ proptest! {
             world.finish_all();
             world.later(60_000);
         }
-        let open = RunFilter::default().open();
+        let open = RunFilter { is_open: true, ..RunFilter::default() };
         let open: Vec<String> =
             world.engine().runs(&open).iter().map(|it| format!("{} {:?}", it.id, it.phase)).collect();
         prop_assert!(open.is_empty(), "{open:?}");

@@ -1,23 +1,33 @@
-use proptest::prelude::*;
-use waypost_events::{Data, EventType};
+//! Conditions: what they hold for, and how they explain it.
 
-use super::{Condition, Facts, Truth};
+use proptest::prelude::*;
+use waypost_events::{Data, Event};
+use waypost_flows::{Condition, Truth};
+
+use crate::world::event;
+
+/// An event with this data.
+fn of(data: &Data) -> Event {
+    let mut event = event(7, "eval:scored", "{}");
+    (event.source, event.lineage.depth) = ("ctl".to_owned(), 1);
+    event.data.clone_from(data);
+    event
+}
 
 fn data(json: &str) -> Data {
-    crate::definition::yaml::read(json).unwrap()
+    serde_json::from_str(json).unwrap()
 }
 
 fn truth(condition: &str, data: &Data) -> Truth {
-    let kind: EventType = "eval:scored".parse().unwrap();
-    let facts = Facts { id: 7, kind: &kind, source: "ctl", depth: 1, data };
-    condition.parse::<Condition>().unwrap_or_else(|it| panic!("{condition}: {it}")).holds(&facts)
+    let parsed: Condition = condition.parse().unwrap_or_else(|it| panic!("{condition}: {it}"));
+    parsed.holds(&of(data))
 }
 
 #[test]
 fn conditions_hold_or_do_not() {
     let event = data(
-        r#"{improved: "true", delta: 0.25, text: "0.25", agent: "scout", n: 412, pr-number: "412", empty: "",
-            big: 9007199254740993}"#,
+        r#"{"improved": "true", "delta": 0.25, "text": "0.25", "agent": "scout", "n": 412, "pr-number": "412",
+            "empty": "", "big": 9007199254740993}"#,
     );
     for (condition, wanted) in [
         (r#"data.improved == "true""#, true),
@@ -65,7 +75,7 @@ fn a_regular_expression_takes_linear_time() {
 
 #[test]
 fn what_the_event_does_not_say_is_unknown_and_never_true() {
-    let event = data("{delta: 1}");
+    let event = data(r#"{"delta": 1}"#);
     for (condition, wanted) in [
         ("data.status == 'failed'", Truth::Unknown),
         ("data.status != 'failed'", Truth::Unknown),
@@ -85,11 +95,9 @@ fn what_the_event_does_not_say_is_unknown_and_never_true() {
 
 #[test]
 fn each_comparison_is_explained() {
-    let kind: EventType = "eval:scored".parse().unwrap();
-    let data = data("{improved: \"false\"}");
-    let facts = Facts { id: 7, kind: &kind, source: "ctl", depth: 0, data: &data };
+    let event = event(7, "eval:scored", r#"{"improved": "false"}"#);
     let condition: Condition = "data.improved == 'true' && !(data.delta > 0.1)".parse().unwrap();
-    let findings = condition.explain(&facts);
+    let findings = condition.explain(&event);
     assert_eq!(findings.len(), 2);
     assert_eq!(findings[0].text, "data.improved == 'true'");
     assert_eq!(findings[0].truth, Truth::False);
@@ -156,11 +164,9 @@ proptest! {
         ]), 0..20)
     ) {
         if let Ok(condition) = words.join(" ").parse::<Condition>() {
-            let kind: EventType = "a:b".parse().unwrap();
-            let data = Data::default();
-            let facts = Facts { id: 1, kind: &kind, source: "", depth: 0, data: &data };
-            prop_assert!(condition.explain(&facts).iter().all(|it| !it.text.is_empty()));
-            condition.holds(&facts);
+            let event = event(1, "a:b", "{}");
+            prop_assert!(condition.explain(&event).iter().all(|it| !it.text.is_empty()));
+            condition.holds(&event);
         }
     }
 

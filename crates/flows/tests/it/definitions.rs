@@ -1,5 +1,6 @@
-use super::{Flow, Mode, parse};
-use crate::Kind;
+//! Flow files: what they can say, and where they are wrong.
+
+use waypost_flows::{Flow, FlowFile, Kind, Mode, Shell, parse};
 
 fn one(text: &str) -> Flow {
     let flows = parse(text).unwrap_or_else(|it| panic!("{it}\n{text}"));
@@ -53,7 +54,7 @@ flows:
           if: has(data.x), continue_on_error: true, name: remember, env: { B: c }, cwd: a/b }
 "#);
     assert_eq!(flow.concurrency.mode, Mode::Restart);
-    assert_eq!((flow.actions.len(), flow.shell), (5, crate::Shell::Bash));
+    assert_eq!((flow.actions.len(), flow.shell), (5, Shell::Bash));
     assert_eq!(flow.actions[1].timeout.to_string(), "2m");
     assert_eq!(flow.debounce.unwrap().quiet.to_string(), "5s");
     assert!(flow.actions[4].condition.is_some());
@@ -209,7 +210,7 @@ flows:
       - { type: command, command: "echo {{data.x}}" }
       - { type: command, command: "true; {{data.x}} --help" }
 "#;
-    let file = crate::FlowFile::new("a.yaml", text).unwrap();
+    let file = FlowFile::new("a.yaml", text).unwrap();
     let [caution] = &file.cautions()[..] else { panic!("{:?}", file.cautions()) };
     assert_eq!((caution.line, caution.column), (7, 35));
     let wanted = "flows[0].actions[1].command: data.x is the name of a command here, or a part of it: the event chooses what runs (line 1, character 7 of the text)";
@@ -220,12 +221,12 @@ flows:
 fn flows_are_judged_beside_each_other() {
     let flow = "  - name: a\n    trigger: { pattern: \"a:b\" }\n    actions: [{ type: command, command: ls }]\n";
     let error = parse(&format!("flows:\n{flow}{flow}")).map(|_| ()).unwrap_err();
-    assert_eq!((error.line, error.column), (5, 5));
+    assert_eq!((error.line, error.column), (5, 11));
     assert!(error.message.contains("another flow"), "{error}");
     for name in ["files", "runs", "why"] {
         let reserved = flow.replace("name: a", &format!("name: {name}"));
         let error = parse(&format!("flows:\n{reserved}")).map(|_| ()).unwrap_err();
-        assert_eq!((error.line, error.column), (2, 5));
+        assert_eq!((error.line, error.column), (2, 11));
         assert!(error.message.contains("reserved"), "{error}");
     }
     let marked = parse(&format!("\u{feff}flows:\n{flow}")).unwrap();
