@@ -4,13 +4,10 @@
 //! its own thread (`actions`). Another thread reads the flow files when they change (`files`).
 
 mod actions;
-mod approvals;
 pub(crate) mod files;
 pub(crate) mod grants;
 pub(crate) mod guard;
 pub(crate) mod halt;
-mod inbox;
-mod place;
 mod post;
 mod requests;
 pub(crate) mod runner;
@@ -27,12 +24,11 @@ use waypost_events::{Bus, Subscription};
 use waypost_flows::{Effect, Engine, Error, FileStatus, Files, Loader, Notice};
 use waypost_project::Approvals;
 
-use self::actions::{Actions, end_orphan};
+use self::actions::{Actions, Place, end_orphan};
 use self::grants::Grants;
 use self::guard::Guard;
 use self::halt::Halt;
-use self::inbox::{Inbox, Message};
-use self::place::Place;
+use self::runner::{Inbox, Message};
 use self::running::Running;
 use crate::clock::now;
 use crate::cluster::Cluster;
@@ -133,7 +129,7 @@ impl Flows {
             }
             None => BTreeSet::new(),
         };
-        let of_files = approvals.clone().map(approvals::boxed);
+        let of_files = approvals.clone().map(files::boxed);
         let loader = Loader::new(options.project.root(), &options.project.flows_dir(), of_files);
         let loader = Arc::new(Mutex::new(loader));
         let notified = Arc::clone(wake);

@@ -82,12 +82,12 @@ impl Command {
         let found = Lexer::new(self.code.marked()).spots().into_iter();
         let names = found.filter(|(_, spot)| *spot == Spot::Name);
         let cautions = names.filter_map(|(number, _)| {
-            let placeholder = self.code.template().placeholders().get(number)?;
+            let reference = self.code.template().references().get(number)?;
             let what = format!(
                 "data.{} is the name of a command here, or a part of it: the event chooses what runs",
-                placeholder.reference.key
+                reference.key
             );
-            Some(InvalidTemplate::new(self.as_str(), placeholder.span.start, what))
+            Some(InvalidTemplate::new(self.as_str(), reference.span.start, what))
         });
         cautions.collect()
     }
@@ -131,7 +131,7 @@ impl FromStr for Command {
                     "the delimiter of a here-document is literal; write a word after <<"
                 }
             };
-            let at = code.template().placeholders().get(number).map_or(0, |it| it.span.start);
+            let at = code.template().references().get(number).map_or(0, |it| it.span.start);
             return Err(invalid(at, what));
         }
         Ok(Self { code, allow_dash: false, shell: None })

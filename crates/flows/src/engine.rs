@@ -24,7 +24,7 @@ pub use self::compaction::Compaction;
 pub use self::error::Error;
 pub use self::files::Files;
 pub use self::page::Page;
-pub use self::view::{Failure, FlowStatus, RunFilter};
+pub use self::view::{Failure, FlowStatus};
 use crate::effect::{Backfill, Effect, RunEnd};
 use crate::journal::JournalDir;
 use crate::machine::{Decided, Machine};

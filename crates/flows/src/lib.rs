@@ -137,7 +137,7 @@ pub use definition::{
 };
 pub use doctor::{Checked, Repaired, check_log, check_versions, repair, verify};
 pub use effect::{Attempt, Backfill, Effect, Notice, Orphan, RunEnd};
-pub use engine::{Commit, Compaction, Engine, Error, Failure, Files, FlowStatus, Page, RunFilter};
+pub use engine::{Commit, Compaction, Engine, Error, Failure, Files, FlowStatus, Page};
 pub use explain::{Plan, PlannedStep, Why, plan};
 pub use loader::{
     Approvable, ApprovalError, Approvals, FILES_MAX, FileStatus, Loaded, Loader, Problem,

@@ -15,6 +15,8 @@ pub struct Reference {
     pub key: String,
     /// The text used if the event has no such name.
     pub default: Option<String>,
+    /// Its byte range in the text, braces included.
+    pub(crate) span: Range<usize>,
 }
 
 impl Reference {
@@ -66,14 +68,7 @@ impl InvalidTemplate {
 #[derive(Debug, Clone)]
 pub struct Template {
     source: String,
-    placeholders: Vec<Placeholder>,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct Placeholder {
-    pub(crate) reference: Reference,
-    /// Its byte range in the text, braces included.
-    pub(crate) span: Range<usize>,
+    references: Vec<Reference>,
 }
 
 impl Template {
@@ -109,22 +104,18 @@ impl Template {
     ) -> Result<String, Unready> {
         let mut text = String::with_capacity(self.source.len());
         let mut at = 0;
-        for placeholder in &self.placeholders {
-            text.push_str(&self.source[at..placeholder.span.start]);
-            text.push_str(&write(&placeholder.reference)?);
-            at = placeholder.span.end;
+        for reference in &self.references {
+            text.push_str(&self.source[at..reference.span.start]);
+            text.push_str(&write(reference)?);
+            at = reference.span.end;
         }
         text.push_str(&self.source[at..]);
         Ok(text)
     }
 
     /// The values that it uses, in order.
-    pub fn references(&self) -> impl Iterator<Item = &Reference> {
-        self.placeholders.iter().map(|it| &it.reference)
-    }
-
-    pub(crate) fn placeholders(&self) -> &[Placeholder] {
-        &self.placeholders
+    pub fn references(&self) -> &[Reference] {
+        &self.references
     }
 
     /// The source text.
@@ -137,7 +128,7 @@ impl FromStr for Template {
     type Err = InvalidTemplate;
 
     fn from_str(source: &str) -> Result<Self, InvalidTemplate> {
-        placeholders(source).map(|placeholders| Self { source: source.to_owned(), placeholders })
+        references(source).map(|references| Self { source: source.to_owned(), references })
     }
 }
 
@@ -145,7 +136,7 @@ from_text!(Template: "a text");
 
 /// The placeholders of a text, in order. Other programs have templates, too (`{{.Id}}`,
 /// `{{json .State}}`, `{{end}}`): a placeholder is two braces and a name before `.`, `|` or the end.
-pub(crate) fn placeholders(text: &str) -> Result<Vec<Placeholder>, InvalidTemplate> {
+fn references(text: &str) -> Result<Vec<Reference>, InvalidTemplate> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(open) = text[from..].find("{{").map(|it| from + it) {
@@ -165,17 +156,16 @@ pub(crate) fn placeholders(text: &str) -> Result<Vec<Placeholder>, InvalidTempla
         let Some(close) = text[inside..].find("}}").map(|it| inside + it) else {
             return invalid(open, "{{ has no }}".to_owned());
         };
-        let reference = match reference(&text[inside..close]) {
-            Ok(reference) => reference,
+        match reference(&text[inside..close], open..close + 2) {
+            Ok(reference) => found.push(reference),
             Err(what) => return invalid(open, what),
-        };
-        found.push(Placeholder { reference, span: open..close + 2 });
+        }
         from = close + 2;
     }
     Ok(found)
 }
 
-fn reference(inside: &str) -> Result<Reference, String> {
+fn reference(inside: &str, span: Range<usize>) -> Result<Reference, String> {
     let (path, filter) = match inside.split_once('|') {
         Some((path, filter)) => (path.trim(), Some(filter.trim())),
         None => (inside.trim(), None),
@@ -192,7 +182,7 @@ fn reference(inside: &str) -> Result<Reference, String> {
                 .ok_or_else(|| format!("the only filter is default(\"text\"), not {filter}"))?,
         ),
     };
-    Ok(Reference { key: key.to_owned(), default })
+    Ok(Reference { key: key.to_owned(), default, span })
 }
 
 /// Whether it can be a key of an event's data.

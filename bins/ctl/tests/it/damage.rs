@@ -200,7 +200,8 @@ fn read(folder: &Path) -> Result<Contents, String> {
     bus.export(&mut events, 0).map_err(|it| refused("events", &it))?;
     let events = String::from_utf8(events).map_err(|it| refused("events", &it))?;
     let engine = open_engine(&data, bus.last()).map_err(|it| refused("flows", &it))?;
-    let runs = engine.all_runs().map(|it| format!("{} {:?} {:?}", it.id, it.phase, it.tries));
+    let runs =
+        engine.runs(None).into_iter().map(|it| format!("{} {:?} {:?}", it.id, it.phase, it.tries));
     let tokens = TokenStore::open(&data.join("tokens.json"))
         .and_then(|it| it.list())
         .map_err(|it| refused("tokens", &it))?;

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use waypost_flows::{
-    Attempt, Captured, GRACE, Loader, Orphan, Outcome, Problem, Program, Report, Stop, end_orphans,
-    run_program,
+    ActionContext, Attempt, Captured, GRACE, Loader, Orphan, Outcome, Problem, Program, Report,
+    Stop, end_orphans, run_program,
 };
 
 use super::grants::Grants;
-use super::inbox::{Inbox, Message};
-use super::place::Place;
+use super::runner::{Inbox, Message};
 use super::running::Running;
 use super::tasks::Targets;
 use crate::error::chain;
+use crate::umask::Umask;
 
 /// What actions need.
 #[derive(Debug)]
@@ -143,4 +143,38 @@ pub(super) fn failed(detail: String) -> Report {
 /// The file with an attempt's output, in the run's folder.
 pub(super) fn file_name(step: u16, attempt: u32, stream: &str) -> String {
     format!("{step}.{attempt}.{stream}")
+}
+
+/// The environment in which actions run.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) project: PathBuf,
+    pub(super) programs: PathBuf,
+    pub(super) environment: Vec<(String, String)>,
+    pub(super) url: String,
+    pub(super) boot: String,
+    pub(super) umask: Option<Umask>,
+}
+
+impl Place {
+    pub(super) fn context<'a>(
+        &'a self,
+        token: &'a str,
+        secret: &'a dyn Fn(&str) -> Option<String>,
+    ) -> ActionContext<'a> {
+        ActionContext {
+            project: &self.project,
+            programs: &self.programs,
+            inherited: &self.environment,
+            url: &self.url,
+            token,
+            secret,
+            grace: GRACE,
+        }
+    }
+
+    /// A secret is the variable of its name in the service's own environment.
+    pub(super) fn secret(&self, name: &str) -> Option<String> {
+        self.environment.iter().find(|(it, _)| it == name).map(|(_, value)| value.clone())
+    }
 }

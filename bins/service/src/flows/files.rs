@@ -1,9 +1,11 @@
 //! Loads the folder of flow files when it changes.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use waypost_flows::ContentHash;
 use waypost_project::{Approvals, ApprovalsStamp};
 
 use super::Flows;
@@ -99,4 +101,26 @@ fn log_approvals(flows: &Flows) {
         tracing::info!(file, sha256, "an approval was revoked");
     }
     *before = now;
+}
+
+/// The user's approvals, as the interface that flows require.
+#[derive(Debug)]
+struct OfProject(Approvals);
+
+pub(super) fn boxed(approvals: Approvals) -> Box<dyn waypost_flows::Approvals> {
+    Box::new(OfProject(approvals))
+}
+
+impl waypost_flows::Approvals for OfProject {
+    fn has(&self, file: &str, hash: &ContentHash) -> io::Result<bool> {
+        self.0.has(file, hash.as_str()).map_err(io::Error::other)
+    }
+
+    fn last(&self, file: &str) -> io::Result<Option<Vec<u8>>> {
+        self.0.last(file).map_err(io::Error::other)
+    }
+
+    fn allow(&self, contents: &[(&str, &[u8])]) -> io::Result<()> {
+        self.0.allow(contents).map_err(io::Error::other)
+    }
 }

@@ -1,16 +1,18 @@
-//! The thread that drives the engine.
+//! The thread that drives the engine, and the messages to it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use waypost_events::{Bus, Event, Pattern, Query};
-use waypost_flows::{Backfill, Engine};
+use waypost_flows::{AttemptId, Backfill, Engine, Leader, Report, RunEnd, RunId};
 use waypost_time::Timestamp;
 
 use super::Flows;
 use super::halt::Halt;
-use super::inbox::Message;
 use crate::clock::now;
+use crate::wake::Wake;
 
 /// Maximum number of events decided at once, which share one batch on disk.
 const EVENTS_AT_ONCE: usize = 256;
@@ -137,4 +139,39 @@ fn read(
     (query.pattern, query.before) = (pattern, until.checked_add(1));
     let page = bus.read(&query)?;
     Ok(Read { events: page.events, through: page.next_after, skipped })
+}
+
+/// An event of an action or a run.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// An action's process has started.
+    Spawned(AttemptId, Leader),
+    /// An action has ended.
+    Ended(AttemptId, Report),
+    /// No process of an earlier service remains for a run.
+    OrphanEnded(RunId),
+    /// A run's end was published.
+    Announced(RunEnd),
+}
+
+/// Messages for the runner, in order.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    messages: Mutex<Vec<Message>>,
+    wake: Arc<Wake>,
+}
+
+impl Inbox {
+    pub(super) fn new(wake: &Arc<Wake>) -> Self {
+        Self { messages: Mutex::default(), wake: Arc::clone(wake) }
+    }
+
+    pub(super) fn put(&self, message: Message) {
+        self.messages.lock().push(message);
+        self.wake.flowing();
+    }
+
+    pub(super) fn take(&self) -> Vec<Message> {
+        std::mem::take(&mut *self.messages.lock())
+    }
 }

@@ -50,7 +50,7 @@ impl Exec {
         let Some(program) = words.next().filter(|it| !it.as_str().is_empty()) else {
             return Err("exec needs a program".to_owned());
         };
-        if program.references().next().is_some() {
+        if !program.references().is_empty() {
             return Err("the event's value would choose the program; write its name".to_owned());
         }
         let program = program.as_str().to_owned();
@@ -60,7 +60,7 @@ impl Exec {
         for word in words {
             bytes += word.as_str().len();
             check_length("exec", bytes)?;
-            let has_values = word.references().next().is_some();
+            let has_values = !word.references().is_empty();
             if has_values && (is_code || is_code_option(word.as_str())) {
                 let code = word.as_str().parse::<Code>();
                 arguments.push(Argument::Plain(code.map_err(|it| it.to_string())?));

@@ -28,17 +28,17 @@ impl Http {
         body: Option<Values>,
         sign: Option<String>,
     ) -> Result<Self, String> {
-        let Some(placeholder) = url.placeholders().first() else {
+        let Some(reference) = url.references().first() else {
             return Ok(Self { url, body, sign });
         };
-        let before = &url.as_str()[..placeholder.span.start];
+        let before = &url.as_str()[..reference.span.start];
         let after = before.strip_prefix("https://").or(before.strip_prefix("http://"));
         let authority = after.and_then(|it| it.find(['/', '?', '#']).map(|end| &it[..end]));
         let host = authority.and_then(|it| it.rsplit('@').next());
         if host.is_none_or(|it| it.is_empty() || it.starts_with(':')) {
             return Err(format!(
                 "data.{} would choose the scheme or the host of the URL; use it after the host's /",
-                placeholder.reference.key
+                reference.key
             ));
         }
         Ok(Self { url, body, sign })
@@ -68,7 +68,7 @@ impl Http {
             self.url.render_with(&event.data, |value| percent_encoded(&value).to_string())?;
         let path = text.split(['?', '#']).next().unwrap_or_default();
         let is_dots = path.split('/').any(|it| it == "." || it == "..");
-        match self.url.references().next() {
+        match self.url.references().first() {
             Some(first) if is_dots => Err(Unready(format!(
                 "data.{} is a dot segment of the URL, which would change its path",
                 first.key

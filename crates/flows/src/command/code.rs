@@ -55,7 +55,7 @@ impl Code {
 
     /// The keys of its values that have no declared type.
     pub(crate) fn undeclared<'a>(&'a self, types: &'a DataTypes) -> impl Iterator<Item = &'a str> {
-        let keys = self.template.references().map(|it| it.key.as_str());
+        let keys = self.template.references().iter().map(|it| it.key.as_str());
         keys.filter(|it| !types.declares(it))
     }
 
@@ -173,10 +173,10 @@ impl FromStr for Code {
         let template: Template = source.parse()?;
         let mut marked = String::with_capacity(source.len());
         let mut at = 0;
-        for placeholder in template.placeholders() {
-            let start = placeholder.span.start;
+        for reference in template.references() {
+            let start = reference.span.start;
             marked.push_str(&source[at..start]);
-            at = placeholder.span.end;
+            at = reference.span.end;
             if let Some(what) = problem_before(&joined(&marked)) {
                 return Err(InvalidTemplate::new(source, start, what));
             }
@@ -184,7 +184,7 @@ impl FromStr for Code {
         }
         marked.push_str(&source[at..]);
         if let Some(number) = delimiter(&joined(&marked)) {
-            let at = template.placeholders().get(number).map_or(0, |it| it.span.start);
+            let at = template.references().get(number).map_or(0, |it| it.span.start);
             let what = "the delimiter of a here-document is literal; write a word after <<";
             return Err(InvalidTemplate::new(source, at, what));
         }

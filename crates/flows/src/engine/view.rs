@@ -1,5 +1,6 @@
 //! Views of the engine's state.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use waypost_time::Timestamp;
@@ -8,19 +9,6 @@ use super::Engine;
 use super::error::Error;
 use crate::record::{Record, StoredEvent};
 use crate::{Backfill, End, Event, Flow, FlowName, Phase, Run, RunId, Stage, Start};
-
-/// Which runs to list.
-#[derive(Debug, Clone, Default)]
-pub struct RunFilter {
-    /// Only of this flow.
-    pub flow: Option<FlowName>,
-    /// Only those that ended like this.
-    pub end: Option<End>,
-    /// Only those that have not ended.
-    pub is_open: bool,
-    /// At most this many, newest first; 0 for all.
-    pub limit: usize,
-}
 
 /// The status of a flow in force.
 #[derive(Debug, Clone)]
@@ -67,11 +55,6 @@ impl Engine {
         self.machine.runs.get(id).ok_or_else(|| Error::UnknownRun(id.clone()))
     }
 
-    /// Every known run, in the order of ids.
-    pub fn all_runs(&self) -> impl Iterator<Item = &Run> {
-        self.machine.runs.values()
-    }
-
     /// The number of known runs in each stage. The cost does not depend on their number.
     pub fn stages(&self) -> &BTreeMap<Stage, u64> {
         &self.machine.stages
@@ -82,26 +65,13 @@ impl Engine {
         &self.machine.ended_now
     }
 
-    /// Runs, newest first.
-    pub fn runs(&self, filter: &RunFilter) -> Vec<&Run> {
-        let all: Box<dyn Iterator<Item = &Run>> = match &filter.flow {
-            Some(flow) => Box::new(self.machine.runs_of(flow)),
-            None => Box::new(self.machine.runs.values()),
+    /// The known runs, of a flow or of all flows, newest first.
+    pub fn runs(&self, flow: Option<&FlowName>) -> Vec<&Run> {
+        let mut runs: Vec<&Run> = match flow {
+            Some(flow) => self.machine.runs_of(flow).collect(),
+            None => self.machine.runs.values().collect(),
         };
-        let mut runs: Vec<&Run> = all
-            .filter(|it| match &it.phase {
-                Phase::Ended { end, .. } => {
-                    !filter.is_open && filter.end.is_none_or(|it| it == *end)
-                }
-                _ => filter.end.is_none(),
-            })
-            .collect();
-        runs.sort_unstable_by(|left, right| {
-            (right.created, &right.id).cmp(&(left.created, &left.id))
-        });
-        if filter.limit > 0 {
-            runs.truncate(filter.limit);
-        }
+        runs.sort_unstable_by_key(|run| Reverse((run.created, &run.id)));
         runs
     }
 

@@ -76,15 +76,18 @@ pub(super) async fn runs(
     };
     let asked = api::parse_query_with(query(&request), check)?;
     let invalid = |why: String| Failure::from(api::Problem::field("?flow", why));
-    let flow = asked.flow.as_deref().map(str::parse).transpose().map_err(invalid)?;
+    let flow: Option<FlowName> =
+        asked.flow.as_deref().map(str::parse).transpose().map_err(invalid)?;
     let limit = usize::try_from(asked.limit.unwrap_or(LIST_LIMIT_DEFAULT)).unwrap_or(usize::MAX);
     let shared = Arc::clone(&app);
     app.reads
         .run(move || {
             let engine = shared.flows.engine();
-            let found = engine.runs(&wire::flows::run_filter(flow, asked.state));
-            let runs = found.into_iter().map(wire::flows::run);
-            let runs = runs.filter(|it| asked.state.is_none_or(|state| it.state == state));
+            let found = engine.runs(flow.as_ref()).into_iter();
+            let runs = found.filter(|run| {
+                asked.state.is_none_or(|state| wire::flows::state_in(&run.phase) == state)
+            });
+            let runs = runs.map(wire::flows::run);
             let runs: Vec<api::Run> = runs.take(limit).collect();
             drop(engine);
             Ok(json(StatusCode::OK, &runs))

@@ -157,26 +157,6 @@ pub(crate) fn state(end: flows::End) -> api::RunState {
     }
 }
 
-/// The engine's filter for runs in that state, as far as the engine distinguishes states.
-pub(crate) fn run_filter(
-    flow: Option<flows::FlowName>,
-    state: Option<api::RunState>,
-) -> flows::RunFilter {
-    use api::RunState as State;
-    let end = match state {
-        Some(State::Succeeded) => Some(flows::End::Succeeded),
-        Some(State::Failed) => Some(flows::End::Failed),
-        Some(State::Dead) => Some(flows::End::Dead),
-        Some(State::Skipped) => Some(flows::End::Skipped),
-        Some(State::Cancelled) => Some(flows::End::Cancelled),
-        Some(State::Quiet | State::Retrying | State::Queued | State::Running) | None => None,
-    };
-    let mut filter = flows::RunFilter::default();
-    filter.is_open = state.is_some() && end.is_none();
-    (filter.flow, filter.end) = (flow, end);
-    filter
-}
-
 fn truth(it: flows::Truth) -> String {
     let text = match it {
         flows::Truth::True => "true",

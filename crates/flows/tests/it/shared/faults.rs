@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use waypost_flows::{Error, Outcome, Phase, RunFilter};
+use waypost_flows::{Error, Outcome, Phase};
 
 use super::{Cluster, folder};
 use crate::hub::Fault;
@@ -24,7 +24,7 @@ fn after_a_lost_answer_nothing_starts_and_the_records_decide() {
         assert!(error.to_string().contains("may have been written or not"), "{error}");
         assert_eq!((cluster.begun.len(), cluster.engine(0).decides()), (0, false));
         // The state is that of the log, which has nothing of it yet.
-        assert!(cluster.engine(0).runs(&RunFilter::default()).is_empty());
+        assert!(cluster.engine(0).runs(None).is_empty());
         assert!(cluster.engine(0).digest().is_some());
 
         cluster.take_over(0);
@@ -60,7 +60,7 @@ fn a_part_of_a_commit_is_a_commit() {
     cluster.nodes[0].access.member.set_fault(None);
     cluster.take_over(0);
     cluster.settle(0);
-    let runs = cluster.engine(0).runs(&RunFilter::default());
+    let runs = cluster.engine(0).runs(None);
     assert_eq!(runs.len(), 24);
     assert!(runs.iter().all(|it| matches!(it.phase, Phase::Ended { .. })));
     cluster.compare();
@@ -85,7 +85,7 @@ fn after_any_append_another_machine_can_take_over() {
         let is_done = begin(&mut cluster).is_ok();
         cluster.take_over(1);
         cluster.settle(1);
-        let runs = cluster.engine(1).runs(&RunFilter::default());
+        let runs = cluster.engine(1).runs(None);
         assert_eq!(runs.len(), 7, "after append {lost}: {runs:?}");
         let is_ended = |it: &&waypost_flows::Run| matches!(it.phase, Phase::Ended { .. });
         assert!(runs.iter().all(is_ended), "after append {lost}: {runs:?}");
@@ -131,7 +131,7 @@ fn without_the_shared_journal_reads_work_and_nothing_is_decided() {
         cluster.nodes[number].access.member.set_fault(Some(Fault::Unreachable));
     }
     cluster.open(1);
-    assert_eq!(cluster.engine(1).runs(&RunFilter::default()).len(), 1);
+    assert_eq!(cluster.engine(1).runs(None).len(), 1);
     assert!(matches!(cluster.engine(1).follow(), Err(Error::SharedJournal(_))));
     assert!(matches!(cluster.lead(1), Err(Error::SharedJournal(_))));
     assert!(!cluster.engine(1).decides());
@@ -201,7 +201,7 @@ fn a_leader_whose_log_does_not_take_the_records_starts_nothing() {
     cluster.take_over(0);
     assert_eq!(cluster.nodes[0].started[0].id.attempt, 2);
     cluster.settle(0);
-    assert_eq!(cluster.engine(0).runs(&RunFilter::default()).len(), 150);
+    assert_eq!(cluster.engine(0).runs(None).len(), 150);
     cluster.compare();
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
-use waypost_flows::{Engine, Error, Outcome, Phase, RunFilter, RunId};
+use waypost_flows::{Engine, Error, Outcome, Phase, RunId};
 use waypost_log::AppendMax;
 
 use super::{Cluster, copy_folder, folder};
@@ -245,7 +245,7 @@ impl World {
     }
 
     fn some_run(&mut self, number: usize, which: u8) -> Option<RunId> {
-        let runs = self.engine(number).runs(&RunFilter::default());
+        let runs = self.engine(number).runs(None);
         runs.get(usize::from(which) % runs.len().max(1)).map(|it| it.id.clone())
     }
 
@@ -333,7 +333,7 @@ impl World {
                 wanted.insert(format!("{}.{}", entry.flow.name, event.id));
             }
         }
-        let runs = self.engine(1).runs(&RunFilter::default());
+        let runs = self.engine(1).runs(None);
         let found = runs.iter().filter(|it| it.id.replay == 0).map(|it| it.id.to_string());
         assert_eq!(found.collect::<BTreeSet<_>>(), wanted);
         for run in runs {

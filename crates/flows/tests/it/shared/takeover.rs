@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use waypost_flows::{
-    End, Engine, Error, FlowFile, FlowSet, Leader, Options, Outcome, Phase, RunFilter,
-};
+use waypost_flows::{End, Engine, Error, FlowFile, FlowSet, Leader, Options, Outcome, Phase};
 use waypost_log::AppendMax;
 
 use super::{Cluster, folder};
@@ -159,7 +157,7 @@ fn who_leads_decides_on_everything_that_was_written() {
     cluster.take_over(1);
     assert_eq!(cluster.engine(1).position(), cluster.hub.last());
     cluster.settle(1);
-    let runs = cluster.engine(1).runs(&RunFilter::default());
+    let runs = cluster.engine(1).runs(None);
     assert_eq!(runs.len(), 40);
     assert!(runs.iter().all(|it| it.tries.len() == 1));
     cluster.compare();
@@ -292,7 +290,7 @@ fn a_large_commit_is_split_between_decisions() {
     assert!(member.appends.load(std::sync::atomic::Ordering::Relaxed) > 10);
     assert_eq!(member.moved.load(std::sync::atomic::Ordering::Relaxed), 0);
     cluster.settle(0);
-    assert_eq!(cluster.engine(0).runs(&RunFilter::default()).len(), 30);
+    assert_eq!(cluster.engine(0).runs(None).len(), 30);
     cluster.compare();
 }
 
