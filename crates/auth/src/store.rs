@@ -111,16 +111,7 @@ impl TokenStore {
                 Contact::Lost => Rejected::OutOfContact,
             });
         };
-        let end = self.end_of(token.id(), &entry.record);
-        if let Some(at) = end.revoked {
-            return Err(Rejected::Revoked { at });
-        }
-        if let Some(at) = end.expires.filter(|expires| now >= *expires) {
-            return Err(Rejected::Expired { at });
-        }
-        if contact == Contact::Lost && !entry.local {
-            return Err(Rejected::OutOfContact);
-        }
+        let end = self.accept(token.id(), entry, contact, now)?;
         let now_ms = now.as_millis();
         entry.last_used.fetch_max(now_ms - now_ms.rem_euclid(MINUTE_MS), Ordering::Relaxed);
         Ok(Verified {
@@ -132,8 +123,26 @@ impl TokenStore {
         })
     }
 
-    fn end_of(&self, id: TokenId, record: &Record) -> End {
-        self.unstored.read().get(&id).copied().unwrap_or_else(|| End::of(record))
+    /// Checks that a known token is valid, and returns its end.
+    fn accept(
+        &self,
+        id: TokenId,
+        entry: &Entry,
+        contact: Contact,
+        now: Timestamp,
+    ) -> std::result::Result<End, Rejected> {
+        let unstored = self.unstored.read().get(&id).copied();
+        let end = unstored.unwrap_or_else(|| End::of(&entry.record));
+        if let Some(at) = end.revoked {
+            return Err(Rejected::Revoked { at });
+        }
+        if let Some(at) = end.expires.filter(|expires| now >= *expires) {
+            return Err(Rejected::Expired { at });
+        }
+        if contact == Contact::Lost && !entry.local {
+            return Err(Rejected::OutOfContact);
+        }
+        Ok(end)
     }
 
     /// Whether a token that was [verified](Self::verify) before is still valid, for long calls.
@@ -141,12 +150,8 @@ impl TokenStore {
     pub fn works(&self, id: TokenId, now: Timestamp) -> bool {
         let snapshot = self.current();
         let Ok(entries) = &snapshot.entries else { return false };
-        entries.get(&id).is_some_and(|it| {
-            let end = self.end_of(id, &it.record);
-            end.revoked.is_none()
-                && end.expires.is_none_or(|expires| now < expires)
-                && (it.local || self.contact() == Contact::Kept)
-        })
+        let entry = entries.get(&id);
+        entry.is_some_and(|entry| self.accept(id, entry, self.contact(), now).is_ok())
     }
 
     /// Creates a token; it is durable when this returns. The secret is not stored: show it now or

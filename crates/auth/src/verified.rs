@@ -27,11 +27,6 @@ impl Verified {
     pub fn allows(&self, scope: Scope) -> bool {
         self.scopes.allows(scope)
     }
-
-    /// Whether the token may access that space.
-    pub fn allows_space(&self, space: &str) -> bool {
-        self.space.as_deref().is_none_or(|only| only == space)
-    }
 }
 
 /// Why a token is rejected. All but the last two mean the same to a caller: 401. An unknown id and

@@ -115,7 +115,7 @@ fn a_token_and_its_revocation_apply_to_every_machine() {
     b.follow(usize::MAX, NOW);
     let verified = b.store.verify(secret.expose(), NOW).unwrap();
     assert!(verified.allows(Scope::MemoryRead) && !verified.allows(Scope::Admin));
-    assert!(verified.allows_space("notes") && !verified.allows_space("default"));
+    assert_eq!(verified.space.as_deref(), Some("notes"));
     assert_eq!(b.store.get(made.id).unwrap().created, NOW);
     assert!(b.store.works(made.id, NOW));
 

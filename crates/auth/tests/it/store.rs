@@ -23,10 +23,10 @@ fn what_was_made_is_verified_and_listed_also_after_opening_again() {
     assert_eq!((verified.id, verified.expires), (made.id, Some(after(DAY))));
     assert!(verified.allows(Scope::MemoryWrite) && verified.allows(Scope::MemoryRead));
     assert!(!verified.allows(Scope::Admin) && !verified.allows(Scope::EventsRead));
-    assert!(verified.allows_space("notes") && !verified.allows_space("default"));
+    assert_eq!(verified.space.as_deref(), Some("notes"));
 
     let (other, _) = store.create(reader(), NOW).unwrap();
-    assert!(store.verify(other.expose(), NOW).unwrap().allows_space("anything"));
+    assert_eq!(store.verify(other.expose(), NOW).unwrap().space, None);
     let listed: Vec<_> = place.open().list().unwrap();
     assert_eq!(listed.len(), 2);
     assert!(listed.iter().any(|it| it.id == made.id && it.note == new.note));
