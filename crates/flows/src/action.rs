@@ -14,7 +14,7 @@ use waypost_events::{Data, EventType};
 pub use self::emit::Emit;
 pub use self::exec::Exec;
 pub use self::http::Http;
-pub use self::memory_add::{MemoryAdd, NewMemory};
+pub use self::memory_add::MemoryAdd;
 pub use self::values::{EmitValue, Values};
 use crate::task::{ActionContext, Call, Unready};
 use crate::{
@@ -52,7 +52,7 @@ pub enum Task {
     /// Post to a web hook.
     Post(Post),
     /// Add a memory. Adding the same one twice stores it once.
-    AddMemory(NewMemory),
+    AddMemory(MemoryAdd<String>),
 }
 
 impl Kind {
@@ -61,14 +61,6 @@ impl Kind {
         match self {
             Self::Command(_) | Self::Exec(_) => true,
             Self::Emit(_) | Self::Http(_) | Self::MemoryAdd(_) => false,
-        }
-    }
-
-    /// The type of the event that it publishes.
-    pub(crate) fn published(&self) -> Option<&EventType> {
-        match self {
-            Self::Emit(it) => Some(&it.event),
-            Self::Command(_) | Self::Exec(_) | Self::Http(_) | Self::MemoryAdd(_) => None,
         }
     }
 

@@ -183,10 +183,7 @@ impl Engine {
     ///
     /// The cost depends on the flows that match this type, not on the number of flows.
     pub fn offer(&mut self, event: &Event, now: Timestamp) {
-        let now = self.clock.read(now);
-        if let Some(machine) = self.deciding() {
-            machine.offer(event, now);
-        }
+        self.tell(now, |machine, now| machine.offer(event, now));
     }
 
     /// Past events to read for a flow: one that is new and starts early, was absent for a while, or
@@ -198,10 +195,7 @@ impl Engine {
     /// Evaluates past events. `through` is the last event that was read, `until` if there are no
     /// more.
     pub fn fill(&mut self, backfill: &Backfill, events: &[Event], through: u64, now: Timestamp) {
-        let now = self.clock.read(now);
-        if let Some(machine) = self.deciding() {
-            machine.fill(backfill, events, through, now);
-        }
+        self.tell(now, |machine, now| machine.fill(backfill, events, through, now));
     }
 
     /// When to call [`wake`](Self::wake) next.
@@ -212,10 +206,7 @@ impl Engine {
 
     /// Handles what is due: ended debounce periods, retries, breakers that close.
     pub fn wake(&mut self, now: Timestamp) {
-        let now = self.clock.read(now);
-        if let Some(machine) = self.deciding() {
-            machine.wake(now);
-        }
+        self.tell(now, |machine, now| machine.wake(now));
     }
 
     /// Records an action's process, so that a later process can end it.
@@ -227,18 +218,12 @@ impl Engine {
 
     /// Reports the result of an action. Ignored if the action is no longer running.
     pub fn ended(&mut self, attempt: &AttemptId, report: Report, now: Timestamp) {
-        let now = self.clock.read(now);
-        if let Some(machine) = self.deciding() {
-            machine.ended(attempt, report, now);
-        }
+        self.tell(now, |machine, now| machine.ended(attempt, report, now));
     }
 
     /// Reports that nothing remains of what an earlier process started for a run.
     pub fn orphan_ended(&mut self, run: &RunId, now: Timestamp) {
-        let now = self.clock.read(now);
-        if let Some(machine) = self.deciding() {
-            machine.orphan_ended(run, now);
-        }
+        self.tell(now, |machine, now| machine.orphan_ended(run, now));
     }
 
     /// Reports that a run's end was published. If the run was retried meanwhile, its new end is
@@ -303,6 +288,22 @@ impl Engine {
         };
         self.machine.placed(&records, first);
         effects
+    }
+
+    /// Lets the core decide something at that time, if this engine decides.
+    fn tell(&mut self, now: Timestamp, decide: impl FnOnce(&mut Machine, Timestamp)) {
+        self.order(now, decide).unwrap_or_default();
+    }
+
+    /// The same with a result, for what only the engine that decides may do.
+    fn order<T>(
+        &mut self,
+        now: Timestamp,
+        decide: impl FnOnce(&mut Machine, Timestamp) -> T,
+    ) -> Result<T, Error> {
+        let now = self.clock.read(now);
+        let machine = self.deciding().ok_or(Error::NotLeading)?;
+        Ok(decide(machine, now))
     }
 
     /// The engine's files, for use without a lock on the engine.

@@ -1,7 +1,7 @@
 //! The folder of flow files: its contents, what is in force, and why these may differ.
 
-mod looked;
 mod programs;
+mod stamps;
 mod trust;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +11,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::looked::Looked;
 use self::programs::{Cache, Found as Named};
+use self::stamps::Stamps;
 use crate::effect::Notice;
 use crate::set::{FlowFile, FlowSet};
 use crate::{Action, ContentHash, FILE_BYTES_MAX, Flow, FlowName, InvalidFile, Lineage};
@@ -60,7 +60,7 @@ pub struct Loader {
     is_loaded: bool,
     programs: Cache,
     /// What the last [`load`](Self::load) depends on.
-    looked: Looked,
+    stamps: Stamps,
     /// Notices already given: names and hashes.
     said: BTreeSet<(&'static str, String, String)>,
 }
@@ -178,7 +178,7 @@ impl Loader {
             status: Vec::new(),
             is_loaded: false,
             programs: Cache::default(),
-            looked: Looked::default(),
+            stamps: Stamps::default(),
             said: BTreeSet::new(),
         }
     }
@@ -187,8 +187,8 @@ impl Loader {
     /// not trusted, not approved or missing is not in force; except that, if everything counts as
     /// approved, an invalid file leaves its previous flows in force. A missing folder has no flows.
     pub fn load(&mut self) -> Loaded {
-        let mut looked = Looked::default();
-        let found = self.find(&mut looked);
+        let mut stamps = Stamps::default();
+        let found = self.find(&mut stamps);
         let mut files: BTreeMap<String, FlowFile> = BTreeMap::new();
         let mut status = Vec::with_capacity(found.len());
         let mut unapproved = BTreeSet::new();
@@ -198,7 +198,7 @@ impl Loader {
                 Ok(file) => {
                     let hash = Some(file.hash.clone());
                     let flows: Vec<FlowName> = file.flows().map(|it| it.name.clone()).collect();
-                    match self.check(&file, &mut looked).and_then(|()| unlike(&files, file)) {
+                    match self.check(&file, &mut stamps).and_then(|()| unlike(&files, file)) {
                         Ok(file) => (Some(file), hash, None),
                         Err(problem) => {
                             if let Problem::Unapproved(_) = problem {
@@ -236,7 +236,7 @@ impl Loader {
         self.files = files;
         self.status = status;
         self.is_loaded = true;
-        self.looked = looked;
+        self.stamps = stamps;
         loaded.notices = self.notices();
         loaded
     }
@@ -245,7 +245,7 @@ impl Loader {
     /// programs that they name, the folders in which these are or could be, and the folders above.
     /// Costs one `stat` for each.
     pub fn has_changed(&self) -> bool {
-        self.looked.has_changed()
+        self.stamps.has_changed()
     }
 
     /// Checks that a flow file with this content is still approved: call it before an action runs,
@@ -267,7 +267,7 @@ impl Loader {
     pub fn check_programs(&mut self, flow: &Flow, action: &Action) -> Result<(), Problem> {
         let Some(approvals) = &self.approvals else { return Ok(()) };
         let actions = std::iter::once(action);
-        let named = Named::of(&self.project, flow, actions, &mut Looked::default())?;
+        let named = Named::of(&self.project, flow, actions, &mut Stamps::default())?;
         let found = named.hashes(&self.project, &mut self.programs)?;
         approved(approvals.as_ref(), found.iter())
     }
@@ -278,18 +278,18 @@ impl Loader {
         &self,
         name: Option<&str>,
     ) -> Vec<(String, Result<Vec<Approvable>, Problem>)> {
-        let mut looked = Looked::default();
-        let found = self.find(&mut looked).into_iter();
+        let mut stamps = Stamps::default();
+        let found = self.find(&mut stamps).into_iter();
         let found = found.filter(|(it, _)| name.is_none_or(|name| it == name));
         let files = found.map(|(name, found)| {
             let found = found.map_err(|(problem, _)| problem);
-            (self.named(&name), found.and_then(|file| self.parts(&file, &mut looked)))
+            (self.named(&name), found.and_then(|file| self.parts(&file, &mut stamps)))
         });
         files.collect()
     }
 
     /// A flow file and the programs that it names.
-    fn parts(&self, file: &FlowFile, looked: &mut Looked) -> Result<Vec<Approvable>, Problem> {
+    fn parts(&self, file: &FlowFile, stamps: &mut Stamps) -> Result<Vec<Approvable>, Problem> {
         let mut parts = vec![Approvable {
             file: self.named(&file.name),
             content: file.text.as_bytes().into(),
@@ -298,7 +298,7 @@ impl Loader {
             not_covered: BTreeSet::new(),
         }];
         for flow in file.flows() {
-            let named = Named::of(&self.project, flow, flow.actions.iter(), looked)?;
+            let named = Named::of(&self.project, flow, flow.actions.iter(), stamps)?;
             for program in named.contents(&self.project)? {
                 match parts.iter_mut().find(|it| it.file == program.file) {
                     Some(part) => drop(part.named_by.insert(flow.name.to_string())),
@@ -325,10 +325,10 @@ impl Loader {
     }
 
     /// Checks that a file and the programs that it names are approved as they are.
-    fn check(&mut self, file: &FlowFile, looked: &mut Looked) -> Result<(), Problem> {
+    fn check(&mut self, file: &FlowFile, stamps: &mut Stamps) -> Result<(), Problem> {
         let mut found = BTreeMap::new();
         for flow in file.flows() {
-            let named = Named::of(&self.project, flow, flow.actions.iter(), looked)?;
+            let named = Named::of(&self.project, flow, flow.actions.iter(), stamps)?;
             found.extend(named.hashes(&self.project, &mut self.programs)?);
         }
         let Some(approvals) = &self.approvals else { return Ok(()) };
@@ -357,7 +357,7 @@ impl Loader {
             problem: problem.to_string(),
         };
         let found = self.read(name).map_err(|(problem, _)| file(problem))?;
-        let parts = self.parts(&found, &mut Looked::default()).map_err(file)?;
+        let parts = self.parts(&found, &mut Stamps::default()).map_err(file)?;
         let parts = parts.into_iter().map(|it| {
             let last = self.approvals.as_ref().map_or(Ok(None), |all| all.last(&it.file));
             Ok((last.map_err(ApprovalError::Approvals)?.unwrap_or_default(), it))
@@ -401,9 +401,9 @@ impl Loader {
     }
 
     /// Every flow file of the folder, by name.
-    fn find(&self, looked: &mut Looked) -> Vec<(String, Found)> {
-        looked.at(&self.folder);
-        looked.at_all(&self.folder, &self.project);
+    fn find(&self, stamps: &mut Stamps) -> Vec<(String, Found)> {
+        stamps.at(&self.folder);
+        stamps.at_all(&self.folder, &self.project);
         let folder = match fs::read_dir(&self.folder) {
             Ok(folder) => folder,
             Err(_)
@@ -430,7 +430,7 @@ impl Loader {
             let found = match &name {
                 _ if idx >= FILES_MAX => Err((Problem::TooMany, None)),
                 Ok(name) => {
-                    looked.at(&self.folder.join(name));
+                    stamps.at(&self.folder.join(name));
                     self.read(name)
                 }
                 Err(_) => {

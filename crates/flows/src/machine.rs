@@ -5,13 +5,13 @@
 //! effects follow from the state.
 
 mod apply;
+mod breaker;
+pub(crate) mod compaction;
+mod concurrency;
 mod control;
 mod decide;
 mod digest;
-mod lost;
-pub(crate) mod needed;
-mod pace;
-mod room;
+mod repair;
 mod slots;
 mod steps;
 
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::decide::guarded;
-pub(crate) use self::lost::{Gap, Lost};
+pub(crate) use self::repair::{Gap, Lost};
 use waypost_time::Timestamp;
 
 use self::slots::Slots;

@@ -55,10 +55,6 @@ pub(crate) fn load(flows: &Flows) {
     let loaded = loader.load();
     let has_changed = loaded.flows.is_some() || !loaded.unapproved.is_empty();
     if let Some(set) = &loaded.flows {
-        for ring in set.rings() {
-            let names: Vec<&str> = ring.iter().map(|it| it.as_str()).collect();
-            tracing::warn!(flows = names.join(" → "), "flows trigger each other");
-        }
         tracing::info!(flows = set.len(), "loaded flows");
     }
     let mut engine = flows.engine.lock();

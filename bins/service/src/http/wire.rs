@@ -481,53 +481,43 @@ pub(crate) fn scope(it: api::Scope) -> auth::Scope {
     }
 }
 
-/// Checks the type of an event, and its data.
-pub(crate) fn check_event(
+/// The event that a client wants to publish.
+pub(crate) fn event_draft(
+    asked: api::PublishRequest,
+    source: String,
+) -> Result<events::Draft, Failure> {
+    let check = |kind: &events::EventType| {
+        if !kind.is_reserved() {
+            return Ok(());
+        }
+        let namespace = kind.namespace();
+        Err(format!("the namespace {namespace} is reserved for the service; use another"))
+    };
+    let (kind, data) = event_parts(&asked.kind, asked.data, check)?;
+    Ok(events::Draft::new(kind, data, source))
+}
+
+/// The type and the data of an event, or all that is wrong with them; `check` is another check of the
+/// type.
+pub(crate) fn event_parts(
     kind: &str,
-    data: &api::EventData,
-    faults: &mut api::Faults,
-) -> Option<events::EventType> {
+    data: api::EventData,
+    check: impl Fn(&events::EventType) -> Result<(), String>,
+) -> Result<(events::EventType, events::Data), Failure> {
+    let mut faults = api::Faults::of_body();
     let mut built = events::Data::default();
-    for (key, value) in &data.0 {
-        if let Err(it) = built.insert(key, event_value(value.clone())) {
+    for (key, value) in data.0 {
+        if let Err(it) = built.insert(&key, event_value(value)) {
             faults.add(&format!("data/{}", api::escape_pointer(&it.key)), it.what);
         }
     }
-    kind.parse().map_err(|why: events::InvalidType| faults.add("type", why.to_string())).ok()
-}
-
-/// Checks an event that a client wants to publish.
-pub(crate) fn check_publish(asked: &api::PublishRequest, faults: &mut api::Faults) {
-    let kind = check_event(&asked.kind, &asked.data, faults);
-    if let Some(kind) = kind.filter(events::EventType::is_reserved) {
-        let why =
-            format!("the namespace {} is reserved for the service; use another", kind.namespace());
-        faults.add("type", why);
+    let kind = kind.parse().map_err(|why: events::InvalidType| why.to_string());
+    let kind = kind.and_then(|kind| check(&kind).map(|()| kind));
+    let kind = kind.map_err(|why| faults.add("type", why));
+    match (kind, faults.into_vec()) {
+        (Ok(kind), faults) if faults.is_empty() => Ok((kind, built)),
+        (_, faults) => Err(api::Problem::fields(faults).into()),
     }
-}
-
-/// A request that [`check_publish`] has checked.
-pub(crate) fn event_draft(
-    it: api::PublishRequest,
-    source: String,
-) -> Result<events::Draft, Failure> {
-    Ok(events::Draft::new(event_type(&it.kind)?, data(it.data)?, source))
-}
-
-pub(crate) fn event_type(text: &str) -> Result<events::EventType, Failure> {
-    let refused = |why: events::InvalidType| api::Problem::field("/type", why.to_string()).into();
-    text.parse().map_err(refused)
-}
-
-pub(crate) fn data(it: api::EventData) -> Result<events::Data, Failure> {
-    let mut data = events::Data::default();
-    for (key, value) in it.0 {
-        data.insert(&key, event_value(value)).map_err(|it| {
-            let pointer = format!("/data/{}", api::escape_pointer(&it.key));
-            Failure::from(api::Problem::field(pointer, it.what))
-        })?;
-    }
-    Ok(data)
 }
 
 fn event_value(value: api::Scalar) -> events::Value {

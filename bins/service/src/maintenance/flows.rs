@@ -10,7 +10,7 @@ use waypost_cli::files;
 use waypost_cli::maintenance::FlowsCheckArgs;
 use waypost_cli::output::{Look, Output};
 use waypost_cli::program::Program;
-use waypost_flows::{FILE_BYTES_MAX, FlowFile, FlowSet, InvalidFile};
+use waypost_flows::{FILE_BYTES_MAX, FlowFile, InvalidFile};
 
 /// The result of checking a file.
 #[derive(Debug, Serialize)]
@@ -40,7 +40,7 @@ impl From<InvalidFile> for Problem {
 
 pub(super) fn check(program: &Program, args: &FlowsCheckArgs, output: &mut Output) -> Result<()> {
     let files = if args.files.is_empty() { project_files(program)? } else { args.files.clone() };
-    let (mut checked, mut read) = (Vec::new(), Vec::new());
+    let mut checked = Vec::new();
     for path in &files {
         let name = path.display().to_string();
         match FlowFile::new(&name, &text_of(path)?) {
@@ -48,7 +48,6 @@ pub(super) fn check(program: &Program, args: &FlowsCheckArgs, output: &mut Outpu
                 let flows = file.flows().map(|it| it.name.to_string()).collect();
                 let cautions = file.cautions().into_iter().map(Problem::from).collect();
                 checked.push(Checked { file: name, flows, problem: None, cautions });
-                read.push(file);
             }
             Err(it) => {
                 let (flows, cautions) = (Vec::new(), Vec::new());
@@ -60,10 +59,6 @@ pub(super) fn check(program: &Program, args: &FlowsCheckArgs, output: &mut Outpu
         for Problem { line, column, message } in &it.cautions {
             output.warn(&format!("{}:{line}:{column}: {message}", it.file));
         }
-    }
-    for ring in FlowSet::new(&read).rings() {
-        let names: Vec<&str> = ring.iter().map(|it| it.as_str()).collect();
-        output.warn(&format!("flows trigger each other: {}", names.join(" → ")));
     }
     if output.is_json() {
         output.document(&checked)?;

@@ -206,19 +206,17 @@ fn every_invalid_field_of_a_request_is_named() {
         (
             "/api/events",
             json!({"type": "x", "data": {"a": [1], "b": null, "c": 1, "": 1}, "foo": 2}),
-            &["/data/", "/data/a", "/data/b", "/foo", "/type"][..],
+            &["/data/a", "/data/b", "/foo"][..],
         ),
+        // What only the bus refuses is named once the request has its form.
+        ("/api/events", json!({"type": "x", "data": {"c": 1, "": 1}}), &["/data/", "/type"]),
         (
             "/api/events",
             json!({"type": "memory:x", "data": {"a b": 1, "1": 2}}),
             &["/data/1", "/data/a b", "/type"],
         ),
         ("/api/events", json!({"data": 1}), &["/data", "/type"]),
-        (
-            "/api/flows/a/test",
-            json!({"type": "x", "data": {"1": 1}, "foo": 2}),
-            &["/data/1", "/foo", "/type"],
-        ),
+        ("/api/flows/a/test", json!({"type": "x", "data": {"1": 1}}), &["/data/1", "/type"]),
         (
             "/api/context",
             json!({"paths": ["[", "/a", "b"], "maxItems": "x"}),

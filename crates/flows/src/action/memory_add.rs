@@ -4,40 +4,24 @@ use waypost_events::Data;
 
 use crate::{Template, Unready};
 
-/// Adds a memory.
+/// A memory to add: in a flow file with [`Template`]s, for an event with texts.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct MemoryAdd {
+pub struct MemoryAdd<T = Template> {
     /// Its text.
-    pub content: Template,
+    pub content: T,
     /// Its title; without it the first line of the text.
-    pub title: Option<Template>,
+    pub title: Option<T>,
     /// Its type; without it `note`.
     pub kind: Option<String>,
     /// Its tags.
-    pub tags: Vec<Template>,
+    pub tags: Vec<T>,
     /// Its space; without it `default`.
     pub space: Option<String>,
 }
 
-/// A memory to add.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewMemory {
-    /// Its text.
-    pub content: String,
-    /// Its title, if not the first line of the text.
-    pub title: Option<String>,
-    /// Its type, if not `note`.
-    pub kind: Option<String>,
-    /// Its tags.
-    pub tags: Vec<String>,
-    /// Its space, if not `default`.
-    pub space: Option<String>,
-}
-
 impl MemoryAdd {
-    pub(super) fn memory(&self, data: &Data) -> Result<NewMemory, Unready> {
-        Ok(NewMemory {
+    pub(super) fn memory(&self, data: &Data) -> Result<MemoryAdd<String>, Unready> {
+        Ok(MemoryAdd {
             content: self.content.render(data)?,
             title: self.title.as_ref().map(|it| it.render(data)).transpose()?,
             kind: self.kind.clone(),

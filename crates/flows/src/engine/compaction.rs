@@ -4,7 +4,7 @@ use waypost_log::{Keep, Upstream};
 
 use super::error::Error;
 use super::files::Files;
-use crate::machine::needed::Needed;
+use crate::machine::compaction::Needed;
 use crate::record::Record;
 
 /// A compaction of the journal: drops the records that the engine did not need when the compaction was

@@ -13,8 +13,7 @@ impl Engine {
     /// [`Error::UnknownRun`] and [`Error::NotLeading`].
     pub fn cancel(&mut self, run: &RunId, why: &str, now: Timestamp) -> Result<bool, Error> {
         self.run(run)?;
-        let now = self.clock.read(now);
-        Ok(self.deciding().ok_or(Error::NotLeading)?.cancel(run, why, now))
+        self.order(now, |machine, now| machine.cancel(run, why, now))
     }
 
     /// Ends all waiting runs of a flow, whatever they wait for, and returns their number.
@@ -22,8 +21,7 @@ impl Engine {
     /// # Errors
     /// [`Error::NotLeading`].
     pub fn purge(&mut self, flow: &FlowName, now: Timestamp) -> Result<usize, Error> {
-        let now = self.clock.read(now);
-        Ok(self.deciding().ok_or(Error::NotLeading)?.purge(flow, now))
+        self.order(now, |machine, now| machine.purge(flow, now))
     }
 
     /// Pauses a flow until it is resumed; new runs are created and wait.
@@ -42,9 +40,7 @@ impl Engine {
     /// [`Error::UnknownFlow`], [`Error::PendingApproval`] and [`Error::NotLeading`].
     pub fn resume(&mut self, flow: &FlowName, now: Timestamp) -> Result<(), Error> {
         self.flow(flow)?;
-        let now = self.clock.read(now);
-        self.deciding().ok_or(Error::NotLeading)?.resume(flow, now);
-        Ok(())
+        self.order(now, |machine, now| machine.resume(flow, now))
     }
 
     /// Resumes a failed or cancelled run at the action where it ended, with the definition with
@@ -60,9 +56,7 @@ impl Engine {
             return Err(Error::NotFailed(run.clone()));
         };
         let event = self.event_of(run)?;
-        let now = self.clock.read(now);
-        self.deciding().ok_or(Error::NotLeading)?.retry(run, &event, now);
-        Ok(())
+        self.order(now, |machine, now| machine.retry(run, &event, now))
     }
 
     /// Evaluates the events after `after` up to `until` again for a flow, with its definition in

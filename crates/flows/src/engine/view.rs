@@ -1,7 +1,7 @@
 //! Views of the engine's state.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use waypost_time::Timestamp;
 
@@ -19,18 +19,12 @@ pub struct FlowStatus {
     pub paused: Option<String>,
     /// When its breaker opened.
     pub throttled_since: Option<Timestamp>,
-    /// Runs waiting for their turn.
-    pub queued: usize,
-    /// Runs waiting because of a debounce or for their next attempt.
-    pub waiting: usize,
-    /// Runs with a running action.
-    pub running: usize,
+    /// The number of its known runs in each stage.
+    pub stages: BTreeMap<Stage, u64>,
     /// The run that has waited longest.
     pub oldest_waiting: Option<RunId>,
     /// Past events still to be evaluated for it.
     pub backfills: Vec<Backfill>,
-    /// Runs in the history, by how they ended.
-    pub ended: BTreeMap<End, usize>,
     /// The run that failed last; the history may no longer have it.
     pub last_failure: Option<Failure>,
 }
@@ -99,50 +93,34 @@ impl Engine {
         let flows = machine.set.iter().map(|entry| {
             let name = entry.flow.name.clone();
             let state = machine.flows.get(&name);
-            let mut open: Vec<&Run> = Vec::new();
-            let mut ended = BTreeMap::new();
+            let (mut stages, mut oldest_waiting) = (BTreeMap::new(), None);
             let mut last_failure: Option<Failure> = None;
             for run in machine.runs_of(&name) {
-                let Phase::Ended { end, why, at } = &run.phase else {
-                    open.push(run);
-                    continue;
-                };
-                *ended.entry(*end).or_default() += 1;
-                if matches!(end, End::Failed | End::Dead)
-                    && last_failure.as_ref().is_none_or(|it| it.at <= *at)
-                {
-                    let (run, why) = (run.id.clone(), why.clone());
-                    last_failure = Some(Failure { run, why, at: *at });
+                *stages.entry(run.phase.stage()).or_default() += 1;
+                match &run.phase {
+                    Phase::Quiet { .. } | Phase::Retrying { .. } | Phase::Queued => {
+                        oldest_waiting.get_or_insert_with(|| run.id.clone());
+                    }
+                    Phase::Ended { end: End::Failed | End::Dead, why, at }
+                        if last_failure.as_ref().is_none_or(|it| it.at <= *at) =>
+                    {
+                        let (run, why) = (run.id.clone(), why.clone());
+                        last_failure = Some(Failure { run, why, at: *at });
+                    }
+                    Phase::Running { .. } | Phase::Ended { .. } => {}
                 }
             }
-            let running =
-                open.iter().filter(|it| matches!(it.phase, Phase::Running { .. })).count();
-            let queued = machine.queued(&name);
-            let oldest = open.iter().find(|it| !matches!(it.phase, Phase::Running { .. }));
             FlowStatus {
                 paused: state.and_then(|it| it.paused.clone()),
                 throttled_since: state.and_then(|it| it.open),
-                queued,
-                waiting: open.len() - running - queued,
-                running,
-                oldest_waiting: oldest.map(|it| it.id.clone()),
+                stages,
+                oldest_waiting,
                 backfills: machine.fillings.iter().filter(|it| it.flow == name).cloned().collect(),
-                ended,
                 last_failure,
                 name,
             }
         });
         flows.collect()
-    }
-
-    /// Runs with a running action: a stopping service ends them before it exits. It reports nothing
-    /// about them; the next opening finds them interrupted.
-    pub fn running(&self) -> BTreeSet<RunId> {
-        let running = self.machine.runs.values();
-        running
-            .filter(|it| matches!(it.phase, Phase::Running { .. }))
-            .map(|it| it.id.clone())
-            .collect()
     }
 
     /// Why a flow that wants an event has no run for it.

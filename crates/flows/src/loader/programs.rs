@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 
 use super::Problem;
-use super::looked::{Looked, PAIRS_MAX, Stamp};
+use super::stamps::{PAIRS_MAX, Stamp, Stamps};
 use super::trust;
 use crate::{Action, ContentHash, Flow, Kind, ProjectPath};
 
@@ -51,14 +51,14 @@ impl Found {
         project: &Path,
         flow: &Flow,
         actions: impl Iterator<Item = &'a Action>,
-        looked: &mut Looked,
+        stamps: &mut Stamps,
     ) -> Result<Self, Problem> {
         let mut found = Self::default();
         let Ok(project) = project.canonicalize() else { return Ok(found) };
         for listed in flow.files.iter().map(|it| it.as_str()) {
             let missing =
                 || Problem::Unreadable(format!("{listed}, which files: lists, not found"));
-            let file = OfProject::find(&project, &project, listed, looked).ok_or_else(missing)?;
+            let file = OfProject::find(&project, &project, listed, stamps).ok_or_else(missing)?;
             if !file.path.is_file() {
                 return Err(missing());
             }
@@ -73,12 +73,12 @@ impl Found {
             let mut next = 0;
             while let Some(base) = bases.get(next).cloned() {
                 next += 1;
-                looked.count(words.len()).ok_or_else(|| {
+                stamps.count(words.len()).ok_or_else(|| {
                     let name = &flow.name;
                     Problem::Untrusted(format!("the flow {name} and those before it, in all files, have more than {PAIRS_MAX} pairs of a word and a folder in which it could be a program; put their commands into scripts of the project"))
                 })?;
                 for word in &words {
-                    let Some(file) = OfProject::find(&project, &base, word, looked) else {
+                    let Some(file) = OfProject::find(&project, &base, word, stamps) else {
                         continue;
                     };
                     if file.path.is_dir() {
@@ -88,7 +88,7 @@ impl Found {
                     } else if file.path.is_file() {
                         if is_program(&file.path) && !writes(action, word) {
                             // Whoever can write to a folder above a program can replace it.
-                            looked.at_all(&file.path, &project);
+                            stamps.at_all(&file.path, &project);
                             found.covered.insert(file.name, file.path);
                         } else {
                             found.others.insert(file.name);
@@ -142,7 +142,7 @@ struct OfProject {
 
 impl OfProject {
     /// What a word names from a folder, without links in `project`.
-    fn find(project: &Path, base: &Path, word: &str, looked: &mut Looked) -> Option<Self> {
+    fn find(project: &Path, base: &Path, word: &str, stamps: &mut Stamps) -> Option<Self> {
         let path = base.join(word);
         let named = without_dots(&path);
         let own = named.strip_prefix(project).ok().map(Path::to_owned);
@@ -150,7 +150,7 @@ impl OfProject {
         let found = path.symlink_metadata().and_then(|_| path.canonicalize()).ok();
         if own.is_some() {
             // A missing file is represented by the folder that lacks it.
-            looked.at(if found.is_some() { &named } else { named.parent().unwrap_or(project) });
+            stamps.at(if found.is_some() { &named } else { named.parent().unwrap_or(project) });
         }
         let found = found?;
         let inner = found.strip_prefix(project).ok().map(Path::to_owned);

@@ -1,4 +1,6 @@
-use waypost_flows::{Effect, End, Engine, Error, Options, Outcome, Phase, Report, Timestamp};
+use waypost_flows::{
+    Effect, End, Engine, Error, Options, Outcome, Phase, Report, Stage, Timestamp,
+};
 
 use crate::world::{World, at, event, file, flow, id, set};
 
@@ -168,7 +170,7 @@ fn a_flow_is_paused_purged_and_resumed() {
     world.open();
     world.commit();
     let status = world.engine().status().remove(0);
-    assert_eq!((status.paused.as_deref(), status.queued), (Some("by hand"), 3));
+    assert_eq!((status.paused.as_deref(), status.stages[&Stage::Queued]), (Some("by hand"), 3));
     assert_eq!(status.oldest_waiting, Some(id("a.1")));
     let now = world.now();
     assert_eq!(world.engine().purge(&name, now).unwrap(), 3);

@@ -2,10 +2,10 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod beside;
 mod cel;
 #[path = "../../../../tests/child.rs"]
 mod child;
+mod concurrent;
 mod conditions;
 mod control;
 mod crash;

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use waypost_flows::{End, Outcome, Phase};
+use waypost_flows::{End, Outcome, Phase, Stage};
 
 use crate::world::{World, flow, id};
 
@@ -251,7 +251,7 @@ fn a_clock_that_is_ten_years_ahead_for_a_while_stops_nothing() {
     let runs = world.engine().runs(None).len();
     assert_eq!(runs as u64, world.engine().stages().values().sum::<u64>(), "they are counted");
     let status = world.engine().status();
-    let succeeded: usize = status.iter().map(|it| it.ended[&End::Succeeded]).sum();
+    let succeeded: u64 = status.iter().map(|it| it.stages[&Stage::Ended(End::Succeeded)]).sum();
     assert_eq!((runs, succeeded), (6, 6));
 }
 

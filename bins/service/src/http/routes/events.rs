@@ -16,7 +16,7 @@ use crate::http::guard::Caller;
 use crate::http::keys::idempotency_key;
 use crate::http::pool::Promise;
 use crate::http::reply::{array, json, link_next};
-use crate::http::request::whole;
+use crate::http::request::{parse, whole};
 use crate::http::stream::PIECE_BYTES;
 use crate::http::wire;
 
@@ -28,7 +28,7 @@ pub(super) async fn publish(
 ) -> Result<Response, Failure> {
     let key = idempotency_key(&headers)?;
     let body = whole(&app, request).await?;
-    let asked = api::parse_body_with(&body.bytes, wire::check_publish)?;
+    let asked = parse(&body.bytes)?;
     let scoped = app.scoped(&caller);
     let mut draft = scoped.publishing(wire::event_draft(asked, String::new())?);
     draft.key = key;

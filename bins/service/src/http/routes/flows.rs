@@ -85,7 +85,7 @@ pub(super) async fn runs(
             let engine = shared.flows.engine();
             let found = engine.runs(flow.as_ref()).into_iter();
             let runs = found.filter(|run| {
-                asked.state.is_none_or(|state| wire::flows::state_in(&run.phase) == state)
+                asked.state.is_none_or(|state| wire::flows::stage(run.phase.stage()) == state)
             });
             let runs = runs.map(wire::flows::run);
             let runs: Vec<api::Run> = runs.take(limit).collect();
@@ -199,15 +199,13 @@ pub(super) async fn test(
     let shared = Arc::clone(&app);
     app.reads
         .run(move || {
-            let check = |asked: &api::FlowTestRequest, faults: &mut api::Faults| {
-                wire::check_event(&asked.kind, &asked.data, faults);
-            };
-            let asked = api::parse_body_with(&body.bytes, check)?;
+            let asked: api::FlowTestRequest = parse(&body.bytes)?;
+            let (kind, data) = wire::event_parts(&asked.kind, asked.data, |_| Ok(()))?;
             let event = Event {
                 // As if it were the next event.
                 id: bus.last() + 1,
-                kind: wire::event_type(&asked.kind)?,
-                data: wire::data(asked.data)?,
+                kind,
+                data,
                 time: now(),
                 source: caller.source(),
                 lineage: caller.lineage(),

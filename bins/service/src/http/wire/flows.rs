@@ -7,7 +7,7 @@ use crate::flows::tasks::planned;
 
 pub(crate) fn flow(entry: &flows::FlowEntry, status: &flows::FlowStatus) -> api::FlowInfo {
     let flow = &entry.flow;
-    let count = |it: usize| it as u64;
+    let count = |stage| status.stages.get(&stage).copied().unwrap_or_default();
     api::FlowInfo {
         name: flow.name.to_string(),
         file: entry.file.clone(),
@@ -18,9 +18,9 @@ pub(crate) fn flow(entry: &flows::FlowEntry, status: &flows::FlowStatus) -> api:
         paused: status.paused.clone(),
         now_plain: Vec::new(),
         throttled_since: status.throttled_since,
-        queued: count(status.queued),
-        waiting: count(status.waiting),
-        running: count(status.running),
+        queued: count(flows::Stage::Queued),
+        waiting: count(flows::Stage::Quiet) + count(flows::Stage::Retrying),
+        running: count(flows::Stage::Running),
         oldest_waiting: status.oldest_waiting.as_ref().map(ToString::to_string),
         backfills: status
             .backfills
@@ -28,9 +28,10 @@ pub(crate) fn flow(entry: &flows::FlowEntry, status: &flows::FlowStatus) -> api:
             .map(|it| api::EventRange { after: it.after, until: it.until })
             .collect(),
         ended: status
-            .ended
+            .stages
             .iter()
-            .map(|(end, number)| (state(*end).as_str().to_owned(), count(*number)))
+            .filter(|(stage, _)| matches!(stage, flows::Stage::Ended(_)))
+            .map(|(it, count)| (stage(*it).as_str().to_owned(), *count))
             .collect(),
         last_failure: status.last_failure.as_ref().map(|it| api::FlowFailure {
             run: it.run.to_string(),
@@ -98,7 +99,7 @@ pub(crate) fn run(it: &flows::Run) -> api::Run {
         flow: it.id.flow.to_string(),
         event: it.id.event,
         kind: it.kind.to_string(),
-        state: state_in(&it.phase),
+        state: stage(it.phase.stage()),
         why: why.or_else(|| it.cancelling.clone()).filter(|it| !it.is_empty()),
         created_at: it.created,
         ended_at,
@@ -130,10 +131,6 @@ fn tried(it: &flows::Try) -> api::RunTry {
         stdout: None,
         stderr: None,
     }
-}
-
-pub(crate) fn state_in(phase: &flows::Phase) -> api::RunState {
-    stage(phase.stage())
 }
 
 /// The state of a run, as the metrics name it.

@@ -57,10 +57,27 @@ pub(crate) fn role_name(role: Role) -> &'static str {
     }
 }
 
-pub(crate) fn role(it: api::RecallRole) -> Role {
-    match it {
-        api::RecallRole::User => Role::User,
-        api::RecallRole::Assistant => Role::Assistant,
+/// Functions from a vocabulary to one that has the same values.
+macro_rules! conversions {
+    ($($vis:vis fn $name:ident($from:ty) -> $to:ty { $($value:ident),+ })+) => {$(
+        $vis fn $name(it: $from) -> $to {
+            match it {
+                $(<$from>::$value => <$to>::$value,)+
+            }
+        }
+    )+};
+}
+
+conversions! {
+    pub(crate) fn role(api::RecallRole) -> Role { User, Assistant }
+    pub(crate) fn refusal(api::RecallRefusal) -> Refusal { Malformed, TooLarge, Invalid }
+    fn refused(Refusal) -> api::RecallRefusal { Malformed, TooLarge, Invalid }
+    pub(crate) fn reason(Reason) -> api::RecallReason {
+        BelowThreshold, AlreadyInjected, SameSession, Budget, Superseded
+    }
+    fn part(Part) -> api::RecallPart { Pinned, Decision, Thread, Task, Answer }
+    fn silence(Silence) -> api::RecallSilence {
+        ShortPrompt, NothingFound, NotAnswerable, AllWithheld
     }
 }
 
@@ -94,26 +111,10 @@ pub(crate) fn entry(it: Entry) -> api::RecallEntry {
         reason: it.silence.map(silence),
         refused: match it.moment {
             Moment::Refused { before, why } => {
-                Some(api::RecallRefused { before, reason: refusal_name(why) })
+                Some(api::RecallRefused { before, reason: refused(why) })
             }
             Moment::Start | Moment::Prompt | Moment::Compact => None,
         },
-    }
-}
-
-fn refusal_name(it: Refusal) -> api::RecallRefusal {
-    match it {
-        Refusal::Malformed => api::RecallRefusal::Malformed,
-        Refusal::TooLarge => api::RecallRefusal::TooLarge,
-        Refusal::Invalid => api::RecallRefusal::Invalid,
-    }
-}
-
-pub(crate) fn refusal(it: api::RecallRefusal) -> Refusal {
-    match it {
-        api::RecallRefusal::Malformed => Refusal::Malformed,
-        api::RecallRefusal::TooLarge => Refusal::TooLarge,
-        api::RecallRefusal::Invalid => Refusal::Invalid,
     }
 }
 
@@ -129,38 +130,12 @@ pub(crate) fn session(key: &SessionKey, it: &Session) -> api::RecallSession {
     }
 }
 
-pub(crate) fn reason(it: Reason) -> api::RecallReason {
-    match it {
-        Reason::BelowThreshold => api::RecallReason::BelowThreshold,
-        Reason::AlreadyInjected => api::RecallReason::AlreadyInjected,
-        Reason::SameSession => api::RecallReason::SameSession,
-        Reason::Budget => api::RecallReason::Budget,
-        Reason::Superseded => api::RecallReason::Superseded,
-    }
-}
-
 fn used(it: Used) -> api::RecallUsed {
-    let part = match it.part {
-        Part::Pinned => api::RecallPart::Pinned,
-        Part::Decision => api::RecallPart::Decision,
-        Part::Thread => api::RecallPart::Thread,
-        Part::Task => api::RecallPart::Task,
-        Part::Answer => api::RecallPart::Answer,
-    };
-    api::RecallUsed { id: it.id, score: it.score.map(number), part }
+    api::RecallUsed { id: it.id, score: it.score.map(number), part: part(it.part) }
 }
 
 fn withheld(it: Withheld) -> api::RecallWithheld {
     api::RecallWithheld { id: it.id, score: it.score.map(number), reason: reason(it.reason) }
-}
-
-fn silence(it: Silence) -> api::RecallSilence {
-    match it {
-        Silence::ShortPrompt => api::RecallSilence::ShortPrompt,
-        Silence::NothingFound => api::RecallSilence::NothingFound,
-        Silence::NotAnswerable => api::RecallSilence::NotAnswerable,
-        Silence::AllWithheld => api::RecallSilence::AllWithheld,
-    }
 }
 
 /// A score with the four digits that it means, not with those of its conversion.

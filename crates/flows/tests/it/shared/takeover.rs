@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use waypost_flows::{End, Engine, Error, FlowFile, FlowSet, Leader, Options, Outcome, Phase};
+use waypost_flows::{
+    End, Engine, Error, FlowFile, FlowSet, Leader, Options, Outcome, Phase, Stage,
+};
 use waypost_log::AppendMax;
 
 use super::{Cluster, folder};
@@ -25,7 +27,7 @@ fn a_follower_shows_what_the_leader_does_and_decides_nothing() {
     assert!(matches!(run.phase, Phase::Running { .. }));
     assert_eq!(run.machine.as_deref(), Some("machine-0"));
     assert_eq!(follower.event_of(&id("a.1")).unwrap().id, 1);
-    assert_eq!(follower.status()[0].running, 1);
+    assert_eq!(follower.status()[0].stages[&Stage::Running], 1);
 
     let (name, now) = ("a".parse().unwrap(), at(1));
     let is_refused = |answer: Result<(), Error>| matches!(answer, Err(Error::NotLeading));

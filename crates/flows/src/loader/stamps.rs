@@ -38,13 +38,13 @@ impl Stamp {
 /// The paths that a result depends on, each with its stamp from before it was read. A missing file
 /// is represented by the folder that lacks it.
 #[derive(Debug, Default)]
-pub(super) struct Looked {
+pub(super) struct Stamps {
     stamps: HashMap<PathBuf, Option<Stamp>>,
     /// Pairs of a word and a folder.
     pairs: usize,
 }
 
-impl Looked {
+impl Stamps {
     pub(super) fn at(&mut self, path: &Path) {
         if !self.stamps.contains_key(path) {
             self.stamps.insert(path.to_owned(), Stamp::now(path));
