@@ -2,8 +2,6 @@
 
 mod action;
 mod brackets;
-mod invalid;
-mod place;
 mod read;
 pub(crate) mod yaml;
 
@@ -15,9 +13,7 @@ use serde::{Deserialize, Serialize};
 use waypost_events::Pattern;
 
 pub use self::action::{Action, OnInterrupt, Retry, RetryOn};
-pub use self::invalid::InvalidFile;
-pub(crate) use self::place::{Step, invalid_at};
-pub use self::read::{FILE_BYTES_MAX, FLOWS_MAX, parse};
+pub use self::read::{FILE_BYTES_MAX, FLOWS_MAX, InvalidFile, parse};
 use crate::scalar::from_text;
 use crate::{Condition, DataTypes, Shell, Span};
 

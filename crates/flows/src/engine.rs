@@ -2,10 +2,8 @@
 
 mod clock;
 mod commit;
-mod compaction;
 mod error;
 mod files;
-mod page;
 mod replica;
 mod requests;
 mod upkeep;
@@ -20,10 +18,9 @@ use waypost_time::{SkipDetector, Timestamp};
 
 use self::clock::Clock;
 pub use self::commit::Commit;
-pub use self::compaction::Compaction;
 pub use self::error::Error;
-pub use self::files::Files;
-pub use self::page::Page;
+pub use self::files::{Files, Page};
+pub use self::upkeep::Compaction;
 pub use self::view::{Failure, FlowStatus};
 use crate::effect::{Backfill, Effect, RunEnd};
 use crate::journal::JournalDir;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use waypost_events::EventType;
 
-use crate::definition::{Step, invalid_at};
+use crate::definition::yaml::invalid_at;
 use crate::{Flow, FlowName, InvalidFile, Kind, parse};
 
 /// SHA-256 of a flow file's text, in hexadecimal.
@@ -74,9 +74,7 @@ impl FlowFile {
         for (idx, flow) in self.flows().enumerate() {
             for (number, action) in flow.actions.iter().enumerate() {
                 let Kind::Command(command) = &action.kind else { continue };
-                let of_flow = [Step::Key("flows"), Step::Index(idx)];
-                let of_action = [Step::Key("actions"), Step::Index(number), Step::Key("command")];
-                let path = [&of_flow[..], &of_action].concat();
+                let path = format!("flows/{idx}/actions/{number}/command");
                 let cautions = command.cautions().into_iter();
                 found.extend(cautions.map(|it| invalid_at(&self.text, &path, &it.to_string())));
             }

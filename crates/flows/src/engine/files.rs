@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use waypost_log::{Damage, FolderLock, Log, Refused, Snapshot, Upstream};
+use waypost_log::{Damage, Entry, FolderLock, Log, Refused, Snapshot, Upstream};
 
 use super::error::Error;
-use super::page::Page;
 use crate::RunId;
 use crate::journal::JournalDir;
 
@@ -124,7 +123,7 @@ impl Files {
     pub fn page(&self) -> Result<Page, Error> {
         let Some(upstream) = self.upstream() else { return Ok(Page::default()) };
         let page = upstream.page(self.log(), self.log().last_sequence());
-        page.map(Page::new).map_err(|it| self.refused(it))
+        page.map(Page).map_err(|it| self.refused(it))
     }
 
     /// Syncs the journal on this machine, and returns its last record that is on disk. A replica
@@ -153,5 +152,26 @@ impl Files {
 
     pub(super) fn error(&self, error: waypost_log::Error) -> Error {
         JournalDir::new(&self.0.dir).error(error)
+    }
+}
+
+/// Some records that the shared journal has and a replica does not.
+#[derive(Debug, Default)]
+pub struct Page(Vec<Entry>);
+
+impl Page {
+    /// Whether the shared journal had nothing more.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The records behind the sequence `after`, without gaps.
+    pub(super) fn after(self, after: u64) -> Vec<Entry> {
+        let new = self.0.into_iter().filter(|it| it.sequence > after);
+        (after + 1..)
+            .zip(new)
+            .take_while(|(number, it)| *number == it.sequence)
+            .map(|it| it.1)
+            .collect()
     }
 }

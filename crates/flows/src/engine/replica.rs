@@ -5,7 +5,7 @@ use waypost_time::{SkipDetector, Timestamp};
 
 use super::clock::Clock;
 use super::error::Error;
-use super::page::Page;
+use super::files::Page;
 use super::{Engine, Role, replay};
 use crate::machine::{Decided, Machine};
 use crate::record::Record;

@@ -1,10 +1,13 @@
-//! The limits of the history and of the journal.
+//! The limits of the history and of the journal. A compaction does not lock the engine.
 
+use waypost_log::{Keep, Upstream};
 use waypost_time::Timestamp;
 
-use super::compaction::Compaction;
 use super::error::Error;
+use super::files::Files;
 use super::{Engine, Role};
+use crate::machine::compaction::Needed;
+use crate::record::Record;
 
 impl Engine {
     /// Forgets ended runs that are too old or too many. Call it now and then, and commit. None counts
@@ -40,8 +43,8 @@ impl Engine {
 
     /// Ends a compaction.
     pub fn compacted(&mut self, compaction: &Compaction) {
-        self.compacted_at = compaction.last();
-        self.kept = compaction.kept();
+        self.compacted_at = compaction.last;
+        self.kept = compaction.kept;
     }
 
     /// Runs [`forget`](Self::forget) and, if it is worthwhile, a [`compaction`](Self::compaction), and
@@ -83,5 +86,41 @@ impl Engine {
         effects.append(&mut self.pending.effects);
         self.pending.effects = effects;
         written
+    }
+}
+
+/// A compaction of the journal: drops the records that the engine did not need when the compaction was
+/// created. The engine may continue meanwhile.
+#[derive(Debug)]
+pub struct Compaction {
+    files: Files,
+    needed: Needed,
+    kept: u64,
+    last: u64,
+}
+
+impl Compaction {
+    fn new(files: Files, needed: Needed) -> Self {
+        let last = files.log().last_sequence();
+        Self { files, needed, kept: 0, last }
+    }
+
+    /// Rewrites the journal, and waits for the disk.
+    ///
+    /// # Errors
+    /// [`Error::Log`]; the journal has the records that it had, or fewer.
+    pub fn run(&mut self) -> Result<(), Error> {
+        // The next start compares what is behind the base with the shared journal.
+        let base = self.files.upstream().map_or(u64::MAX, Upstream::base);
+        let (needed, last) = (&self.needed, self.last.min(base));
+        let mut kept = 0;
+        self.files.log().compact(&mut |entry| {
+            let is_newer = entry.sequence > last;
+            let keep = is_newer || Record::decode(entry).map_or(true, |it| needed.has(&it));
+            kept += u64::from(keep);
+            if keep { Keep::Yes } else { Keep::No }
+        })?;
+        self.kept = kept;
+        Ok(())
     }
 }
