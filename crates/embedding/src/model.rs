@@ -1,6 +1,7 @@
 //! A loaded model: embeds texts as vectors of unit length.
 
 mod batch;
+mod bert;
 mod cross_encoder;
 mod encoder;
 mod folder;
@@ -138,7 +139,7 @@ impl Model {
     /// `passage` or `corpus`, or a default prompt, it stands before each text.
     ///
     /// The vector of a text has the same bits whatever other texts it is embedded with and on
-    /// however many threads; with a model that runs over candle's operations, each component is equal
+    /// however many threads; with a model that candle runs, each component is equal
     /// to 1e-6 (see `docs/models.md`, exactness).
     ///
     /// # Errors

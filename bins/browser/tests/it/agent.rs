@@ -33,7 +33,12 @@ impl Agent {
         let client = Client::new(&url, Some(token.trim())).expect("an address");
         let agent = Self { running: Some(running), url, client };
         until(|| {
-            let mesh = agent.client.call(&routes::MEMORY_STATUS, ()).expect("a status").mesh.expect("it is enabled");
+            let mesh = agent
+                .client
+                .call(&routes::MEMORY_STATUS, ())
+                .expect("a status")
+                .mesh
+                .expect("it is enabled");
             if mesh.joined { Ok(()) } else { Err(format!("{mesh:?}")) }
         });
         agent

@@ -1,8 +1,9 @@
 //! A network, and how its token vectors become one vector of a text.
 //!
-//! There are three forms of networks. [`Packed`] is fast, and runs nearly every model of BERT's
-//! form. [`General`] runs the rest of them: other widths and activations, weights that 16-bit floats
-//! do not represent, machines without vector instructions. [`Modern`] is of another form.
+//! There are four forms of networks. [`Packed`] is fast, and runs nearly every model of BERT's
+//! form. candle's [`Bert`] and our [`General`] run the rest of them: other widths and activations,
+//! weights that 16-bit floats do not represent, machines without vector instructions. [`Modern`] is
+//! of another form.
 
 use std::path::Path;
 
@@ -12,6 +13,7 @@ use rayon::prelude::*;
 use waypost_encoder::{Kernel, Packed, Row};
 
 use super::batch::Batch;
+use super::bert::Bert;
 use super::general::General;
 use super::guarded::engine;
 use super::modern::Modern;
@@ -32,6 +34,7 @@ pub(super) struct Encoder {
 
 enum Network {
     Packed(Packed),
+    Bert(Bert),
     General(General),
     Modern(Modern),
 }
@@ -83,6 +86,9 @@ impl Encoder {
                     groups => groups.par_iter().map(run).collect(),
                 };
                 Ok(vectors.into_iter().flatten().collect())
+            }
+            Network::Bert(network) => {
+                self.encode_padded(rows, &lengths, |batch| network.run(batch))
             }
             Network::General(network) => self.encode_padded(rows, &lengths, |it| network.run(it)),
             Network::Modern(network) => self.encode_padded(rows, &lengths, |it| network.run(it)),
@@ -167,6 +173,10 @@ impl Network {
             && let Some(packed) = pack(tensors, config, kernel)?
         {
             return Ok(Self::Packed(packed));
+        }
+        // candle's network always has types.
+        if config.family == Family::Bert && config.type_vocab_size > 0 {
+            return Ok(Self::Bert(Bert::load(tensors, config)?));
         }
         Ok(Self::General(General::load(tensors, config)?))
     }
