@@ -27,7 +27,6 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("waypost-flows", &["waypost-events", "waypost-log", "waypost-quote", "waypost-time"]),
     ("waypost-journal", &[]),
     ("waypost-log", &[]),
-    ("waypost-mcp", &["waypost-api", "waypost-quote"]),
     ("waypost-memory", &["waypost-projection", "waypost-log", "waypost-ranking", "waypost-time"]),
     ("waypost-mesh", &["waypost-time"]),
     ("waypost-project", &[]),
@@ -59,7 +58,7 @@ const CONFINED: &[(&str, &[&str])] = &[
         ],
     ),
     ("ratatui", &["waypost-browser-cli"]),
-    ("rmcp", &["waypost-mcp", "waypost-service", "waypost-ctl"]),
+    ("rmcp", &["waypost-service"]),
     (
         "sled",
         &[
@@ -72,7 +71,6 @@ const CONFINED: &[(&str, &[&str])] = &[
             "waypost-examples",
         ],
     ),
-    // The SDK of MCP needs it, too.
     (
         "tokio",
         &[
@@ -81,7 +79,6 @@ const CONFINED: &[(&str, &[&str])] = &[
             "waypost-browser-cli",
             "waypost-cluster",
             "waypost-journal",
-            "waypost-mcp",
             "waypost-mesh",
             "waypost-service",
             "waypost-ctl",

@@ -24,12 +24,12 @@ const NAMED_IN: &[(&str, &[&str])] = &[
         "ContextRead",
         &[
             "bins/service/src/flows/grants.rs",
+            "bins/service/src/http/routes/mcp/resources.rs",
+            "bins/service/src/http/routes/mcp/tools/context.rs",
             "bins/service/src/http/wire.rs",
             "crates/api/src/routes.rs",
             "crates/api/src/tokens.rs",
             "crates/auth/src/scope.rs",
-            "crates/mcp/src/resources.rs",
-            "crates/mcp/src/tools.rs",
         ],
     ),
     // An action of flows, and its task.

@@ -62,6 +62,30 @@ pub fn parse_optional_body_with<T: DeserializeOwned + Check + Default>(
     if is_blank(body) { Ok(T::default()) } else { parse_line(body, &also) }
 }
 
+/// The same for fields that were read as JSON before, with another check as [`parse_body_with`]: of a wrong type, only
+/// the first is reported.
+///
+/// # Errors
+/// As [`parse_body`].
+pub fn parse_fields<T: DeserializeOwned + Check>(
+    fields: Map<String, Value>,
+    also: impl Fn(&T, &mut Faults),
+) -> Result<T, Problem> {
+    let fields = Value::Object(fields);
+    strict::check_value(&fields).map_err(not_json)?;
+    let found = match serde_path_to_error::deserialize(Shaped(fields)) {
+        Ok(value) => {
+            let found = checked(&value, Faults::of_body(), &also);
+            if found.is_empty() {
+                return Ok(value);
+            }
+            found
+        }
+        Err(error) => vec![explain(error.path(), &error.inner().to_string(), '/')],
+    };
+    Err(Problem::fields(found))
+}
+
 /// Parses a body whose fields are validated elsewhere: a JSON object, or an empty body for none.
 ///
 /// # Errors

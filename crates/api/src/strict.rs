@@ -20,6 +20,11 @@ pub(crate) fn check(json: &[u8]) -> Result<()> {
     input.end()
 }
 
+/// The same for JSON that has been read.
+pub(crate) fn check_value(value: &serde_json::Value) -> Result<()> {
+    Strict { depth: 0, keys_only: false }.deserialize(value)
+}
+
 /// What is wrong with the first object, at any depth, that has the same key twice; `None` if no object has, and for
 /// what is not JSON.
 pub fn repeated_key(json: &[u8]) -> Option<String> {

@@ -119,6 +119,11 @@ impl Failure {
         self.hint.as_deref()
     }
 
+    /// The status of the service's response, if that is the reason.
+    pub fn status(&self) -> Option<u16> {
+        self.problem.as_ref().map(|it| it.status)
+    }
+
     /// The failure as a problem of RFC 9457, with the exit status, the causes and the hint.
     pub(crate) fn to_json(&self) -> Value {
         let mut members = match self.problem.as_ref().map(serde_json::to_value) {

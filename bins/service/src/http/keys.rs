@@ -10,9 +10,9 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, Request};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use http::request::Parts;
-use http::{HeaderName, StatusCode};
 use http_body_util::BodyExt;
 use waypost_api::{self as api, Problem, ProblemKind};
 use waypost_events::{IdempotencyKey, InvalidKey};
@@ -197,11 +197,4 @@ fn kept_response(kept: &[u8]) -> Result<Response, Failure> {
     let media = if status.is_success() { "application/json" } else { api::PROBLEM_JSON };
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media));
     Ok(response)
-}
-
-/// Puts a key into the headers of a request that is made on behalf of another.
-pub(super) fn forward(key: &IdempotencyKey, headers: &mut HeaderMap) {
-    if let Ok(value) = HeaderValue::from_str(key.as_str()) {
-        headers.insert(HeaderName::from_static(api::IDEMPOTENCY_KEY_HEADER), value);
-    }
 }

@@ -43,12 +43,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         let answers = keyed(&app, route.repeat, answers);
         router = router.route(route.path, guarded(route.access, answers));
     }
-    let router = router.route_layer(from_fn(note_route));
-    let (mcp, answers) = served(&routes::MCP, mcp::answer);
-    let tools = mcp::InProcess::tools(router.clone().with_state(Arc::clone(&app)), &app);
-    let answers = guarded(mcp.access, answers).layer(Extension(tools));
-    let mcp = Router::new().route(mcp.path, answers).route_layer(from_fn(note_route));
-    router.merge(mcp).merge(crate::http::dashboard::router()).with_state(app)
+    let pages = crate::http::dashboard::router();
+    router.route_layer(from_fn(note_route)).merge(pages).with_state(app)
 }
 
 /// Reads the keys of requests to a route that changes something, and lets a member of a cluster carry
@@ -126,7 +122,7 @@ fn served<I: Input, O: Output, Arguments: 'static>(
     (route, on(by, handler))
 }
 
-/// Every route but that of MCP, which calls the others.
+/// Every route.
 fn all() -> Vec<Served> {
     vec![
         served(&routes::SEARCH_MEMORIES, search::search),
@@ -195,5 +191,6 @@ fn all() -> Vec<Served> {
         served(&routes::READY, operation::readyz),
         served(&routes::METRICS, operation::metrics),
         served(&routes::OPENAPI, operation::openapi),
+        served(&routes::MCP, mcp::answer),
     ]
 }

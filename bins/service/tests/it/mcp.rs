@@ -103,3 +103,25 @@ fn failure(service: &Service, token: &str, name: &str, arguments: &Value) -> Str
     assert!(text.starts_with(&format!("error: {said}")), "{text}");
     text
 }
+
+/// What `ctl mcp` says while no service responds; `UPDATE_EXPECT=1` rewrites it.
+#[test]
+fn the_results_without_a_service_are_those_of_a_service() {
+    let service = Service::start();
+    let client = ("waypost-mcp-client", "1");
+    let mut results = serde_json::Map::new();
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"},
+    }});
+    let initialized = post(&service, &service.token, &[client], &initialize);
+    results.insert("initialize".to_owned(), result(&initialized));
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    results.insert("ping".to_owned(), result(&post(&service, &service.token, &[], &ping)));
+    for method in ["server/discover", "tools/list", "resources/list", "resources/templates/list"] {
+        let found = result(&ask(&service, &service.token, method, &json!({})));
+        results.insert(method.to_owned(), found);
+    }
+    let page = serde_json::to_string_pretty(&results).expect("JSON") + "\n";
+    expect_test::expect_file![concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mcp.json")]
+        .assert_eq(&page);
+}

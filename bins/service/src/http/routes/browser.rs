@@ -28,12 +28,7 @@ const WAIT_MS_MAX: u64 = 120_000;
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 
 pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
-    caller.require_all_spaces()?;
-    let peers = match app.mesh.serving(BROWSER_TARGET).await {
-        Ok(peers) => peers,
-        Err(Unanswered::Disabled | Unanswered::NotJoined) => Vec::new(),
-        Err(error) => return Err(error.into()),
-    };
+    let peers = present(&app, &caller).await?;
     let mut browsers: Vec<_> = peers.iter().map(browser).collect();
     // Of several, the one on this machine is called; without one, none.
     let is_called = peers.len() == 1 || peers.first().is_some_and(|it| it.origin == Origin::Local);
@@ -49,6 +44,16 @@ pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
         (first.url, first.title) = (text("url"), text("title"));
     }
     Ok(reply::json(StatusCode::OK, &browsers))
+}
+
+/// The browsers on the mesh.
+pub(super) async fn present(app: &App, caller: &Caller) -> Result<Vec<Peer>, Failure> {
+    caller.require_all_spaces()?;
+    match app.mesh.serving(BROWSER_TARGET).await {
+        Ok(peers) => Ok(peers),
+        Err(Unanswered::Disabled | Unanswered::NotJoined) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn browser(peer: &Peer) -> api::Browser {
@@ -68,21 +73,30 @@ pub(super) async fn command(
 ) -> Result<Response, Failure> {
     caller.require_all_spaces()?;
     let body = whole(&app, request).await?;
-    let mut arguments = api::parse_arguments(&body.bytes)?;
+    let arguments = api::parse_arguments(&body.bytes)?;
     drop(body);
-    if command == "read" {
-        name_reader(&caller, &mut arguments)?;
-    }
-    let wait = arguments.get("timeout").and_then(Value::as_u64).unwrap_or(WAIT_MS_DEFAULT);
-    let deadline = Duration::from_millis(wait.min(WAIT_MS_MAX)) + ANSWER_TIME;
-    let called =
-        app.mesh.call(BROWSER_TARGET.to_owned(), command, arguments.into(), deadline).await;
-    let mut response = reply::json(StatusCode::OK, &called?);
+    let mut response = reply::json(StatusCode::OK, &call(&app, &caller, command, arguments).await?);
     // Pages are not kept beside memories.
     let repeated = "the first request with this Idempotency-Key sent the command, and its answer is \
                     not kept: `read` the page";
     response.extensions_mut().insert(OnRepeat::new(repeated));
     Ok(response)
+}
+
+/// Calls a command of the browser.
+pub(super) async fn call(
+    app: &App,
+    caller: &Caller,
+    command: String,
+    mut arguments: Map<String, Value>,
+) -> Result<Value, Failure> {
+    caller.require_all_spaces()?;
+    if command == "read" {
+        name_reader(caller, &mut arguments)?;
+    }
+    let wait = arguments.get("timeout").and_then(Value::as_u64).unwrap_or(WAIT_MS_DEFAULT);
+    let deadline = Duration::from_millis(wait.min(WAIT_MS_MAX)) + ANSWER_TIME;
+    Ok(app.mesh.call(BROWSER_TARGET.to_owned(), command, arguments.into(), deadline).await?)
 }
 
 /// Each token reads for itself, and so do the readers that its clients distinguish.

@@ -37,15 +37,36 @@ pub(super) async fn query(
     let started = Instant::now();
     let body = whole(&app, request).await?;
     let is_short = body.bytes.len() <= SHORT;
-    let check = |asked: &api::ContextRequest, faults: &mut api::Faults| {
-        for (idx, glob) in asked.paths.iter().enumerate() {
-            if let Err(why) = waypost_context::check_glob(glob) {
-                faults.add(&format!("paths/{idx}"), why);
-            }
-        }
-    };
     let parse = move || Ok::<_, Failure>(api::parse_optional_body_with(&body.bytes, check)?);
     let asked = if is_short { parse()? } else { app.reads.run(parse).await?? };
+    let (mode, mut response) = answer(&app, &caller, asked, move |mut answer| {
+        answer.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        json(StatusCode::OK, &answer)
+    })
+    .await?;
+    if let Some(mode) = mode {
+        let mode = HeaderValue::from_static(wire::search_mode(mode));
+        response.headers_mut().insert(HeaderName::from_static("waypost-search-mode"), mode);
+    }
+    Ok(response)
+}
+
+/// Checks the globs of a request.
+pub(super) fn check(asked: &api::ContextRequest, faults: &mut api::Faults) {
+    for (idx, glob) in asked.paths.iter().enumerate() {
+        if let Err(why) = waypost_context::check_glob(glob) {
+            faults.add(&format!("paths/{idx}"), why);
+        }
+    }
+}
+
+/// Finds the items of a request, and how; `show` makes the response of them.
+pub(super) async fn answer<R: Send + 'static>(
+    app: &Arc<App>,
+    caller: &Caller,
+    asked: api::ContextRequest,
+    show: impl FnOnce(api::ContextAnswer) -> R + Send + 'static,
+) -> Result<(Option<SearchMode>, R), Failure> {
     if asked.sources.contains(&api::ContextSource::Memory) {
         caller.require(Scope::MemoryRead)?;
     }
@@ -53,25 +74,18 @@ pub(super) async fn query(
         app.context.required()?;
     }
     let text = asked.query.as_deref().unwrap_or_default().trim();
-    let vector = if text.is_empty() { None } else { vector(&app, text.to_owned()).await };
+    let vector = if text.is_empty() { None } else { vector(app, text.to_owned()).await };
     let mode = match (&vector, text.is_empty()) {
         (_, true) => None,
         (Some(_), _) => Some(SearchMode::Hybrid),
         (None, _) => Some(SearchMode::Lexical),
     };
-    let (shared, scoped) = (Arc::clone(&app), app.scoped(&caller));
+    let (shared, scoped) = (Arc::clone(app), app.scoped(caller));
     let find = move || {
         let asked = ContextQuery { request: &asked, vector, now: now() };
-        let mut answer = find(shared.context.index(), &scoped, asked)?;
-        answer.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok::<_, Failure>(json(StatusCode::OK, &answer))
+        Ok::<_, Failure>(show(find(shared.context.index(), &scoped, asked)?))
     };
-    let mut response = app.reads.run(find).await??;
-    if let Some(mode) = mode {
-        let mode = HeaderValue::from_static(wire::search_mode(mode));
-        response.headers_mut().insert(HeaderName::from_static("waypost-search-mode"), mode);
-    }
-    Ok(response)
+    Ok((mode, app.reads.run(find).await??))
 }
 
 /// The query's vector, if the model computes it in time.

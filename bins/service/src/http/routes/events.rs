@@ -7,7 +7,7 @@ use axum::response::Response;
 use http::header::HeaderMap;
 use http::{HeaderValue, StatusCode};
 use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
-use waypost_events::{Error, Event, Pattern, Query};
+use waypost_events::{Error, Event, IdempotencyKey, Page, Pattern, Published, Query};
 
 use crate::app::App;
 use crate::clock::now;
@@ -17,6 +17,7 @@ use crate::http::keys::idempotency_key;
 use crate::http::pool::Promise;
 use crate::http::reply::{array, json, link_next};
 use crate::http::request::{parse, whole};
+use crate::http::scoped::Scoped;
 use crate::http::stream::PIECE_BYTES;
 use crate::http::wire;
 
@@ -29,7 +30,19 @@ pub(super) async fn publish(
     let key = idempotency_key(&headers)?;
     let body = whole(&app, request).await?;
     let asked = parse(&body.bytes)?;
-    let scoped = app.scoped(&caller);
+    let published = publish_event(&app, &caller, asked, key).await?;
+    let status = if published.duplicate { StatusCode::OK } else { StatusCode::CREATED };
+    Ok(json(status, &published))
+}
+
+/// Publishes an event that was checked.
+pub(super) async fn publish_event(
+    app: &App,
+    caller: &Caller,
+    asked: api::PublishRequest,
+    key: Option<IdempotencyKey>,
+) -> Result<api::Published, Failure> {
+    let scoped = app.scoped(caller);
     let mut draft = scoped.publishing(wire::event_draft(asked, String::new())?);
     draft.key = key;
     let now = now();
@@ -43,10 +56,8 @@ pub(super) async fn publish(
     if let Some(error) = refused {
         return Err(error.into());
     }
-    let published = answered??;
-    let status = if published.duplicate { StatusCode::OK } else { StatusCode::CREATED };
-    let duplicate = published.duplicate;
-    Ok(json(status, &api::Published { event: wire::event(published.event), duplicate }))
+    let Published { event, duplicate, .. } = answered??;
+    Ok(api::Published { event: wire::event(event), duplicate })
 }
 
 pub(super) async fn list(
@@ -55,36 +66,52 @@ pub(super) async fn list(
     request: Request,
 ) -> Result<Response, Failure> {
     let query = request.uri().query().unwrap_or_default().to_owned();
-    let check = |asked: &api::EventsRequest, faults: &mut api::Faults| {
-        check_pattern(asked.pattern.as_deref(), faults);
-    };
-    let asked = api::parse_query_with(&query, check)?;
+    let asked = api::parse_query_with(&query, check_list)?;
+    let scoped = app.scoped(&caller);
+    let shared = Arc::clone(&app);
+    app.reads
+        .run(move || {
+            let mut page = find(&scoped, &asked)?;
+            let (next_after, last) = (page.next_after, page.last);
+            let held_bytes = page.events.len() * size_of::<Event>();
+            let events = std::mem::take(&mut page.events);
+            let events = events.into_iter().map(move |event| read(&scoped, &page, event));
+            let mut response = array(&shared, events, held_bytes)?;
+            if next_after < last && asked.before.is_none() {
+                link_next(&mut response, "/api/events", &query, next_after);
+            }
+            let cursor = HeaderValue::from(next_after);
+            response.headers_mut().insert(api::NEXT_AFTER_HEADER, cursor);
+            Ok(response)
+        })
+        .await?
+}
+
+/// Checks the pattern of a request for a list.
+pub(super) fn check_list(asked: &api::EventsRequest, faults: &mut api::Faults) {
+    check_pattern(asked.pattern.as_deref(), faults);
+}
+
+/// A page of events, of which [`read`] reads the data.
+pub(super) fn find(scoped: &Scoped, asked: &api::EventsRequest) -> Result<Page, Failure> {
     let limit = asked.limit.unwrap_or(LIST_LIMIT_DEFAULT);
     let mut wanted = Query::default()
         .with_limit(usize::try_from(limit).unwrap_or(usize::MAX))
         .with_data_bytes_max(PIECE_BYTES);
     wanted.pattern = asked.pattern.as_deref().map(pattern).transpose()?;
     (wanted.after, wanted.before, wanted.since) = (asked.after, asked.before, asked.since);
-    let scoped = app.scoped(&caller);
-    let shared = Arc::clone(&app);
-    app.reads
-        .run(move || {
-            let page = scoped.events(wanted).map_err(of_query)?;
-            let held_bytes = page.events.len() * size_of::<Event>();
-            let events = page.events.into_iter().map(move |event| {
-                let is_bare = page.lacks_data && event.data.is_empty();
-                let event = if is_bare { scoped.find_event(event.id)? } else { Some(event) };
-                Ok(event.map(wire::event))
-            });
-            let mut response = array(&shared, events, held_bytes)?;
-            if page.next_after < page.last && asked.before.is_none() {
-                link_next(&mut response, "/api/events", &query, page.next_after);
-            }
-            let cursor = HeaderValue::from(page.next_after);
-            response.headers_mut().insert(api::NEXT_AFTER_HEADER, cursor);
-            Ok(response)
-        })
-        .await?
+    scoped.events(wanted).map_err(of_query)
+}
+
+/// An event of a page with its data, if it is still there.
+pub(super) fn read(
+    scoped: &Scoped,
+    page: &Page,
+    event: Event,
+) -> Result<Option<api::Event>, Failure> {
+    let is_bare = page.lacks_data && event.data.is_empty();
+    let event = if is_bare { scoped.find_event(event.id)? } else { Some(event) };
+    Ok(event.map(wire::event))
 }
 
 pub(super) async fn get(

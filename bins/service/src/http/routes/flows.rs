@@ -30,9 +30,18 @@ const DRY_EVENTS_MAX: u64 = 10_000;
 const DRY_EVENTS_SHOWN: usize = 100;
 
 pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
-    app.whole(&caller)?;
-    let shared = Arc::clone(&app);
-    app.reads.run(move || Ok(json(StatusCode::OK, &listed(&shared.flows)))).await?
+    find_flows(&app, &caller, |found| json(StatusCode::OK, found)).await
+}
+
+/// The flows and their files; `show` makes the response of them.
+pub(super) async fn find_flows<R: Send + 'static>(
+    app: &Arc<App>,
+    caller: &Caller,
+    show: impl FnOnce(&api::Flows) -> R + Send + 'static,
+) -> Result<R, Failure> {
+    app.whole(caller)?;
+    let shared = Arc::clone(app);
+    app.reads.run(move || show(&listed(&shared.flows))).await
 }
 
 pub(super) async fn rescan(
@@ -69,17 +78,30 @@ pub(super) async fn runs(
     request: Request,
 ) -> Result<Response, Failure> {
     app.whole(&caller)?;
-    let check = |asked: &api::RunsRequest, faults: &mut api::Faults| {
-        if let Some(Err(why)) = asked.flow.as_deref().map(str::parse::<FlowName>) {
-            faults.add("flow", why);
-        }
-    };
-    let asked = api::parse_query_with(query(&request), check)?;
+    let asked = api::parse_query_with(query(&request), check_runs)?;
+    find_runs(&app, &caller, asked, |found| json(StatusCode::OK, found)).await
+}
+
+/// Checks the name of the flow in a request for runs.
+pub(super) fn check_runs(asked: &api::RunsRequest, faults: &mut api::Faults) {
+    if let Some(Err(why)) = asked.flow.as_deref().map(str::parse::<FlowName>) {
+        faults.add("flow", why);
+    }
+}
+
+/// The runs of a request; `show` makes the response of them.
+pub(super) async fn find_runs<R: Send + 'static>(
+    app: &Arc<App>,
+    caller: &Caller,
+    asked: api::RunsRequest,
+    show: impl FnOnce(&Vec<api::Run>) -> R + Send + 'static,
+) -> Result<R, Failure> {
+    app.whole(caller)?;
     let invalid = |why: String| Failure::from(api::Problem::field("?flow", why));
     let flow: Option<FlowName> =
         asked.flow.as_deref().map(str::parse).transpose().map_err(invalid)?;
     let limit = usize::try_from(asked.limit.unwrap_or(LIST_LIMIT_DEFAULT)).unwrap_or(usize::MAX);
-    let shared = Arc::clone(&app);
+    let shared = Arc::clone(app);
     app.reads
         .run(move || {
             let engine = shared.flows.engine();
@@ -90,9 +112,9 @@ pub(super) async fn runs(
             let runs = runs.map(wire::flows::run);
             let runs: Vec<api::Run> = runs.take(limit).collect();
             drop(engine);
-            Ok(json(StatusCode::OK, &runs))
+            show(&runs)
         })
-        .await?
+        .await
 }
 
 pub(super) async fn run(
@@ -100,9 +122,19 @@ pub(super) async fn run(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
-    app.whole(&caller)?;
-    let id = run_id(&id)?;
-    let shared = Arc::clone(&app);
+    find_run(&app, &caller, &id, |found| json(StatusCode::OK, found)).await
+}
+
+/// A run with its output; `show` makes the response of it.
+pub(super) async fn find_run<R: Send + 'static>(
+    app: &Arc<App>,
+    caller: &Caller,
+    id: &str,
+    show: impl FnOnce(&api::Run) -> R + Send + 'static,
+) -> Result<R, Failure> {
+    app.whole(caller)?;
+    let id = run_id(id)?;
+    let shared = Arc::clone(app);
     app.reads
         .run(move || {
             let engine = shared.flows.engine();
@@ -113,7 +145,7 @@ pub(super) async fn run(
             for (shown, it) in shown.tries.iter_mut().zip(&run.tries) {
                 [shown.stdout, shown.stderr] = Flows::output(&folder, it.step, it.attempt);
             }
-            Ok(json(StatusCode::OK, &shown))
+            Ok(show(&shown))
         })
         .await?
 }
@@ -166,12 +198,23 @@ pub(super) async fn why(
     caller: Caller,
     request: Request,
 ) -> Result<Response, Failure> {
-    let bus = app.whole(&caller)?.bus;
-    let asked: api::WhyRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
-    let shared = Arc::clone(&app);
+    app.whole(&caller)?;
+    let asked: api::WhyRequest = api::parse_query(query(&request))?;
+    find_why(&app, &caller, &asked, |found| json(StatusCode::OK, found)).await
+}
+
+/// Why each flow wants an event or not; `show` makes the response of it.
+pub(super) async fn find_why<R: Send + 'static>(
+    app: &Arc<App>,
+    caller: &Caller,
+    asked: &api::WhyRequest,
+    show: impl FnOnce(&Vec<api::FlowWhy>) -> R + Send + 'static,
+) -> Result<R, Failure> {
+    let bus = app.whole(caller)?.bus;
+    let id = asked.event;
+    let shared = Arc::clone(app);
     app.reads
         .run(move || {
-            let id = asked.event;
             let found = bus.get(id)?;
             let event = found.ok_or_else(|| Failure::not_found(format!("no event {id}")))?;
             let engine = shared.flows.engine();
@@ -182,7 +225,7 @@ pub(super) async fn why(
             });
             let shown: Vec<api::FlowWhy> = shown.collect();
             drop(engine);
-            Ok(json(StatusCode::OK, &shown))
+            Ok(show(&shown))
         })
         .await?
 }

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use waypost_api::limits::{LIMIT_MAX, LIST_LIMIT_DEFAULT};
 use waypost_api::{self as api, Vocabulary};
-use waypost_memory::{Added, Linked, MemoryId, Outline, Version};
+use waypost_memory::{Added, Linked, MemoryId, Outline, RequestKey, Version};
 
 use crate::app::App;
 use crate::clock::now;
@@ -18,6 +18,7 @@ use crate::http::pool::Promise;
 use crate::http::reply::{array, json, link_next};
 use crate::http::request::{parse, query, whole};
 use crate::http::routes::suggestions;
+use crate::http::scoped::Scoped;
 use crate::http::wire;
 
 /// Bodies up to this size are parsed and analysed on the connection's thread, which takes about
@@ -31,17 +32,29 @@ pub(super) async fn add(
     request: Request,
 ) -> Result<Response, Failure> {
     let body = whole(&app, request).await?;
-    let is_small = body.bytes.len() <= BODY_AT_ONCE_MAX;
+    let bytes = body.bytes.len();
+    let read = move || Ok((parse(&body.bytes)?, key.of(&body.bytes)));
+    let (status, added) = add_memory(&app, caller, bytes, read).await?;
+    Ok(json(status, &added))
+}
+
+/// Adds the memory of about that many bytes that `read` returns, with the key of its request: 201, or 200 if it existed.
+pub(super) async fn add_memory(
+    app: &Arc<App>,
+    caller: Caller,
+    bytes: usize,
+    read: impl FnOnce() -> Result<(api::AddRequest, Option<RequestKey>), Failure> + Send + 'static,
+) -> Result<(StatusCode, api::AddedMemory), Failure> {
     let scoped = app.scoped(&caller);
     let drafting = scoped.clone();
     let draft = move || {
-        let mut asked: api::AddRequest = parse(&body.bytes)?;
+        let (mut asked, key) = read()?;
         caller.narrow(&mut asked.space)?;
         let mut draft = drafting.draft(wire::draft(asked));
-        draft.key = key.of(&body.bytes);
+        draft.key = key;
         Ok::<_, Failure>(draft)
     };
-    let added = if is_small {
+    let added = if bytes <= BODY_AT_ONCE_MAX {
         let draft = draft()?;
         let begin = |promise: Promise<_>| {
             scoped.adding().add_later(draft, now(), |added| promise.keep(added));
@@ -56,13 +69,13 @@ pub(super) async fn add(
     app.model.embed_soon();
     let (status, memory, suggestions) = match added {
         Added::New(memory) => {
-            let suggestions = suggestions::of_new(&app, &scoped, memory.id).await;
+            let suggestions = suggestions::of_new(app, &scoped, memory.id).await;
             (StatusCode::CREATED, memory, suggestions)
         }
         Added::Existing(memory) => (StatusCode::OK, scoped.added(memory), Vec::new()),
         Added::Before(memory) => (StatusCode::OK, scoped.added_before(memory), Vec::new()),
     };
-    Ok(json(status, &api::AddedMemory { memory: wire::memory(memory), suggestions }))
+    Ok((status, api::AddedMemory { memory: wire::memory(memory), suggestions }))
 }
 
 pub(super) async fn get(
@@ -275,16 +288,23 @@ pub(super) async fn link(
     let scoped = app.scoped(&caller);
     app.writes
         .run(move || {
-            let asked: api::LinkRequest = parse(&body.bytes)?;
-            let (from, to) = (wire::id(asked.from)?, wire::id(asked.to)?);
-            let (kind, key) = (wire::link_kind(asked.kind), key.of(&body.bytes));
-            let (status, link) = match scoped.link((from, to), kind, key)? {
-                Linked::New(link) => (StatusCode::CREATED, link),
-                Linked::Existing(link) => (StatusCode::OK, link),
-            };
-            Ok(json(status, &wire::link(link)))
+            let (status, link) = add_link(&scoped, &parse(&body.bytes)?, key.of(&body.bytes))?;
+            Ok(json(status, &link))
         })
         .await?
+}
+
+/// Adds a link: 201, or 200 if it existed.
+pub(super) fn add_link(
+    scoped: &Scoped,
+    asked: &api::LinkRequest,
+    key: Option<RequestKey>,
+) -> Result<(StatusCode, api::Link), Failure> {
+    let (from, to) = (wire::id(asked.from)?, wire::id(asked.to)?);
+    Ok(match scoped.link((from, to), wire::link_kind(asked.kind), key)? {
+        Linked::New(link) => (StatusCode::CREATED, wire::link(link)),
+        Linked::Existing(link) => (StatusCode::OK, wire::link(link)),
+    })
 }
 
 pub(super) async fn unlink(

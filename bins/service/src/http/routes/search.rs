@@ -6,7 +6,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::{HeaderName, HeaderValue};
 use waypost_api::{self as api, limits::SEARCH_LIMIT_DEFAULT};
-use waypost_memory::{Hit, HitExplanation, Memory, MemoryId, Outline};
+use waypost_memory::{Hit, HitExplanation, Memory, MemoryId, Outline, SearchResult};
 use waypost_time::Timestamp;
 
 use crate::app::App;
@@ -44,18 +44,27 @@ pub(super) async fn search(
     }
 }
 
-fn answer(app: &Arc<App>, scoped: Scoped, asked: &api::SearchRequest) -> Result<Response, Failure> {
+/// Searches. The hits are apart from the rest of the result, to be read one by one.
+pub(super) fn find(
+    scoped: &Scoped,
+    asked: &api::SearchRequest,
+) -> Result<(SearchResult, Vec<Unsent>), Failure> {
     let limit = usize::try_from(asked.limit.unwrap_or(SEARCH_LIMIT_DEFAULT)).unwrap_or(usize::MAX);
     let options = wire::search_options(asked, limit).with_text_bytes_max(PIECE_BYTES);
+    let mut found = scoped.search(&asked.query, options)?;
+    let hits = std::mem::take(&mut found.hits);
+    Ok((found, hits.into_iter().map(Unsent::from).collect()))
+}
+
+fn answer(app: &Arc<App>, scoped: Scoped, asked: &api::SearchRequest) -> Result<Response, Failure> {
     let time = asked.as_of.map_or_else(now, |it| it.min(now()));
-    let found = scoped.search(&asked.query, options)?;
+    let (found, hits) = find(&scoped, asked)?;
     let mode = HeaderValue::from_static(wire::search_mode(found.mode));
     let answerable = format!("{:.3}", found.answerable);
     let rerank = wire::rerank(found.rerank);
     let forgotten = asked.as_of.map(|_| found.forgotten.to_string());
-    let found_hits: Vec<Unsent> = found.hits.into_iter().map(Unsent::from).collect();
-    let held_bytes = found_hits.iter().map(Unsent::bytes).sum();
-    let hits = found_hits.into_iter().map(move |hit| hit.read(&scoped, time));
+    let held_bytes = hits.iter().map(Unsent::bytes).sum();
+    let hits = hits.into_iter().map(move |hit| hit.read(&scoped, time));
     let mut response = array(app, hits, held_bytes)?;
     response.headers_mut().insert(HeaderName::from_static("waypost-search-mode"), mode);
     if let Ok(answerable) = HeaderValue::from_str(&answerable) {
@@ -78,7 +87,7 @@ fn answer(app: &Arc<App>, scoped: Scoped, asked: &api::SearchRequest) -> Result<
 }
 
 /// A hit that is not sent yet, without the text of its memory if that is read later.
-struct Unsent {
+pub(super) struct Unsent {
     outline: Outline,
     whole: Option<Box<Memory>>,
     score: f64,
@@ -98,7 +107,11 @@ impl From<Hit> for Unsent {
 }
 
 impl Unsent {
-    fn read(self, scoped: &Scoped, time: Timestamp) -> Result<Option<api::Hit>, Failure> {
+    pub(super) fn read(
+        self,
+        scoped: &Scoped,
+        time: Timestamp,
+    ) -> Result<Option<api::Hit>, Failure> {
         let Self { outline, whole, score, contradicts, explanation } = self;
         let memory = match whole {
             Some(whole) => Some(*whole),

@@ -49,11 +49,15 @@ pub(super) async fn list(State(app): State<Arc<App>>) -> Result<Response, Failur
 }
 
 pub(super) async fn current(caller: Caller) -> Response {
-    let grants = api::TokenGrants {
+    json(StatusCode::OK, &grants(&caller))
+}
+
+/// What the caller's token permits.
+pub(super) fn grants(caller: &Caller) -> api::TokenGrants {
+    api::TokenGrants {
         scopes: wire::scopes(caller.scopes()),
         space: caller.space().map(str::to_owned),
-    };
-    json(StatusCode::OK, &grants)
+    }
 }
 
 pub(super) async fn revoke(

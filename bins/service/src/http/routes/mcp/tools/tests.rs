@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tiktoken_rs::o200k_base_singleton;
 use waypost_api::{Scope, TokenGrants, Vocabulary};
 
-use super::Tool;
+use super::{ALL, events};
 
 /// Tokens of the whole list, which every session of a client pays for.
 const LIST_TOKENS_MAX: usize = 1500;
@@ -16,7 +16,7 @@ fn everything() -> TokenGrants {
 }
 
 fn list() -> Vec<Value> {
-    let tools = Tool::ALL.into_iter().map(|it| it.listed(&everything()));
+    let tools = ALL.into_iter().map(|it| it.listed(&everything()));
     tools.map(|it| serde_json::to_value(it).expect("JSON")).collect()
 }
 
@@ -51,7 +51,7 @@ fn the_estimate_of_tokens_is_not_below_the_count_for_usual_text() {
     ];
     for text in texts {
         let counted = o200k_base_singleton().encode_ordinary(text).len();
-        let estimated = crate::text::tokens(text);
+        let estimated = waypost_quote::tokens(text);
         assert!(estimated >= counted, "{estimated} < {counted}: {text}");
     }
 }
@@ -93,9 +93,9 @@ fn schemas_are_plain() {
 fn a_token_sees_the_tools_that_it_can_use() {
     let names = |scopes: &[Scope], space: Option<&str>| -> Vec<&str> {
         let grants = TokenGrants { scopes: scopes.to_vec(), space: space.map(str::to_owned) };
-        Tool::ALL.into_iter().filter(|it| it.is_for(&grants)).map(Tool::name).collect()
+        ALL.into_iter().filter(|it| it.is_for(&grants)).map(|tool| tool.name).collect()
     };
-    assert_eq!(names(&[Scope::Admin], None).len(), Tool::ALL.len());
+    assert_eq!(names(&[Scope::Admin], None).len(), ALL.len());
     assert_eq!(names(&[Scope::MemoryRead], None), ["memory_search", "memory_get"]);
     assert_eq!(names(&[Scope::MemoryWrite], Some("a")), ["memory_add", "memory_link"]);
     assert_eq!(names(&[Scope::FlowsRead], None), ["flows"]);
@@ -103,7 +103,7 @@ fn a_token_sees_the_tools_that_it_can_use() {
     assert!(names(&[Scope::FlowsRead], Some("a")).is_empty());
     assert!(names(&[Scope::FlowsRun], None).is_empty());
     let publisher = TokenGrants { scopes: vec![Scope::EventsPublish], space: None };
-    let schema = Tool::Events.listed(&publisher).input_schema;
+    let schema = events::TOOL.listed(&publisher).input_schema;
     assert_eq!(schema["properties"]["action"]["enum"], json!(["publish"]));
     assert!(schema["properties"].get("pattern").is_none());
 }

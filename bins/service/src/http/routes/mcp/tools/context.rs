@@ -7,31 +7,38 @@ use waypost_api::{
     Vocabulary,
 };
 
-use super::description::Description;
-use crate::api::Api;
-use crate::arguments;
-use crate::outcome::{Answer, Failure};
-use crate::service::Service;
-use crate::text::{
-    NOTICE, RESULT_TOKENS, RESULT_TOKENS_MAX, count, fenced, head, line, plain, tokens,
+use super::{Description, Tool, reads};
+use crate::http::routes::context::{answer, check};
+use crate::http::routes::mcp::arguments;
+use crate::http::routes::mcp::asker::Asker;
+use crate::http::routes::mcp::outcome::{Answer, Failure};
+use crate::http::routes::mcp::text::{
+    Entries, NOTICE, RESULT_TOKENS, RESULT_TOKENS_MAX, count, fenced, head, line, plain, tokens,
 };
 
 /// Items if a call does not say how many.
 const ITEMS_DEFAULT: u64 = 12;
 /// Characters of a path and of a title in the list.
 const NAME_CHARS: usize = 120;
-/// Tokens left for the first line and the note.
-const FRAME_TOKENS: usize = 120;
 /// A shorter start of a section says too little.
 const CONTENT_TOKENS_MIN: usize = 24;
 
-pub(super) fn description(grants: &TokenGrants) -> Description {
+pub(super) static TOOL: Tool = Tool {
+    name: "context",
+    scopes: &[Scope::ContextRead],
+    is_in_spaces: true,
+    describe,
+    call: |asker, schema, given| Box::pin(call(asker, schema, given)),
+};
+
+fn describe(grants: &TokenGrants) -> Description {
     let may_read = grants.allows(Scope::MemoryRead);
     let sources = ContextSource::ALL.iter().filter(|it| may_read || **it != ContextSource::Memory);
     let sources: Vec<&str> = sources.map(|it| it.as_str()).collect();
     let tasks: Vec<&str> = ContextTask::ALL.iter().map(|it| it.as_str()).collect();
     Description {
         text: "Use when starting a task in this project, before reading many files: finds the documents, decisions, history and code signatures that matter for it, with paths and lines.",
+        annotations: reads(),
         schema: json!({
             "type": "object",
             "properties": {
@@ -47,44 +54,33 @@ pub(super) fn description(grants: &TokenGrants) -> Description {
     }
 }
 
-pub(super) async fn call<S: Service>(
-    api: Api<'_, S>,
-    schema: &JsonObject,
-    given: &JsonObject,
-) -> Result<Answer, Failure> {
-    let mut asked: ContextRequest = arguments::read(schema, given)?;
+async fn call(asker: &Asker, schema: &JsonObject, given: JsonObject) -> Result<Answer, Failure> {
+    let mut asked: ContextRequest = arguments::read_with(schema, given, check)?;
     let budget = asked.max_tokens.unwrap_or(RESULT_TOKENS as u64);
     if !(200..=RESULT_TOKENS_MAX).contains(&budget) {
         let message = format!("must be between 200 and {RESULT_TOKENS_MAX}, not {budget}");
-        return Err(Failure::argument("maxTokens", message, arguments::valid(schema)));
+        return Err(Failure::argument("maxTokens", message, schema));
     }
     asked.max_tokens = Some(budget);
     asked.max_items.get_or_insert(ITEMS_DEFAULT);
-    render(api, &asked).await
+    render(asker, asked).await
 }
 
 /// The items for a task, one line each, then as much of their texts as fits.
-pub(crate) async fn render<S: Service>(
-    api: Api<'_, S>,
-    asked: &ContextRequest,
-) -> Result<Answer, Failure> {
+pub(crate) async fn render(asker: &Asker, asked: ContextRequest) -> Result<Answer, Failure> {
     let budget = asked.max_tokens.and_then(|it| usize::try_from(it).ok()).unwrap_or(RESULT_TOKENS);
-    let found = api.post::<ContextAnswer>("/api/context", asked).await?.value;
-    Ok(show(&found, budget))
+    let found = answer(&asker.app, &asker.caller, asked, move |found| show(&found, budget));
+    Ok(found.await?.1)
 }
 
 fn show(found: &ContextAnswer, budget: usize) -> Answer {
-    let mut left = budget.saturating_sub(FRAME_TOKENS);
-    let (mut lines, mut items) = (Vec::new(), Vec::new());
-    for (at, it) in found.items.iter().enumerate() {
-        let line = summary(at + 1, it);
-        let Some(rest) = left.checked_sub(tokens(&line) + 1) else { break };
-        left = rest;
-        lines.push(line);
-        items.push(item(at + 1, it));
-    }
+    let mut shown = Entries::new(budget);
+    let numbered = found.items.iter().enumerate();
+    let missing = numbered.skip_while(|(at, it)| shown.add(summary(at + 1, it), item(at + 1, it)));
+    let missing = missing.count();
+    let Entries { lines, mut items, mut left } = shown;
     let mut blocks = Vec::new();
-    let mut is_cut = found.truncated || lines.len() < found.items.len();
+    let mut is_cut = found.truncated || missing > 0;
     for (at, (it, item)) in found.items.iter().zip(&mut items).enumerate() {
         let label = (at + 1).to_string();
         let frame = tokens(&fenced(&label, "")) + 2;
@@ -110,12 +106,10 @@ fn show(found: &ContextAnswer, budget: usize) -> Answer {
         );
     }
     if found.pending > 0 {
-        notes.push(format!(
-            "{} not indexed yet.",
-            count(count_of(found.pending), "file is", "files are")
-        ));
+        let pending = usize::try_from(found.pending).unwrap_or(usize::MAX);
+        notes.push(format!("{} not indexed yet.", count(pending, "file is", "files are")));
     }
-    let mut structured = json!({ "items": items, "notice": NOTICE });
+    let structured = json!({ "items": items, "notice": NOTICE });
     let mut text = if lines.is_empty() {
         "Nothing in the project matches.".to_owned()
     } else {
@@ -126,17 +120,7 @@ fn show(found: &ContextAnswer, budget: usize) -> Answer {
         text.push('\n');
         text.push_str(&it);
     }
-    if !notes.is_empty() {
-        let note = notes.join(" ");
-        text.push('\n');
-        text.push_str(&note);
-        structured["note"] = json!(note);
-    }
-    Answer { text, structured }
-}
-
-fn count_of(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
+    Answer { text, structured }.with_notes(&notes)
 }
 
 /// `1 docs/a.md:3-9 decision: Title`

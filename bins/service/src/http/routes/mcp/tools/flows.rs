@@ -4,29 +4,39 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use waypost_api::{
-    Check, Faults, FlowWhy, Flows, Run, RunState, RunsRequest, Vocabulary, WhyRequest,
+    Check, Faults, FlowWhy, Flows, Run, RunState, RunsRequest, Scope, TokenGrants, Vocabulary,
+    WhyRequest,
 };
 
-use super::description::{Description, action, only};
-use crate::api::Api;
-use crate::arguments;
-use crate::outcome::{Answer, Failure};
-use crate::service::Service;
-use crate::text::{NOTICE, RESULT_TOKENS, count, fenced, head, line, plain, tokens};
+use super::{Description, Tool, action, only, reads};
+use crate::http::routes::flows::{check_runs, find_flows, find_run, find_runs, find_why};
+use crate::http::routes::mcp::arguments;
+use crate::http::routes::mcp::asker::Asker;
+use crate::http::routes::mcp::outcome::{Answer, Failure};
+use crate::http::routes::mcp::text::{
+    Entries, NOTICE, RESULT_TOKENS, count, fenced, head, line, plain, tokens,
+};
 
-/// Runs if a call does not say how many.
-const LIMIT_DEFAULT: u64 = 8;
-/// Runs at most.
-const LIMIT_MAX: u64 = 50;
+/// Runs if a call does not say how many, and at most.
+const LIMITS: (u64, u64) = (8, 50);
 /// Characters of a reason that are shown.
 const REASON_CHARS: usize = 240;
 /// Tokens left for the first line and the note.
 const FRAME_TOKENS: usize = 100;
 
-pub(super) fn description() -> Description {
+pub(super) static TOOL: Tool = Tool {
+    name: "flows",
+    scopes: &[Scope::FlowsRead],
+    is_in_spaces: false,
+    describe,
+    call: |asker, schema, given| Box::pin(call(asker, schema, given)),
+};
+
+fn describe(_: &TokenGrants) -> Description {
     let states: Vec<&str> = RunState::ALL.iter().map(|it| it.as_str()).collect();
     Description {
         text: "Use when an automation (flow) should have run or failed: lists flows, their runs (with run: one run and its output), or why each flow did or did not run for an event.",
+        annotations: reads(),
         schema: json!({
             "type": "object",
             "properties": {
@@ -42,40 +52,34 @@ pub(super) fn description() -> Description {
     }
 }
 
-pub(super) async fn call<S: Service>(
-    api: Api<'_, S>,
+async fn call(
+    asker: &Asker,
     schema: &JsonObject,
-    given: &JsonObject,
+    mut given: JsonObject,
 ) -> Result<Answer, Failure> {
-    let (action, rest) = action(schema, given)?;
-    match action.as_str() {
+    let Asker { app, caller, .. } = asker;
+    let answer = match action(schema, &mut given)?.as_str() {
         "why" => {
-            let asked: WhyRequest = arguments::read(&only(schema, &["event"], &["event"]), &rest)?;
-            let found = api.get::<Vec<FlowWhy>>("/api/flows/why", &asked).await?;
-            Ok(listed(&found.value, "flow", "flows", "why", why))
+            let asked: WhyRequest = arguments::read(&only(schema, &["event"], &["event"]), given)?;
+            find_why(app, caller, &asked, |found| listed(found, "flow", "flows", "why", why))
+                .await?
         }
-        "runs" if rest.get("run").is_some_and(|it| !it.is_null()) => {
-            let asked: OneRun = arguments::read(&only(schema, &["run"], &["run"]), &rest)?;
-            let found = api.get::<Run>(&format!("/api/flows/runs/{}", asked.run), &()).await?;
-            Ok(output(&found.value))
+        "runs" if given.get("run").is_some_and(|it| !it.is_null()) => {
+            let asked: OneRun = arguments::read(&only(schema, &["run"], &["run"]), given)?;
+            find_run(app, caller, &asked.run, output).await?
         }
         "runs" => {
             let schema = only(schema, &["flow", "state", "limit", "run"], &[]);
-            let mut asked: RunsRequest = arguments::read(&schema, &rest)?;
-            let limit = asked.limit.unwrap_or(LIMIT_DEFAULT);
-            if limit > LIMIT_MAX {
-                let message = format!("must be between 1 and {LIMIT_MAX}, not {limit}");
-                return Err(Failure::argument("limit", message, arguments::valid(&schema)));
-            }
-            asked.limit = Some(limit);
-            let found = api.get::<Vec<Run>>("/api/flows/runs", &asked).await?;
-            Ok(listed(&found.value, "run", "runs", "runs", run))
+            let mut asked: RunsRequest = arguments::read_with(&schema, given, check_runs)?;
+            asked.limit = Some(arguments::limit(asked.limit, LIMITS, &schema)?);
+            find_runs(app, caller, asked, |found| listed(found, "run", "runs", "runs", run)).await?
         }
         _ => {
-            arguments::read::<Nothing>(&only(schema, &[], &[]), &rest)?;
-            Ok(all(&api.get::<Flows>("/api/flows", &()).await?.value))
+            arguments::read::<Nothing>(&only(schema, &[], &[]), given)?;
+            find_flows(app, caller, all).await?
         }
-    }
+    };
+    Ok(answer)
 }
 
 /// No arguments.
@@ -110,29 +114,22 @@ fn listed<T>(
     name: &str,
     show: fn(&T) -> (String, Value),
 ) -> Answer {
-    let mut left = RESULT_TOKENS - FRAME_TOKENS;
-    let (mut lines, mut items) = (Vec::new(), Vec::new());
-    for it in found {
-        let (said, item) = show(it);
-        let Some(rest) = left.checked_sub(tokens(&said) + 1) else { break };
-        left = rest;
-        lines.push(said);
-        items.push(item);
-    }
-    let mut structured = json!({ "notice": NOTICE });
-    let mut text = if found.is_empty() {
+    let mut shown = Entries::new(RESULT_TOKENS);
+    let missing = found.iter().skip_while(|element| {
+        let (said, item) = show(element);
+        shown.add(said, item)
+    });
+    let missing = missing.count();
+    let text = if found.is_empty() {
         format!("No {many}.")
     } else {
-        format!("{}. {NOTICE}\n{}", count(found.len(), one, many), fenced(many, &lines.join("\n")))
+        let lines = fenced(many, &shown.lines.join("\n"));
+        format!("{}. {NOTICE}\n{lines}", count(found.len(), one, many))
     };
-    if lines.len() < found.len() {
-        let note = format!("{} did not fit.", count(found.len() - lines.len(), one, many));
-        text.push('\n');
-        text.push_str(&note);
-        structured["note"] = json!(note);
-    }
-    structured[name] = Value::Array(items);
-    Answer { text, structured }
+    let mut structured = json!({ "notice": NOTICE });
+    structured[name] = Value::Array(shown.items);
+    let note = (missing > 0).then(|| format!("{} did not fit.", count(missing, one, many)));
+    Answer { text, structured }.with_notes(note.as_slice())
 }
 
 fn run(it: &Run) -> (String, Value) {

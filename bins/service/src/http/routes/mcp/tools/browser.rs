@@ -3,18 +3,19 @@
 mod entry;
 mod page;
 
-use rmcp::model::JsonObject;
+use rmcp::model::{JsonObject, ToolAnnotations};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use waypost_api::{Browser, Check, Faults};
+use waypost_api::{Check, Faults, Problem, Scope, TokenGrants};
 
 use self::page::{done, show, tabs};
-use super::description::{Description, action, only};
-use crate::api::Api;
-use crate::arguments;
-use crate::outcome::{Answer, Failure};
-use crate::service::Service;
-use crate::text::{RESULT_TOKENS, RESULT_TOKENS_MAX};
+use super::{Description, Tool, action, only};
+use crate::http::failure::Failure as Refused;
+use crate::http::routes::browser;
+use crate::http::routes::mcp::arguments;
+use crate::http::routes::mcp::asker::Asker;
+use crate::http::routes::mcp::outcome::{Answer, Failure};
+use crate::http::routes::mcp::text::{RESULT_TOKENS, RESULT_TOKENS_MAX};
 
 /// The smallest budget that has room for what every page has.
 const RESULT_TOKENS_MIN: u64 = 300;
@@ -36,10 +37,20 @@ const ACTIONS: &[(&str, &[&str], &[&str])] = &[
     ("tabs", &[], &[]),
 ];
 
-pub(super) fn description() -> Description {
+pub(crate) static TOOL: Tool = Tool {
+    name: "browser",
+    scopes: &[Scope::BrowserUse],
+    is_in_spaces: false,
+    describe,
+    call: |asker, schema, given| Box::pin(call(asker, schema, given)),
+};
+
+fn describe(_: &TokenGrants) -> Description {
     let actions: Vec<&str> = ACTIONS.iter().map(|it| it.0).collect();
     Description {
         text: "Use when a task needs the web page that the user sees in Waypost's browser: acts on it and returns what changed since your last call.",
+        // A click can do anything that a page offers.
+        annotations: ToolAnnotations::new().read_only(false).open_world(true),
         schema: json!({
             "type": "object",
             "properties": {
@@ -102,32 +113,33 @@ impl Check for Asked {
 }
 
 /// Whether a browser is on the mesh.
-pub(super) async fn is_there<S: Service>(api: &Api<'_, S>) -> bool {
-    let found = api.get::<Vec<Browser>>("/api/browser", &()).await;
-    found.is_ok_and(|it| !it.value.is_empty())
+pub(crate) async fn has_browser(asker: &Asker) -> bool {
+    browser::present(&asker.app, &asker.caller).await.is_ok_and(|found| !found.is_empty())
 }
 
-pub(super) async fn call<S: Service>(
-    api: Api<'_, S>,
+async fn call(
+    asker: &Asker,
     schema: &JsonObject,
-    given: &JsonObject,
+    mut given: JsonObject,
 ) -> Result<Answer, Failure> {
-    let (action, rest) = action(schema, given)?;
+    if asker.key.is_some() {
+        let detail = "the tool `browser` takes no Idempotency-Key: what a page does is not kept";
+        return Err(Refused::from(Problem::new(422, detail)).into());
+    }
+    let action = action(schema, &mut given)?;
     let known = ACTIONS.iter().find(|it| it.0 == action);
     let (names, required) = known.map_or((&[][..], &[][..]), |it| (it.1, it.2));
     let names = [names, &["tab", "maxTokens"]].concat();
-    let asked: Asked = arguments::read(&only(schema, &names, required), &rest)?;
+    let asked: Asked = arguments::read(&only(schema, &names, required), given)?;
     let budget = asked.max_tokens.and_then(|it| usize::try_from(it).ok()).unwrap_or(RESULT_TOKENS);
     if action == "read" {
-        let page = read(&api, &asked, budget).await?;
-        return Ok(show(&page, None, budget));
+        return Ok(show(&read(asker, &asked, budget).await?, None, budget));
     }
-    let path = format!("/api/browser/{action}");
-    let answer = api.post::<Value>(&path, &asked).await?.value;
+    let answer = command(asker, &action, json!(asked)).await?;
     if action == "tabs" {
         return Ok(tabs(&answer, budget));
     }
-    match read(&api, &asked, budget).await {
+    match read(asker, &asked, budget).await {
         Ok(page) => Ok(show(&page, Some(done(&action, &answer)), budget)),
         Err(failure) => {
             Err(failure.after(&format!("`{action}` was done, but the page was not read")))
@@ -136,21 +148,22 @@ pub(super) async fn call<S: Service>(
 }
 
 /// The page, or what changed on it since this client read it last.
-async fn read<S: Service>(
-    api: &Api<'_, S>,
-    asked: &Asked,
-    budget: usize,
-) -> Result<Value, Failure> {
+async fn read(asker: &Asker, asked: &Asked, budget: usize) -> Result<Value, Failure> {
     // The browser counts the JSON of a page, which is longer than what is shown of it.
     let mut reading = json!({
         "mode": if asked.whole { "full" } else { "diff" },
         "budget": budget,
     });
-    if let Some(client) = api.client() {
-        reading["reader"] = client.into();
+    if let Some(client) = &asker.client {
+        reading["reader"] = client.as_str().into();
     }
     if let Some(tab) = asked.tab {
         reading["tab"] = tab.into();
     }
-    Ok(api.post::<Value>("/api/browser/read", &reading).await?.value)
+    command(asker, "read", reading).await
+}
+
+async fn command(asker: &Asker, name: &str, given: Value) -> Result<Value, Failure> {
+    let given = super::object(given);
+    Ok(browser::call(&asker.app, &asker.caller, name.to_owned(), given).await?)
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use waypost_api::repeated_key;
 
 /// The error that JSON-RPC defines for bytes that are not a message. It has the id of the request, if there is one.
-pub(crate) fn error(bytes: &[u8]) -> JsonRpcError {
+pub(super) fn error(bytes: &[u8]) -> JsonRpcError {
     match serde_json::from_slice::<Value>(bytes) {
         Err(why) => {
             let message = format!("not valid JSON: {why}");
@@ -21,18 +21,12 @@ pub(crate) fn error(bytes: &[u8]) -> JsonRpcError {
 
 /// The error for a message in which an object, at any depth, has the same key twice: which of the values counts is for
 /// each reader to decide.
-pub(crate) fn repeated(bytes: &[u8]) -> Option<JsonRpcError> {
+pub(super) fn repeated(bytes: &[u8]) -> Option<JsonRpcError> {
     repeated_key(bytes).is_some().then(|| error(bytes))
 }
 
-/// The error for a line of more bytes than that.
-pub(crate) fn too_long(bytes_max: usize) -> JsonRpcError {
-    let message = format!("the line is too long: a message has at most {bytes_max} bytes");
-    JsonRpcError::new(None, ErrorData::invalid_request(message, None))
-}
-
 /// The error for a revision that does not exist, in a header.
-pub(crate) fn unknown_version(bytes: &[u8], version: &str) -> JsonRpcError {
+pub(super) fn unknown_version(bytes: &[u8], version: &str) -> JsonRpcError {
     let id = serde_json::from_slice(bytes).ok().and_then(|it| id(&it));
     let data = json!({ "requested": version, "supported": ProtocolVersion::KNOWN_VERSIONS });
     let message = "Unsupported protocol version";

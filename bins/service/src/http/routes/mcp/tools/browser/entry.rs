@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::text::{line, single};
+use crate::http::routes::mcp::text::{line, single};
 
 /// Characters of a name, an address or a value that are shown.
 const VALUE_CHARS: usize = 160;

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::entry::{array, cleaned, lists, member, members, quoted, text};
-use crate::outcome::Answer;
-use crate::text::{PAGE_NOTICE as NOTICE, fenced, head, plain, tokens};
+use crate::http::routes::mcp::outcome::Answer;
+use crate::http::routes::mcp::text::{PAGE_NOTICE as NOTICE, fenced, head, plain, tokens};
 
 /// Members of a page that a structured result has as well.
 const NAMES: [&str; 11] = [

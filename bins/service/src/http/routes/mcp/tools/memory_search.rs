@@ -2,29 +2,33 @@
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
-use waypost_api::{ANSWERABLE_HEADER, ANSWERABLE_LEAST, Hit, STOP_WORDS_HEADER, SearchRequest};
+use waypost_api::{ANSWERABLE_LEAST, Hit, Scope, SearchRequest};
 
-use super::description::Description;
-use crate::api::Api;
-use crate::arguments;
-use crate::outcome::{Answer, Failure};
-use crate::service::Service;
-use crate::text::{NOTICE, RESULT_TOKENS, count, fenced, head, line, plain, tokens};
+use super::{Description, Tool, reads};
+use crate::clock::now;
+use crate::http::failure::Failure as Refused;
+use crate::http::routes::mcp::arguments;
+use crate::http::routes::mcp::asker::Asker;
+use crate::http::routes::mcp::outcome::{Answer, Failure};
+use crate::http::routes::mcp::text::{
+    Entries, NOTICE, RESULT_TOKENS, count, fenced, head, line, plain, tokens,
+};
+use crate::http::routes::search::find;
 
-/// Hits if a call does not say how many.
-const LIMIT_DEFAULT: u64 = 8;
-/// Hits at most: more lines would not fit into a result.
-const LIMIT_MAX: u64 = 50;
+/// Hits if a call does not say how many, and at most: more lines would not fit into a result.
+const LIMITS: (u64, u64) = (8, 50);
 /// Characters of a title in the list.
 const TITLE_CHARS: usize = 100;
 /// A shorter start of a content says too little.
 const CONTENT_TOKENS_MIN: usize = 24;
-/// Tokens left for the first line and the notes.
-const FRAME_TOKENS: usize = 140;
 
-pub(super) fn description() -> Description {
-    Description {
+pub(super) static TOOL: Tool = Tool {
+    name: "memory_search",
+    scopes: &[Scope::MemoryRead],
+    is_in_spaces: true,
+    describe: |_| Description {
         text: "Use when earlier decisions, preferences, facts or work may matter, before asking the user or guessing: searches stored memories by meaning and words. Says if nothing answers.",
+        annotations: reads(),
         schema: json!({
             "type": "object",
             "properties": {
@@ -38,83 +42,73 @@ pub(super) fn description() -> Description {
             },
             "required": ["query"],
         }),
-    }
-}
+    },
+    call: |asker, schema, given| Box::pin(call(asker, schema, given)),
+};
 
-pub(super) async fn call<S: Service>(
-    api: Api<'_, S>,
-    schema: &JsonObject,
-    given: &JsonObject,
-) -> Result<Answer, Failure> {
+async fn call(asker: &Asker, schema: &JsonObject, given: JsonObject) -> Result<Answer, Failure> {
     let mut asked: SearchRequest = arguments::read(schema, given)?;
-    let limit = asked.limit.unwrap_or(LIMIT_DEFAULT);
-    if limit > LIMIT_MAX {
-        let message = format!("must be between 1 and {LIMIT_MAX}, not {limit}");
-        return Err(Failure::argument("limit", message, arguments::valid(schema)));
-    }
-    asked.limit = Some(limit);
-    let found = api.post::<Vec<Hit>>("/api/memory/search", &asked).await?;
-    let answerable = found.header::<f64>(ANSWERABLE_HEADER);
-    let only_stop_words = found.header::<String>(STOP_WORDS_HEADER).is_some();
-    Ok(render(&found.value, answerable, only_stop_words))
+    asked.limit = Some(arguments::limit(asked.limit, LIMITS, schema)?);
+    asker.caller.narrow(&mut asked.space)?;
+    let scoped = asker.app.scoped(&asker.caller);
+    let search = move || {
+        let (found, hits) = find(&scoped, &asked)?;
+        let mut read = Vec::new();
+        for hit in hits {
+            if let Some(mut hit) = hit.read(&scoped, now())? {
+                // More does not fit into a result.
+                let start = head(hit.memory.content.trim(), RESULT_TOKENS).to_owned();
+                hit.memory.content = start;
+                read.push(hit);
+            }
+        }
+        let answerable = (found.answerable * 1000.0).round() / 1000.0;
+        Ok::<_, Refused>(render(&read, answerable, found.only_stop_words))
+    };
+    Ok(asker.app.reads.run(search).await??)
 }
 
 /// The hits, one line each, then as much of their contents as fits.
-fn render(hits: &[Hit], answerable: Option<f64>, only_stop_words: bool) -> Answer {
+fn render(hits: &[Hit], answerable: f64, only_stop_words: bool) -> Answer {
     let mut verdict = verdict(hits, answerable);
     if only_stop_words {
         verdict.push_str(" The query has only stop words: use the words that carry its meaning.");
     }
-    let mut structured = json!({ "verdict": verdict, "hits": [], "notice": NOTICE });
-    if let Some(it) = answerable {
-        structured["answerable"] = json!(it);
-    }
+    let mut structured =
+        json!({ "verdict": verdict, "hits": [], "notice": NOTICE, "answerable": answerable });
     if hits.is_empty() {
         return Answer { text: verdict, structured };
     }
-    let mut left = RESULT_TOKENS - FRAME_TOKENS;
-    let mut lines: Vec<String> = Vec::new();
-    let mut items = Vec::new();
-    for hit in hits {
-        let line = summary(hit);
-        let Some(rest) = left.checked_sub(tokens(&line) + 1) else { break };
-        left = rest;
-        lines.push(line);
-        items.push(item(hit));
-    }
-    let (contents, is_cut) = contents(&hits[..lines.len()], left, &mut items);
-    let mut text = format!("{verdict} {NOTICE}\n{}", fenced("memories", &lines.join("\n")));
-    for it in contents {
+    let mut shown = Entries::new(RESULT_TOKENS);
+    let missing = hits.iter().skip_while(|hit| shown.add(summary(hit), item(hit))).count();
+    let fitting = &hits[..shown.lines.len()];
+    let (contents, is_cut) = contents(fitting, shown.left, &mut shown.items);
+    let mut text = format!("{verdict} {NOTICE}\n{}", fenced("memories", &shown.lines.join("\n")));
+    for content in contents {
         text.push('\n');
-        text.push_str(&it);
+        text.push_str(&content);
     }
     let mut notes = Vec::new();
-    let missing = hits.len() - lines.len();
     if missing > 0 {
         notes.push(format!("{} did not fit: narrow the query.", count(missing, "hit", "hits")));
     }
     if is_cut {
         notes.push("Texts were cut: memory_get with ids returns them whole.".to_owned());
     }
-    if !notes.is_empty() {
-        let note = notes.join(" ");
-        text.push('\n');
-        text.push_str(&note);
-        structured["note"] = json!(note);
-    }
-    structured["hits"] = Value::Array(items);
-    Answer { text, structured }
+    structured["hits"] = Value::Array(shown.items);
+    Answer { text, structured }.with_notes(&notes)
 }
 
-fn verdict(hits: &[Hit], answerable: Option<f64>) -> String {
+fn verdict(hits: &[Hit], answerable: f64) -> String {
     let found = count(hits.len(), "memory", "memories");
-    match answerable {
-        _ if hits.is_empty() => "Nothing stored matches the query.".to_owned(),
-        Some(it) if it < ANSWERABLE_LEAST => format!(
-            "Probably nothing stored answers this (answerable {it:.2}, below {ANSWERABLE_LEAST:.2}). The nearest {found}:"
-        ),
-        Some(it) => format!("{found}, best first (answerable {it:.2})."),
-        None => format!("{found}, best first."),
+    if hits.is_empty() {
+        "Nothing stored matches the query.".to_owned()
+    } else if answerable < ANSWERABLE_LEAST {
+        format!(
+            "Probably nothing stored answers this (answerable {answerable:.2}, below {ANSWERABLE_LEAST:.2}). The nearest {found}:"
+        )
+    } else {
+        format!("{found}, best first (answerable {answerable:.2}).")
     }
 }
 

@@ -4,17 +4,16 @@ use percent_encoding::percent_decode_str;
 use rmcp::model::{ErrorData, ResourceContents, ResourceTemplate};
 use waypost_api::{Check, ContextRequest, Faults, Problem, Scope, TokenGrants, parse_id};
 
-use crate::api::Api;
-use crate::outcome::{Answer, Failure};
-use crate::service::Service;
-use crate::text::{RESULT_TOKENS, RESULT_TOKENS_MAX};
-use crate::tools::{render_context, render_memories};
+use super::asker::Asker;
+use super::outcome::{Answer, Failure};
+use super::text::{RESULT_TOKENS, RESULT_TOKENS_MAX};
+use super::tools::{render_context, render_memories};
 
 const MEMORY: &str = "waypost://memory/";
 const CONTEXT: &str = "waypost://context/";
 
 /// The kinds of resources that the token can read.
-pub(crate) fn templates(grants: &TokenGrants) -> Vec<ResourceTemplate> {
+pub(super) fn templates(grants: &TokenGrants) -> Vec<ResourceTemplate> {
     let memory = ResourceTemplate::new(format!("{MEMORY}{{id}}"), "memory")
         .with_title("A memory")
         .with_description("A stored memory with its metadata and links");
@@ -24,19 +23,17 @@ pub(crate) fn templates(grants: &TokenGrants) -> Vec<ResourceTemplate> {
     [(Scope::MemoryRead, memory), (Scope::ContextRead, context)]
         .into_iter()
         .filter(|(scope, _)| grants.allows(*scope))
-        .map(|(_, it)| it.with_mime_type("text/markdown"))
+        .map(|(_, template)| template.with_mime_type("text/markdown"))
         .collect()
 }
 
 /// The contents of a resource.
-pub(crate) async fn read<S: Service>(
-    api: Api<'_, S>,
-    uri: &str,
-) -> Result<ResourceContents, ErrorData> {
+pub(super) async fn read(asker: &Asker, uri: &str) -> Result<ResourceContents, ErrorData> {
     let found = if let Some(id) = uri.strip_prefix(MEMORY) {
         let id = parse_id(id).map_err(|it| not_found(uri, &it.detail))?;
+        asker.require(Scope::MemoryRead).map_err(|it| refused(uri, it.into()))?;
         let budget = usize::try_from(RESULT_TOKENS_MAX).unwrap_or(RESULT_TOKENS);
-        render_memories(api, &[id], 0, budget).await
+        render_memories(asker, vec![id], 0, budget).await
     } else if let Some(task) = uri.strip_prefix(CONTEXT) {
         let task = percent_decode_str(task).decode_utf8();
         let task = task.map_err(|_| not_found(uri, "the task is not UTF-8"))?;
@@ -52,16 +49,18 @@ pub(crate) async fn read<S: Service>(
         if !faults.is_empty() {
             return Err(not_found(uri, &Problem::fields(faults).detail));
         }
-        render_context(api, &asked).await
+        asker.require(Scope::ContextRead).map_err(|it| refused(uri, it.into()))?;
+        render_context(asker, asked).await
     } else {
         let why = format!("resources are {MEMORY}ID and {CONTEXT}TASK");
         return Err(not_found(uri, &why));
     };
-    let Answer { text, .. } = found.map_err(|it| refused(uri, &it))?;
+    let Answer { text, .. } = found.map_err(|it| refused(uri, it))?;
     Ok(ResourceContents::text(text, uri).with_mime_type("text/markdown"))
 }
 
-fn refused(uri: &str, failure: &Failure) -> ErrorData {
+#[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
+fn refused(uri: &str, failure: Failure) -> ErrorData {
     let mut what = failure.what();
     if let Some(remedy) = failure.remedy() {
         what = format!("{what}; {remedy}");

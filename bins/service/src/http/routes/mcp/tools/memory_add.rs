@@ -1,19 +1,24 @@
 //! `memory_add`.
 
+use http::StatusCode;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
-use waypost_api::{AddRequest, AddedMemory, Vocabulary};
+use waypost_api::{AddRequest, AddedMemory, Scope, Vocabulary};
 
-use super::description::Description;
-use crate::api::Api;
-use crate::arguments;
-use crate::outcome::{Answer, Failure};
-use crate::service::Service;
-use crate::text::{NOTICE, fenced, line, single};
+use super::{Description, Tool, adds};
+use crate::http::routes::mcp::arguments;
+use crate::http::routes::mcp::asker::Asker;
+use crate::http::routes::mcp::outcome::{Answer, Failure};
+use crate::http::routes::mcp::text::{NOTICE, fenced, line, single};
+use crate::http::routes::memory::add_memory;
 
-pub(super) fn description() -> Description {
-    Description {
+pub(super) static TOOL: Tool = Tool {
+    name: "memory_add",
+    scopes: &[Scope::MemoryWrite],
+    is_in_spaces: true,
+    describe: |_| Description {
         text: "Use when the user states or decides something worth knowing in later sessions, or you finish work or find a cause. One self-contained fact per memory; no secrets. Names similar memories.",
+        annotations: adds(),
         schema: json!({
             "type": "object",
             "properties": {
@@ -28,17 +33,17 @@ pub(super) fn description() -> Description {
             },
             "required": ["content"],
         }),
-    }
-}
+    },
+    call: |asker, schema, given| Box::pin(call(asker, schema, given)),
+};
 
-pub(super) async fn call<S: Service>(
-    api: Api<'_, S>,
-    schema: &JsonObject,
-    given: &JsonObject,
-) -> Result<Answer, Failure> {
+async fn call(asker: &Asker, schema: &JsonObject, given: JsonObject) -> Result<Answer, Failure> {
+    let key = asker.key_of(TOOL.name, &given);
     let asked: AddRequest = arguments::read(schema, given)?;
-    let added = api.post::<AddedMemory>("/api/memory/add", &asked).await?;
-    Ok(render(added.status == 201, &added.value))
+    let bytes = asked.content.len();
+    let added = add_memory(&asker.app, asker.caller.clone(), bytes, move || Ok((asked, key)));
+    let (status, added) = added.await?;
+    Ok(render(status == StatusCode::CREATED, &added))
 }
 
 fn render(is_new: bool, added: &AddedMemory) -> Answer {

@@ -2,20 +2,17 @@
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
-    DiscoverResult, ErrorData, Implementation, InitializeRequestParams, InitializeResult,
-    JsonObject, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerCapabilities, ServerConfig,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, DiscoverResult, ErrorData,
+    Implementation, InitializeRequestParams, InitializeResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{MaybeSendFuture, RequestContext, RoleServer};
-use waypost_api::{Scope, TokenGrants};
 
-use crate::api::Api;
-use crate::presence::Presence;
-use crate::resources;
-use crate::service::Service;
-use crate::tools::Tool;
+use super::asker::Asker;
+use super::resources;
+use super::tools::{self, Tool};
+use crate::http::routes::token;
 
 /// When a model should use the tools.
 const INSTRUCTIONS: &str = "\
@@ -32,33 +29,20 @@ const LISTS_MS: u64 = 300_000;
 /// The same if the list also depends on whether a browser is there.
 const PRESENCE_MS: u64 = 10_000;
 
-/// The server of the protocol over one service.
+/// The server of the protocol for one message.
 #[derive(Debug, Clone)]
-pub(crate) struct Server<S> {
-    service: S,
-    presence: Presence,
-}
+pub(super) struct Server(pub(super) Asker);
 
-impl<S: Service> Server<S> {
-    pub(crate) fn new(service: S) -> Self {
-        Self { service, presence: Presence::default() }
+impl Server {
+    /// The tools that the caller has now.
+    pub(super) async fn tools(&self) -> Vec<&'static Tool> {
+        let grants = token::grants(&self.0.caller);
+        let mut found: Vec<_> = tools::ALL.into_iter().filter(|it| it.is_for(&grants)).collect();
+        if found.contains(&&tools::BROWSER) && !tools::has_browser(&self.0).await {
+            found.retain(|tool| **tool != tools::BROWSER);
+        }
+        found
     }
-
-    /// What the caller may do. Without a service, everything is listed: each call says what is wrong.
-    async fn grants(&self, context: &RequestContext<RoleServer>) -> TokenGrants {
-        let caller = caller(context);
-        let everything = TokenGrants { scopes: vec![Scope::Admin], space: None };
-        Api::new(&self.service, &caller).grants().await.unwrap_or(everything)
-    }
-}
-
-/// The extensions of the HTTP request that carried the message.
-fn caller(context: &RequestContext<RoleServer>) -> http::Extensions {
-    context
-        .extensions
-        .get::<http::request::Parts>()
-        .map(|it| it.extensions.clone())
-        .unwrap_or_default()
 }
 
 /// Lists are complete, so no cursor is valid.
@@ -69,7 +53,7 @@ fn check_cursor(asked: Option<PaginatedRequestParams>) -> Result<(), ErrorData> 
     }
 }
 
-impl<S: Service> ServerHandler for Server<S> {
+impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
         let info = Implementation::new("waypost", env!("CARGO_PKG_VERSION")).with_title("Waypost");
@@ -86,7 +70,8 @@ impl<S: Service> ServerHandler for Server<S> {
         if let Ok(info) = &mut info
             && let Some(tools) = &mut info.capabilities.tools
         {
-            tools.list_changed = self.service.client().map(|_| true);
+            // Such a client tells the one behind it.
+            tools.list_changed = self.0.client.as_ref().map(|_| true);
         }
         std::future::ready(info)
     }
@@ -105,20 +90,12 @@ impl<S: Service> ServerHandler for Server<S> {
     async fn list_tools(
         &self,
         asked: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
+        _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         check_cursor(asked)?;
-        let grants = self.grants(&context).await;
-        let caller = caller(&context);
-        let api = Api::new(&self.service, &caller);
-        let mut tools = Vec::new();
-        for tool in Tool::ALL.into_iter().filter(|it| it.is_for(&grants)) {
-            if tool.is_there(&api).await {
-                tools.push(tool.listed(&grants));
-            }
-        }
-        self.presence.listed(tools.iter().any(|it| it.name == Tool::Browser.name()));
-        let ttl = if Tool::Browser.is_for(&grants) { PRESENCE_MS } else { LISTS_MS };
+        let grants = token::grants(&self.0.caller);
+        let tools = self.tools().await.into_iter().map(|tool| tool.listed(&grants)).collect();
+        let ttl = if tools::BROWSER.is_for(&grants) { PRESENCE_MS } else { LISTS_MS };
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(ttl)
             .with_cache_scope(CacheScope::Private))
@@ -127,29 +104,19 @@ impl<S: Service> ServerHandler for Server<S> {
     async fn call_tool(
         &self,
         asked: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = Tool::named(&asked.name) else {
-            let names: Vec<_> = Tool::ALL.iter().map(|it| it.name()).collect();
+        let Some(tool) = tools::ALL.into_iter().find(|tool| tool.name == asked.name) else {
+            let names: Vec<_> = tools::ALL.iter().map(|tool| tool.name).collect();
             let name: String = asked.name.chars().take(64).collect();
             let message = format!("unknown tool {name:?}; the tools are {}", names.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
-        let caller = caller(&context);
-        let none = JsonObject::new();
-        let given = asked.arguments.as_ref().unwrap_or(&none);
-        let mut result: CallToolResult =
-            match tool.call(Api::new(&self.service, &caller), given).await {
+        let result: CallToolResult =
+            match tool.call(&self.0, asked.arguments.unwrap_or_default()).await {
                 Ok(answer) => answer.into(),
                 Err(failure) => failure.into(),
             };
-        if let Some(notice) = self.service.notice() {
-            if let Some(structured) = &mut result.structured_content {
-                structured["service"] = notice.as_str().into();
-            }
-            result.content.push(ContentBlock::text(notice));
-        }
-        self.presence.check(&self.service, &context);
         Ok(result.into())
     }
 
@@ -167,11 +134,11 @@ impl<S: Service> ServerHandler for Server<S> {
     async fn list_resource_templates(
         &self,
         asked: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
+        _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         check_cursor(asked)?;
-        let grants = self.grants(&context).await;
-        Ok(ListResourceTemplatesResult::with_all_items(resources::templates(&grants))
+        let templates = resources::templates(&token::grants(&self.0.caller));
+        Ok(ListResourceTemplatesResult::with_all_items(templates)
             .with_ttl_ms(LISTS_MS)
             .with_cache_scope(CacheScope::Private))
     }
@@ -179,10 +146,9 @@ impl<S: Service> ServerHandler for Server<S> {
     async fn read_resource(
         &self,
         asked: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
+        _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let caller = caller(&context);
-        let contents = resources::read(Api::new(&self.service, &caller), &asked.uri).await?;
+        let contents = resources::read(&self.0, &asked.uri).await?;
         let result = ReadResourceResult::new(vec![contents])
             .with_ttl_ms(0)
             .with_cache_scope(CacheScope::Private);

@@ -3,16 +3,18 @@
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use waypost_api::{Check, Faults, Link, LinksRequest, Memory, Scalar, Vocabulary, limits};
+use waypost_api::{Check, Faults, Link, Memory, Scalar, Scope, Vocabulary, limits};
 
-use super::description::Description;
-use crate::api::Api;
-use crate::arguments;
-use crate::outcome::{Answer, Failure};
-use crate::service::Service;
-use crate::text::{
+use super::{Description, Tool, reads};
+use crate::http::failure::Failure as Refused;
+use crate::http::routes::mcp::arguments;
+use crate::http::routes::mcp::asker::Asker;
+use crate::http::routes::mcp::outcome::{Answer, Failure};
+use crate::http::routes::mcp::text::{
     NOTICE, RESULT_TOKENS, RESULT_TOKENS_MAX, count, fenced, head, line, plain, single, tokens,
 };
+use crate::http::scoped::Scoped;
+use crate::http::wire;
 
 /// Memories of a call.
 const IDS_MAX: usize = 50;
@@ -23,9 +25,13 @@ const VALUE_CHARS: usize = 200;
 /// Tokens left for the first line and the note.
 const FRAME_TOKENS: usize = 100;
 
-pub(super) fn description() -> Description {
-    Description {
+pub(super) static TOOL: Tool = Tool {
+    name: "memory_get",
+    scopes: &[Scope::MemoryRead],
+    is_in_spaces: true,
+    describe: |_| Description {
         text: "Use when a search hit or a link names ids whose whole text, metadata or links you need.",
+        annotations: reads(),
         schema: json!({
             "type": "object",
             "properties": {
@@ -35,8 +41,9 @@ pub(super) fn description() -> Description {
             },
             "required": ["ids"],
         }),
-    }
-}
+    },
+    call: |asker, schema, given| Box::pin(call(asker, schema, given)),
+};
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -69,14 +76,10 @@ impl Check for Asked {
     }
 }
 
-pub(super) async fn call<S: Service>(
-    api: Api<'_, S>,
-    schema: &JsonObject,
-    given: &JsonObject,
-) -> Result<Answer, Failure> {
+async fn call(asker: &Asker, schema: &JsonObject, given: JsonObject) -> Result<Answer, Failure> {
     let asked: Asked = arguments::read(schema, given)?;
     let budget = asked.max_tokens.and_then(|it| usize::try_from(it).ok()).unwrap_or(RESULT_TOKENS);
-    render(api, &asked.ids, asked.offset, budget).await
+    render(asker, asked.ids, asked.offset, budget).await
 }
 
 /// A memory with its links.
@@ -86,42 +89,40 @@ struct Found {
 }
 
 /// The memories with these ids; those that do not exist are named.
-pub(crate) async fn render<S: Service>(
-    api: Api<'_, S>,
-    ids: &[u64],
+pub(crate) async fn render(
+    asker: &Asker,
+    ids: Vec<u64>,
     offset: usize,
     budget: usize,
 ) -> Result<Answer, Failure> {
-    let mut wanted = Vec::new();
-    for id in ids {
-        if !wanted.contains(id) {
-            wanted.push(*id);
-        }
-    }
-    let (mut found, mut missing, mut refused) = (Vec::new(), Vec::new(), None);
-    for id in wanted {
-        let memory = match api.get::<Memory>(&format!("/api/memory/{id}"), &()).await {
-            Ok(it) => it.value,
-            Err(failure) if failure.is_not_found() => {
-                missing.push(id);
-                refused = Some(failure);
+    let scoped = asker.app.scoped(&asker.caller);
+    let read = move || {
+        let (mut found, mut missing, mut refused) = (Vec::new(), Vec::new(), None);
+        for (at, id) in ids.iter().enumerate() {
+            if ids[..at].contains(id) {
                 continue;
             }
-            Err(failure) => return Err(failure),
-        };
-        let path = format!("/api/memory/{id}/links");
-        let links = match api.get::<Vec<Link>>(&path, &LinksRequest::default()).await {
-            Ok(it) => it.value,
-            // It was deleted meanwhile.
-            Err(failure) if failure.is_not_found() => Vec::new(),
-            Err(failure) => return Err(failure),
-        };
-        found.push(Found { memory, links });
-    }
-    match refused {
-        Some(failure) if found.is_empty() => Err(failure),
-        _ => Ok(show(&found, &missing, offset, budget)),
-    }
+            match find(&scoped, *id) {
+                Ok(memory) => found.push(memory),
+                Err(failure) if failure.status() == 404 => {
+                    missing.push(*id);
+                    refused = Some(failure);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        match refused {
+            Some(failure) if found.is_empty() => Err(failure),
+            _ => Ok(show(&found, &missing, offset, budget)),
+        }
+    };
+    Ok(asker.app.reads.run(read).await??)
+}
+
+fn find(scoped: &Scoped, id: u64) -> Result<Found, Refused> {
+    let id = wire::id(id)?;
+    let (memory, links) = (scoped.get(id)?, scoped.links(id, 1)?);
+    Ok(Found { memory: wire::memory(memory), links: wire::walk(id, links) })
 }
 
 fn show(found: &[Found], missing: &[u64], offset: usize, budget: usize) -> Answer {
@@ -157,13 +158,7 @@ fn show(found: &[Found], missing: &[u64], offset: usize, budget: usize) -> Answe
     if !missing.is_empty() {
         structured["notFound"] = json!(missing);
     }
-    if !notes.is_empty() {
-        let note = notes.join(" ");
-        text.push('\n');
-        text.push_str(&note);
-        structured["note"] = json!(note);
-    }
-    Answer { text, structured }
+    Answer { text, structured }.with_notes(&notes)
 }
 
 /// Everything but the content, in lines of `name: value`.
