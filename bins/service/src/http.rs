@@ -6,6 +6,7 @@
 pub(crate) mod answer;
 pub(crate) mod backup;
 pub(crate) mod body;
+pub(crate) mod call;
 pub(crate) mod dashboard;
 pub(crate) mod failure;
 pub(crate) mod gate;

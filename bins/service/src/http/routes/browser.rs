@@ -1,9 +1,7 @@
 //! The browser on the mesh.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -11,11 +9,11 @@ use waypost_api::{self as api, BROWSER_TARGET, ProblemKind};
 use waypost_mesh::{CallError, Origin, Peer};
 
 use crate::app::App;
+use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::keys::OnRepeat;
 use crate::http::reply;
-use crate::http::request::whole;
 use crate::mesh::calls::Unanswered;
 
 /// How long a list waits for the browser to say where it is.
@@ -27,7 +25,8 @@ const WAIT_MS_MAX: u64 = 120_000;
 /// How much later than that its answer may arrive.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 
-pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
+pub(super) async fn list(call: Call) -> Result<Response, Failure> {
+    let Call { app, caller, .. } = call;
     let peers = present(&app, &caller).await?;
     let mut browsers: Vec<_> = peers.iter().map(browser).collect();
     // Of several, the one on this machine is called; without one, none.
@@ -65,17 +64,11 @@ fn browser(peer: &Peer) -> api::Browser {
     }
 }
 
-pub(super) async fn command(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(command): Path<String>,
-    request: Request,
-) -> Result<Response, Failure> {
-    caller.require_all_spaces()?;
-    let body = whole(&app, request).await?;
-    let arguments = api::parse_arguments(&body.bytes)?;
-    drop(body);
-    let mut response = reply::json(StatusCode::OK, &call(&app, &caller, command, arguments).await?);
+pub(super) async fn command(mut call: Call) -> Result<Response, Failure> {
+    call.caller.require_all_spaces()?;
+    let arguments = api::parse_arguments(&call.body().await?.bytes)?;
+    let Call { app, caller, name, .. } = call;
+    let mut response = reply::json(StatusCode::OK, &send(&app, &caller, name, arguments).await?);
     // Pages are not kept beside memories.
     let repeated = "the first request with this Idempotency-Key sent the command, and its answer is \
                     not kept: `read` the page";
@@ -84,7 +77,7 @@ pub(super) async fn command(
 }
 
 /// Calls a command of the browser.
-pub(super) async fn call(
+pub(super) async fn send(
     app: &App,
     caller: &Caller,
     command: String,

@@ -6,7 +6,6 @@ mod memories;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::{Request, State};
 use axum::response::Response;
 use http::{HeaderName, HeaderValue, StatusCode};
 use waypost_api as api;
@@ -16,10 +15,10 @@ use waypost_memory::SearchMode;
 use self::items::{ContextQuery, find};
 use crate::app::App;
 use crate::clock::now;
+use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::reply::json;
-use crate::http::request::whole;
 use crate::http::wire;
 
 /// How long a response waits for the query's vector. A busy model takes longer; then ranking is
@@ -29,13 +28,10 @@ const VECTOR_TIME_MAX: Duration = Duration::from_millis(150);
 /// A body of up to this size is parsed at once: moving it to another thread takes longer.
 const SHORT: usize = 16 << 10;
 
-pub(super) async fn query(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
+pub(super) async fn query(mut call: Call) -> Result<Response, Failure> {
     let started = Instant::now();
-    let body = whole(&app, request).await?;
+    let body = call.body().await?;
+    let Call { app, caller, .. } = call;
     let is_short = body.bytes.len() <= SHORT;
     let parse = move || Ok::<_, Failure>(api::parse_optional_body_with(&body.bytes, check)?);
     let asked = if is_short { parse()? } else { app.reads.run(parse).await?? };
@@ -105,15 +101,14 @@ async fn vector(app: &Arc<App>, text: String) -> Option<Vec<f32>> {
     }
 }
 
-pub(super) async fn status(State(app): State<Arc<App>>) -> Result<Response, Failure> {
-    let shared = Arc::clone(&app);
-    app.reads.run(move || json(StatusCode::OK, &wire::context::status(&shared.context))).await
+pub(super) async fn status(call: Call) -> Result<Response, Failure> {
+    call.answer(|app| &app.reads, |call| Ok(wire::context::status(&call.app.context))).await
 }
 
-pub(super) async fn rescan(State(app): State<Arc<App>>) -> Result<Response, Failure> {
+pub(super) async fn rescan(call: Call) -> Result<Response, Failure> {
     // It takes as long as it takes: the slot bounds how many wait, not how long.
-    let slot = app.streams.slot().await?;
-    let scanned = app.context.request_scan()?.await.map_err(|_| Failure::stopping())?;
+    let slot = call.app.streams.slot().await?;
+    let scanned = call.app.context.request_scan()?.await.map_err(|_| Failure::stopping())?;
     drop(slot);
     Ok(json(StatusCode::OK, &scanned?))
 }

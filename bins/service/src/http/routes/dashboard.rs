@@ -14,11 +14,11 @@ use waypost_project::LimitSettings;
 use crate::app::App;
 use crate::clock::now;
 use crate::http::body::Held;
+use crate::http::call::Call;
 use crate::http::dashboard::{Key, Opened, PAGE, Refused, TOKEN_VALID};
 use crate::http::failure::Failure;
-use crate::http::guard::Caller;
 use crate::http::reply::json;
-use crate::http::request::{parse, whole};
+use crate::http::request::parse;
 use crate::http::wire;
 
 /// Maximum size of a body without a token.
@@ -26,13 +26,9 @@ const OPEN_BYTES_MAX: usize = 64 * 1024;
 /// The note of the dashboard's token.
 const NOTE: &str = "the dashboard";
 
-pub(super) async fn open(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    let body = whole(&app, request).await?;
-    let asked: api::DashboardCodeRequest = api::parse_optional_body(&body.bytes)?;
+pub(super) async fn open(mut call: Call) -> Result<Response, Failure> {
+    let asked: api::DashboardCodeRequest = api::parse_optional_body(&call.body().await?.bytes)?;
+    let Call { app, caller, .. } = call;
     let scopes = if asked.scopes.is_empty() {
         caller.scopes()
     } else {

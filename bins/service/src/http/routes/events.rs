@@ -2,34 +2,27 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use http::header::HeaderMap;
 use http::{HeaderValue, StatusCode};
 use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
 use waypost_events::{Error, Event, IdempotencyKey, Page, Pattern, Published, Query};
 
 use crate::app::App;
 use crate::clock::now;
+use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::keys::idempotency_key;
 use crate::http::pool::Promise;
 use crate::http::reply::{array, json, link_next};
-use crate::http::request::{parse, whole};
 use crate::http::scoped::Scoped;
 use crate::http::stream::PIECE_BYTES;
 use crate::http::wire;
 
-pub(super) async fn publish(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    headers: HeaderMap,
-    request: Request,
-) -> Result<Response, Failure> {
-    let key = idempotency_key(&headers)?;
-    let body = whole(&app, request).await?;
-    let asked = parse(&body.bytes)?;
+pub(super) async fn publish(mut call: Call) -> Result<Response, Failure> {
+    let key = idempotency_key(&call.parts.headers)?;
+    let asked = call.parsed_body().await?;
+    let Call { app, caller, .. } = call;
     let published = publish_event(&app, &caller, asked, key).await?;
     let status = if published.duplicate { StatusCode::OK } else { StatusCode::CREATED };
     Ok(json(status, &published))
@@ -60,15 +53,9 @@ pub(super) async fn publish_event(
     Ok(api::Published { event: wire::event(event), duplicate })
 }
 
-pub(super) async fn list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    let query = request.uri().query().unwrap_or_default().to_owned();
-    let asked = api::parse_query_with(&query, check_list)?;
-    let scoped = app.scoped(&caller);
-    let shared = Arc::clone(&app);
+pub(super) async fn list(call: Call) -> Result<Response, Failure> {
+    let asked = api::parse_query_with(call.query(), check_list)?;
+    let (scoped, app) = (call.scoped(), Arc::clone(&call.app));
     app.reads
         .run(move || {
             let mut page = find(&scoped, &asked)?;
@@ -76,9 +63,9 @@ pub(super) async fn list(
             let held_bytes = page.events.len() * size_of::<Event>();
             let events = std::mem::take(&mut page.events);
             let events = events.into_iter().map(move |event| read(&scoped, &page, event));
-            let mut response = array(&shared, events, held_bytes)?;
+            let mut response = array(&call.app, events, held_bytes)?;
             if next_after < last && asked.before.is_none() {
-                link_next(&mut response, "/api/events", &query, next_after);
+                link_next(&mut response, "/api/events", call.query(), next_after);
             }
             let cursor = HeaderValue::from(next_after);
             response.headers_mut().insert(api::NEXT_AFTER_HEADER, cursor);
@@ -114,14 +101,9 @@ pub(super) fn read(
     Ok(event.map(wire::event))
 }
 
-pub(super) async fn get(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-) -> Result<Response, Failure> {
-    let id = api::parse_id(&id)?;
-    let scoped = app.scoped(&caller);
-    app.reads.run(move || Ok(json(StatusCode::OK, &wire::event(scoped.event(id)?)))).await?
+pub(super) async fn get(call: Call) -> Result<Response, Failure> {
+    let id = api::parse_id(&call.name)?;
+    call.answer(|app| &app.reads, move |call| Ok(wire::event(call.scoped().event(id)?))).await
 }
 
 /// Reports an error in a query as an error of its parameter.

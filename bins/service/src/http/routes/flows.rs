@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use http::StatusCode;
 use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
@@ -14,10 +13,10 @@ use crate::app::App;
 use crate::clock::now;
 use crate::flows::Flows;
 use crate::flows::files::load;
+use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::reply::json;
-use crate::http::request::{parse, query, whole};
 use crate::http::wire;
 
 /// The reason recorded when a request cancels a run.
@@ -29,8 +28,8 @@ const DRY_EVENTS_MAX: u64 = 10_000;
 /// Events that it lists.
 const DRY_EVENTS_SHOWN: usize = 100;
 
-pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
-    find_flows(&app, &caller, |found| json(StatusCode::OK, found)).await
+pub(super) async fn list(call: Call) -> Result<Response, Failure> {
+    find_flows(&call.app, &call.caller, |found| json(StatusCode::OK, found)).await
 }
 
 /// The flows and their files; `show` makes the response of them.
@@ -44,18 +43,13 @@ pub(super) async fn find_flows<R: Send + 'static>(
     app.reads.run(move || show(&listed(&shared.flows))).await
 }
 
-pub(super) async fn rescan(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-) -> Result<Response, Failure> {
-    app.whole(&caller)?;
-    let shared = Arc::clone(&app);
-    app.writes
-        .run(move || {
-            load(&shared.flows);
-            Ok(json(StatusCode::OK, &listed(&shared.flows)))
-        })
-        .await?
+pub(super) async fn rescan(call: Call) -> Result<Response, Failure> {
+    call.app.whole(&call.caller)?;
+    let work = |call: &Call| {
+        load(&call.app.flows);
+        Ok(listed(&call.app.flows))
+    };
+    call.answer(|app| &app.writes, work).await
 }
 
 fn listed(flows: &Flows) -> api::Flows {
@@ -72,14 +66,10 @@ fn listed(flows: &Flows) -> api::Flows {
     api::Flows { flows: listed, files, halted }
 }
 
-pub(super) async fn runs(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    app.whole(&caller)?;
-    let asked = api::parse_query_with(query(&request), check_runs)?;
-    find_runs(&app, &caller, asked, |found| json(StatusCode::OK, found)).await
+pub(super) async fn runs(call: Call) -> Result<Response, Failure> {
+    call.app.whole(&call.caller)?;
+    let asked = api::parse_query_with(call.query(), check_runs)?;
+    find_runs(&call.app, &call.caller, asked, |found| json(StatusCode::OK, found)).await
 }
 
 /// Checks the name of the flow in a request for runs.
@@ -117,12 +107,8 @@ pub(super) async fn find_runs<R: Send + 'static>(
         .await
 }
 
-pub(super) async fn run(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-) -> Result<Response, Failure> {
-    find_run(&app, &caller, &id, |found| json(StatusCode::OK, found)).await
+pub(super) async fn run(call: Call) -> Result<Response, Failure> {
+    find_run(&call.app, &call.caller, &call.name, |found| json(StatusCode::OK, found)).await
 }
 
 /// A run with its output; `show` makes the response of it.
@@ -150,57 +136,39 @@ pub(super) async fn find_run<R: Send + 'static>(
         .await?
 }
 
-pub(super) async fn retry(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-) -> Result<Response, Failure> {
-    app.whole(&caller)?;
-    change_run(app, &id, |engine, id, now| engine.retry(id, now).map(|()| true)).await
+pub(super) async fn retry(call: Call) -> Result<Response, Failure> {
+    change_run(call, |engine, id, now| engine.retry(id, now).map(|()| true)).await
 }
 
-pub(super) async fn cancel(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-) -> Result<Response, Failure> {
-    app.whole(&caller)?;
-    change_run(app, &id, |engine, id, now| engine.cancel(id, CANCELLED, now)).await
+pub(super) async fn cancel(call: Call) -> Result<Response, Failure> {
+    change_run(call, |engine, id, now| engine.cancel(id, CANCELLED, now)).await
 }
 
 async fn change_run(
-    app: Arc<App>,
-    id: &str,
+    call: Call,
     change: impl FnOnce(&mut Engine, &RunId, Timestamp) -> Result<bool, Error> + Send + 'static,
 ) -> Result<Response, Failure> {
-    let id = run_id(id)?;
-    let shared = Arc::clone(&app);
-    app.writes
-        .run(move || {
-            let changed = shared.flows.change(|engine, now| {
-                let done = change(engine, &id, now)?;
-                Ok((done, wire::flows::run(engine.run(&id)?)))
-            });
-            let (done, run) = changed.map_err(|it| unchanged(&shared, it))?;
-            if !done {
-                let detail = format!("run {id} has already ended");
-                return Err(
-                    Failure::new(StatusCode::CONFLICT, detail).of(api::ProblemKind::RunEnded)
-                );
-            }
-            Ok(json(StatusCode::OK, &run))
-        })
-        .await?
+    call.app.whole(&call.caller)?;
+    let id = run_id(&call.name)?;
+    let work = move |call: &Call| {
+        let changed = call.app.flows.change(|engine, now| {
+            let done = change(engine, &id, now)?;
+            Ok((done, wire::flows::run(engine.run(&id)?)))
+        });
+        let (done, run) = changed.map_err(|it| unchanged(&call.app, it))?;
+        if !done {
+            let detail = format!("run {id} has already ended");
+            return Err(Failure::new(StatusCode::CONFLICT, detail).of(api::ProblemKind::RunEnded));
+        }
+        Ok(run)
+    };
+    call.answer(|app| &app.writes, work).await
 }
 
-pub(super) async fn why(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    app.whole(&caller)?;
-    let asked: api::WhyRequest = api::parse_query(query(&request))?;
-    find_why(&app, &caller, &asked, |found| json(StatusCode::OK, found)).await
+pub(super) async fn why(call: Call) -> Result<Response, Failure> {
+    call.app.whole(&call.caller)?;
+    let asked: api::WhyRequest = call.parsed_query()?;
+    find_why(&call.app, &call.caller, &asked, |found| json(StatusCode::OK, found)).await
 }
 
 /// Why each flow wants an event or not; `show` makes the response of it.
@@ -230,64 +198,44 @@ pub(super) async fn find_why<R: Send + 'static>(
         .await?
 }
 
-pub(super) async fn test(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(name): Path<String>,
-    request: Request,
-) -> Result<Response, Failure> {
-    let bus = app.whole(&caller)?.bus;
-    let name = flow_name(&name)?;
-    let body = whole(&app, request).await?;
-    let shared = Arc::clone(&app);
-    app.reads
-        .run(move || {
-            let asked: api::FlowTestRequest = parse(&body.bytes)?;
-            let (kind, data) = wire::event_parts(&asked.kind, asked.data, |_| Ok(()))?;
-            let event = Event {
-                // As if it were the next event.
-                id: bus.last() + 1,
-                kind,
-                data,
-                time: now(),
-                source: caller.source(),
-                lineage: caller.lineage(),
-                space: None,
-            };
-            let plan = shared.flows.plan(&name, &event)?;
-            Ok(json(StatusCode::OK, &wire::flows::plan(plan)))
-        })
-        .await?
+pub(super) async fn test(call: Call) -> Result<Response, Failure> {
+    let bus = call.app.whole(&call.caller)?.bus;
+    let name = flow_name(&call.name)?;
+    let work = move |call: &Call, asked: api::FlowTestRequest| {
+        let (kind, data) = wire::event_parts(&asked.kind, asked.data, |_| Ok(()))?;
+        let event = Event {
+            // As if it were the next event.
+            id: bus.last() + 1,
+            kind,
+            data,
+            time: now(),
+            source: call.caller.source(),
+            lineage: call.caller.lineage(),
+            space: None,
+        };
+        Ok(wire::flows::plan(call.app.flows.plan(&name, &event)?))
+    };
+    call.answer_body(|app| &app.reads, work).await
 }
 
-pub(super) async fn replay(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(name): Path<String>,
-    request: Request,
-) -> Result<Response, Failure> {
-    let bus = app.whole(&caller)?.bus;
-    let name = flow_name(&name)?;
-    let body = whole(&app, request).await?;
-    let shared = Arc::clone(&app);
-    app.writes
-        .run(move || {
-            let asked: api::ReplayRequest = parse(&body.bytes)?;
-            let kept_after = bus.first().saturating_sub(1);
-            let after = asked.after.unwrap_or(0).max(kept_after);
-            let until = asked.until.unwrap_or(u64::MAX).min(bus.last());
-            let (wanted, events) = wanted(&shared, &bus, (&name, after, until))?;
-            let mut replay = None;
-            if !asked.dry_run && after < until {
-                let order = |engine: &mut Engine, _| engine.replay(&name, after, until);
-                let ordered = shared.flows.change(order);
-                replay = Some(u64::from(ordered.map_err(|it| unchanged(&shared, it))?));
-            }
-            let range = api::EventRange { after, until };
-            let flow = name.to_string();
-            Ok(json(StatusCode::OK, &api::Replay { flow, range, wanted, events, replay }))
-        })
-        .await?
+pub(super) async fn replay(call: Call) -> Result<Response, Failure> {
+    let bus = call.app.whole(&call.caller)?.bus;
+    let name = flow_name(&call.name)?;
+    let work = move |call: &Call, asked: api::ReplayRequest| {
+        let kept_after = bus.first().saturating_sub(1);
+        let after = asked.after.unwrap_or(0).max(kept_after);
+        let until = asked.until.unwrap_or(u64::MAX).min(bus.last());
+        let (wanted, events) = wanted(&call.app, &bus, (&name, after, until))?;
+        let mut replay = None;
+        if !asked.dry_run && after < until {
+            let order = |engine: &mut Engine, _| engine.replay(&name, after, until);
+            let ordered = call.app.flows.change(order);
+            replay = Some(u64::from(ordered.map_err(|it| unchanged(&call.app, it))?));
+        }
+        let range = api::EventRange { after, until };
+        Ok(api::Replay { flow: name.to_string(), range, wanted, events, replay })
+    };
+    call.answer_body(|app| &app.writes, work).await
 }
 
 /// The events in a range that trigger a flow: their number, and the first ones.
@@ -319,83 +267,52 @@ fn wanted(
     Ok((count, shown))
 }
 
-pub(super) async fn pause(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(name): Path<String>,
-    request: Request,
-) -> Result<Response, Failure> {
-    app.whole(&caller)?;
-    let body = whole(&app, request).await?;
-    let asked: api::PauseRequest = api::parse_optional_body(&body.bytes)?;
+pub(super) async fn pause(mut call: Call) -> Result<Response, Failure> {
+    call.app.whole(&call.caller)?;
+    let asked: api::PauseRequest = api::parse_optional_body(&call.body().await?.bytes)?;
     let why = asked.why.unwrap_or_else(|| PAUSED.to_owned());
-    change_flow(app, &name, move |engine, name, _| engine.pause(name, &why)).await
+    change_flow(call, move |engine, name, _| engine.pause(name, &why)).await
 }
 
-pub(super) async fn resume(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(name): Path<String>,
-) -> Result<Response, Failure> {
-    app.whole(&caller)?;
-    change_flow(app, &name, |engine, name, now| engine.resume(name, now)).await
+pub(super) async fn resume(call: Call) -> Result<Response, Failure> {
+    change_flow(call, |engine, name, now| engine.resume(name, now)).await
 }
 
 async fn change_flow(
-    app: Arc<App>,
-    name: &str,
+    call: Call,
     change: impl FnOnce(&mut Engine, &FlowName, Timestamp) -> Result<(), Error> + Send + 'static,
 ) -> Result<Response, Failure> {
-    let name = flow_name(name)?;
-    let shared = Arc::clone(&app);
-    app.writes
-        .run(move || {
-            let changed = shared.flows.change(|engine, now| {
-                change(engine, &name, now)?;
-                let entry = engine.flow(&name)?;
-                let status = engine.status().into_iter().find(|it| it.name == name);
-                Ok(wire::flows::flow(entry, &status.ok_or(Error::UnknownFlow(name))?))
-            });
-            let info = changed.map_err(|it| unchanged(&shared, it))?;
-            Ok(json(StatusCode::OK, &info))
-        })
-        .await?
+    call.app.whole(&call.caller)?;
+    let name = flow_name(&call.name)?;
+    let work = move |call: &Call| {
+        let changed = call.app.flows.change(|engine, now| {
+            change(engine, &name, now)?;
+            let entry = engine.flow(&name)?;
+            let status = engine.status().into_iter().find(|it| it.name == name);
+            Ok(wire::flows::flow(entry, &status.ok_or(Error::UnknownFlow(name))?))
+        });
+        changed.map_err(|it| unchanged(&call.app, it))
+    };
+    call.answer(|app| &app.writes, work).await
 }
 
-pub(super) async fn file(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(name): Path<String>,
-) -> Result<Response, Failure> {
-    app.whole(&caller)?;
-    let shared = Arc::clone(&app);
-    app.reads
-        .run(move || {
-            let parts = shared.flows.loader().compare(&name)?;
-            Ok(json(StatusCode::OK, &wire::flows::texts(name, parts)))
-        })
-        .await?
+pub(super) async fn file(call: Call) -> Result<Response, Failure> {
+    call.app.whole(&call.caller)?;
+    let work = |call: &Call| {
+        let parts = call.app.flows.loader().compare(&call.name)?;
+        Ok(wire::flows::texts(call.name.clone(), parts))
+    };
+    call.answer(|app| &app.reads, work).await
 }
 
-pub(super) async fn allow(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(name): Path<String>,
-    request: Request,
-) -> Result<Response, Failure> {
-    app.whole(&caller)?;
-    let body = whole(&app, request).await?;
-    let shared = Arc::clone(&app);
-    app.writes
-        .run(move || {
-            let asked: api::AllowRequest = parse(&body.bytes)?;
-            let status = shared
-                .flows
-                .allow(&name, &asked)?
-                .ok_or_else(|| Failure::not_found(format!("{name} no longer exists")))?;
-            Ok(json(StatusCode::OK, &wire::flows::file(&status)))
-        })
-        .await?
+pub(super) async fn allow(call: Call) -> Result<Response, Failure> {
+    call.app.whole(&call.caller)?;
+    let work = |call: &Call, asked: api::AllowRequest| {
+        let allowed = call.app.flows.allow(&call.name, &asked)?;
+        let gone = || Failure::not_found(format!("{} no longer exists", call.name));
+        Ok(wire::flows::file(&allowed.ok_or_else(gone)?))
+    };
+    call.answer_body(|app| &app.writes, work).await
 }
 
 fn flow_name(text: &str) -> Result<FlowName, Failure> {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use http::StatusCode;
@@ -13,13 +12,11 @@ use waypost_api::{self as api, ProblemKind};
 use waypost_mesh::{CallError, Event, Listener, Pattern, Peer};
 
 use super::browser::{of_peer, shown};
-use crate::app::App;
+use crate::http::call::Call;
 use crate::http::failure::Failure;
-use crate::http::guard::Caller;
 use crate::http::keys::OnRepeat;
 use crate::http::linger::Late;
 use crate::http::reply::{self, encode};
-use crate::http::request::{parse, query, whole};
 use crate::http::stream::pulled;
 use crate::http::waiting::Account;
 use crate::mesh::calls::Unanswered;
@@ -29,12 +26,9 @@ const WAIT_MS_DEFAULT: u64 = 60_000;
 /// How often a listener without events gets a sign of life.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-pub(super) async fn peers(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-) -> Result<Response, Failure> {
-    caller.require_all_spaces()?;
-    let peers = app.mesh.peers().await.map_err(failure)?;
+pub(super) async fn peers(call: Call) -> Result<Response, Failure> {
+    call.caller.require_all_spaces()?;
+    let peers = call.app.mesh.peers().await.map_err(failure)?;
     // The service would name only itself.
     let peers = peers.into_iter().filter(|peer| !peer.is_self);
     let peer = |peer: Peer| api::MeshPeer {
@@ -46,17 +40,11 @@ pub(super) async fn peers(
     Ok(reply::json(StatusCode::OK, &peers.map(peer).collect::<Vec<_>>()))
 }
 
-pub(super) async fn call(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    caller.require_all_spaces()?;
-    let body = whole(&app, request).await?;
-    let api::MeshCallRequest { target, command, argument, timeout } = parse(&body.bytes)?;
-    drop(body);
+pub(super) async fn call(mut call: Call) -> Result<Response, Failure> {
+    call.caller.require_all_spaces()?;
+    let api::MeshCallRequest { target, command, argument, timeout } = call.parsed_body().await?;
     let deadline = Duration::from_millis(timeout.unwrap_or(WAIT_MS_DEFAULT));
-    let called = app.mesh.call(target, command, argument, deadline).await;
+    let called = call.app.mesh.call(target, command, argument, deadline).await;
     let result = api::MeshResult { result: called.map_err(failure)? };
     let mut response = reply::json(StatusCode::OK, &result);
     let repeated =
@@ -65,26 +53,17 @@ pub(super) async fn call(
     Ok(response)
 }
 
-pub(super) async fn broadcast(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    caller.require_all_spaces()?;
-    let body = whole(&app, request).await?;
-    let api::MeshBroadcastRequest { source, event } = parse(&body.bytes)?;
-    let id = app.mesh.broadcast(source, event.into()).await.map_err(failure)?;
+pub(super) async fn broadcast(mut call: Call) -> Result<Response, Failure> {
+    call.caller.require_all_spaces()?;
+    let api::MeshBroadcastRequest { source, event } = call.parsed_body().await?;
+    let id = call.app.mesh.broadcast(source, event.into()).await.map_err(failure)?;
     Ok(reply::json(StatusCode::OK, &api::MeshBroadcast { id }))
 }
 
-pub(super) async fn listen(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    caller.require_all_spaces()?;
-    let check = |_: &api::MeshListenRequest, _: &mut api::Faults| {};
-    let asked = api::parse_query_with(query(&request), check)?;
+pub(super) async fn listen(call: Call) -> Result<Response, Failure> {
+    call.caller.require_all_spaces()?;
+    let asked: api::MeshListenRequest = call.parsed_query()?;
+    let Call { app, caller, parts, .. } = call;
     let pattern = asked.pattern.as_deref().map_or_else(|| Ok(Pattern::all()), Pattern::parse);
     let pattern = pattern.map_err(|error| api::Problem::field("?pattern", error.to_string()))?;
     let slot = Arc::clone(&app.listeners).try_acquire_owned();
@@ -94,7 +73,7 @@ pub(super) async fn listen(
         lost: 0,
         stopped: app.broadcast.stopped(),
         account: caller.account(&app),
-        late: request.extensions().get().cloned().unwrap_or_default(),
+        late: parts.extensions.get().cloned().unwrap_or_default(),
         _slot: slot,
     };
     let body = pulled(Some(listening), |listening| async {

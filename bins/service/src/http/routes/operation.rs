@@ -11,23 +11,16 @@ use waypost_api as api;
 use waypost_auth::Scope;
 
 use crate::app::App;
+use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::reply::{encode, json};
 use crate::http::wire;
 use crate::metrics::{ClusterGauges, EventGauges, Gauges};
 
-pub(super) async fn status(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-) -> Result<Response, Failure> {
-    let shared = Arc::clone(&app);
-    app.reads
-        .run(move || {
-            let of_store = shared.scoped(&caller).status()?;
-            Ok(json(StatusCode::OK, &describe(&shared, of_store, &caller)))
-        })
-        .await?
+pub(super) async fn status(call: Call) -> Result<Response, Failure> {
+    let work = |call: &Call| Ok(describe(&call.app, call.scoped().status()?, &call.caller));
+    call.answer(|app| &app.reads, work).await
 }
 
 fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api::Status {

@@ -6,7 +6,6 @@ mod why;
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use http::header::LINK;
 use http::{HeaderValue, StatusCode};
@@ -14,12 +13,11 @@ use waypost_api::{self as api, limits::RECALL_LIMIT_DEFAULT};
 use waypost_recall::{Query, Session, SessionKey};
 
 use self::told::Teller;
-use crate::app::App;
 use crate::clock::now;
+use crate::http::call::Call;
 use crate::http::failure::Failure;
-use crate::http::guard::Caller;
 use crate::http::reply::json;
-use crate::http::request::{parse, whole};
+use crate::http::request::parse;
 use crate::http::wire;
 
 /// The least score of what is injected: from there on, a search has probably found an answer.
@@ -27,17 +25,13 @@ const THRESHOLD: f64 = api::ANSWERABLE_LEAST;
 /// Spaces that an error names.
 const SPACES_SHOWN_MAX: usize = 8;
 
-pub(super) async fn list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    let mut asked: api::RecallListRequest =
-        api::parse_query(crate::http::request::query(&request))?;
-    caller.narrow(&mut asked.space)?;
+pub(super) async fn list(call: Call) -> Result<Response, Failure> {
+    let mut asked: api::RecallListRequest = call.parsed_query()?;
+    call.caller.narrow(&mut asked.space)?;
     let limit = usize::try_from(asked.limit.unwrap_or(RECALL_LIMIT_DEFAULT)).unwrap_or(usize::MAX);
-    let recall = Arc::clone(&app.recall);
-    app.reads
+    let recall = Arc::clone(&call.app.recall);
+    call.app
+        .reads
         .run(move || {
             let query = Query {
                 session: asked.session.clone(),
@@ -66,16 +60,10 @@ pub(super) async fn list(
         .await?
 }
 
-pub(super) async fn session(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(name): Path<String>,
-    request: Request,
-) -> Result<Response, Failure> {
-    let mut asked: api::RecallSessionRequest =
-        api::parse_query(crate::http::request::query(&request))?;
-    caller.narrow(&mut asked.space)?;
-    let mut found = app.recall.log.sessions(&name);
+pub(super) async fn session(call: Call) -> Result<Response, Failure> {
+    let mut asked: api::RecallSessionRequest = call.parsed_query()?;
+    call.caller.narrow(&mut asked.space)?;
+    let mut found = call.app.recall.log.sessions(&call.name);
     match &asked.space {
         Some(space) => found.retain(|(key, _)| key.space.as_deref() == Some(space)),
         None => {
@@ -105,8 +93,8 @@ fn which_space(of: &[(SessionKey, Session)]) -> String {
 }
 
 /// 429 if the token asks too often: a brief and a prompt add to the log, with a scope that only reads.
-fn pace(app: &App, caller: &Caller) -> Result<(), Failure> {
-    if app.recall.pace.takes(caller.source()) {
+fn pace(call: &Call) -> Result<(), Failure> {
+    if call.app.recall.pace.takes(call.caller.source()) {
         return Ok(());
     }
     Err(Failure::too_often(
@@ -114,93 +102,66 @@ fn pace(app: &App, caller: &Caller) -> Result<(), Failure> {
     ))
 }
 
-pub(super) async fn brief(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    let body = whole(&app, request).await?;
-    pace(&app, &caller)?;
-    let (scoped, recall) = (app.scoped(&caller), Arc::clone(&app.recall));
-    app.reads
-        .run(move || {
-            let mut asked: api::RecallBriefRequest = parse(&body.bytes)?;
-            caller.narrow(&mut asked.space)?;
-            let key = SessionKey::new(&asked.session, asked.space.as_deref());
-            let teller = Teller { scoped, recall: &recall, key, harness: &asked.harness };
-            let answer = teller.start(asked.source.as_deref())?;
-            Ok(json(StatusCode::OK, &answer))
-        })
-        .await?
+/// Tells a session of a request.
+fn teller<'a>(
+    call: &'a Call,
+    session: &str,
+    space: &mut Option<String>,
+    harness: &'a str,
+) -> Result<Teller<'a>, Failure> {
+    call.caller.narrow(space)?;
+    let key = SessionKey::new(session, space.as_deref());
+    Ok(Teller { scoped: call.scoped(), recall: &call.app.recall, key, harness })
 }
 
-pub(super) async fn prompt(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    let body = whole(&app, request).await?;
-    pace(&app, &caller)?;
-    let (scoped, recall) = (app.scoped(&caller), Arc::clone(&app.recall));
-    app.reads
-        .run(move || {
-            let mut asked: api::RecallPromptRequest = parse(&body.bytes)?;
-            caller.narrow(&mut asked.space)?;
-            let key = SessionKey::new(&asked.session, asked.space.as_deref());
-            let teller = Teller { scoped, recall: &recall, key, harness: &asked.harness };
-            Ok(json(StatusCode::OK, &teller.prompt(&asked.prompt)?))
-        })
-        .await?
-}
-
-pub(super) async fn turns(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    let body = whole(&app, request).await?;
-    let (scoped, recall) = (app.scoped(&caller), Arc::clone(&app.recall));
-    let work = move || {
-        let mut asked: api::RecallTurnsRequest = parse(&body.bytes)?;
-        caller.narrow(&mut asked.space)?;
-        Ok(json(StatusCode::OK, &turns::record(&scoped, &recall, &asked)?))
+pub(super) async fn brief(call: Call) -> Result<Response, Failure> {
+    pace(&call)?;
+    let work = |call: &Call, mut asked: api::RecallBriefRequest| {
+        let teller = teller(call, &asked.session, &mut asked.space, &asked.harness)?;
+        teller.start(asked.source.as_deref())
     };
-    let answered = app.writes.run(work).await?;
+    call.answer_body(|app| &app.reads, work).await
+}
+
+pub(super) async fn prompt(call: Call) -> Result<Response, Failure> {
+    pace(&call)?;
+    let work = |call: &Call, mut asked: api::RecallPromptRequest| {
+        let teller = teller(call, &asked.session, &mut asked.space, &asked.harness)?;
+        teller.prompt(&asked.prompt)
+    };
+    call.answer_body(|app| &app.reads, work).await
+}
+
+pub(super) async fn turns(call: Call) -> Result<Response, Failure> {
+    let app = Arc::clone(&call.app);
+    let work = |call: &Call, mut asked: api::RecallTurnsRequest| {
+        call.caller.narrow(&mut asked.space)?;
+        turns::record(&call.scoped(), &call.app.recall, &asked)
+    };
+    let answered = call.answer_body(|app| &app.writes, work).await;
     app.model.embed_soon();
     answered
 }
 
-pub(super) async fn compaction(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    let body = whole(&app, request).await?;
-    let recall = Arc::clone(&app.recall);
+pub(super) async fn compaction(mut call: Call) -> Result<Response, Failure> {
+    let body = call.body().await?;
+    let app = Arc::clone(&call.app);
     app.writes
         .run(move || {
             let mut asked: api::RecallCompactionRequest = parse(&body.bytes)?;
-            caller.narrow(&mut asked.space)?;
+            call.caller.narrow(&mut asked.space)?;
             let key = SessionKey::new(&asked.session, asked.space.as_deref());
-            recall.log.compacted(key, &asked.harness, now())?;
+            call.app.recall.log.compacted(key, &asked.harness, now())?;
             Ok(StatusCode::NO_CONTENT.into_response())
         })
         .await?
 }
 
 /// It searches the past, too, which is slow.
-pub(super) async fn why(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    let body = whole(&app, request).await?;
-    let (scoped, recall) = (app.scoped(&caller), Arc::clone(&app.recall));
-    app.past
-        .run(move || {
-            let mut asked: api::RecallWhyRequest = parse(&body.bytes)?;
-            caller.narrow(&mut asked.space)?;
-            Ok(json(StatusCode::OK, &why::explain(&scoped, &recall, &asked)?))
-        })
-        .await?
+pub(super) async fn why(call: Call) -> Result<Response, Failure> {
+    let work = |call: &Call, mut asked: api::RecallWhyRequest| {
+        call.caller.narrow(&mut asked.space)?;
+        why::explain(&call.scoped(), &call.app.recall, &asked)
+    };
+    call.answer_body(|app| &app.past, work).await
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use http::StatusCode;
@@ -15,14 +14,12 @@ use waypost_api as api;
 use waypost_events::{Error, Event, Pattern, Tail};
 
 use super::events::{check_pattern, pattern};
-use crate::app::App;
 use crate::error::chain;
 use crate::events::broadcast::Frame;
+use crate::http::call::Call;
 use crate::http::failure::Failure;
-use crate::http::guard::Caller;
 use crate::http::linger::Late;
 use crate::http::reply::{self, encode};
-use crate::http::request::query;
 use crate::http::scoped::Scoped;
 use crate::http::stream::{PIECE_BYTES, pulled};
 use crate::http::waiting::Account;
@@ -34,20 +31,16 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Maximum number of events read from the log at once.
 const READ_AT_ONCE: usize = 200;
 
-pub(super) async fn stream(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    headers: HeaderMap,
-    request: Request,
-) -> Result<Response, Failure> {
+pub(super) async fn stream(call: Call) -> Result<Response, Failure> {
     let check = |asked: &api::StreamRequest, faults: &mut api::Faults| {
         check_pattern(asked.pattern.as_deref(), faults);
     };
-    let asked = api::parse_query_with(query(&request), check)?;
+    let asked = api::parse_query_with(call.query(), check)?;
     let pattern = asked.pattern.as_deref().map(pattern).transpose()?;
-    let scoped = app.scoped(&caller);
+    let scoped = call.scoped();
+    let Call { app, caller, parts, .. } = call;
     let last = scoped.last_event();
-    let after = match last_event_id(&headers)? {
+    let after = match last_event_id(&parts.headers)? {
         Some(it) if it > last => {
             let why = format!("Last-Event-ID: {it} is beyond the last event, which is {last}");
             return Err(Failure::new(StatusCode::BAD_REQUEST, why));
@@ -71,7 +64,7 @@ pub(super) async fn stream(
         scoped,
         pattern,
         account: caller.account(&app),
-        late: request.extensions().get().cloned().unwrap_or_default(),
+        late: parts.extensions.get().cloned().unwrap_or_default(),
         _slot: slot,
     };
     let body = pulled(Some(listener), |listener| async {

@@ -2,27 +2,23 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use http::StatusCode;
 use waypost_api as api;
 use waypost_auth::TokenId;
 
-use crate::app::App;
 use crate::clock::now;
+use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::keys::OnRepeat;
 use crate::http::reply::json;
-use crate::http::request::{parse, whole};
+use crate::http::request::parse;
 use crate::http::wire;
 
-pub(super) async fn create(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    let body = whole(&app, request).await?;
+pub(super) async fn create(mut call: Call) -> Result<Response, Failure> {
+    let body = call.body().await?;
+    let Call { app, caller, .. } = call;
     let shared = Arc::clone(&app);
     app.writes
         .run(move || {
@@ -43,13 +39,13 @@ pub(super) async fn create(
         .await?
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>) -> Result<Response, Failure> {
-    let tokens: Vec<_> = app.tokens.list()?.into_iter().map(wire::token).collect();
+pub(super) async fn list(call: Call) -> Result<Response, Failure> {
+    let tokens: Vec<_> = call.app.tokens.list()?.into_iter().map(wire::token).collect();
     Ok(json(StatusCode::OK, &tokens))
 }
 
-pub(super) async fn current(caller: Caller) -> Response {
-    json(StatusCode::OK, &grants(&caller))
+pub(super) async fn current(call: Call) -> Response {
+    json(StatusCode::OK, &grants(&call.caller))
 }
 
 /// What the caller's token permits.
@@ -60,22 +56,17 @@ pub(super) fn grants(caller: &Caller) -> api::TokenGrants {
     }
 }
 
-pub(super) async fn revoke(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-) -> Result<Response, Failure> {
-    let id: TokenId = id.parse().map_err(|_| Failure::not_found("no token with this id"))?;
-    let shared = Arc::clone(&app);
-    app.writes
-        .run(move || {
-            caller.ensure_valid()?;
-            let derived = shared.tokens.revoke(id, now())?.derived;
-            shared.sessions.look();
-            let derived: Vec<_> = derived.iter().map(ToString::to_string).collect();
-            let also = derived.join(",");
-            tracing::info!(%id, also, by = caller.source(), "revoked a token");
-            Ok(json(StatusCode::OK, &api::TokenRevoked { derived }))
-        })
-        .await?
+pub(super) async fn revoke(call: Call) -> Result<Response, Failure> {
+    let id: TokenId = call.name.parse().map_err(|_| Failure::not_found("no token with this id"))?;
+    let work = move |call: &Call| {
+        let Call { app, caller, .. } = call;
+        caller.ensure_valid()?;
+        let derived = app.tokens.revoke(id, now())?.derived;
+        app.sessions.look();
+        let derived: Vec<_> = derived.iter().map(ToString::to_string).collect();
+        let also = derived.join(",");
+        tracing::info!(%id, also, by = caller.source(), "revoked a token");
+        Ok(api::TokenRevoked { derived })
+    };
+    call.answer(|app| &app.writes, work).await
 }

@@ -165,5 +165,5 @@ async fn read(asker: &Asker, asked: &Asked, budget: usize) -> Result<Value, Fail
 
 async fn command(asker: &Asker, name: &str, given: Value) -> Result<Value, Failure> {
     let given = super::object(given);
-    Ok(browser::call(&asker.app, &asker.caller, name.to_owned(), given).await?)
+    Ok(browser::send(&asker.app, &asker.caller, name.to_owned(), given).await?)
 }
