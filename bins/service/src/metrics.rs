@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 use waypost_events::SyncStep;
 
 use self::process::Process;
-use crate::damage::Damaged;
 
 /// Upper bounds of the latency buckets, in seconds.
 const BUCKETS: [f64; 16] = [
@@ -83,71 +82,62 @@ impl Histogram {
         self.sum_seconds += seconds;
     }
 
-    fn write(&self, out: &mut String, name: &str, labels: &str) -> std::fmt::Result {
+    fn write(&self, page: &mut Page, name: &str, labels: &str) {
         let comma = if labels.is_empty() { "" } else { "," };
         for (bound, count) in BUCKETS.iter().zip(self.buckets) {
-            writeln!(out, "{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {count}")?;
+            page.line(format_args!("{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {count}"));
         }
-        writeln!(out, "{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {}", self.count)?;
+        page.line(format_args!("{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {}", self.count));
         let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
-        writeln!(out, "{name}_sum{labels} {}", self.sum_seconds)?;
-        writeln!(out, "{name}_count{labels} {}", self.count)
+        page.line(format_args!("{name}_sum{labels} {}", self.sum_seconds));
+        page.line(format_args!("{name}_count{labels} {}", self.count));
     }
 }
 
-/// Values of the parts at the moment of a scrape.
+/// Metrics as text, one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Gauges {
-    pub(crate) memories: u64,
-    pub(crate) links: u64,
-    pub(crate) embedded: u64,
-    pub(crate) pending: u64,
-    pub(crate) storage_bytes: u64,
-    pub(crate) index_documents: u64,
-    pub(crate) index_terms: u64,
-    pub(crate) index_bytes: u64,
-    pub(crate) model_ready: bool,
-    pub(crate) context_files: u64,
-    pub(crate) context_chunks: u64,
-    pub(crate) context_pending: u64,
-    pub(crate) context_skipped: u64,
-    pub(crate) context_vectors: u64,
-    pub(crate) context_vectors_pending: u64,
-    pub(crate) context_bytes: u64,
-    pub(crate) waiting_bytes: usize,
-    pub(crate) queued_reads: usize,
-    pub(crate) queued_writes: usize,
-    pub(crate) uptime_seconds: u64,
-    pub(crate) write_fault: bool,
-    /// Free bytes on the disk of the data folder.
-    pub(crate) disk_free_bytes: u64,
-    pub(crate) damage: Vec<Damaged>,
-    pub(crate) events: EventGauges,
-    /// `None` for a machine alone.
-    pub(crate) cluster: Option<ClusterGauges>,
-}
+pub(crate) struct Page(String);
 
-/// The values of a member of a cluster.
-#[derive(Debug, Default)]
-pub(crate) struct ClusterGauges {
-    pub(crate) applied: u64,
-    pub(crate) end: u64,
-    pub(crate) leads: bool,
-    pub(crate) contact_seconds: u64,
-}
+impl Page {
+    pub(crate) fn gauge(&mut self, name: &str, help: &str, value: u64) {
+        self.value(name, "gauge", help, value);
+    }
 
-/// The values of events and flows.
-#[derive(Debug, Default)]
-pub(crate) struct EventGauges {
-    pub(crate) kept: u64,
-    pub(crate) last: u64,
-    pub(crate) bytes: u64,
-    pub(crate) fault: bool,
-    pub(crate) decided: u64,
-    pub(crate) flows: u64,
-    pub(crate) halted: bool,
-    pub(crate) runs: Vec<(&'static str, u64)>,
-    pub(crate) ended: Vec<(&'static str, u64)>,
+    pub(crate) fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.value(name, "counter", help, value);
+    }
+
+    fn value(&mut self, name: &str, kind: &str, help: &str, value: u64) {
+        let name = format!("waypost_{name}");
+        self.head(&name, kind, help);
+        self.line(format_args!("{name} {value}"));
+    }
+
+    /// Values of the same kind, each with another value of a label.
+    pub(crate) fn counts<'a>(
+        &mut self,
+        (name, kind, help): (&str, &str, &str),
+        label: &str,
+        counts: impl IntoIterator<Item = (&'a str, u64)>,
+    ) {
+        let name = format!("waypost_{name}");
+        self.head(&name, kind, help);
+        for (value, count) in counts {
+            self.line(format_args!("{name}{{{label}=\"{value}\"}} {count}"));
+        }
+    }
+
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        writeln!(self.0, "{line}").expect("a string takes everything");
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        self.0
+    }
 }
 
 impl Metrics {
@@ -191,162 +181,44 @@ impl Metrics {
         self.embed_failed.fetch_add(failed, Ordering::Relaxed);
     }
 
-    /// All metrics, one after the other.
-    pub(crate) fn text(&self, gauges: &Gauges) -> String {
-        let mut out = String::new();
-        let lines = self
-            .write_requests(&mut out)
-            .and_then(|()| self.write_values(&mut out, gauges))
-            .and_then(|()| self.write_labelled(&mut out, &gauges.events))
-            .and_then(|()| write_damage(&mut out, &gauges.damage))
-            .and_then(|()| write_cluster(&mut out, gauges.cluster.as_ref()))
-            .and_then(|()| write_process(&mut out, &Process::now()))
-            .and_then(|()| write_syncs(&mut out));
-        debug_assert!(lines.is_ok(), "a string takes everything");
-        out
-    }
-
-    fn write_requests(&self, out: &mut String) -> std::fmt::Result {
+    /// Writes the counters, and the values of the process.
+    pub(crate) fn write(&self, page: &mut Page) {
         let name = "waypost_http_requests_total";
-        writeln!(out, "# HELP {name} Responses sent.\n# TYPE {name} counter")?;
+        page.head(name, "counter", "Responses sent.");
         for ((method, route, status), count) in self.requests.lock().iter() {
-            writeln!(
-                out,
+            page.line(format_args!(
                 "{name}{{method=\"{method}\",route=\"{route}\",status=\"{status}\"}} {count}"
-            )?;
+            ));
         }
         let name = "waypost_http_request_duration_seconds";
-        writeln!(out, "# HELP {name} Time from request to response.\n# TYPE {name} histogram")?;
-        for ((method, route), it) in self.latencies.lock().iter() {
-            it.write(out, name, &format!("method=\"{method}\",route=\"{route}\""))?;
+        page.head(name, "histogram", "Time from request to response.");
+        for ((method, route), latency) in self.latencies.lock().iter() {
+            latency.write(page, name, &format!("method=\"{method}\",route=\"{route}\""));
         }
-        Ok(())
-    }
-
-    fn write_labelled(&self, out: &mut String, events: &EventGauges) -> std::fmt::Result {
-        let runs = ("flow_runs", "gauge", "Runs in the history by state.");
-        write_counts(out, runs, "state", &events.runs)?;
-        let ended = ("flow_runs_ended_total", "counter", "Runs that ended since the start.");
-        write_counts(out, ended, "state", &events.ended)?;
-        let read = |it: Denied| self.denied[it as usize].load(Ordering::Relaxed);
-        let denied = Denied::ALL.map(|it| (it.as_str(), read(it)));
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let denied = Denied::ALL.map(|why| (why.as_str(), read(&self.denied[why as usize])));
         let failures = ("auth_failures_total", "counter", "Requests without a valid token.");
-        write_counts(out, failures, "reason", &denied)
-    }
-
-    fn write_values(&self, out: &mut String, gauges: &Gauges) -> std::fmt::Result {
-        let read = |it: &AtomicU64| it.load(Ordering::Relaxed);
-        let values: [Value; 24] = [
-            (
-                "connections_refused_total",
-                "counter",
-                "Connections rejected over the limit.",
-                read(&self.refused),
-            ),
-            (
-                "embeddings_total",
-                "counter",
-                "Texts embedded in the background.",
-                read(&self.embedded),
-            ),
-            (
-                "embedding_failures_total",
-                "counter",
-                "Texts that the model could not embed.",
-                read(&self.embed_failed),
-            ),
-            ("http_requests_in_flight", "gauge", "Requests in progress.", read(&self.in_flight)),
-            (
-                "http_bytes_waiting",
-                "gauge",
-                "Bytes of responses that clients have not read.",
-                gauges.waiting_bytes as u64,
-            ),
-            ("memories", "gauge", "Memories in the store.", gauges.memories),
-            ("links", "gauge", "Links in the store.", gauges.links),
-            ("memories_embedded", "gauge", "Memories with a vector.", gauges.embedded),
-            ("memories_pending", "gauge", "Memories that wait for a vector.", gauges.pending),
-            ("storage_bytes", "gauge", "Bytes on disk.", gauges.storage_bytes),
-            ("index_documents", "gauge", "Memories in the index.", gauges.index_documents),
-            ("index_terms", "gauge", "Terms in the index.", gauges.index_terms),
-            ("index_bytes", "gauge", "Bytes of the index in memory.", gauges.index_bytes),
-            ("context_files", "gauge", "Indexed project files.", gauges.context_files),
-            ("context_chunks", "gauge", "Pieces of them.", gauges.context_chunks),
-            (
-                "context_pending",
-                "gauge",
-                "Project files waiting to be indexed.",
-                gauges.context_pending,
-            ),
-            (
-                "context_skipped",
-                "gauge",
-                "Project files excluded from the index.",
-                gauges.context_skipped,
-            ),
-            ("context_vectors", "gauge", "Pieces with a vector.", gauges.context_vectors),
-            (
-                "context_vectors_pending",
-                "gauge",
-                "Sections waiting for a vector.",
-                gauges.context_vectors_pending,
-            ),
-            (
-                "context_bytes",
-                "gauge",
-                "Memory of the context index, in bytes.",
-                gauges.context_bytes,
-            ),
-            (
-                "model_ready",
-                "gauge",
-                "1 if the embedding model has loaded.",
-                u64::from(gauges.model_ready),
-            ),
-            ("queue_reads", "gauge", "Reading calls that wait.", gauges.queued_reads as u64),
-            ("queue_writes", "gauge", "Writing calls that wait.", gauges.queued_writes as u64),
-            ("uptime_seconds", "gauge", "Seconds since the start.", gauges.uptime_seconds),
-        ];
-        for (name, kind, help, value) in values.into_iter().chain(fault_and_event_values(gauges)) {
-            writeln!(out, "# HELP waypost_{name} {help}\n# TYPE waypost_{name} {kind}")?;
-            writeln!(out, "waypost_{name} {value}")?;
+        page.counts(failures, "reason", denied);
+        let refused = read(&self.refused);
+        page.counter("connections_refused_total", "Connections rejected over the limit.", refused);
+        let embedded = read(&self.embedded);
+        page.counter("embeddings_total", "Texts embedded in the background.", embedded);
+        let failed = read(&self.embed_failed);
+        page.counter("embedding_failures_total", "Texts that the model could not embed.", failed);
+        page.gauge("http_requests_in_flight", "Requests in progress.", read(&self.in_flight));
+        let name = "waypost_build_info";
+        page.head(name, "gauge", "Version of the service.");
+        page.line(format_args!("{name}{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION")));
+        for (name, kind, help, value) in Process::now().values() {
+            let Some(value) = value else { continue };
+            let name = format!("process_{name}");
+            page.head(&name, kind, help);
+            page.line(format_args!("{name} {value}"));
         }
-        Ok(())
+        let name = "waypost_sync_duration_seconds";
+        page.head(name, "histogram", "Duration of a log sync.");
+        SYNCS.lock().write(page, name, "");
     }
-}
-
-/// Name, kind, help, value.
-type Value = (&'static str, &'static str, &'static str, u64);
-
-fn fault_and_event_values(gauges: &Gauges) -> [Value; 10] {
-    let events = &gauges.events;
-    [
-        (
-            "write_fault",
-            "gauge",
-            "1 if the store is read-only until the next start.",
-            u64::from(gauges.write_fault),
-        ),
-        (
-            "disk_free_bytes",
-            "gauge",
-            "Free bytes on the disk of the data folder.",
-            gauges.disk_free_bytes,
-        ),
-        ("events_published_total", "counter", "Events ever published.", events.last),
-        ("events", "gauge", "Stored events.", events.kept),
-        ("events_last", "gauge", "The id of the last event.", events.last),
-        ("events_bytes", "gauge", "Bytes of the event log.", events.bytes),
-        (
-            "events_fault",
-            "gauge",
-            "1 if the event bus is read-only until the next start.",
-            u64::from(events.fault),
-        ),
-        ("flows", "gauge", "Flows in force.", events.flows),
-        ("flows_halted", "gauge", "1 if flows stand still.", u64::from(events.halted)),
-        ("flows_decided", "gauge", "The last event that flows have seen.", events.decided),
-    ]
 }
 
 /// Syncs of all logs together: every acknowledged write waits for one.
@@ -366,80 +238,4 @@ pub(crate) fn measure_syncs() {
             }
         }
     });
-}
-
-fn write_syncs(out: &mut String) -> std::fmt::Result {
-    let name = "waypost_sync_duration_seconds";
-    writeln!(out, "# HELP {name} Duration of a log sync.\n# TYPE {name} histogram")?;
-    SYNCS.lock().write(out, name, "")
-}
-
-fn write_damage(out: &mut String, damage: &[Damaged]) -> std::fmt::Result {
-    let records = |store| {
-        let of_store = damage.iter().filter(|it| it.store == store);
-        (store, of_store.map(Damaged::records).sum())
-    };
-    let help = "Records that reads have found damaged since the start.";
-    let counts = ["memory", "events", "flows", "recall"].map(records);
-    write_counts(out, ("damaged_records", "gauge", help), "store", &counts)
-}
-
-fn write_cluster(out: &mut String, cluster: Option<&ClusterGauges>) -> std::fmt::Result {
-    let Some(cluster) = cluster else { return Ok(()) };
-    let values: [Value; 4] = [
-        (
-            "cluster_applied",
-            "gauge",
-            "The last record of the journal that this machine has applied.",
-            cluster.applied,
-        ),
-        (
-            "cluster_journal_end",
-            "gauge",
-            "The last record of the journal when this machine last looked.",
-            cluster.end,
-        ),
-        (
-            "cluster_leads",
-            "gauge",
-            "1 if this machine runs the flows of the cluster.",
-            u64::from(cluster.leads),
-        ),
-        (
-            "cluster_contact_age_seconds",
-            "gauge",
-            "Seconds since the database of the cluster last answered.",
-            cluster.contact_seconds,
-        ),
-    ];
-    for (name, kind, help, value) in values {
-        writeln!(out, "# HELP waypost_{name} {help}\n# TYPE waypost_{name} {kind}")?;
-        writeln!(out, "waypost_{name} {value}")?;
-    }
-    Ok(())
-}
-
-fn write_process(out: &mut String, process: &Process) -> std::fmt::Result {
-    let name = "waypost_build_info";
-    writeln!(out, "# HELP {name} Version of the service.\n# TYPE {name} gauge")?;
-    writeln!(out, "{name}{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"))?;
-    for (name, kind, help, value) in process.values() {
-        let Some(value) = value else { continue };
-        writeln!(out, "# HELP process_{name} {help}\n# TYPE process_{name} {kind}")?;
-        writeln!(out, "process_{name} {value}")?;
-    }
-    Ok(())
-}
-
-fn write_counts(
-    out: &mut String,
-    (name, kind, help): (&str, &str, &str),
-    label: &str,
-    counts: &[(&str, u64)],
-) -> std::fmt::Result {
-    writeln!(out, "# HELP waypost_{name} {help}\n# TYPE waypost_{name} {kind}")?;
-    for (value, count) in counts {
-        writeln!(out, "waypost_{name}{{{label}=\"{value}\"}} {count}")?;
-    }
-    Ok(())
 }

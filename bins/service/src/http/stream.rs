@@ -2,16 +2,15 @@
 //! they arrive.
 
 use std::io::{self, Read, Write};
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
+use futures_util::stream::try_unfold;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tokio_stream::{Stream, StreamExt};
 
 use crate::http::waiting::{Account, Held};
 
@@ -82,42 +81,11 @@ impl Write for Writer {
 /// and the state for the one after it; nothing at the end.
 pub(crate) fn pulled<S, N, F>(state: S, next: N) -> Body
 where
-    S: Send + Unpin + 'static,
-    N: FnMut(S) -> F + Send + Unpin + 'static,
+    S: Send + 'static,
+    N: FnMut(S) -> F + Send + 'static,
     F: Future<Output = io::Result<Option<(Bytes, S)>>> + Send + 'static,
 {
-    Body::from_stream(Pulled { state: Some(state), next, piece: None })
-}
-
-struct Pulled<S, N, F> {
-    state: Option<S>,
-    next: N,
-    /// The piece that is being produced.
-    piece: Option<Pin<Box<F>>>,
-}
-
-impl<S, N, F> Stream for Pulled<S, N, F>
-where
-    S: Unpin,
-    N: FnMut(S) -> F + Unpin,
-    F: Future<Output = io::Result<Option<(Bytes, S)>>>,
-{
-    type Item = io::Result<Bytes>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let Some(state) = self.state.take() {
-            self.piece = Some(Box::pin((self.next)(state)));
-        }
-        let Some(piece) = &mut self.piece else { return Poll::Ready(None) };
-        let outcome = ready!(piece.as_mut().poll(context));
-        self.piece = None;
-        let piece = outcome.map(|it| {
-            let (piece, state) = it?;
-            self.state = Some(state);
-            Some(piece)
-        });
-        Poll::Ready(piece.transpose())
-    }
+    Body::from_stream(try_unfold(state, next))
 }
 
 /// A request's body, as a reader for a blocking thread.

@@ -13,10 +13,9 @@ use waypost_auth::Scope;
 use crate::app::App;
 use crate::http::call::Call;
 use crate::http::failure::Failure;
+use crate::http::gauges;
 use crate::http::guard::Caller;
 use crate::http::reply::{encode, json};
-use crate::http::wire;
-use crate::metrics::{ClusterGauges, EventGauges, Gauges};
 
 pub(super) async fn status(call: Call) -> Result<Response, Failure> {
     let work = |call: &Call| Ok(describe(&call.app, call.scoped().status()?, &call.caller));
@@ -100,39 +99,8 @@ pub(super) async fn metrics(
         caller.require_all_spaces()?;
     }
     let shared = Arc::clone(&app);
-    let looked = app.reads.run(move || {
-        (shared.counted(), EventGauges::of(&shared), wire::context::status(&shared.context))
-    });
-    let (of_store, events, context) = looked.await?;
-    let of_store = of_store?;
-    let gauges = Gauges {
-        cluster: ClusterGauges::of(&app),
-        events,
-        memories: of_store.memories,
-        links: of_store.links,
-        embedded: of_store.embedded,
-        pending: of_store.pending_embeddings,
-        storage_bytes: app.disk.storage_bytes(),
-        write_fault: of_store.write_fault.is_some(),
-        disk_free_bytes: app.disk.free_bytes().unwrap_or(0),
-        damage: app.damage.found(),
-        index_documents: of_store.index.documents,
-        index_terms: of_store.index.terms,
-        index_bytes: of_store.index.bytes,
-        context_files: context.files,
-        context_chunks: context.chunks.values().sum(),
-        context_pending: context.pending,
-        context_skipped: context.skipped.values().map(|it| it.files).sum(),
-        context_vectors: context.vectors,
-        context_vectors_pending: context.vectors_pending,
-        context_bytes: context.memory_bytes,
-        model_ready: app.model.status().state == api::ModelState::Ready,
-        queued_reads: app.reads.queued(),
-        waiting_bytes: app.waiting.bytes(),
-        queued_writes: app.writes.queued(),
-        uptime_seconds: app.started.elapsed().as_secs(),
-    };
-    let mut response = app.metrics.text(&gauges).into_response();
+    let text = app.reads.run(move || gauges::text(&shared)).await??;
+    let mut response = text.into_response();
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     Ok(response)
