@@ -179,7 +179,7 @@ fn serve(options: &Options, opened: Opened) -> anyhow::Result<Running> {
     let listeners = Listeners { network, tls, socket };
     app.disk.measure();
     app.write_witness();
-    let threads = Threads::start(wiring::workers(&app, options)?)?;
+    let threads = Threads::start(Arc::clone(&app.wake), wiring::workers(&app, options)?)?;
     let noting = Arc::clone(&app.wake);
     app.store.when_noted(Box::new(move || noting.publishing_soon()));
     let shared = Arc::clone(&app);

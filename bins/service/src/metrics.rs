@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use waypost_events::SyncStep;
 
-use self::process::Process;
-
 /// Upper bounds of the latency buckets, in seconds.
 const BUCKETS: [f64; 16] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
@@ -209,7 +207,7 @@ impl Metrics {
         let name = "waypost_build_info";
         page.head(name, "gauge", "Version of the service.");
         page.line(format_args!("{name}{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION")));
-        for (name, kind, help, value) in Process::now().values() {
+        for (name, kind, help, value) in process::values() {
             let Some(value) = value else { continue };
             let name = format!("process_{name}");
             page.head(&name, kind, help);

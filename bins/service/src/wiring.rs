@@ -25,7 +25,7 @@ use crate::disk::DiskUsage;
 use crate::events::broadcast::Broadcast;
 use crate::flows::files::FlowFiles;
 use crate::flows::guard::Guard;
-use crate::flows::{Flows, Targets};
+use crate::flows::{Flows, Targets, runner};
 use crate::http::body::Bodies;
 use crate::http::dashboard::Codes;
 use crate::http::listen;
@@ -49,11 +49,10 @@ use crate::model::reranker::{RerankerLoader, RerankerModel};
 use crate::recall::Recall;
 use crate::settings::Options;
 use crate::stopping::Stopping;
-use crate::threads::{ClusterWorkers, Workers};
-use crate::upkeep::Upkeep;
+use crate::threads::Worker;
 use crate::wake::Wake;
 use crate::witness::Witness;
-use crate::{events, memory};
+use crate::{events, memory, upkeep};
 
 /// The stores, which are opened before the service listens: a store that another process has open
 /// prevents the start.
@@ -204,113 +203,116 @@ pub(crate) fn app(
     })
 }
 
-/// Builds what each thread needs. Reads the flow files here, so that flows are in force before the
-/// service responds.
-pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
+/// Builds the threads. Reads the flow files here, so that flows are in force before the service
+/// responds.
+pub(crate) fn workers(app: &Arc<App>, options: &Options) -> anyhow::Result<Vec<Worker>> {
     let (store, wake) = (|| Arc::clone(&app.store), || Arc::clone(&app.wake));
     let (context, model) = (|| Arc::clone(&app.context), || Arc::clone(&app.model));
-    let events = || Arc::clone(&app.events);
+    let (publisher, flows) = (Arc::clone(&app.publisher), Arc::clone(&app.flows));
     let priority = Arc::new(Priority::new().context("failed to start threads for the model")?);
-    let loader = (!options.model.is_off()).then(|| Loader {
-        options: options.model.clone(),
-        model: model(),
-        priority: Arc::clone(&priority),
+    let flow_files = FlowFiles::load(&app.flows);
+    let embedding = Embedding {
         store: store(),
         context: context(),
-        shared: app.cluster.as_ref().map(|it| it.vectors()),
-        wake: wake(),
-    });
-    let peer = app.cluster.as_ref().filter(|_| options.model.is_off()).map(|cluster| PeerModel {
-        shared: cluster.vectors(),
         model: model(),
-        store: store(),
-        wake: wake(),
-    });
-    let peer = peer.filter(|_| options.cluster.peer_embedding);
-    let reranker = options.rerank.clone().map(|options| RerankerLoader {
-        options,
-        model: Arc::clone(&app.reranker),
         priority: Arc::clone(&priority),
-        store: store(),
-    });
-    let mesh = options.mesh.as_ref().map(|settings| MeshEvents {
-        membership: Arc::clone(&app.mesh),
-        events: events(),
+        metrics: Arc::clone(&app.metrics),
         wake: wake(),
-        settings: settings.clone(),
-    });
-    Ok(Workers {
-        cluster: cluster_workers(app, options)?,
-        flow_files: FlowFiles::load(&app.flows),
-        embedding: Embedding {
-            store: store(),
-            context: context(),
+        batch: options.model.batch,
+    };
+    let writer = Writer { store: store(), wake: wake() };
+    let keeper = Keeper {
+        context: context(),
+        model: model(),
+        wake: wake(),
+        stopping: app.stopping.clone(),
+        release_memory: options.release_memory,
+    };
+    let maintained = Arc::clone(app);
+    let mut workers = vec![
+        Worker::left("flow files", move || flow_files.run()),
+        Worker::joined("embedding", move || embedding.run()),
+        Worker::joined("writer", move || writer.run()),
+        Worker::joined("publisher", move || publisher.run()),
+        Worker::joined("flows", move || runner::run(&flows)),
+        Worker::joined("context", move || keeper.run()),
+        Worker::joined("upkeep", move || upkeep::run(&maintained)),
+    ];
+    let indexing = Arc::new(Indexing { store: store(), wake: wake() });
+    for _ in 0..indexing.threads() {
+        let indexing = Arc::clone(&indexing);
+        workers.push(Worker::joined("indexing", move || indexing.run()));
+    }
+    if let Some(cluster) = &app.cluster {
+        workers.extend(cluster_workers(app, cluster, options)?);
+    }
+    if let Some(options) = options.rerank.clone() {
+        let model = Arc::clone(&app.reranker);
+        let priority = Arc::clone(&priority);
+        let reranker = RerankerLoader { options, model, priority, store: store() };
+        workers.push(Worker::left("reranker", move || reranker.run()));
+    }
+    if !options.model.is_off() {
+        let loader = Loader {
+            options: options.model.clone(),
             model: model(),
             priority,
-            metrics: Arc::clone(&app.metrics),
-            wake: wake(),
-            batch: options.model.batch,
-        },
-        writer: Writer { store: store(), wake: wake() },
-        publisher: Arc::clone(&app.publisher),
-        flows: Arc::clone(&app.flows),
-        keeper: Keeper {
-            context: context(),
-            model: model(),
-            wake: wake(),
-            stopping: app.stopping.clone(),
-            release_memory: options.release_memory,
-        },
-        upkeep: Upkeep {
             store: store(),
-            publisher: Arc::clone(&app.publisher),
-            events: events(),
-            flows: Arc::clone(&app.flows),
-            tokens: Arc::clone(&app.tokens),
-            witness: Arc::clone(&app.witness),
-            disk: Arc::clone(&app.disk),
-            damage: Arc::clone(&app.damage),
-            recall: Arc::clone(&app.recall),
-            cluster: app.cluster.clone(),
-            leadership: app.leadership.clone(),
+            context: context(),
+            shared: app.cluster.as_ref().map(|it| it.vectors()),
             wake: wake(),
-        },
-        indexing: Arc::new(Indexing { store: store(), wake: wake() }),
-        loader,
-        peer,
-        reranker,
-        mesh,
-        wake: wake(),
-    })
+        };
+        workers.push(Worker::left("model", move || loader.run()));
+    } else if let Some(cluster) = app.cluster.as_ref().filter(|_| options.cluster.peer_embedding) {
+        let shared = cluster.vectors();
+        let peer = PeerModel { shared, model: model(), store: store(), wake: wake() };
+        workers.push(Worker::joined("peer model", move || peer.run()));
+    }
+    if let Some(settings) = &options.mesh {
+        let mesh = MeshEvents {
+            membership: Arc::clone(&app.mesh),
+            events: Arc::clone(&app.events),
+            wake: wake(),
+            settings: settings.clone(),
+        };
+        workers.push(Worker::of_mesh("mesh events", move || mesh.run()));
+    }
+    Ok(workers)
 }
 
-/// Builds the threads of a member of a cluster; `None` for a machine alone.
-fn cluster_workers(app: &App, options: &Options) -> anyhow::Result<Option<ClusterWorkers>> {
-    let Some(cluster) = &app.cluster else { return Ok(None) };
+/// Builds the threads of a member of a cluster.
+fn cluster_workers(
+    app: &App,
+    cluster: &Arc<Cluster>,
+    options: &Options,
+) -> anyhow::Result<[Worker; 3]> {
     let (cluster, flows) = (|| Arc::clone(cluster), || Arc::clone(&app.flows));
     let wake = || Arc::clone(&app.wake);
     let guard = options.flows.guard.as_deref().map(Guard::start).transpose()?.map(Arc::new);
     if let Some(guard) = &guard {
         app.flows.watch_with(Arc::clone(guard));
     }
-    Ok(Some(ClusterWorkers {
-        follower: Follower { cluster: cluster(), flows: flows(), wake: wake() },
-        leasing: Leasing {
-            cluster: cluster(),
-            flows: flows(),
-            leadership: app.leadership.clone(),
-            guard,
-            wake: wake(),
-        },
-        snapshots: Snapshots {
-            cluster: cluster(),
-            flows: flows(),
-            data_dir: app.data_dir.clone(),
-            leadership: app.leadership.clone(),
-            wake: wake(),
-            records_max: options.snapshot_records,
-        },
-    }))
+    let follower = Follower { cluster: cluster(), flows: flows(), wake: wake() };
+    let leasing = Leasing {
+        cluster: cluster(),
+        flows: flows(),
+        leadership: app.leadership.clone(),
+        guard,
+        wake: wake(),
+    };
+    let snapshots = Snapshots {
+        cluster: cluster(),
+        flows: flows(),
+        data_dir: app.data_dir.clone(),
+        leadership: app.leadership.clone(),
+        wake: wake(),
+        records_max: options.snapshot_records,
+    };
+    Ok([
+        Worker::joined("follower", move || follower.run()),
+        Worker::joined("lease", move || leasing.run()),
+        Worker::joined("snapshots", move || snapshots.run()),
+    ])
 }
 
 /// Revokes the tokens of dashboards, which an earlier start issued: the list shows what is valid.
