@@ -1,6 +1,6 @@
 //! Recall: what sessions of agents get without asking, and the log of it.
 
-mod told;
+mod injection;
 mod turns;
 mod why;
 
@@ -12,7 +12,7 @@ use http::{HeaderValue, StatusCode};
 use waypost_api::{self as api, limits::RECALL_LIMIT_DEFAULT};
 use waypost_recall::{Query, Session, SessionKey};
 
-use self::told::Teller;
+use self::injection::Injection;
 use crate::clock::now;
 use crate::http::call::Call;
 use crate::http::failure::Failure;
@@ -102,23 +102,23 @@ fn pace(call: &Call) -> Result<(), Failure> {
     ))
 }
 
-/// Tells a session of a request.
-fn teller<'a>(
+/// The injection into the session of a request.
+fn injection<'a>(
     call: &'a Call,
     session: &str,
     space: &mut Option<String>,
     harness: &'a str,
-) -> Result<Teller<'a>, Failure> {
+) -> Result<Injection<'a>, Failure> {
     call.caller.narrow(space)?;
     let key = SessionKey::new(session, space.as_deref());
-    Ok(Teller { scoped: call.scoped(), recall: &call.app.recall, key, harness })
+    Ok(Injection { scoped: call.scoped(), recall: &call.app.recall, key, harness })
 }
 
 pub(super) async fn brief(call: Call) -> Result<Response, Failure> {
     pace(&call)?;
     let work = |call: &Call, mut asked: api::RecallBriefRequest| {
-        let teller = teller(call, &asked.session, &mut asked.space, &asked.harness)?;
-        teller.start(asked.source.as_deref())
+        let injection = injection(call, &asked.session, &mut asked.space, &asked.harness)?;
+        injection.start(asked.source.as_deref())
     };
     call.answer_body(|app| &app.reads, work).await
 }
@@ -126,8 +126,8 @@ pub(super) async fn brief(call: Call) -> Result<Response, Failure> {
 pub(super) async fn prompt(call: Call) -> Result<Response, Failure> {
     pace(&call)?;
     let work = |call: &Call, mut asked: api::RecallPromptRequest| {
-        let teller = teller(call, &asked.session, &mut asked.space, &asked.harness)?;
-        teller.prompt(&asked.prompt)
+        let injection = injection(call, &asked.session, &mut asked.space, &asked.harness)?;
+        injection.prompt(&asked.prompt)
     };
     call.answer_body(|app| &app.reads, work).await
 }

@@ -73,26 +73,18 @@ fn describe(_: &TokenGrants) -> Description {
 }
 
 /// What an action needs, as the browser takes it.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Asked {
-    #[serde(skip_serializing_if = "Option::is_none")]
     r#ref: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     selector: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     submit: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     direction: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     tab: Option<u64>,
     #[serde(default, skip_serializing)]
     whole: bool,

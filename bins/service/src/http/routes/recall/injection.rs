@@ -1,4 +1,4 @@
-//! What a session is told at its start and for a prompt.
+//! What is injected into a session at its start and for a prompt.
 
 use waypost_api as api;
 use waypost_memory::{Filter, SearchOptions};
@@ -24,15 +24,15 @@ const DECISIONS_MAX: usize = 12;
 const TURNS_MAX: usize = 100;
 const THREADS_MAX: usize = 3;
 
-/// Tells one session.
-pub(super) struct Teller<'a> {
+/// Injects memories into one session.
+pub(super) struct Injection<'a> {
     pub(super) scoped: Scoped,
     pub(super) recall: &'a Recall,
     pub(super) key: SessionKey,
     pub(super) harness: &'a str,
 }
 
-impl Teller<'_> {
+impl Injection<'_> {
     /// The brief of a session that starts, for that reason.
     pub(super) fn start(&self, source: Option<&str>) -> Result<api::Recalled, Failure> {
         let mut session = self.session();
