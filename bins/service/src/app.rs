@@ -14,7 +14,7 @@ use waypost_project::LimitSettings;
 use crate::activity::Activity;
 use crate::cluster::Cluster;
 use crate::context::ProjectContext;
-use crate::damage::{Damages, REPAIR};
+use crate::damage::{Damaged, REPAIR, Reported};
 use crate::disk::DiskUsage;
 use crate::events::broadcast::Broadcast;
 use crate::flows::Flows;
@@ -77,7 +77,7 @@ pub(crate) struct App {
     pub(crate) reranker: Arc<RerankerModel>,
     pub(crate) wake: Arc<crate::wake::Wake>,
     pub(crate) disk: Arc<DiskUsage>,
-    pub(crate) damage: Arc<Damages>,
+    pub(crate) reported_damage: Reported,
     pub(crate) started: Instant,
     pub(crate) stopping: Stopping,
 }
@@ -106,7 +106,7 @@ impl App {
         } else {
             return None;
         };
-        let remedy = if self.damage.found().is_empty() {
+        let remedy = if self.damage().is_empty() {
             "check the service's log, then restart it"
         } else {
             REPAIR
@@ -114,9 +114,19 @@ impl App {
         Some(format!("{what} after a fault: {remedy}"))
     }
 
+    /// The damage that reads have found since the start. Reads no file.
+    pub(crate) fn damage(&self) -> Vec<Damaged> {
+        let memory = Damaged::of("memory", "memory/log", self.store.damage());
+        let vectors = Damaged::of("memory", "memory/vectors", self.store.vectors_damage());
+        let events = Damaged::of("events", "events/log", self.events.damage());
+        let flows = Damaged::of("flows", "flows/log", self.flows.files().damage());
+        let recall = Damaged::of("recall", "recall/log", self.recall.log.damage());
+        memory.chain(vectors).chain(events).chain(flows).chain(recall).collect()
+    }
+
     /// The problem and its remedy if the service responds but is degraded.
     pub(crate) fn degradation(&self) -> Option<String> {
-        if let Some(it) = self.damage.found().first() {
+        if let Some(it) = self.damage().first() {
             return Some(format!("the {} store is damaged: {REPAIR}", it.store));
         }
         if let Some(halt) = self.flows.halt() {

@@ -1,14 +1,7 @@
 //! Damage that reads find while the service runs.
 
-use std::sync::Arc;
-
 use parking_lot::Mutex;
-use waypost_events::Bus;
 use waypost_log::Damage;
-use waypost_memory::Store;
-
-use crate::flows::Flows;
-use crate::recall::Recall;
 
 /// What to do about a damaged store.
 pub(crate) const REPAIR: &str =
@@ -39,47 +32,18 @@ impl Damaged {
     }
 }
 
-/// Tracks which stores are damaged.
-#[derive(Debug)]
-pub(crate) struct Damages {
-    store: Arc<Store>,
-    events: Arc<Bus>,
-    flows: Arc<Flows>,
-    recall: Arc<Recall>,
-    /// The damage that the service has already logged.
-    reported: Mutex<Vec<Damaged>>,
-}
+/// The damage that the service has already logged.
+#[derive(Debug, Default)]
+pub(crate) struct Reported(Mutex<Vec<Damaged>>);
 
-impl Damages {
-    pub(crate) fn new(
-        store: &Arc<Store>,
-        events: &Arc<Bus>,
-        flows: &Arc<Flows>,
-        recall: &Arc<Recall>,
-    ) -> Self {
-        let (store, events) = (Arc::clone(store), Arc::clone(events));
-        let (flows, recall) = (Arc::clone(flows), Arc::clone(recall));
-        Self { store, events, flows, recall, reported: Mutex::default() }
-    }
-
-    /// The damage that reads have found since the start. Reads no file.
-    pub(crate) fn found(&self) -> Vec<Damaged> {
-        let memory = Damaged::of("memory", "memory/log", self.store.damage());
-        let vectors = Damaged::of("memory", "memory/vectors", self.store.vectors_damage());
-        let events = Damaged::of("events", "events/log", self.events.damage());
-        let flows = Damaged::of("flows", "flows/log", self.flows.files().damage());
-        let recall = Damaged::of("recall", "recall/log", self.recall.log.damage());
-        memory.chain(vectors).chain(events).chain(flows).chain(recall).collect()
-    }
-
+impl Reported {
     /// Logs damage found since the last call.
-    pub(crate) fn report(&self) {
-        let found = self.found();
-        let mut reported = self.reported.lock();
-        for it in found.iter().filter(|it| !reported.contains(it)) {
+    pub(crate) fn report(&self, found: Vec<Damaged>) {
+        let mut reported = self.0.lock();
+        for damaged in found.iter().filter(|it| !reported.contains(it)) {
             tracing::error!(
-                store = it.store,
-                damage = it.damage.describe(it.folder, "sequence"),
+                store = damaged.store,
+                damage = damaged.damage.describe(damaged.folder, "sequence"),
                 "a store is damaged; stop the service and run `ctl doctor`"
             );
         }

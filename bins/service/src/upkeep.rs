@@ -38,7 +38,7 @@ pub(crate) fn run(app: &App) {
 fn maintain(app: &App, erased: &mut Erased) {
     // First, because the rest may take long.
     app.write_witness();
-    app.damage.report();
+    app.reported_damage.report(app.damage());
     app.publisher.try_again();
     if app.leadership.leads() {
         expire(app);

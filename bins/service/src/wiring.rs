@@ -20,7 +20,7 @@ use crate::cluster::snapshots::Snapshots;
 use crate::cluster::{Cluster, Link};
 use crate::context::ProjectContext;
 use crate::context::keeper::Keeper;
-use crate::damage::Damages;
+use crate::damage::Reported;
 use crate::disk::DiskUsage;
 use crate::events::broadcast::Broadcast;
 use crate::flows::files::FlowFiles;
@@ -160,7 +160,6 @@ pub(crate) fn app(
         cluster.set_flows(flows.files().clone());
     }
     let recall = Arc::new(Recall::open(&options.data_dir, options.recall, witness.recall())?);
-    let damage = Damages::new(&store, &events, &flows, &recall);
     let context_dir = options.data_dir.join("context");
     let context = ProjectContext::open(options.project.root(), &context_dir, &options.context)?;
     let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
@@ -195,7 +194,7 @@ pub(crate) fn app(
         reranker: Arc::new(RerankerModel::new(options.rerank.as_ref())),
         wake,
         disk: Arc::new(DiskUsage::new(&options.data_dir, &store)),
-        damage: Arc::new(damage),
+        reported_damage: Reported::default(),
         store,
         started,
         stopping: Stopping::default(),

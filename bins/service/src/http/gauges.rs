@@ -22,7 +22,7 @@ pub(crate) fn text(app: &App) -> waypost_memory::Result<String> {
     of_context(app, &mut page);
     of_events(app, &mut page);
     of_cluster(app, &mut page);
-    let damage = app.damage.found();
+    let damage = app.damage();
     let records = |store| {
         let of_store = damage.iter().filter(|it| it.store == store);
         (store, of_store.map(Damaged::records).sum())
