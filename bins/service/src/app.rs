@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use tokio::sync::Semaphore;
@@ -15,14 +16,12 @@ use crate::activity::Activity;
 use crate::cluster::Cluster;
 use crate::context::ProjectContext;
 use crate::damage::{Damaged, REPAIR, Reported};
-use crate::disk::DiskUsage;
 use crate::events::broadcast::Broadcast;
 use crate::flows::Flows;
 use crate::flows::halt::Halt;
 use crate::http::body::Bodies;
 use crate::http::dashboard::Codes;
 use crate::http::pool::Pool;
-use crate::http::rejections::Rejections;
 use crate::http::sessions::Sessions;
 use crate::http::waiting::Waiting;
 use crate::leadership::Leadership;
@@ -51,7 +50,6 @@ pub(crate) struct App {
     pub(crate) witness: Arc<Witness>,
     pub(crate) tokens: Arc<TokenStore>,
     pub(crate) sessions: Sessions,
-    pub(crate) rejections: Rejections,
     pub(crate) codes: Codes,
     pub(crate) events: Arc<Bus>,
     pub(crate) broadcast: Broadcast,
@@ -76,7 +74,8 @@ pub(crate) struct App {
     pub(crate) model: Arc<EmbeddingModel>,
     pub(crate) reranker: Arc<RerankerModel>,
     pub(crate) wake: Arc<crate::wake::Wake>,
-    pub(crate) disk: Arc<DiskUsage>,
+    /// As of the last measurement, so that requests never walk folders.
+    pub(crate) storage_bytes: AtomicU64,
     pub(crate) reported_damage: Reported,
     pub(crate) started: Instant,
     pub(crate) stopping: Stopping,
@@ -132,11 +131,26 @@ impl App {
         if let Some(halt) = self.flows.halt() {
             return Some(halt.why().to_owned());
         }
-        let free = self.disk.free_bytes().filter(|it| *it < FREE_BYTES_MIN)?;
+        let free = self.free_bytes().filter(|it| *it < FREE_BYTES_MIN)?;
         Some(format!(
             "the disk of the service has {} MiB free, and writes that would leave less than 64 MiB are refused: make room",
             free >> 20
         ))
+    }
+
+    /// Measures the bytes of the store on disk by walking its folders.
+    pub(crate) fn measure_storage(&self) {
+        self.storage_bytes.store(self.store.storage_bytes(), Ordering::Relaxed);
+    }
+
+    /// Bytes of the store on disk, as of the last measurement.
+    pub(crate) fn storage_bytes(&self) -> u64 {
+        self.storage_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Free bytes on the disk of the data folder, if the system reports them.
+    pub(crate) fn free_bytes(&self) -> Option<u64> {
+        waypost_log::free_bytes(&self.data_dir).ok()
     }
 
     /// The store's numbers for the metrics. The upkeep thread counts its bytes on disk.

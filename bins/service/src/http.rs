@@ -17,7 +17,6 @@ pub(crate) mod linger;
 pub(crate) mod listen;
 pub(crate) mod pool;
 pub(crate) mod raw;
-pub(crate) mod rejections;
 pub(crate) mod reply;
 pub(crate) mod request;
 pub(crate) mod request_id;

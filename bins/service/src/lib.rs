@@ -9,7 +9,6 @@ mod clock;
 mod cluster;
 mod context;
 mod damage;
-mod disk;
 mod error;
 mod events;
 mod flows;

@@ -177,7 +177,7 @@ fn serve(options: &Options, opened: Opened) -> anyhow::Result<Running> {
     // After the parts, so that its files are removed while the parts still hold the store's lock.
     let (mut presence, socket) = Presence::listen(&options.socket(), &runtime)?;
     let listeners = Listeners { network, tls, socket };
-    app.disk.measure();
+    app.measure_storage();
     app.write_witness();
     let threads = Threads::start(Arc::clone(&app.wake), wiring::workers(&app, options)?)?;
     let noting = Arc::clone(&app.wake);

@@ -17,6 +17,9 @@ const BUCKETS: [f64; 16] = [
     60.0,
 ];
 
+/// Rejected tokens are logged at most this often, for each reason separately.
+const LOG_REJECTIONS_EVERY: Duration = Duration::from_secs(10);
+
 /// Why a request was rejected, for the metrics and the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Denied {
@@ -55,11 +58,20 @@ impl Denied {
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<(&'static str, &'static str, u16), u64>>,
     latencies: Mutex<BTreeMap<(&'static str, &'static str), Histogram>>,
-    denied: [AtomicU64; Denied::ALL.len()],
+    denied: Mutex<[Rejections; Denied::ALL.len()]>,
     refused: AtomicU64,
     embedded: AtomicU64,
     embed_failed: AtomicU64,
     in_flight: AtomicU64,
+}
+
+/// Rejected requests for one reason.
+#[derive(Debug, Default)]
+struct Rejections {
+    total: u64,
+    /// Since the last log line.
+    unlogged: u64,
+    logged: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
@@ -165,9 +177,18 @@ impl Metrics {
         latencies.entry((method, route)).or_default().take(seconds);
     }
 
-    /// Counts a rejected request.
-    pub(crate) fn denied(&self, why: Denied) {
-        self.denied[why as usize].fetch_add(1, Ordering::Relaxed);
+    /// Counts a rejected request; returns the number of them that a log line now stands for, unless
+    /// there was a line a short time ago.
+    pub(crate) fn denied(&self, why: Denied) -> Option<u64> {
+        let mut denied = self.denied.lock();
+        let rejections = &mut denied[why as usize];
+        rejections.total += 1;
+        rejections.unlogged += 1;
+        if rejections.logged.is_some_and(|at| at.elapsed() < LOG_REJECTIONS_EVERY) {
+            return None;
+        }
+        rejections.logged = Some(Instant::now());
+        Some(std::mem::take(&mut rejections.unlogged))
     }
 
     pub(crate) fn refused_connection(&self) {
@@ -194,9 +215,11 @@ impl Metrics {
             latency.write(page, name, &format!("method=\"{method}\",route=\"{route}\""));
         }
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let denied = Denied::ALL.map(|why| (why.as_str(), read(&self.denied[why as usize])));
+        let denied = self.denied.lock();
+        let counts = Denied::ALL.map(|why| (why.as_str(), denied[why as usize].total));
+        drop(denied);
         let failures = ("auth_failures_total", "counter", "Requests without a valid token.");
-        page.counts(failures, "reason", denied);
+        page.counts(failures, "reason", counts);
         let refused = read(&self.refused);
         page.counter("connections_refused_total", "Connections rejected over the limit.", refused);
         let embedded = read(&self.embedded);

@@ -29,7 +29,7 @@ pub(crate) fn run(app: &App) {
     while app.wake.rest(UPKEEP_EVERY) {
         maintain(app, &mut erased);
         if measured.elapsed() >= MEASURE_EVERY {
-            app.disk.measure();
+            app.measure_storage();
             measured = Instant::now();
         }
     }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
@@ -21,7 +22,6 @@ use crate::cluster::{Cluster, Link};
 use crate::context::ProjectContext;
 use crate::context::keeper::Keeper;
 use crate::damage::Reported;
-use crate::disk::DiskUsage;
 use crate::events::broadcast::Broadcast;
 use crate::flows::files::FlowFiles;
 use crate::flows::guard::Guard;
@@ -30,7 +30,6 @@ use crate::http::body::Bodies;
 use crate::http::dashboard::Codes;
 use crate::http::listen;
 use crate::http::pool::Pool;
-use crate::http::rejections::Rejections;
 use crate::http::routes::stream;
 use crate::http::sessions::Sessions;
 use crate::http::waiting::Waiting;
@@ -169,7 +168,6 @@ pub(crate) fn app(
         leadership,
         tokens,
         sessions: Sessions::default(),
-        rejections: Rejections::default(),
         codes: Codes::default(),
         broadcast: Broadcast::new(&events, stream::frame),
         listeners: Arc::new(Semaphore::new(limits.listeners_max)),
@@ -193,7 +191,7 @@ pub(crate) fn app(
         model,
         reranker: Arc::new(RerankerModel::new(options.rerank.as_ref())),
         wake,
-        disk: Arc::new(DiskUsage::new(&options.data_dir, &store)),
+        storage_bytes: AtomicU64::new(0),
         reported_damage: Reported::default(),
         store,
         started,

@@ -39,8 +39,8 @@ fn of_memories(app: &App, page: &mut Page) -> waypost_memory::Result<()> {
     page.gauge("links", "Links in the store.", store.links);
     page.gauge("memories_embedded", "Memories with a vector.", store.embedded);
     page.gauge("memories_pending", "Memories that wait for a vector.", store.pending_embeddings);
-    page.gauge("storage_bytes", "Bytes on disk.", app.disk.storage_bytes());
-    let free = app.disk.free_bytes().unwrap_or(0);
+    page.gauge("storage_bytes", "Bytes on disk.", app.storage_bytes());
+    let free = app.free_bytes().unwrap_or(0);
     page.gauge("disk_free_bytes", "Free bytes on the disk of the data folder.", free);
     page.gauge("index_documents", "Memories in the index.", store.index.documents);
     page.gauge("index_terms", "Terms in the index.", store.index.terms);

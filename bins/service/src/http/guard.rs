@@ -221,11 +221,11 @@ impl App {
     /// Counts a rejected request, and logs it unless a recent line covers it. Only the public part
     /// of the token is logged.
     fn denied(&self, why: Denied, token: Option<&str>, failure: Failure) -> Failure {
-        self.metrics.denied(why);
+        let unlogged = self.metrics.denied(why);
         if matches!(why, Denied::Missing | Denied::Unavailable) {
             return failure;
         }
-        if let Some(count) = self.rejections.count(why) {
+        if let Some(count) = unlogged {
             let id = token.and_then(|it| Token::parse(it).ok()).map(|it| it.id().to_string());
             tracing::info!(reason = why.as_str(), id, count, "rejected a token");
         }

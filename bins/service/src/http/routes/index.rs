@@ -130,7 +130,7 @@ pub(super) async fn compact(
     let measured = Arc::clone(&app);
     let compacting = tokio::task::spawn_blocking(move || {
         let done = purge(&measured, &store, what);
-        measured.disk.measure();
+        measured.measure_storage();
         drop(slot);
         done
     });

@@ -53,7 +53,7 @@ fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api
             lacking: of_store.index.lacking,
         },
         // It would reveal the size of other spaces.
-        storage_bytes: if caller.space().is_none() { app.disk.storage_bytes() } else { 0 },
+        storage_bytes: if caller.space().is_none() { app.storage_bytes() } else { 0 },
         last_reindex_at: of_store.last_reindex_at,
         pending_approval: if caller.space().is_none() && caller.may(Scope::FlowsRead) {
             app.flows.pending()
