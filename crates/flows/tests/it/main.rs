@@ -22,6 +22,7 @@ mod ordinary;
 mod pages;
 mod programs;
 mod shared;
+mod types;
 #[path = "../../../../tests/wait.rs"]
 mod wait;
 mod world;
