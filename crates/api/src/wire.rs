@@ -7,10 +7,10 @@ use serde::de::{
     Deserialize, DeserializeOwned, Deserializer, Error, SeqAccess, Unexpected, Visitor,
 };
 
+use crate::Scalar;
 use crate::limits::ID_MAX;
-use crate::parse::{explain, kind_of};
-use crate::shape::Shaped;
-use crate::{Scalar, strict};
+use crate::parse::explain;
+use crate::strict::{self, Tree};
 
 /// What a whole number must be.
 pub(crate) const WHOLE: &str = "a non-negative whole number";
@@ -125,12 +125,11 @@ pub(crate) fn json<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 ) -> Result<BTreeMap<String, T>, D::Error> {
     let text = String::deserialize(input)?;
     let broken = |it: serde_json::Error| D::Error::custom(format!("must be a JSON object: {it}"));
-    strict::check(text.as_bytes()).map_err(broken)?;
-    if let Some(other) = kind_of(text.as_bytes()).filter(|it| *it != "an object") {
-        return Err(D::Error::custom(format!("must be a JSON object, not {other}")));
+    let tree = strict::parse(text.as_bytes()).map_err(broken)?;
+    if !matches!(tree, Tree::Object(_)) {
+        return Err(D::Error::custom(format!("must be a JSON object, not {}", tree.kind())));
     }
-    let mut json = serde_json::Deserializer::from_str(&text);
-    serde_path_to_error::deserialize(Shaped(&mut json)).map_err(|it| {
+    serde_path_to_error::deserialize(tree).map_err(|it| {
         let fault = explain(it.path(), &it.inner().to_string(), '/');
         D::Error::custom(format!("{}: {}", fault.pointer.trim_start_matches('/'), fault.message))
     })

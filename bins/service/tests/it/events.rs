@@ -151,8 +151,8 @@ fn what_is_no_event_is_refused_and_the_field_named() {
     }
     let raw = |body: &str| service.send("POST", "/api/events", &service.token, body.as_bytes());
     let deep = format!(r#"{{"type":"a:b","data":{}1{}}}"#, "[".repeat(10_000), "]".repeat(10_000));
-    raw(r#"{"type":"a:b","data":{"a":1e400}}"#).field_problem("/data/a");
     for body in [
+        r#"{"type":"a:b","data":{"a":1e400}}"#,
         r#"{"type":"a:b","data":{"a":NaN}}"#,
         r#"{"type":"a:b","data":{"a":1,"a":2}}"#,
         r#"{"type":"a:b","data":{"a":"\u0000"}}"#,
@@ -192,7 +192,7 @@ fn what_is_no_event_is_refused_and_the_field_named() {
 }
 
 #[test]
-fn every_invalid_field_of_a_request_is_named() {
+fn the_first_wrong_type_or_every_value_that_is_not_permitted_is_named() {
     let service = Service::start();
     let pointers = |answer: &Answer| -> Vec<String> {
         answer.problem(422);
@@ -206,7 +206,7 @@ fn every_invalid_field_of_a_request_is_named() {
         (
             "/api/events",
             json!({"type": "x", "data": {"a": [1], "b": null, "c": 1, "": 1}, "foo": 2}),
-            &["/data/a", "/data/b", "/foo"][..],
+            &["/data/a"][..],
         ),
         // What only the bus refuses is named once the request has its form.
         ("/api/events", json!({"type": "x", "data": {"c": 1, "": 1}}), &["/data/", "/type"]),
@@ -215,21 +215,23 @@ fn every_invalid_field_of_a_request_is_named() {
             json!({"type": "memory:x", "data": {"a b": 1, "1": 2}}),
             &["/data/1", "/data/a b", "/type"],
         ),
-        ("/api/events", json!({"data": 1}), &["/data", "/type"]),
+        ("/api/events", json!({"data": 1}), &["/data"]),
+        ("/api/flows/a/test", json!({"type": "x", "data": {"1": 1}, "foo": 2}), &["/foo"]),
         ("/api/flows/a/test", json!({"type": "x", "data": {"1": 1}}), &["/data/1", "/type"]),
         (
             "/api/context",
-            json!({"paths": ["[", "/a", "b"], "maxItems": "x"}),
+            json!({"paths": ["[", "/a", "b"], "maxItems": 0}),
             &["/maxItems", "/paths/0", "/paths/1"],
         ),
     ] {
         assert_eq!(pointers(&service.post(path, &body)), wanted, "{path} {body}");
     }
     for (path, wanted) in [
-        ("/api/events?limit=5000&pattern=*x&after=-1", &["?after", "?limit", "?pattern"][..]),
-        ("/api/events/stream?pattern=*x&after=-1", &["?after", "?pattern"]),
-        ("/api/flows/runs?flow=a%20b&state=lost", &["?flow", "?state"]),
-        ("/api/flows/why?evnt=1", &["?event", "?evnt"]),
+        ("/api/events?limit=5000&pattern=*x&after=-1", &["?after"][..]),
+        ("/api/events?limit=5000&pattern=*x", &["?limit", "?pattern"]),
+        ("/api/flows/runs?flow=a%20b&state=lost", &["?state"]),
+        ("/api/flows/runs?flow=a%20b&limit=0", &["?flow", "?limit"]),
+        ("/api/flows/why?evnt=1", &["?evnt"]),
     ] {
         assert_eq!(pointers(&service.get(path)), wanted, "{path}");
     }

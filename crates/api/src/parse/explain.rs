@@ -6,10 +6,6 @@ use super::nearest;
 use crate::limits::escape_pointer;
 use crate::{FieldError, Lines, visible};
 
-/// What is wrong with a number whose field accepts any number.
-pub(super) const OUT_OF_RANGE: &str = "must be a number between -1.7976931348623157e308 and \
-     1.7976931348623157e308, the range of a 64-bit float";
-
 /// Longer than any message of ours.
 const MESSAGE_CHARS_MAX: usize = 400;
 
@@ -23,7 +19,6 @@ pub(crate) fn explain(path: &Path, message: &str, prefix: char) -> FieldError {
             Segment::Enum { .. } | Segment::Unknown => None,
         })
         .collect();
-    let message = without_position(message);
     let text = if let Some((field, known)) = unknown(message, "unknown field `") {
         if segments.last().is_none_or(|last| *last != escape_pointer(field)) {
             segments.push(escape_pointer(field));
@@ -50,8 +45,6 @@ pub(crate) fn explain(path: &Path, message: &str, prefix: char) -> FieldError {
         .and_then(|rest| rest.rsplit_once(", expected "))
     {
         format!("must be {}, not {}", wanted_in_words(wanted), found_in_words(found))
-    } else if message == "number out of range" {
-        OUT_OF_RANGE.to_owned()
     } else {
         visible_to(message, MESSAGE_CHARS_MAX)
     };
@@ -59,18 +52,6 @@ pub(crate) fn explain(path: &Path, message: &str, prefix: char) -> FieldError {
     FieldError {
         pointer: if joined.is_empty() { String::new() } else { format!("{prefix}{joined}") },
         message: text,
-    }
-}
-
-/// Removes ` at line 1 column 5`: the pointer is more precise.
-fn without_position(message: &str) -> &str {
-    match message.rsplit_once(" at line ") {
-        Some((before, after))
-            if after.bytes().all(|b| b.is_ascii_digit() || b" column".contains(&b)) =>
-        {
-            before
-        }
-        _ => message,
     }
 }
 
@@ -103,19 +84,6 @@ fn visible_to(text: &str, chars_max: usize) -> String {
     if end.is_some() { shown + "..." } else { shown }
 }
 
-/// What the first byte of a JSON value says that it is; `None` for a blank text.
-pub(crate) fn kind_of(json: &[u8]) -> Option<&'static str> {
-    let first = json.iter().find(|byte| !byte.is_ascii_whitespace())?;
-    Some(match first {
-        b'{' => "an object",
-        b'[' => "an array",
-        b'"' => "a string",
-        b't' | b'f' => "a boolean",
-        b'n' => "null",
-        _ => "a number",
-    })
-}
-
 fn wanted_in_words(wanted: &str) -> &str {
     match wanted {
         "u64" | "u32" | "i64" => "a whole number",
@@ -142,6 +110,7 @@ fn found_in_words(found: &str) -> String {
     match found {
         "map" => "an object".to_owned(),
         "sequence" => "an array".to_owned(),
+        "unit value" => "null".to_owned(),
         other => shortened(other),
     }
 }

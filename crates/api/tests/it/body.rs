@@ -65,6 +65,8 @@ fn malformed_json_is_400_with_line_and_column() {
         ),
         ("{\"no\":[{\"a\":1,\"a\":2}]}", "duplicate key \"a\" at line 1 column 17"),
         ("\u{feff}{\"query\":\"a\"}", "expected value at line 1 column 1"),
+        ("{\"limit\": 1e400}", "number out of range at line 1 column 15"),
+        ("{\"no\": [-1e999]}", "number out of range at line 1 column 14"),
     ] {
         let (status, _, detail) = refused(search(body));
         assert_eq!(status, 400, "{body:?}: {detail}");
@@ -125,21 +127,9 @@ fn a_wrong_field_is_422_with_its_pointer_and_what_would_be_right() {
         (r#"{"query":"x","limit":0}"#, "/limit", "between 1 and 1000, not 0"),
         (r#"{"query":"x","limit":1001}"#, "/limit", "between 1 and 1000, not 1001"),
         (
-            r#"{"query":"x","limit":1e400}"#,
-            "/limit",
-            "at most 9007199254740991 (2^53 - 1), not 1e400",
-        ),
-        (
             r#"{"query":"x","limit":1e30}"#,
             "/limit",
             "at most 9007199254740991 (2^53 - 1), not 1e30",
-        ),
-        (r#"{"query":"x","minScore":-1e999}"#, "/minScore", "must be between 0 and 1, not -1e999"),
-        (r#"{"query":1e999}"#, "/query", "must be a string, not 1e999"),
-        (
-            r#"{"query":"x","metadata":{"k":1e999}}"#,
-            "/metadata/k",
-            "must be a number between -1.7976931348623157e308 and 1.7976931348623157e308",
         ),
         (r#"{"query":"x","tags":["a",5]}"#, "/tags/1", "must be a string, not 5"),
         (r#"{"query":"x","tags":"a"}"#, "/tags", "must be an array, not a string"),
@@ -255,11 +245,11 @@ fn a_null_unpins() {
 }
 
 #[test]
-fn a_fault_does_not_bring_another_one_about_the_whole() {
+fn the_first_wrong_type_is_told_and_no_fault_of_the_whole() {
     let body = br#"{"title":7,"nope":1}"#;
-    let problem = parse_body::<PatchRequest>(body).unwrap_err();
-    let pointers: Vec<_> = problem.errors.iter().map(|it| it.pointer.as_str()).collect();
-    assert_eq!(pointers, ["/title", "/nope"], "{}", problem.detail);
+    assert_eq!(refused(parse_body::<PatchRequest>(body)).1, "/title");
+    let body = br#"{"nope":1,"title":7}"#;
+    assert_eq!(refused(parse_body::<PatchRequest>(body)).1, "/nope");
     let body = br#"{"into":1,"from":2,"set":{"title":7}}"#;
     let problem = parse_body::<MergeRequest>(body).unwrap_err();
     let pointers: Vec<_> = problem.errors.iter().map(|it| it.pointer.as_str()).collect();
@@ -299,22 +289,17 @@ fn names_are_strings_and_structs_are_objects() {
 }
 
 #[test]
-fn a_number_out_of_range_hides_no_other_fault() {
-    let problem = search(r#"{"query":"x","minScore":1e999,"limit":0,"nope":1}"#).unwrap_err();
-    let mut pointers: Vec<_> = problem.errors.iter().map(|it| it.pointer.as_str()).collect();
-    pointers.sort_unstable();
-    assert_eq!(pointers, ["/limit", "/minScore", "/nope"], "{}", problem.detail);
-}
-
-#[test]
 fn names_of_a_client_are_cut_and_escaped() {
-    let body = serde_json::json!({"query": "x", "a\u{1b}[31m": 1, "b".repeat(1 << 16): 2});
-    let problem = search(body.to_string()).expect_err("unknown fields");
-    assert!(problem.detail.len() < 1_000, "{}", problem.detail.len());
-    assert!(problem.detail.contains("a\\u{1b}[31m: unknown field"), "{}", problem.detail);
-    assert!(problem.errors.iter().all(|it| it.pointer.len() <= 256));
-    let again = Problem::fields(problem.errors.clone());
-    assert_eq!(again.detail, problem.detail);
+    let named = |name: &str| {
+        let body = serde_json::json!({"query": "x", name: 1});
+        let problem = search(body.to_string()).expect_err("an unknown field");
+        assert!(problem.detail.len() < 1_000, "{}", problem.detail.len());
+        assert!(problem.errors[0].pointer.len() <= 256);
+        assert_eq!(Problem::fields(problem.errors.clone()).detail, problem.detail);
+        problem.detail
+    };
+    assert!(named("a\u{1b}[31m").contains("a\\u{1b}[31m: unknown field"));
+    assert!(named(&"b".repeat(1 << 16)).contains("bbb...: unknown field"));
 }
 
 #[test]
@@ -343,8 +328,8 @@ proptest! {
         let ours = parse_body::<SearchRequest>(text.as_bytes()).unwrap_err();
         let theirs = serde_json::from_str::<serde_json::Value>(&text);
         match theirs {
-            Err(error) if !error.to_string().contains("out of range") => prop_assert_eq!(ours.status, 400, "{}", ours.detail),
-            _ => prop_assert!(ours.status == 422 || ours.detail.contains("duplicate") || ours.detail.contains("NUL"), "{}", ours.detail),
+            Err(_) => prop_assert_eq!(ours.status, 400, "{}", ours.detail),
+            Ok(_) => prop_assert!(ours.status == 422 || ours.detail.contains("duplicate") || ours.detail.contains("NUL"), "{}", ours.detail),
         }
     }
 }
@@ -359,39 +344,12 @@ fn arguments_are_any_object_or_nothing() {
 }
 
 #[test]
-fn every_field_that_is_wrong_is_told() {
-    let pointers = |body: &str| {
-        let problem = parse_body::<AddRequest>(body.as_bytes()).expect_err("the body is wrong");
-        let mut found: Vec<_> = problem.errors.into_iter().map(|it| it.pointer).collect();
-        found.sort();
-        found
-    };
-    let body =
-        r#"{"title":7,"tilte":"x","tags":[1],"type":"No Type","space":" ","metadata":{"a":[1]}}"#;
-    assert_eq!(
-        pointers(body),
-        ["/content", "/metadata/a", "/space", "/tags/0", "/tilte", "/title", "/type"]
-    );
-    assert_eq!(pointers("{}"), ["/content"]);
-    let body = r#"{"content":1,"tags":[1,"",2],"metadata":{"a":[1],"b":{},"c":1,"":2}}"#;
-    assert_eq!(
-        pointers(body),
-        ["/content", "/metadata/", "/metadata/a", "/metadata/b", "/tags/0", "/tags/1", "/tags/2"]
-    );
-    let link = parse_body::<LinkRequest>(br#"{"from":"x","kind":"updates"}"#);
-    let link = link.expect_err("the body is wrong");
-    let mut found: Vec<_> = link.errors.into_iter().map(|it| it.pointer).collect();
-    found.sort();
-    assert_eq!(found, ["/from", "/kind", "/to", "/type"]);
-}
-
-#[test]
 fn an_error_names_a_bounded_number_of_fields() {
     let body = serde_json::json!({"query": "x", "tags": vec![""; 100_000]});
     let problem = search(body.to_string()).expect_err("blank tags");
     assert_eq!(problem.errors.len(), 32);
     assert!(problem.detail.len() < 8192, "{}", problem.detail.len());
-    // Each of these is of the wrong type. A long body is not parsed again for each.
+    // Each of these is of the wrong type.
     let body = serde_json::json!({"query": "x", "tags": vec![7; 100_000]});
     let problem = search(body.to_string()).expect_err("numbers");
     assert_eq!(problem.errors.len(), 1);
