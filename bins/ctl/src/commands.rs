@@ -152,7 +152,7 @@ impl Command {
             | Self::Cluster(_)
             | Self::Model(_)
             | Self::Allow(_)
-            | Self::Doctor(_) => start::become_service(program),
+            | Self::Doctor(_) => start::become_service(),
             Self::Context(args) => context::run(program, args, output),
             Self::Emit(args) => events::emit(program, &args, output),
             Self::Events(command) => events::events(program, command, output),

@@ -62,7 +62,7 @@ impl Starter {
             return Ok(Started::Elsewhere);
         }
         check(program)?;
-        let service = service(program.project().root()).map_err(|failure| {
+        let service = service().map_err(|failure| {
             let failure = failure.while_doing("no service runs").with_code(exit::NOT_REACHABLE);
             failure.with_hint(
                 "install `service` of the same release beside `ctl`, or start it yourself",
@@ -182,89 +182,23 @@ fn check(program: &Program) -> Result<()> {
 }
 
 /// Continues as the program `service`, which reads the same arguments.
-pub(crate) fn become_service(program: &Program) -> Result<()> {
-    let service = service(program.project().root())?;
+pub(crate) fn become_service() -> Result<()> {
+    let service = service()?;
     let mut command = Command::new(&service);
     let error = command.arg(ARGUMENT).args(std::env::args_os().skip(1)).exec();
     Err(Failure::of(&error).while_doing(format!("cannot start {}", service.display())))
 }
 
-/// The program `service`: beside this one, or in the search path with the same version. Debian has another program of
-/// that name. The files of a project are not approved, and a tool may have put their folder in the search path.
-fn service(project: &Path) -> Result<PathBuf> {
-    let is_program = |it: &PathBuf| {
-        fs::metadata(it).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
-    };
-    let exe = std::env::current_exe().unwrap_or_default();
+/// The program `service`, which is beside this one. The search path may lead to another program of that name, such as
+/// Debian's, or to one that a project brought.
+fn service() -> Result<PathBuf> {
+    let exe = std::env::current_exe().and_then(fs::canonicalize).unwrap_or_default();
     let beside = exe.with_file_name("service");
-    if is_program(&beside) {
+    if fs::metadata(&beside).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0) {
         return Ok(beside);
     }
-    let search = std::env::var_os("PATH").unwrap_or_default();
-    let wanted = format!("service {}", env!("CARGO_PKG_VERSION"));
-    let is_ours = |it: &PathBuf| {
-        let asked = Command::new(it).arg("--version").stdin(Stdio::null()).output();
-        asked.is_ok_and(|it| String::from_utf8_lossy(&it.stdout).trim() == wanted)
-    };
-    let mut passed_over = Vec::new();
-    for folder in std::env::split_paths(&search).filter(|it| it.is_absolute()) {
-        let Ok(candidate) = folder.join("service").canonicalize() else { continue };
-        if !is_program(&candidate) {
-            continue;
-        }
-        match distrusted(&folder, &candidate, project) {
-            None if is_ours(&candidate) => return Ok(candidate),
-            None => {}
-            Some(why) => passed_over.push(format!("; {} was not run: {why}", candidate.display())),
-        }
-    }
-    Err(Failure::new(format!(
-        "the program `service` is neither beside {} nor in PATH with version {}{}",
-        exe.display(),
-        env!("CARGO_PKG_VERSION"),
-        passed_over.concat()
-    ))
-    .with_hint("install `service` of the same release beside `ctl`"))
-}
-
-/// Why a program in a folder of the search path is not run: it belongs to the project or to a repository around it, or
-/// others can replace it.
-fn distrusted(folder: &Path, program: &Path, project: &Path) -> Option<String> {
-    let canonical = |it: &Path| it.canonicalize().ok();
-    let (Some(folder), Some(project)) = (canonical(folder), canonical(project)) else {
-        return Some("its folder cannot be read".to_owned());
-    };
-    let is_in = |tree: &Path| folder.starts_with(tree) || program.starts_with(tree);
-    if is_in(&project) {
-        return Some("it is in the project".to_owned());
-    }
-    let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|it| canonical(&it));
-    if let Some(tree) = work_tree(&project, home.as_deref()).filter(|it| is_in(it)) {
-        let tree = tree.display();
-        return Some(format!("it is in the git repository {tree}, which contains the project"));
-    }
-    let parent = program.parent().unwrap_or(program);
-    let is_safe = |it: &Path| fs::metadata(it).is_ok_and(|it| is_only_ours(&it));
-    let is_safe = is_safe(&folder) && is_safe(parent) && is_safe(program);
-    (!is_safe).then(|| "other users can change it or its folder".to_owned())
-}
-
-/// The outermost folder with a `.git` that contains the project. One that contains the user's home does not count: it
-/// tracks settings, and `~/.local/bin` is not part of any project.
-fn work_tree<'a>(project: &'a Path, home: Option<&Path>) -> Option<&'a Path> {
-    let is_tree = |it: &&Path| {
-        it.join(".git").symlink_metadata().is_ok() && !home.is_some_and(|home| home.starts_with(it))
-    };
-    project.ancestors().filter(is_tree).last()
-}
-
-/// Whether only this user and root can write it. The user's own group has nobody else in it.
-fn is_only_ours(found: &fs::Metadata) -> bool {
-    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    let mode = found.mode();
-    [0, user].contains(&found.uid())
-        && mode & 0o002 == 0
-        && (mode & 0o020 == 0 || [0, group].contains(&found.gid()))
+    let why = format!("the program `service` is not beside {}", exe.display());
+    Err(Failure::new(why).with_hint("install `service` of the same release beside `ctl`"))
 }
 
 /// Opens the log for appending, for this user only. A link is an error.

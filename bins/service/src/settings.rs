@@ -242,42 +242,15 @@ impl Options {
     pub fn for_project(folder: &Path) -> anyhow::Result<Self> {
         let project = Project::at(folder)?;
         let dir = project.dir();
-        Ok(Self {
-            data_dir: dir.join("data"),
-            token_file: dir.join("token"),
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            any_port: false,
-            socket: None,
-            tls: None,
-            allow_remote: false,
-            hosts: Vec::new(),
-            origins: Vec::new(),
-            model: ModelOptions {
-                model: Model::Off,
-                cache_dir: dir.join("models"),
-                sources: fetch::Options::default().offline(),
-                batch: 32,
-            },
-            min_score: 0.0,
-            cluster: ClusterSettings::default(),
-            snapshot_records: SNAPSHOT_RECORDS,
-            events: EventSettings::default(),
-            warnings: Vec::new(),
-            approval: Approval::Off,
-            flows: FlowOptions {
-                programs_dir: programs_dir(),
-                environment: Vec::new(),
-                umask: None,
-                guard: None,
-            },
-            recall: RecallSettings::default(),
-            context: ContextSettings::default(),
-            mesh: None,
-            rerank: None,
-            limits: LimitSettings::default(),
-            exit_idle: None,
-            release_memory: || (),
-            project,
-        })
+        let mut settings = Settings::default();
+        settings.data_dir = dir.join("data");
+        settings.token_file = dir.join("token");
+        settings.listen = SocketAddr::from(([127, 0, 0, 1], 0));
+        settings.model.name = Model::Off;
+        settings.model.fetch = false;
+        settings.model.cache_dir = dir.join("models");
+        settings.mesh.enabled = false;
+        settings.trust_project = true;
+        Ok(Self { any_port: false, socket: None, ..Self::new(project, &settings) })
     }
 }

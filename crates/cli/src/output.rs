@@ -10,7 +10,7 @@ use console::measure_text_width;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::visible::{Lines, visible, visible_json};
 
 /// When to use colour.
@@ -110,43 +110,57 @@ impl Output {
     }
 
     /// One JSON document: indented on a terminal, one line in a pipe.
-    pub fn document(&mut self, value: &impl Serialize) -> io::Result<()> {
+    pub fn document(&mut self, value: &impl Serialize) -> Result<()> {
         let text = if self.is_terminal {
             serde_json::to_string_pretty(value)
         } else {
             serde_json::to_string(value)
-        }?;
-        writeln!(self.out, "{}", visible_json(&text))
+        };
+        let text = text.map_err(io::Error::from)?;
+        Ok(writeln!(self.out, "{}", visible_json(&text))?)
+    }
+
+    /// One JSON document, if JSON was asked for. Returns whether it was.
+    pub fn json(&mut self, value: &impl Serialize) -> Result<bool> {
+        if self.json {
+            self.document(value)?;
+        }
+        Ok(self.json)
+    }
+
+    /// One JSON document, or a line for people.
+    pub fn answer(&mut self, value: &impl Serialize, line: &str) -> Result<()> {
+        if self.json(value)? { Ok(()) } else { self.line(line) }
     }
 
     /// One JSON value on its own line.
-    pub fn line_of_json(&mut self, value: &impl Serialize) -> io::Result<()> {
-        let text = serde_json::to_string(value)?;
-        writeln!(self.out, "{}", visible_json(&text))
+    pub fn line_of_json(&mut self, value: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_string(value).map_err(io::Error::from)?;
+        Ok(writeln!(self.out, "{}", visible_json(&text))?)
     }
 
     /// A line of text.
-    pub fn line(&mut self, text: &str) -> io::Result<()> {
+    pub fn line(&mut self, text: &str) -> Result<()> {
         self.styled(&[(Look::Plain, text)])
     }
 
     /// A line of styled pieces. Line breaks in them become spaces.
-    pub fn styled(&mut self, pieces: &[(Look, &str)]) -> io::Result<()> {
+    pub fn styled(&mut self, pieces: &[(Look, &str)]) -> Result<()> {
         for (look, text) in pieces {
             let text = visible(text, Lines::Fold);
             write!(self.out, "{}", painted(self.colors_out, *look, &text))?;
         }
-        writeln!(self.out)
+        Ok(writeln!(self.out)?)
     }
 
     /// A text of several lines.
-    pub fn text(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.out, "{}", visible(text, Lines::Keep).trim_end_matches('\n'))
+    pub fn text(&mut self, text: &str) -> Result<()> {
+        Ok(writeln!(self.out, "{}", visible(text, Lines::Keep).trim_end_matches('\n'))?)
     }
 
     /// Flushes the output, for commands that print incrementally.
-    pub fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+    pub fn flush(&mut self) -> Result<()> {
+        Ok(self.out.flush()?)
     }
 
     /// Raw bytes, for output that is a file's content, such as an export.
@@ -155,7 +169,7 @@ impl Output {
     }
 
     /// A table with one line per row; the last column is truncated to the terminal's width.
-    pub fn table(&mut self, heads: &[&str], rows: &[Vec<(Look, String)>]) -> io::Result<()> {
+    pub fn table(&mut self, heads: &[&str], rows: &[Vec<(Look, String)>]) -> Result<()> {
         let shown: Vec<Vec<(Look, String)>> = rows
             .iter()
             .map(|row| {
@@ -177,7 +191,7 @@ impl Output {
         Ok(())
     }
 
-    fn row(&mut self, row: &[(Look, String)], widths: &[usize]) -> io::Result<()> {
+    fn row(&mut self, row: &[(Look, String)], widths: &[usize]) -> Result<()> {
         let last = row.len().saturating_sub(1);
         let mut used = 0;
         for (idx, ((look, cell), width)) in row.iter().zip(widths).enumerate() {
@@ -193,7 +207,7 @@ impl Output {
             used += width + 2;
             write!(self.out, "{}{}", painted(self.colors_out, *look, &cell), " ".repeat(padding))?;
         }
-        writeln!(self.out)
+        Ok(writeln!(self.out)?)
     }
 
     /// A note on standard error, which is not part of the result.

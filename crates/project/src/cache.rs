@@ -8,41 +8,23 @@ use sha2::{Digest as _, Sha256};
 /// How the environment is passed in: a function from a variable's name to its value.
 pub type Environment<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
 
-#[derive(Debug, Clone, Copy)]
-enum System {
-    Windows,
-    MacOs,
-    /// Follows the XDG Base Directory Specification.
-    Other,
-}
+const IS_MACOS: bool = cfg!(target_os = "macos");
 
-impl System {
-    fn own() -> Self {
-        if cfg!(windows) {
-            Self::Windows
-        } else if cfg!(target_os = "macos") {
-            Self::MacOs
-        } else {
-            Self::Other
-        }
-    }
-}
-
-/// `waypost/models` in the user's cache folder: `$XDG_CACHE_HOME`, else `~/.cache`; on macOS
-/// `~/Library/Caches`, on Windows `%LOCALAPPDATA%`. `None` for a user without a home.
-pub fn models_dir(environment: &Environment<'_>) -> Option<PathBuf> {
-    Some(cache_dir(System::own(), environment)?.join("waypost").join("models"))
-}
-
-/// The user's folder for approvals and the project registry: `waypost` in the user's state folder:
-/// `$XDG_STATE_HOME`, else `~/.local/state`; on macOS `~/Library/Application Support`, on Windows
-/// `%LOCALAPPDATA%`. `None` for a user without a home.
-pub fn state_dir(environment: &Environment<'_>) -> Option<PathBuf> {
-    Some(state_home(System::own(), environment)?.join("waypost"))
-}
-
-/// The user's own settings: `waypost/config.yaml` in `$XDG_CONFIG_HOME`, else in `~/.config`. `None`
+/// `waypost/models` in the user's cache folder: `$XDG_CACHE_HOME`, else `~/.cache`; on macOS `~/Library/Caches`. `None`
 /// for a user without a home.
+pub fn models_dir(environment: &Environment<'_>) -> Option<PathBuf> {
+    Some(cache_dir(IS_MACOS, environment)?.join("waypost").join("models"))
+}
+
+/// The user's folder for approvals and the project registry: `waypost` in the user's state folder: `$XDG_STATE_HOME`,
+/// else `~/.local/state`; on macOS `~/Library/Application Support`. `None` for a user without a home.
+pub fn state_dir(environment: &Environment<'_>) -> Option<PathBuf> {
+    let usual = if IS_MACOS { "Library/Application Support" } else { ".local/state" };
+    Some(user_dir("XDG_STATE_HOME", usual, environment)?.join("waypost"))
+}
+
+/// The user's own settings: `waypost/config.yaml` in `$XDG_CONFIG_HOME`, else in `~/.config`. `None` for a user without
+/// a home.
 pub fn user_config_file(environment: &Environment<'_>) -> Option<PathBuf> {
     Some(config_home(environment)?.join("waypost").join("config.yaml"))
 }
@@ -50,7 +32,7 @@ pub fn user_config_file(environment: &Environment<'_>) -> Option<PathBuf> {
 /// The folder in which the peers of a project meet: `waypost/` and a short name derived from the
 /// project's path, in `$XDG_RUNTIME_DIR`. `None` if there is no such folder.
 pub(crate) fn mesh_dir(project: &Path, environment: &Environment<'_>) -> Option<PathBuf> {
-    let runtime = absolute(System::own(), environment, "XDG_RUNTIME_DIR")?;
+    let runtime = absolute("XDG_RUNTIME_DIR", environment)?;
     // Socket addresses are short: 64 bits distinguish the projects of one user.
     Some(runtime.join("waypost").join(&name_of(project)[..16]))
 }
@@ -68,7 +50,7 @@ pub fn socket_path(data_dir: &Path, name: &str, environment: &Environment<'_>) -
     if usual.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
         return usual;
     }
-    let Some(runtime) = absolute(System::own(), environment, "XDG_RUNTIME_DIR") else {
+    let Some(runtime) = absolute("XDG_RUNTIME_DIR", environment) else {
         return usual;
     };
     let id = &name_of(data_dir)[..32];
@@ -83,7 +65,7 @@ pub fn socket_path(data_dir: &Path, name: &str, environment: &Environment<'_>) -
 /// `$XDG_RUNTIME_DIR`, where `ID` is derived from the store's folder, or, without that folder,
 /// `open.html` in the store's folder.
 pub fn open_file(data_dir: &Path, environment: &Environment<'_>) -> PathBuf {
-    match absolute(System::own(), environment, "XDG_RUNTIME_DIR") {
+    match absolute("XDG_RUNTIME_DIR", environment) {
         Some(runtime) => {
             let id = &name_of(data_dir)[..32];
             runtime.join("waypost").join(format!("{id}-open.html"))
@@ -108,50 +90,27 @@ pub(crate) fn git_ignore_file(environment: &Environment<'_>) -> Option<PathBuf> 
 }
 
 fn config_home(environment: &Environment<'_>) -> Option<PathBuf> {
-    let absolute = |name: &str| absolute(System::own(), environment, name);
-    absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))
+    user_dir("XDG_CONFIG_HOME", ".config", environment)
 }
 
-fn cache_dir(system: System, environment: &Environment<'_>) -> Option<PathBuf> {
-    let absolute = |name: &str| absolute(system, environment, name);
-    absolute("XDG_CACHE_HOME").or_else(|| match system {
-        System::Windows => windows_dir(environment),
-        System::MacOs => Some(absolute("HOME")?.join("Library").join("Caches")),
-        System::Other => Some(absolute("HOME")?.join(".cache")),
-    })
+fn cache_dir(is_macos: bool, environment: &Environment<'_>) -> Option<PathBuf> {
+    user_dir("XDG_CACHE_HOME", if is_macos { "Library/Caches" } else { ".cache" }, environment)
 }
 
-fn state_home(system: System, environment: &Environment<'_>) -> Option<PathBuf> {
-    let absolute = |name: &str| absolute(system, environment, name);
-    absolute("XDG_STATE_HOME").or_else(|| match system {
-        System::Windows => windows_dir(environment),
-        System::MacOs => Some(absolute("HOME")?.join("Library").join("Application Support")),
-        System::Other => Some(absolute("HOME")?.join(".local").join("state")),
-    })
+/// The folder of a variable of the XDG Base Directory Specification, else this one in the home folder.
+fn user_dir(name: &str, usual: &str, environment: &Environment<'_>) -> Option<PathBuf> {
+    absolute(name, environment).or_else(|| Some(absolute("HOME", environment)?.join(usual)))
 }
 
-fn windows_dir(environment: &Environment<'_>) -> Option<PathBuf> {
-    let absolute = |name: &str| absolute(System::Windows, environment, name);
-    absolute("LOCALAPPDATA")
-        .or_else(|| Some(absolute("USERPROFILE")?.join("AppData").join("Local")))
-}
-
-/// The folder that a variable names. The specification requires ignoring relative paths; they would
-/// depend on the current folder.
-fn absolute(system: System, environment: &Environment<'_>, name: &str) -> Option<PathBuf> {
-    environment(name).map(PathBuf::from).filter(|path| is_absolute(system, path))
-}
-
-fn is_absolute(system: System, path: &Path) -> bool {
-    match system {
-        System::Windows => path.as_os_str().as_encoded_bytes().get(1) == Some(&b':'),
-        System::MacOs | System::Other => path.as_os_str().as_encoded_bytes().first() == Some(&b'/'),
-    }
+/// The folder that a variable names. The specification requires ignoring relative paths; they would depend on the
+/// current folder.
+fn absolute(name: &str, environment: &Environment<'_>) -> Option<PathBuf> {
+    environment(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{System, cache_dir, mesh_dir, socket_path, state_dir, user_config_file};
+    use super::{cache_dir, mesh_dir, socket_path, state_dir, user_config_file};
     use std::ffi::OsString;
     use std::path::{Path, PathBuf};
 
@@ -162,11 +121,11 @@ mod tests {
     }
 
     fn text(path: Option<PathBuf>) -> Option<String> {
-        path.map(|path| path.display().to_string().replace('\\', "/"))
+        path.map(|path| path.display().to_string())
     }
 
-    fn folder(system: System, variables: &[(&str, &str)]) -> Option<String> {
-        text(cache_dir(system, &set(variables)))
+    fn folder(is_macos: bool, variables: &[(&str, &str)]) -> Option<String> {
+        text(cache_dir(is_macos, &set(variables)))
     }
 
     #[test]
@@ -219,15 +178,13 @@ mod tests {
     #[test]
     fn each_system_has_its_folder() {
         let home = ("HOME", "/home/a");
-        assert_eq!(folder(System::Other, &[home]).as_deref(), Some("/home/a/.cache"));
-        assert_eq!(folder(System::Other, &[home, ("XDG_CACHE_HOME", "/c")]).as_deref(), Some("/c"));
+        assert_eq!(folder(false, &[home]).as_deref(), Some("/home/a/.cache"));
+        assert_eq!(folder(false, &[home, ("XDG_CACHE_HOME", "/c")]).as_deref(), Some("/c"));
         for ignored in ["", "relative"] {
-            let found = folder(System::Other, &[home, ("XDG_CACHE_HOME", ignored)]);
+            let found = folder(false, &[home, ("XDG_CACHE_HOME", ignored)]);
             assert_eq!(found.as_deref(), Some("/home/a/.cache"));
         }
-        assert_eq!(folder(System::MacOs, &[home]).as_deref(), Some("/home/a/Library/Caches"));
-        let windows = folder(System::Windows, &[("LOCALAPPDATA", "C:/a/Local")]);
-        assert_eq!(windows.as_deref().map(Path::new), Some(Path::new("C:/a/Local")));
-        assert_eq!(folder(System::Other, &[]), None);
+        assert_eq!(folder(true, &[home]).as_deref(), Some("/home/a/Library/Caches"));
+        assert_eq!(folder(false, &[]), None);
     }
 }

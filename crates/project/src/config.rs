@@ -103,7 +103,7 @@ fn parse(bytes: &[u8], path: &Path, part: Part, reading: &Reading) -> Result<()>
         return Err(error(line, column, message));
     }
     let level = Level { section: None, part, reading };
-    level.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|yaml| {
+    Any(level).deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|yaml| {
         let (line, column) = yaml.location().map_or((1, 1), |at| (at.line(), at.column()));
         let message = reading.fault.borrow_mut().take().unwrap_or_else(|| yaml.to_string());
         error(line, column, message)
@@ -175,14 +175,14 @@ struct Level<'r> {
     reading: &'r Reading,
 }
 
-impl<'de> DeserializeSeed<'de> for Level<'_> {
-    type Value = ();
+/// Reads whatever comes next by a visitor.
+struct Any<V>(V);
 
-    fn deserialize<D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> std::result::Result<(), D::Error> {
-        deserializer.deserialize_any(self)
+impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Any<V> {
+    type Value = V::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        deserializer.deserialize_any(self.0)
     }
 }
 
@@ -197,31 +197,31 @@ impl<'de> Visitor<'de> for Level<'_> {
     }
 
     /// An empty file, or a section whose lines are all commented out.
-    fn visit_unit<E>(self) -> std::result::Result<(), E> {
+    fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())
     }
 
     /// A file that contains only comments.
-    fn visit_none<E>(self) -> std::result::Result<(), E> {
+    fn visit_none<E>(self) -> Result<(), E> {
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let mut seen = Vec::new();
-        while let Some(node) = map.next_key_seed(Name { level: self, seen: &seen })? {
+        while let Some(node) = map.next_key_seed(Any(Name { level: self, seen: &seen }))? {
             match node {
                 Node::Section(section) => {
                     seen.push(section);
-                    map.next_value_seed(Level { section: Some(section), ..self })?;
+                    map.next_value_seed(Any(Level { section: Some(section), ..self }))?;
                 }
                 Node::Key(key) => {
                     seen.push(key.leaf());
                     let Self { part, reading, .. } = self;
-                    map.next_value_seed(Scalar { key, part, reading })?;
+                    map.next_value_seed(Any(Scalar { key, part, reading }))?;
                 }
                 Node::Projects => {
                     seen.push(PROJECTS);
-                    map.next_value_seed(Projects { reading: self.reading })?;
+                    map.next_value_seed(Any(Projects { reading: self.reading }))?;
                 }
             }
         }
@@ -240,17 +240,6 @@ struct Projects<'r> {
     reading: &'r Reading,
 }
 
-impl<'de> DeserializeSeed<'de> for Projects<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> std::result::Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
 impl<'de> Visitor<'de> for Projects<'_> {
     type Value = ();
 
@@ -258,11 +247,11 @@ impl<'de> Visitor<'de> for Projects<'_> {
         f.write_str("project folders, each with its settings")
     }
 
-    fn visit_unit<E>(self) -> std::result::Result<(), E> {
+    fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let reading = self.reading;
         let mut seen = Vec::new();
         while let Some(folder) = map.next_key::<String>()? {
@@ -286,7 +275,7 @@ impl<'de> Visitor<'de> for Projects<'_> {
                 path == reading.root || path.canonicalize().is_ok_and(|it| it == reading.root);
             let part = if is_here { Part::UserHere } else { Part::UserElsewhere };
             seen.push(path);
-            map.next_value_seed(Level { section: None, part, reading })?;
+            map.next_value_seed(Any(Level { section: None, part, reading }))?;
         }
         Ok(())
     }
@@ -350,17 +339,6 @@ impl Key {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Name<'_> {
-    type Value = Node;
-
-    fn deserialize<D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> std::result::Result<Node, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
 impl Visitor<'_> for Name<'_> {
     type Value = Node;
 
@@ -368,7 +346,7 @@ impl Visitor<'_> for Name<'_> {
         f.write_str("the name of a setting")
     }
 
-    fn visit_str<E: serde::de::Error>(self, name: &str) -> std::result::Result<Node, E> {
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Node, E> {
         let reading = self.level.reading;
         match self.find(name) {
             Some(_) if self.seen.contains(&name) => {
@@ -392,19 +370,8 @@ struct Scalar<'r> {
     reading: &'r Reading,
 }
 
-impl<'de> DeserializeSeed<'de> for Scalar<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> std::result::Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
 impl Scalar<'_> {
-    fn take<E: serde::de::Error>(&self, given: &Given) -> std::result::Result<(), E> {
+    fn take<E: serde::de::Error>(&self, given: &Given) -> Result<(), E> {
         if self.reading.sought == Some(self.key.name) {
             return Err(self.reading.fail(String::new()));
         }
@@ -430,31 +397,31 @@ impl<'de> Visitor<'de> for Scalar<'_> {
         f.write_str(&self.key.kind.wanted())
     }
 
-    fn visit_unit<E: serde::de::Error>(self) -> std::result::Result<(), E> {
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
         self.take(&Given::Nothing)
     }
 
-    fn visit_bool<E: serde::de::Error>(self, value: bool) -> std::result::Result<(), E> {
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<(), E> {
         self.take(&Given::Bool(value))
     }
 
-    fn visit_i64<E: serde::de::Error>(self, value: i64) -> std::result::Result<(), E> {
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<(), E> {
         self.take(&Given::Integer(value.into()))
     }
 
-    fn visit_u64<E: serde::de::Error>(self, value: u64) -> std::result::Result<(), E> {
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<(), E> {
         self.take(&Given::Integer(value.into()))
     }
 
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> std::result::Result<(), E> {
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<(), E> {
         self.take(&Given::Float(value))
     }
 
-    fn visit_str<E: serde::de::Error>(self, value: &str) -> std::result::Result<(), E> {
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<(), E> {
         self.take(&Given::Text(value.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> std::result::Result<(), A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element::<serde_yaml::Value>()? {
             list.push(match item {
@@ -465,7 +432,7 @@ impl<'de> Visitor<'de> for Scalar<'_> {
         self.take(&Given::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, _map: A) -> std::result::Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, _map: A) -> Result<(), A::Error> {
         self.take(&Given::Map).map_err(|error: serde::de::value::Error| A::Error::custom(error))
     }
 }

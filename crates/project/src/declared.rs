@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::error::PendingFile;
 use crate::key::{Key, Origin, Resolved};
-use crate::value::{Kind, Setting, Value};
+use crate::value::{Item, Kind, Setting, Value};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -110,9 +110,9 @@ section! {
         allow_remote: bool = Kind::Bool, "false", of_one_project;
         /// Additional values of the `Host` header that the service accepts, with or without a port, such as the name of
         /// a proxy.
-        allowed_hosts: Vec<String> = Kind::Hosts, "", of_one_project;
+        allowed_hosts: Vec<String> = Kind::List(Item::Host), "", of_one_project;
         /// Origins whose web pages may call the service, as `scheme://host:port`.
-        allowed_origins: Vec<String> = Kind::Origins, "", of_one_project;
+        allowed_origins: Vec<String> = Kind::List(Item::Origin), "", of_one_project;
     }
     sections {
         /// The service's TLS certificate.
@@ -265,11 +265,11 @@ section! {
         allow_home: bool = Kind::Bool, "false", of_one_project;
         /// Files to index although they are ignored, hidden, or in a folder like `vendor/` or `node_modules/`. Files
         /// with secrets are never indexed.
-        include: Vec<String> = Kind::Globs, "", of_one_project;
+        include: Vec<String> = Kind::List(Item::Glob), "", of_one_project;
         /// Files and folders to exclude from the index, in `.gitignore` syntax; `.waypostignore` has the same effect.
-        exclude: Vec<String> = Kind::Patterns, "", harmless, of_one_project;
+        exclude: Vec<String> = Kind::List(Item::Pattern), "", harmless, of_one_project;
         /// Types of documents by glob, checked before the built-in rules; the first match wins.
-        types: Vec<(String, String)> = Kind::NamedGlobs, "", of_one_project;
+        types: Vec<(String, String)> = Kind::List(Item::NamedGlob), "", of_one_project;
         /// Maximum size of a code file; larger ones are not indexed.
         code_bytes_max: u64 = bytes(KIB, 64 * MIB), "1MiB";
         /// Maximum size of a document; larger ones are truncated.
@@ -326,7 +326,7 @@ section! {
         engine: BrowserEngine = Kind::Choice(BrowserEngine::NAMES), "auto";
         /// Non-public addresses that programs may open in the browser: hosts, with or without a port, or `private` for
         /// all of them.
-        allow: Vec<String> = Kind::Hosts, "", of_one_project;
+        allow: Vec<String> = Kind::List(Item::Host), "", of_one_project;
         /// How the terminal shows pictures: as two-colour `blocks`, with the `kitty`, `sixel` or `iterm` protocol, with
         /// the best that the terminal reports (`auto`), or not at all (`off`).
         pictures: BrowserPictures = Kind::Choice(BrowserPictures::NAMES), "auto";

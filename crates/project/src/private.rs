@@ -223,8 +223,14 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
 /// Writes a file that only this user can access, atomically: no reader sees a part of it, and a
 /// link at its path is replaced, not followed.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace(path, bytes, 0o600, "tmp").map_err(|error| io_error("write", path, error))
+}
+
+/// Writes a file with that mode, whatever the umask, such that it exists completely or not at all, also after a power
+/// cut. Its name ends with this process's id and `end` until then.
+pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32, end: &str) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
+    name.push(format!(".{}.{end}", std::process::id()));
     let temporary = PathBuf::from(name);
     let write = || {
         match fs::remove_file(&temporary) {
@@ -232,18 +238,15 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
             Ok(()) | Err(_) => {}
         }
         let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).open(&temporary)?;
+        let mut file = options.write(true).create_new(true).mode(mode).open(&temporary)?;
+        file.set_permissions(Permissions::from_mode(mode))?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, path)?;
         File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
     };
-    let written = write();
-    if written.is_err() {
-        // A leftover is harmless, and the first error is the relevant one.
-        drop(fs::remove_file(&temporary));
-    }
-    written.map_err(|error| io_error("write", path, error))
+    // A leftover is harmless, and the first error is the relevant one.
+    write().inspect_err(|_| drop(fs::remove_file(&temporary)))
 }
 
 fn look_at(path: &Path) -> Result<Metadata> {

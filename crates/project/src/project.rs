@@ -1,8 +1,8 @@
 //! The project folder and the paths in it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs;
+use std::io::{self, Read as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -157,7 +157,10 @@ impl Project {
                 rules.push(b'\n');
             }
             rules.extend_from_slice(GITIGNORE.as_bytes());
-            self.write_gitignore(&ignore, &rules)
+            // Nobody else writes rules for git, whatever the umask. Several threads may do this at once.
+            static CALLS: AtomicU64 = AtomicU64::new(0);
+            let end = format!("{}.tmp", CALLS.fetch_add(1, Ordering::Relaxed));
+            private::replace(&ignore, &rules, 0o644, &end)
                 .map_err(|error| io_error("write", &ignore, error))?;
         }
         Ok(prepared)
@@ -166,27 +169,6 @@ impl Project {
     /// Checks what [`prepare`](Self::prepare) would read, and changes nothing.
     pub fn check(&self) -> Result<()> {
         read_gitignore(&self.dir().join(".gitignore")).map(drop)
-    }
-
-    /// Writes to a temporary file of this call and renames it, so that a partial file is never
-    /// visible.
-    fn write_gitignore(&self, ignore: &Path, rules: &[u8]) -> io::Result<()> {
-        static CALLS: AtomicU64 = AtomicU64::new(0);
-        let (process, call) = (std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed));
-        let temporary = self.dir().join(format!(".gitignore.{process}-{call}.tmp"));
-        // Nobody else writes rules for git, whatever the umask.
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o644).open(&temporary)?;
-        let written = file
-            .write_all(rules)
-            .and_then(|()| file.sync_all())
-            .and_then(|()| fs::rename(&temporary, ignore));
-        if written.is_err() {
-            // Ignored: the first error is the relevant one.
-            drop(fs::remove_file(&temporary));
-        }
-        written?;
-        File::open(self.dir())?.sync_all()
     }
 }
 

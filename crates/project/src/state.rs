@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::cache::hex;
 use crate::error::{Error, Result};
 use crate::project::io_error;
-use crate::trusted;
+use crate::{private, trusted};
 
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
@@ -130,28 +130,8 @@ pub(crate) fn write_document<T: Document>(path: &Path, contents: T::Contents) ->
 /// cut. The caller holds the [`lock`] of the state folder, so any other unfinished file is from a
 /// process that ended.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let unfinished = PathBuf::from(format!("{}.{}.new", path.display(), std::process::id()));
-    let folder = path.parent().unwrap_or(path);
-    remove_unfinished(folder, path);
-    let write = || {
-        match fs::remove_file(&unfinished) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file =
-            OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(&unfinished)?;
-        file.set_permissions(fs::Permissions::from_mode(FILE_MODE))?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, path)?;
-        File::open(folder)?.sync_all()
-    };
-    let written = write();
-    if written.is_err() {
-        // Ignored: the first error is the relevant one.
-        drop(fs::remove_file(&unfinished));
-    }
-    written.map_err(|error| io_error("write", path, error))
+    remove_unfinished(path.parent().unwrap_or(path), path);
+    private::replace(path, bytes, FILE_MODE, "new").map_err(|error| io_error("write", path, error))
 }
 
 /// Removes the files that processes left when they were killed while they wrote the file at `path`.

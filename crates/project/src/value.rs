@@ -24,14 +24,7 @@ pub(crate) enum Kind {
     Path,
     Model,
     Bool,
-    Hosts,
-    Origins,
-    /// Globs of paths in the project.
-    Globs,
-    /// The same, each after a name and `=`.
-    NamedGlobs,
-    /// Lines of a `.gitignore`.
-    Patterns,
+    List(Item),
     LogLevel,
     Choice(&'static [&'static str]),
     /// A number from 0 to 1.
@@ -48,6 +41,19 @@ pub(crate) enum Kind {
         min: Duration,
         max: Duration,
     },
+}
+
+/// What a list has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Item {
+    Host,
+    Origin,
+    /// A glob of paths in the project.
+    Glob,
+    /// The same after a name and `=`.
+    NamedGlob,
+    /// A line of a `.gitignore`.
+    Pattern,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -138,15 +144,7 @@ impl Kind {
             Self::Path => "a path".to_owned(),
             Self::Model => "a model's name, the path of its folder, or none".to_owned(),
             Self::Bool => "true or false".to_owned(),
-            Self::Hosts => "a list of host names such as waypost.example:443".to_owned(),
-            Self::Origins => "a list of origins such as https://waypost.example".to_owned(),
-            Self::Globs => {
-                "a list of globs relative to the project, such as vendor/own/**".to_owned()
-            }
-            Self::Patterns => "a list of .gitignore patterns such as /drafts/".to_owned(),
-            Self::NamedGlobs => {
-                "a list of TYPE=GLOB, relative to the project, such as decision=notes/adr/**".to_owned()
-            }
+            Self::List(item) => format!("a list of {}", item.wanted()),
             Self::LogLevel => {
                 "error, warn, info, debug or trace, optionally by target as in info,waypost_memory=debug".to_owned()
             }
@@ -173,29 +171,17 @@ impl Kind {
                 self.read_text(&value.to_string())
             }
             (Self::Share, Given::Float(value)) => self.read_text(&value.to_string()),
-            (
-                Self::Hosts | Self::Origins | Self::Globs | Self::NamedGlobs | Self::Patterns,
-                Given::List(items),
-            ) => {
+            (Self::List(item), Given::List(items)) => {
                 let items: Option<Vec<&str>> = items
                     .iter()
-                    .map(|item| if let Given::Text(text) = item { Some(&**text) } else { None })
+                    .map(|it| if let Given::Text(text) = it { Some(&**text) } else { None })
                     .collect();
-                self.read_list(items.ok_or_else(|| self.refuse("a list with other types"))?)
+                self.read_list(item, items.ok_or_else(|| self.refuse("a list with other types"))?)
             }
-            (
-                Self::Address
-                | Self::Url
-                | Self::Database
-                | Self::Name
-                | Self::Path
-                | Self::Model
-                | Self::LogLevel
-                | Self::Choice(_)
-                | Self::Bytes { .. }
-                | Self::Time { .. },
-                Given::Text(text),
-            ) => self.read_text(text),
+            (Self::Bool | Self::Count { .. } | Self::Share | Self::List(_), given) => {
+                Err(self.refuse(&shown(given)))
+            }
+            (_, Given::Text(text)) => self.read_text(text),
             (_, given) => Err(self.refuse(&shown(given))),
         }
     }
@@ -224,9 +210,9 @@ impl Kind {
                 "false" | "0" | "no" | "off" => Some(Value::Bool(false)),
                 _ => None,
             },
-            Self::Hosts | Self::Origins | Self::Globs | Self::NamedGlobs | Self::Patterns => {
+            Self::List(item) => {
                 let items = text.split(',').map(str::trim).filter(|it| !it.is_empty());
-                return self.read_list(items.collect());
+                return self.read_list(item, items.collect());
             }
             Self::LogLevel => is_log_level(text).then(|| Value::Text(text.to_owned())),
             Self::Choice(names) => names.contains(&text).then(|| Value::Text(text.to_owned())),
@@ -248,17 +234,8 @@ impl Kind {
         read.ok_or_else(refused)
     }
 
-    fn read_list(self, items: Vec<&str>) -> Result<Value, String> {
-        let is_right = |item: &str| match self {
-            Self::Origins => is_origin(item),
-            Self::Globs => is_glob(item),
-            Self::Patterns => !item.trim().is_empty() && !item.contains(char::is_control),
-            Self::NamedGlobs => item.split_once('=').is_some_and(|(name, glob)| {
-                !name.is_empty() && name.bytes().all(|it| it.is_ascii_lowercase()) && is_glob(glob)
-            }),
-            _ => is_host(item),
-        };
-        match items.iter().find(|item| !is_right(item)) {
+    fn read_list(self, item: Item, items: Vec<&str>) -> Result<Value, String> {
+        match items.iter().find(|it| !item.is_right(it)) {
             Some(wrong) => Err(self.refuse(&quoted(wrong))),
             None => Ok(Value::List(items.into_iter().map(str::to_owned).collect())),
         }
@@ -266,6 +243,30 @@ impl Kind {
 
     fn refuse(self, given: &str) -> String {
         format!("must be {}, not {given}", self.wanted())
+    }
+}
+
+impl Item {
+    fn wanted(self) -> &'static str {
+        match self {
+            Self::Host => "host names such as waypost.example:443",
+            Self::Origin => "origins such as https://waypost.example",
+            Self::Glob => "globs relative to the project, such as vendor/own/**",
+            Self::NamedGlob => "TYPE=GLOB, relative to the project, such as decision=notes/adr/**",
+            Self::Pattern => ".gitignore patterns such as /drafts/",
+        }
+    }
+
+    fn is_right(self, text: &str) -> bool {
+        match self {
+            Self::Host => is_host(text),
+            Self::Origin => is_origin(text),
+            Self::Glob => is_glob(text),
+            Self::NamedGlob => text.split_once('=').is_some_and(|(name, glob)| {
+                !name.is_empty() && name.bytes().all(|it| it.is_ascii_lowercase()) && is_glob(glob)
+            }),
+            Self::Pattern => !text.trim().is_empty() && !text.contains(char::is_control),
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Our entry among the MCP servers of a client.
 
-use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp};
+use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use serde_json::Value;
-use toml_edit::{Array, Item, Table, TableLike, value};
+use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::json;
 use super::own::{self, Found, Own};
@@ -31,36 +31,60 @@ pub(crate) struct Servers {
     pub(crate) arguments: Vec<String>,
 }
 
+/// A file whose servers are edited as text.
+trait Document {
+    /// The servers by name.
+    fn servers(&self) -> Vec<(String, Value)>;
+    /// Gives a server these members, and creates it if it is missing. A member with that value stays as it is written.
+    fn set(&mut self, server: &str, members: &[(&str, Value)]);
+    /// Removes a server.
+    fn remove(&mut self, server: &str) -> Result<(), String>;
+    /// The text of the file, which was `old` before the edits.
+    fn text(&self, old: &str) -> Result<String, String>;
+}
+
 impl Entries for Servers {
     fn what(&self) -> &'static str {
         "the server `waypost`"
     }
 
     fn install(&self, text: &str) -> Result<Edited, String> {
-        match self.format {
-            Format::Json { list } | Format::TypedJson { list } => self.install_json(list, text),
-            Format::Toml { list } => self.install_toml(list, text),
+        let Some(mut document) = self.open(text, true)? else { return Ok(unchanged(text)) };
+        let before = document.servers();
+        let own = own(&before);
+        let mut written = own.iter().filter(|(_, found)| found.has_our_line());
+        if let Some((first, _)) = written.next() {
+            document.set(first, &self.members());
+            for (other, _) in written.filter(|(_, found)| found.is_ours()) {
+                document.remove(other)?;
+            }
+        } else if own.is_empty() {
+            document.set(NAME, &self.members());
         }
+        if document.servers() == before {
+            return Ok(unchanged(text));
+        }
+        let change = if own.is_empty() { Change::Added } else { Change::Updated };
+        Ok(Edited { text: document.text(text)?, change })
     }
 
     fn remove(&self, text: &str) -> Result<Edited, String> {
-        match self.format {
-            Format::Json { list } | Format::TypedJson { list } => remove_json(list, text),
-            Format::Toml { list } => remove_toml(list, text),
+        let Some(mut document) = self.open(text, false)? else { return Ok(unchanged(text)) };
+        let before = document.servers();
+        let mut alone = own(&before);
+        alone.retain(|(_, found)| found.is_alone);
+        for (name, _) in &alone {
+            document.remove(name)?;
         }
+        if alone.is_empty() {
+            return Ok(unchanged(text));
+        }
+        Ok(Edited { text: document.text(text)?, change: Change::Removed })
     }
 
     fn foreign(&self, text: &str) -> Result<Vec<String>, String> {
-        let entries = match self.format {
-            Format::Json { list } | Format::TypedJson { list } => {
-                let servers = json::object_of(&json::document(text)?.1, list)?;
-                servers.and_then(|it| it.to_serde_value()).unwrap_or_default()
-            }
-            Format::Toml { list } => {
-                toml::document(text)?.0.get(list).map(toml::to_json).unwrap_or_default()
-            }
-        };
-        let found = entries.as_object().into_iter().flatten().filter_map(|(name, entry)| {
+        let servers = self.open(text, false)?.map(|document| document.servers());
+        let found = servers.iter().flatten().filter_map(|(name, entry)| {
             let found = found(name, entry).filter(|it| !it.is_ours())?;
             Some(found.shown(&format!("the server `{name}`"), entry))
         });
@@ -68,7 +92,40 @@ impl Entries for Servers {
     }
 }
 
-/// What an entry is; `None` if it has neither our name nor our command.
+impl Servers {
+    /// The servers of a file; none if it has no list of them, unless that is to be created.
+    fn open(&self, text: &str, creates: bool) -> Result<Option<Box<dyn Document>>, String> {
+        Ok(match self.format {
+            Format::Json { list } | Format::TypedJson { list } => {
+                JsonServers::open(text, list, creates)?.map(|it| Box::new(it) as _)
+            }
+            Format::Toml { list } => {
+                TomlServers::open(text, list, creates)?.map(|it| Box::new(it) as _)
+            }
+        })
+    }
+
+    fn members(&self) -> Vec<(&'static str, Value)> {
+        let mut members = vec![
+            ("command", serde_json::json!(self.command)),
+            ("args", serde_json::json!(self.arguments)),
+        ];
+        if matches!(self.format, Format::TypedJson { .. }) {
+            members.insert(0, ("type", serde_json::json!("stdio")));
+        }
+        members
+    }
+}
+
+fn unchanged(text: &str) -> Edited {
+    Edited { text: text.to_owned(), change: Change::Nothing }
+}
+
+/// The servers with our name or our command.
+fn own(servers: &[(String, Value)]) -> Vec<(&str, Found)> {
+    servers.iter().filter_map(|(name, entry)| Some((name.as_str(), found(name, entry)?))).collect()
+}
+
 fn found(name: &str, entry: &Value) -> Option<Found> {
     let (command, arguments) = (&entry["command"], &entry["args"]);
     let words = std::iter::once(command).chain(arguments.as_array().into_iter().flatten());
@@ -79,185 +136,143 @@ fn found(name: &str, entry: &Value) -> Option<Found> {
     Some(found.with_members(entry, &["command", "args"]))
 }
 
-impl Servers {
-    fn install_json(&self, list: &str, text: &str) -> Result<Edited, String> {
+struct JsonServers {
+    root: CstRootNode,
+    outer: CstObject,
+    list: &'static str,
+    servers: CstObject,
+}
+
+impl JsonServers {
+    fn open(text: &str, list: &'static str, creates: bool) -> Result<Option<Self>, String> {
         let (root, outer) = json::document(text)?;
         let servers = match json::object_of(&outer, list)? {
-            Some(it) => it,
-            None => outer.object_value_or_set(list),
+            None if creates => outer.object_value_or_set(list),
+            None => return Ok(None),
+            Some(servers) => servers,
         };
-        let own = own_members(&servers);
-        let mut updated = own.iter().filter(|(_, found)| found.has_our_line());
-        let change = if let Some((first, _)) = updated.next() {
-            let before = servers.to_string();
-            let entry = first.object_value_or_set();
-            for (name, wanted) in self.members() {
-                set(&entry, name, wanted);
-            }
-            for (other, _) in updated.filter(|(_, found)| found.is_ours()) {
-                other.clone().remove();
-            }
-            if servers.to_string() == before { Change::Nothing } else { Change::Updated }
-        } else if !own.is_empty() {
-            Change::Nothing
-        } else {
-            let members = self.members().into_iter().map(|(name, it)| (name.to_owned(), it));
-            servers.append(NAME, CstInputValue::Object(members.collect()));
-            Change::Added
+        Ok(Some(Self { root, outer, list, servers }))
+    }
+}
+
+impl Document for JsonServers {
+    fn servers(&self) -> Vec<(String, Value)> {
+        let server = |it: CstObjectProp| {
+            (it.decoded_name().unwrap_or_default(), it.to_serde_value().unwrap_or_default())
         };
-        finished(list, text, root.to_string(), change)
+        self.servers.properties().into_iter().map(server).collect()
     }
 
-    fn members(&self) -> Vec<(&'static str, CstInputValue)> {
-        let arguments = self.arguments.iter().map(|it| CstInputValue::from(it.as_str()));
-        let mut members = vec![
-            ("command", CstInputValue::from(self.command.as_str())),
-            ("args", CstInputValue::Array(arguments.collect())),
-        ];
-        if matches!(self.format, Format::TypedJson { .. }) {
-            members.insert(0, ("type", CstInputValue::from("stdio")));
+    fn set(&mut self, server: &str, members: &[(&str, Value)]) {
+        let Some(found) = json::member(&self.servers, server) else {
+            let members = members.iter().map(|(name, value)| ((*name).to_owned(), input(value)));
+            self.servers.append(server, CstInputValue::Object(members.collect()));
+            return;
+        };
+        let entry = found.object_value_or_set();
+        for (name, wanted) in members {
+            match json::member(&entry, name) {
+                Some(member) if member.to_serde_value().as_ref() == Some(wanted) => {}
+                Some(member) => member.set_value(input(wanted)),
+                None => drop(entry.append(name, input(wanted))),
+            }
         }
-        members
     }
 
-    fn install_toml(&self, list: &str, text: &str) -> Result<Edited, String> {
+    fn remove(&mut self, server: &str) -> Result<(), String> {
+        json::member(&self.servers, server).into_iter().for_each(CstObjectProp::remove);
+        json::remove_if_empty(&self.outer, self.list)
+    }
+
+    fn text(&self, old: &str) -> Result<String, String> {
+        let mut text = self.root.to_string();
+        if !text.ends_with('\n') && old.trim().is_empty() {
+            text.push('\n');
+        }
+        json::check_others(old, &text, |document| {
+            let Some(outer) = document.as_object_mut() else { return };
+            let Some(servers) = outer.get_mut(self.list).and_then(Value::as_object_mut) else {
+                return;
+            };
+            servers.retain(|name, entry| !found(name, entry).is_some_and(|it| it.is_alone));
+            if servers.is_empty() {
+                outer.remove(self.list);
+            }
+        })?;
+        Ok(text)
+    }
+}
+
+/// A text, or a list of texts: no entry has others.
+fn input(value: &Value) -> CstInputValue {
+    match value.as_array() {
+        Some(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        None => CstInputValue::from(value.as_str().unwrap_or_default()),
+    }
+}
+
+struct TomlServers {
+    document: DocumentMut,
+    layout: toml::Layout,
+    list: &'static str,
+}
+
+impl TomlServers {
+    fn open(text: &str, list: &'static str, creates: bool) -> Result<Option<Self>, String> {
         let (mut document, layout) = toml::document(text)?;
-        let servers = document.entry(list).or_insert_with(|| {
+        if !document.contains_key(list) {
+            if !creates {
+                return Ok(None);
+            }
             let mut table = Table::new();
             table.set_implicit(true);
-            Item::Table(table)
-        });
-        let Some(servers) = servers.as_table_like_mut() else {
+            document.insert(list, Item::Table(table));
+        }
+        if !document[list].is_table_like() {
             return Err(format!("`{list}` is not a table"));
-        };
-        let arguments: Array = self.arguments.iter().map(String::as_str).collect();
-        let own = own_tables(servers);
-        let mut updated = own.iter().filter(|(_, found)| found.has_our_line());
-        let change = if let Some((first, _)) = updated.next() {
-            let is_same = is_as_wanted(servers, first, self);
-            if !is_same
-                && let Some(entry) = servers.get_mut(first).and_then(Item::as_table_like_mut)
-            {
-                entry.insert("command", value(&self.command));
-                entry.insert("args", value(arguments));
-            }
-            let others: Vec<_> = updated.filter(|(_, found)| found.is_ours()).collect();
-            for (other, _) in &others {
-                servers.remove(other);
-            }
-            if is_same && others.is_empty() { Change::Nothing } else { Change::Updated }
-        } else if !own.is_empty() {
-            Change::Nothing
-        } else {
-            let mut entry = Table::new();
-            entry.insert("command", value(&self.command));
-            entry.insert("args", value(arguments));
-            servers.insert(NAME, Item::Table(entry));
-            Change::Added
-        };
-        if change == Change::Nothing {
-            return Ok(Edited { text: text.to_owned(), change });
         }
-        Ok(Edited { text: layout.text_of(&document)?, change })
+        Ok(Some(Self { document, layout, list }))
+    }
+
+    fn table(&mut self) -> Option<&mut dyn TableLike> {
+        self.document[self.list].as_table_like_mut()
     }
 }
 
-/// Gives a member that value; a member that has it stays as it is written.
-fn set(entry: &CstObject, name: &str, wanted: CstInputValue) {
-    match json::member(entry, name) {
-        Some(member) => {
-            let found = member.to_serde_value();
-            if found != Some(plain(&wanted)) {
-                member.set_value(wanted);
+impl Document for TomlServers {
+    fn servers(&self) -> Vec<(String, Value)> {
+        let servers = self.document[self.list].as_table_like();
+        let servers = servers.into_iter().flat_map(TableLike::iter);
+        servers.map(|(name, entry)| (name.to_owned(), toml::to_json(entry))).collect()
+    }
+
+    fn set(&mut self, server: &str, members: &[(&str, Value)]) {
+        let Some(servers) = self.table() else { return };
+        let entry = servers.entry(server).or_insert_with(toml_edit::table);
+        let Some(entry) = entry.as_table_like_mut() else { return };
+        for (name, wanted) in members {
+            if entry.get(name).map(toml::to_json).as_ref() != Some(wanted) {
+                entry.insert(name, Item::Value(toml_value(wanted)));
             }
         }
-        None => {
-            entry.append(name, wanted);
+    }
+
+    fn remove(&mut self, server: &str) -> Result<(), String> {
+        if let Some(servers) = self.table() {
+            servers.remove(server);
         }
+        Ok(())
+    }
+
+    fn text(&self, _old: &str) -> Result<String, String> {
+        self.layout.text_of(&self.document)
     }
 }
 
-fn plain(value: &CstInputValue) -> Value {
-    match value {
-        CstInputValue::String(it) => Value::from(it.as_str()),
-        CstInputValue::Array(it) => it.iter().map(plain).collect(),
-        CstInputValue::Bool(it) => Value::from(*it),
-        // No entry has others.
-        _ => Value::Null,
+/// As [`input`].
+fn toml_value(value: &Value) -> toml_edit::Value {
+    match value.as_array() {
+        Some(items) => toml_edit::Value::Array(items.iter().map(toml_value).collect()),
+        None => value.as_str().unwrap_or_default().into(),
     }
-}
-
-fn remove_json(list: &str, text: &str) -> Result<Edited, String> {
-    let (root, outer) = json::document(text)?;
-    let Some(servers) = json::object_of(&outer, list)? else {
-        return Ok(Edited { text: text.to_owned(), change: Change::Nothing });
-    };
-    let mut own = own_members(&servers);
-    own.retain(|(_, found)| found.is_alone);
-    if own.is_empty() {
-        return Ok(Edited { text: text.to_owned(), change: Change::Nothing });
-    }
-    for (member, _) in own {
-        member.remove();
-    }
-    json::remove_if_empty(&outer, list)?;
-    finished(list, text, root.to_string(), Change::Removed)
-}
-
-/// The servers with our name or our command.
-fn own_members(servers: &CstObject) -> Vec<(CstObjectProp, Found)> {
-    let own = servers.properties().into_iter().filter_map(|member| {
-        let entry = member.to_serde_value().unwrap_or_default();
-        let found = found(&member.decoded_name().unwrap_or_default(), &entry)?;
-        Some((member, found))
-    });
-    own.collect()
-}
-
-fn finished(list: &str, old: &str, mut new: String, change: Change) -> Result<Edited, String> {
-    if change == Change::Nothing {
-        return Ok(Edited { text: old.to_owned(), change });
-    }
-    if !new.ends_with('\n') && old.trim().is_empty() {
-        new.push('\n');
-    }
-    json::check_others(old, &new, |document| {
-        let Some(outer) = document.as_object_mut() else { return };
-        let Some(servers) = outer.get_mut(list).and_then(Value::as_object_mut) else { return };
-        servers.retain(|name, entry| !found(name, entry).is_some_and(|it| it.is_alone));
-        if servers.is_empty() {
-            outer.remove(list);
-        }
-    })?;
-    Ok(Edited { text: new, change })
-}
-
-fn remove_toml(list: &str, text: &str) -> Result<Edited, String> {
-    let (mut document, layout) = toml::document(text)?;
-    let servers = document.get_mut(list).and_then(Item::as_table_like_mut);
-    let mut own = servers.as_ref().map(|it| own_tables(*it)).unwrap_or_default();
-    own.retain(|(_, found)| found.is_alone);
-    let (Some(servers), false) = (servers, own.is_empty()) else {
-        return Ok(Edited { text: text.to_owned(), change: Change::Nothing });
-    };
-    for (name, _) in own {
-        servers.remove(&name);
-    }
-    Ok(Edited { text: layout.text_of(&document)?, change: Change::Removed })
-}
-
-fn own_tables(servers: &dyn TableLike) -> Vec<(String, Found)> {
-    let own = servers
-        .iter()
-        .filter_map(|(name, entry)| Some((name.to_owned(), found(name, &toml::to_json(entry))?)));
-    own.collect()
-}
-
-fn is_as_wanted(servers: &dyn TableLike, name: &str, wanted: &Servers) -> bool {
-    let Some(entry) = servers.get(name) else { return false };
-    let arguments = entry.get("args").and_then(Item::as_array).into_iter().flatten();
-    entry.get("command").and_then(Item::as_str) == Some(&wanted.command)
-        && arguments
-            .map(toml_edit::Value::as_str)
-            .eq(wanted.arguments.iter().map(|it| Some(it.as_str())))
 }

@@ -107,21 +107,8 @@ pub(super) fn run(program: &Program, args: ContextArgs, output: &mut Output) -> 
 /// The subcommand that differs from a word by one letter: left out, added, changed, or swapped with
 /// its neighbour.
 fn near_miss(word: &str) -> Option<&'static str> {
-    let word: Vec<char> = word.to_lowercase().chars().collect();
-    ["status", "rescan"].into_iter().find(|name| {
-        let name: Vec<char> = name.chars().collect();
-        let common = |a: &[char], b: &[char]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
-        let head = common(&word, &name);
-        let (a, b) = (&word[head..], &name[head..]);
-        match (a, b) {
-            ([], []) => true,
-            ([_, rest @ ..], _) if rest == b => true,
-            (_, [_, rest @ ..]) if a == rest => true,
-            ([x, y, a @ ..], [v, w, b @ ..]) if a == b => (x, y) == (w, v) || y == w,
-            ([_], [_]) => true,
-            _ => false,
-        }
-    })
+    let word = word.to_lowercase();
+    ["status", "rescan"].into_iter().find(|name| strsim::osa_distance(&word, name) <= 1)
 }
 
 fn find(program: &Program, args: ContextFindArgs, output: &mut Output) -> Result<()> {
@@ -136,8 +123,7 @@ fn find(program: &Program, args: ContextFindArgs, output: &mut Output) -> Result
         paths: args.paths,
     };
     let answer = program.client()?.call(&routes::QUERY_CONTEXT, &request)?;
-    if output.is_json() {
-        output.document(&answer)?;
+    if output.json(&answer)? {
         return Ok(());
     }
     for item in &answer.items {
@@ -184,8 +170,7 @@ fn show_item(item: &ContextItem, full: bool, output: &mut Output) -> Result<()> 
 }
 
 fn status(status: &ContextStatus, output: &mut Output) -> Result<()> {
-    if output.is_json() {
-        output.document(status)?;
+    if output.json(status)? {
         return Ok(());
     }
     let look = match status.status {
@@ -267,12 +252,7 @@ fn scanned(scan: &ContextScan) -> String {
 
 fn rescan(program: &Program, output: &mut Output) -> Result<()> {
     let scan = program.client()?.call(&routes::RESCAN_CONTEXT, ())?;
-    if output.is_json() {
-        output.document(&scan)?;
-    } else {
-        output.line(&scanned(&scan))?;
-    }
-    Ok(())
+    output.answer(&scan, &scanned(&scan))
 }
 
 #[cfg(test)]

@@ -115,10 +115,8 @@ pub(super) fn emit(program: &Program, args: &EmitArgs, output: &mut Output) -> R
     let request = PublishRequest { kind: args.name.clone(), data };
     let client = program.client()?;
     let stored = client.publish(&request, args.idempotency_key.as_deref())?;
-    let did = match stored {
-        Stored::New(_) => "published",
-        Stored::Existing(_) => "already exists:",
-    };
+    let is_new = matches!(stored, Stored::New(_));
+    let did = if is_new { "published" } else { "already exists:" };
     let published = stored.into_inner();
     if output.is_json() {
         output.document(&published)?;
@@ -160,8 +158,7 @@ fn list(program: &Program, args: EventsListArgs, output: &mut Output) -> Result<
     let since = since.map(|it| span::past("--since", &it, span::now())).transpose()?;
     let request = EventsRequest { limit, pattern, after, before, since };
     let page = program.client()?.events(&request)?;
-    if output.is_json() {
-        output.document(&page.events)?;
+    if output.json(&page.events)? {
         return Ok(());
     }
     if page.events.is_empty() {
@@ -192,11 +189,11 @@ fn tail(client: &Client, args: EventsTailArgs, output: &mut Output) -> Result<()
                     after = event.id;
                     left = left.map(|it| it - 1);
                     let shown = if output.is_json() {
-                        output.line_of_json(&event).map_err(Failure::from)
+                        output.line_of_json(&event)
                     } else {
                         show(&event, output)
                     };
-                    shown.and_then(|()| Ok(output.flush()?))
+                    shown.and_then(|()| output.flush())
                 }
                 Told::Reset { first } => {
                     after = first.saturating_sub(1);
@@ -239,6 +236,5 @@ fn show(event: &Event, output: &mut Output) -> Result<()> {
         pieces.push((Look::Plain, " "));
         pieces.push((Look::Plain, value));
     }
-    output.styled(&pieces)?;
-    Ok(())
+    output.styled(&pieces)
 }

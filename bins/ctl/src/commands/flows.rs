@@ -122,7 +122,7 @@ pub(super) fn run(program: &Program, command: FlowsCommand, output: &mut Output)
     match command {
         FlowsCommand::List => list(program, output),
         FlowsCommand::Allow(args) if program.names_address() => allow(program, &args, output),
-        FlowsCommand::Check(_) | FlowsCommand::Allow(_) => start::become_service(program),
+        FlowsCommand::Check(_) | FlowsCommand::Allow(_) => start::become_service(),
         FlowsCommand::Test(args) => plan::test(program, &args, output),
         FlowsCommand::Runs(args) => runs(program, args, output),
         FlowsCommand::Show(args) => {
@@ -149,28 +149,18 @@ pub(super) fn run(program: &Program, command: FlowsCommand, output: &mut Output)
         FlowsCommand::Pause(args) => {
             let request = PauseRequest { why: args.why };
             let flow = program.client()?.call(&routes::PAUSE_FLOW.at(&args.flow), &request)?;
-            answer(&flow, &format!("paused {}", flow.name), output)
+            output.answer(&flow, &format!("paused {}", flow.name))
         }
         FlowsCommand::Resume(args) => {
             let flow = program.client()?.call(&routes::RESUME_FLOW.at(&args.flow), ())?;
-            answer(&flow, &format!("resumed {}", flow.name), output)
+            output.answer(&flow, &format!("resumed {}", flow.name))
         }
     }
-}
-
-fn answer(value: &impl serde::Serialize, line: &str, output: &mut Output) -> Result<()> {
-    if output.is_json() {
-        output.document(value)?;
-    } else {
-        output.line(line)?;
-    }
-    Ok(())
 }
 
 fn list(program: &Program, output: &mut Output) -> Result<()> {
     let found = program.client()?.call(&routes::LIST_FLOWS, ())?;
-    if output.is_json() {
-        output.document(&found)?;
+    if output.json(&found)? {
         return Ok(());
     }
     if let Some(halted) = &found.halted {
@@ -230,8 +220,7 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
 fn runs(program: &Program, args: FlowsRunsArgs, output: &mut Output) -> Result<()> {
     let FlowsRunsArgs { flow, state, limit } = args;
     let runs = program.client()?.call(&routes::LIST_RUNS, RunsRequest { flow, state, limit })?;
-    if output.is_json() {
-        output.document(&runs)?;
+    if output.json(&runs)? {
         return Ok(());
     }
     if runs.is_empty() {
@@ -251,8 +240,7 @@ fn runs(program: &Program, args: FlowsRunsArgs, output: &mut Output) -> Result<(
             ]
         })
         .collect();
-    output.table(&["RUN", "STATE", "EVENT", "CREATED", "TRIES", "WHY"], &rows)?;
-    Ok(())
+    output.table(&["RUN", "STATE", "EVENT", "CREATED", "TRIES", "WHY"], &rows)
 }
 
 fn look(state: RunState) -> Look {
@@ -265,12 +253,11 @@ fn look(state: RunState) -> Look {
 }
 
 fn report_state(run: &Run, output: &mut Output) -> Result<()> {
-    answer(run, &format!("{} is {}", run.id, run.state.as_str()), output)
+    output.answer(run, &format!("{} is {}", run.id, run.state.as_str()))
 }
 
 fn show(run: &Run, output: &mut Output) -> Result<()> {
-    if output.is_json() {
-        output.document(run)?;
+    if output.json(run)? {
         return Ok(());
     }
     let why = run.why.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
@@ -333,12 +320,11 @@ fn replayed(done: &Replay, output: &mut Output) -> Result<()> {
             format!("replay {number} of {} for {events} after #{after} up to #{until}", done.flow)
         }
     };
-    answer(done, &line, output)
+    output.answer(done, &line)
 }
 
 fn why(all: &[FlowWhy], output: &mut Output) -> Result<()> {
-    if output.is_json() {
-        output.document(&all)?;
+    if output.json(&all)? {
         return Ok(());
     }
     for it in all {
@@ -422,5 +408,5 @@ fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Resul
         None => format!("approved {}; it is active", file.name),
         Some(problem) => format!("approved {}; it is not active: {problem}", file.name),
     };
-    answer(&file, &line, output)
+    output.answer(&file, &line)
 }

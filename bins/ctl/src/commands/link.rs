@@ -44,41 +44,26 @@ fn request(args: &LinkArgs) -> LinkRequest {
 
 pub(super) fn link(program: &Program, args: &LinkArgs, output: &mut Output) -> Result<()> {
     let stored = program.client()?.store(&routes::ADD_LINK, request(args))?;
-    let did = match stored {
-        Stored::New(_) => "linked",
-        Stored::Existing(_) => "already exists:",
-    };
+    let is_new = matches!(stored, Stored::New(_));
+    let did = if is_new { "linked" } else { "already exists:" };
     let link = stored.into_inner();
-    if output.is_json() {
-        output.document(&link)?;
-    } else {
-        output.line(&format!("{did} #{} {} #{}", link.from, link.kind.as_str(), link.to))?;
-    }
-    Ok(())
+    output.answer(&link, &format!("{did} #{} {} #{}", link.from, link.kind.as_str(), link.to))
 }
 
 pub(super) fn unlink(program: &Program, args: &LinkArgs, output: &mut Output) -> Result<()> {
     let request = request(args);
     program.client()?.call(&routes::REMOVE_LINK, &request)?;
-    if output.is_json() {
-        output.document(&json!({ "unlinked": request }))?;
-    } else {
-        output.line(&format!(
-            "unlinked #{} {} #{}",
-            request.from,
-            request.kind.as_str(),
-            request.to
-        ))?;
-    }
-    Ok(())
+    output.answer(
+        &json!({ "unlinked": request }),
+        &format!("unlinked #{} {} #{}", request.from, request.kind.as_str(), request.to),
+    )
 }
 
 pub(super) fn links(program: &Program, args: &LinksArgs, output: &mut Output) -> Result<()> {
     let links = program
         .client()?
         .call(&routes::MEMORY_LINKS.at(args.id), LinksRequest { depth: Some(args.depth) })?;
-    if output.is_json() {
-        output.document(&links)?;
+    if output.json(&links)? {
         return Ok(());
     }
     if links.is_empty() {
@@ -97,6 +82,5 @@ pub(super) fn links(program: &Program, args: &LinksArgs, output: &mut Output) ->
             ]
         })
         .collect();
-    output.table(&["FROM", "TYPE", "TO", "CREATED", "STEPS"], &rows)?;
-    Ok(())
+    output.table(&["FROM", "TYPE", "TO", "CREATED", "STEPS"], &rows)
 }

@@ -265,13 +265,10 @@ pub(super) fn add(program: &Program, args: AddArgs, output: &mut Output) -> Resu
         pinned: args.lifespan.pin.then_some(true),
     };
     let stored = program.client()?.store(&routes::ADD_MEMORY, &request)?;
-    let did = match stored {
-        Stored::New(_) => "added",
-        Stored::Existing(_) => "already exists:",
-    };
+    let is_new = matches!(stored, Stored::New(_));
+    let did = if is_new { "added" } else { "already exists:" };
     let added = stored.into_inner();
-    if output.is_json() {
-        output.document(&added)?;
+    if output.json(&added)? {
         return Ok(());
     }
     let memory = &added.memory;
@@ -367,8 +364,7 @@ pub(super) fn list(program: &Program, args: ListArgs, output: &mut Output) -> Re
         listed.read(&client, ListRequest { pinned: *pinned, ..request.clone() })?;
     }
     let Listed { memories, has_more, .. } = listed;
-    if output.is_json() {
-        output.document(&memories)?;
+    if output.json(&memories)? {
         return Ok(());
     }
     if memories.is_empty() {
@@ -425,8 +421,7 @@ pub(super) fn count(program: &Program, args: CountArgs, output: &mut Output) -> 
     let by = args.by;
     let request = CountRequest { kinds, tags, tags_any, metadata, space, since, until, pinned, by };
     let counts = program.client()?.call(&routes::COUNT_MEMORIES, &request)?;
-    if output.is_json() {
-        output.document(&counts)?;
+    if output.json(&counts)? {
         return Ok(());
     }
     output.line(&show::count(counts.count, "memory", "memories"))?;
@@ -469,13 +464,11 @@ pub(super) fn update(program: &Program, args: UpdateArgs, output: &mut Output) -
 
 /// Shows what became of a memory.
 fn changed(what: &str, memory: &Memory, output: &mut Output) -> Result<()> {
-    if output.is_json() {
-        output.document(memory)?;
+    if output.json(memory)? {
         return Ok(());
     }
     let id = format!(" #{}  ", memory.id);
-    output.styled(&[(Look::Plain, what), (Look::Name, &id), (Look::Bold, &memory.title)])?;
-    Ok(())
+    output.styled(&[(Look::Plain, what), (Look::Name, &id), (Look::Bold, &memory.title)])
 }
 
 pub(super) fn merge(program: &Program, args: MergeArgs, output: &mut Output) -> Result<()> {
@@ -541,8 +534,7 @@ pub(super) fn delete(program: &Program, args: &DeleteArgs, output: &mut Output) 
 
 pub(super) fn history(program: &Program, args: &HistoryArgs, output: &mut Output) -> Result<()> {
     let versions = program.client()?.history(args.id)?;
-    if output.is_json() {
-        output.document(&versions)?;
+    if output.json(&versions)? {
         return Ok(());
     }
     for version in &versions {
@@ -628,8 +620,7 @@ fn whole(memory: &Memory, output: &mut Output) -> Result<()> {
         output.styled(&[(Look::Dim, &format!("{name:<10} ")), (Look::Plain, &value)])?;
     }
     output.line("")?;
-    output.text(&memory.content)?;
-    Ok(())
+    output.text(&memory.content)
 }
 
 /// Memories in a table.
@@ -649,6 +640,5 @@ fn table(memories: &[Memory], output: &mut Output) -> Result<()> {
             ]
         })
         .collect();
-    output.table(&["ID", "CREATED", "TYPE", "SPACE", "TITLE"], &rows)?;
-    Ok(())
+    output.table(&["ID", "CREATED", "TYPE", "SPACE", "TITLE"], &rows)
 }

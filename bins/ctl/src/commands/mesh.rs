@@ -140,8 +140,7 @@ fn call(program: &Program, args: MeshCallArgs, output: &mut Output) -> Result<()
     let timeout = u64::try_from(timeout.as_millis()).ok();
     let request = MeshCallRequest { target, command, argument, timeout };
     let called = program.client()?.call(&routes::CALL_TARGET, &request).map_err(of_target)?;
-    output.document(&called.result)?;
-    Ok(())
+    output.document(&called.result)
 }
 
 /// The failure of a call. A problem of the target says nothing about the arguments of the command.
@@ -159,8 +158,7 @@ fn json_of(what: &str, text: &str) -> Result<Value> {
 
 fn peers(program: &Program, output: &mut Output) -> Result<()> {
     let peers = program.client()?.call(&routes::LIST_PEERS, ())?;
-    if output.is_json() {
-        output.document(&peers)?;
+    if output.json(&peers)? {
         return Ok(());
     }
     if peers.is_empty() {
@@ -172,8 +170,7 @@ fn peers(program: &Program, output: &mut Output) -> Result<()> {
         vec![(Look::Name, peer.name), (Look::Plain, peer.origin), (Look::Plain, targets)]
     };
     let rows: Vec<_> = peers.into_iter().map(row).collect();
-    output.table(&["peer", "where", "serves"], &rows)?;
-    Ok(())
+    output.table(&["peer", "where", "serves"], &rows)
 }
 
 fn listen(program: &Program, args: MeshListenArgs, output: &mut Output) -> Result<()> {
@@ -217,8 +214,7 @@ fn show(event: &MeshEvent, output: &mut Output) -> Result<()> {
             (Look::Plain, &said),
         ])?;
     }
-    output.flush()?;
-    Ok(())
+    output.flush()
 }
 
 fn broadcast(program: &Program, args: MeshBroadcastArgs, output: &mut Output) -> Result<()> {
@@ -266,8 +262,7 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
     };
     let rights = Rights::default().with_calls(calls).with_events(events);
     pairing.pair(&name, rights, &to, now).map_err(|error| failed(&error))?;
-    if output.is_json() {
-        output.document(&json!({ "name": name, "folder": to, "address": pairing.address() }))?;
+    if output.json(&json!({ "name": name, "folder": to, "address": pairing.address() }))? {
         return Ok(());
     }
     let to = to.display().to_string();
@@ -284,8 +279,7 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
 fn machines(program: &Program, output: &mut Output) -> Result<()> {
     let pairing = pairing(program)?;
     let machines = pairing.as_ref().map_or(&[][..], Pairing::machines);
-    if output.is_json() {
-        output.document(&machines)?;
+    if output.json(&machines)? {
         return Ok(());
     }
     if machines.is_empty() {
@@ -293,8 +287,7 @@ fn machines(program: &Program, output: &mut Output) -> Result<()> {
         return Ok(());
     }
     let rows: Vec<_> = machines.iter().map(machine_row).collect();
-    output.table(&["machine", "events", "may call"], &rows)?;
-    Ok(())
+    output.table(&["machine", "events", "may call"], &rows)
 }
 
 fn machine_row(machine: &Machine) -> Vec<(Look, String)> {

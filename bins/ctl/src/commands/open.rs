@@ -51,8 +51,7 @@ pub(super) fn open(program: &Program, args: OpenArgs, output: &mut Output) -> Re
     let file = open_file(data_dir, &|name| std::env::var_os(name));
     write(&file, data_dir, &url)?;
     let seconds = code.expires_at.saturating_duration_since(waypost_cli::span::now()).as_secs();
-    if output.is_json() {
-        output.document(&json!({"file": file, "url": url, "expiresAt": code.expires_at}))?;
+    if output.json(&json!({"file": file, "url": url, "expiresAt": code.expires_at}))? {
         return Ok(());
     }
     if !args.print && start(&file) {

@@ -32,8 +32,7 @@ pub(crate) struct CompactArgs {
 pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
     let client = program.client()?;
     let status = client.call(&routes::MEMORY_STATUS, ())?;
-    if output.is_json() {
-        output.document(&status)?;
+    if output.json(&status)? {
         return Ok(());
     }
     let (look, word) = match status.status {
@@ -122,8 +121,7 @@ pub(super) fn reindex(program: &Program, args: &ReindexArgs, output: &mut Output
     });
     bar.finish_and_clear();
     let done = done?;
-    if output.is_json() {
-        output.document(&done)?;
+    if output.json(&done)? {
         return Ok(());
     }
     let indexed = format!("indexed {}", show::count(done.indexed, "memory", "memories"));
@@ -132,16 +130,14 @@ pub(super) fn reindex(program: &Program, args: &ReindexArgs, output: &mut Output
     } else {
         String::new()
     };
-    output.line(&format!("{indexed}{embedded} in {} ms", done.duration_ms))?;
-    Ok(())
+    output.line(&format!("{indexed}{embedded} in {} ms", done.duration_ms))
 }
 
 pub(super) fn compact(program: &Program, args: &CompactArgs, output: &mut Output) -> Result<()> {
     let done = program
         .client()?
         .call(&routes::COMPACT_MEMORIES, CompactRequest { versions: args.versions })?;
-    if output.is_json() {
-        output.document(&done)?;
+    if output.json(&done)? {
         return Ok(());
     }
     output.line(&format!(

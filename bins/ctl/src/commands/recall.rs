@@ -74,8 +74,7 @@ fn log(program: &Program, args: RecallLogArgs, output: &mut Output) -> Result<()
     let RecallLogArgs { session, memory, space, limit, before } = args;
     let asked = RecallListRequest { session, memory, space, limit: Some(limit), before };
     let entries = program.client()?.call(&routes::LIST_RECALL, &asked)?;
-    if output.is_json() {
-        output.document(&entries)?;
+    if output.json(&entries)? {
         return Ok(());
     }
     if entries.is_empty() {
@@ -142,8 +141,7 @@ fn line(
         (look, &format!("       {what:<8}  ")),
         (Look::Name, &format!("{:<8}", format!("#{id}"))),
         (Look::Plain, &format!("  {score}  {why}")),
-    ])?;
-    Ok(())
+    ])
 }
 
 fn why(program: &Program, args: RecallWhyArgs, output: &mut Output) -> Result<()> {
@@ -151,8 +149,7 @@ fn why(program: &Program, args: RecallWhyArgs, output: &mut Output) -> Result<()
     let query = text_or_stdin(question.join(" "))?;
     let asked = RecallWhyRequest { session, query, space, limit };
     let found = program.client()?.call(&routes::WHY_RECALL, &asked)?;
-    if output.is_json() {
-        output.document(&found)?;
+    if output.json(&found)? {
         return Ok(());
     }
     if found.entries == 0 {

@@ -39,8 +39,7 @@ pub(super) fn list(program: &Program, args: SuggestionsArgs, output: &mut Output
     let SuggestionsArgs { id, before, space, limit } = args;
     let asked = SuggestionsRequest { id, before, space, limit };
     let found = program.client()?.call(&routes::LIST_SUGGESTIONS, &asked)?;
-    if output.is_json() {
-        output.document(&found)?;
+    if output.json(&found)? {
         return Ok(());
     }
     if found.suggestions.is_empty() {

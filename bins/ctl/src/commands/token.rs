@@ -138,8 +138,7 @@ fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Resu
             Ok(TokenCreated { token: secret.expose().to_owned(), info: wire(&info) })
         },
     )?;
-    if output.is_json() {
-        output.document(&created)?;
+    if output.json(&created)? {
         return Ok(());
     }
     output.line(&created.token)?;
@@ -172,8 +171,7 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
         |client| client.call(&routes::LIST_TOKENS, ()),
         |store| Ok(store.list()?.iter().map(wire).collect::<Vec<_>>()),
     )?;
-    if output.is_json() {
-        output.document(&tokens)?;
+    if output.json(&tokens)? {
         return Ok(());
     }
     let now = span::now();
@@ -201,9 +199,7 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
             ]
         })
         .collect();
-    output
-        .table(&["ID", "STATE", "SCOPES", "SPACE", "EXPIRES", "USED", "PARENT", "NOTE"], &rows)?;
-    Ok(())
+    output.table(&["ID", "STATE", "SCOPES", "SPACE", "EXPIRES", "USED", "PARENT", "NOTE"], &rows)
 }
 
 fn revoke(program: &Program, ids: &[String], output: &mut Output) -> Result<()> {

@@ -200,12 +200,10 @@ pub(super) fn export(program: &Program, args: &ExportArgs, output: &mut Output) 
 }
 
 fn written(file: &Path, bytes: u64, output: &mut Output) -> Result<()> {
-    if output.is_json() {
-        output.document(&json!({ "file": file.to_string_lossy(), "bytes": bytes }))?;
-    } else {
-        output.line(&format!("wrote {} to {}", HumanBytes(bytes), file.display()))?;
-    }
-    Ok(())
+    output.answer(
+        &json!({ "file": file.to_string_lossy(), "bytes": bytes }),
+        &format!("wrote {} to {}", HumanBytes(bytes), file.display()),
+    )
 }
 
 /// Writes an export next to the file, and renames it when it is complete and on disk.

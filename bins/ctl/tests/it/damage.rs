@@ -420,7 +420,7 @@ fn a_repair_says_what_was_lost_and_only_that() {
     };
     let parts = [
         ("store", "memory/log", "no record lost"),
-        ("events", "events/log", "no event lost"),
+        ("events", "events/log", "no record lost"),
         ("flows", "flows/log", "no record lost"),
         ("recall", "recall/log", "no record lost"),
     ];

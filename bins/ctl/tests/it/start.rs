@@ -222,99 +222,38 @@ fn a_service_that_cannot_start_says_why() {
 }
 
 #[test]
-fn the_program_of_the_service_must_be_there_and_ours() {
+fn only_the_service_beside_ctl_is_run() {
     let project = Project::new();
     let outside = tempfile::tempdir().expect("a folder");
-    let bin = outside.path().join("bin");
-    fs::create_dir(&bin).expect("a folder");
-    let ctl = bin.join("ctl");
+    let ctl = outside.path().join("ctl");
     fs::copy(env!("CARGO_BIN_EXE_ctl"), &ctl).expect("a copy");
-    // Another program of the same name, as Debian has one.
-    let other = outside.path().join("other");
-    write_program(&other, "echo service ver. 1.64");
-    // Programs that pretend to be the service, where others than the user can have put them.
-    let planted = project.path().join("node_modules/.bin");
-    let open = outside.path().join("open");
+    // Programs in the search path that pretend to be the service: of the user, and of the project.
+    let (other, planted) = (outside.path().join("bin"), project.path().join("node_modules/.bin"));
     let ran = outside.path().join("ran");
-    for it in [&planted, &open] {
+    for folder in [&other, &planted] {
         let script = format!(": > '{}'\necho service {}", ran.display(), env!("CARGO_PKG_VERSION"));
-        write_program(it, &script);
+        write_program(folder, &script);
     }
-    fs::set_permissions(&open, Permissions::from_mode(0o777)).expect("a mode");
+    let path = [other.as_path(), &planted, Path::new("node_modules/.bin")];
+    let said = text(&searched(&project, &ctl, &path));
+    assert!(said.contains("the program `service` is not beside"), "{said}");
+    assert!(said.contains("remedy: install `service` of the same release beside `ctl`"), "{said}");
+    assert!(!ran.exists(), "another program was run");
+    // A link to `ctl` leads to the service beside it.
     let linked = outside.path().join("linked");
-    std::os::unix::fs::symlink(&planted, &linked).expect("a link");
-    let at = |path: &[&Path]| searched(&project, &ctl, path, &[]);
-    let refused = at(&[&other]);
-    let said = text(&refused);
-    assert!(said.contains("the program `service` is neither beside"), "{said}");
-    assert!(said.contains("remedy: install `service` of the same release"), "{said}");
-    for (folder, why) in [
-        (planted.as_path(), "it is in the project"),
-        (&linked, "it is in the project"),
-        (&open, "other users can change it or its folder"),
-        (Path::new("node_modules/.bin"), "nor in PATH"),
-    ] {
-        let said = text(&at(&[folder]));
-        assert!(said.contains(why), "{}: {said}", folder.display());
-        assert!(!ran.exists(), "{} was run", folder.display());
-    }
-    let built = Path::new(env!("CARGO_BIN_EXE_ctl")).parent().expect("a folder");
-    let found = at(&[&planted, &open, &other, built]);
-    assert!(!ran.exists());
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ctl"), &linked).expect("a link");
+    let found = searched(&project, &linked, &path);
     assert_eq!(found["isError"], false, "{found}");
+    assert!(!ran.exists(), "another program was run");
     project.wait_for_end();
 }
 
-#[test]
-fn a_program_of_a_repository_around_the_project_is_not_run() {
-    let outside = tempfile::tempdir().expect("a folder");
-    let top = outside.path().canonicalize().expect("a folder");
-    let (ctl, ran) = (top.join("ctl"), top.join("ran"));
-    fs::copy(env!("CARGO_BIN_EXE_ctl"), &ctl).expect("a copy");
-    // A repository with a submodule, which contains the project.
-    let home = top.join("home");
-    let inner = home.join("repository/vendor/part");
-    fs::create_dir_all(&inner).expect("a folder");
-    let project = Project::within(&inner);
-    let git = |at: &Path| fs::create_dir(at.join(".git")).expect("a folder");
-    git(&home.join("repository"));
-    fs::write(inner.join(".git"), "gitdir: ../../.git/modules/part\n").expect("a file");
-    let script = format!(": > '{}'\necho service {}", ran.display(), env!("CARGO_PKG_VERSION"));
-    let bins = ["repository/bin", "repository/vendor/part/bin", "repository/vendor/other/bin"];
-    for bin in bins {
-        write_program(&home.join(bin), &script);
-    }
-    let env = [("HOME", home.as_path())];
-    for bin in bins.map(|it| home.join(it)) {
-        let said = text(&searched(&project, &ctl, &[&bin], &env));
-        let repository = home.join("repository");
-        let why = format!("it is in the git repository {}", repository.display());
-        assert!(said.contains(&why), "{}: {said}", bin.display());
-        assert!(!ran.exists(), "{} was run", bin.display());
-    }
-    // A repository of the user's settings contains programs that the user installed.
-    git(&home);
-    write_program(&home.join(".local/bin"), &format!(": > '{}'\necho other", ran.display()));
-    let said = text(&searched(&project, &ctl, &[&home.join(".local/bin")], &env));
-    assert!(said.contains("neither beside") && !said.contains("was not run"), "{said}");
-    assert!(ran.exists(), "its version was asked for");
-    // In the home of another user, it is a repository like any other.
-    let said = text(&searched(
-        &project,
-        &ctl,
-        &[&home.join(".local/bin")],
-        &[("HOME", &top.join("other"))],
-    ));
-    assert!(said.contains(&format!("repository {}", home.display())), "{said}");
-}
-
-/// The result of a search through `ctl mcp` of that program, with that search path and these variables.
-fn searched(project: &Project, ctl: &Path, path: &[&Path], variables: &[(&str, &Path)]) -> Value {
+/// The result of a search through `ctl mcp` of that program, with that search path.
+fn searched(project: &Project, ctl: &Path, path: &[&Path]) -> Value {
     let template = project.command(&["mcp", "--exit-idle", "1s"]);
     let mut command = Command::new(ctl);
     command.args(template.get_args()).current_dir(project.path()).env_clear();
     command.envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.envs(variables.iter().copied());
     command.env("PATH", std::env::join_paths(path).expect("a path"));
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut server = Server::start(&mut command);

@@ -123,11 +123,7 @@ fn allow(
     }
     if pending.is_empty() {
         refuse_unknown(&args.sha256, everything(program).parts.iter().map(|it| &*it.sha256))?;
-        if output.is_json() {
-            output.document(&json!([]))?;
-        } else {
-            output.line("nothing is pending approval")?;
-        }
+        output.answer(&json!([]), "nothing is pending approval")?;
         return Ok(());
     }
     let mut reported = Vec::new();
@@ -158,8 +154,7 @@ fn allow(
         pending.iter().map(|it| (it.file.as_str(), it.content.as_ref())).collect();
     approvals.allow(&contents)?;
     tell_service(program, "the approval is stored", output);
-    if output.is_json() {
-        output.document(&reported)?;
+    if output.json(&reported)? {
         return Ok(());
     }
     for part in &pending {
@@ -420,8 +415,7 @@ fn list(program: &Program, approvals: &Approvals, output: &mut Output) -> Result
             ]
         })
         .collect();
-    output.table(&["FILE", "STATE", "SHA-256"], &rows)?;
-    Ok(())
+    output.table(&["FILE", "STATE", "SHA-256"], &rows)
 }
 
 fn revoke(
@@ -448,8 +442,7 @@ fn revoke(
         })?);
     }
     tell_service(program, "the revocation is stored", output);
-    if output.is_json() {
-        output.document(&json!({ "revoked": revoked }))?;
+    if output.json(&json!({ "revoked": revoked }))? {
         return Ok(());
     }
     for file in revoked {

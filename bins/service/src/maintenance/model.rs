@@ -91,12 +91,10 @@ fn import(program: &Program, path: &Path, name: Option<String>, output: &mut Out
 }
 
 fn there(name: &str, folder: &Path, output: &mut Output) -> Result<()> {
-    if output.is_json() {
-        output.document(&json!({ "name": name, "folder": folder.to_string_lossy() }))?;
-    } else {
-        output.line(&format!("{name} is in {}", folder.display()))?;
-    }
-    Ok(())
+    output.answer(
+        &json!({ "name": name, "folder": folder.to_string_lossy() }),
+        &format!("{name} is in {}", folder.display()),
+    )
 }
 
 fn list(program: &Program, output: &mut Output) -> Result<()> {
@@ -150,8 +148,7 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
             ]
         })
         .collect();
-    output.table(&["NAME", "SIZE", "FILES", "FROM", "", "FOLDER"], &rows)?;
-    Ok(())
+    output.table(&["NAME", "SIZE", "FILES", "FROM", "", "FOLDER"], &rows)
 }
 
 fn verify(program: &Program, name: Option<String>, output: &mut Output) -> Result<()> {
@@ -175,21 +172,15 @@ fn verify(program: &Program, name: Option<String>, output: &mut Output) -> Resul
         }
         _ => of_embedding(&error),
     })?;
-    if output.is_json() {
-        output.document(&json!({
-            "folder": folder.to_string_lossy(),
-            "bytes": verified.bytes,
-            "fingerprint": verified.fingerprint,
-            "pinned": verified.pinned,
-        }))?;
+    if output.json(&json!({
+        "folder": folder.to_string_lossy(),
+        "bytes": verified.bytes,
+        "fingerprint": verified.fingerprint,
+        "pinned": verified.pinned,
+    }))? {
         return Ok(());
     }
     let against =
         if verified.pinned { "the pinned digests" } else { "the digests recorded on import" };
-    output.line(&format!(
-        "{} in {} match {against}",
-        HumanBytes(verified.bytes),
-        folder.display()
-    ))?;
-    Ok(())
+    output.line(&format!("{} in {} match {against}", HumanBytes(verified.bytes), folder.display()))
 }

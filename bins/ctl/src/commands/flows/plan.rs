@@ -31,8 +31,7 @@ pub(super) fn test(program: &Program, args: &FlowsTestArgs, output: &mut Output)
     let data = events::data(&args.data, &args.set)?;
     let request = FlowTestRequest { kind: args.event.clone(), data };
     let tested = program.client()?.call(&routes::TEST_FLOW.at(&args.flow), &request)?;
-    if output.is_json() {
-        output.document(&tested)?;
+    if output.json(&tested)? {
         return Ok(());
     }
     if let Some(failure) = &tested.failure {

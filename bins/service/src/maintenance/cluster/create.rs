@@ -49,10 +49,9 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
     };
     let begun = begin(&data, &settings, url, begun, places(&data)?, None)?;
     let member = create(program, &data, &settings, begun, output)?;
-    if output.is_json() {
-        output.document(
-            &json!({ "store": member.store.to_string(), "machine": member.machine.to_string() }),
-        )?;
+    if output.json(
+        &json!({ "store": member.store.to_string(), "machine": member.machine.to_string() }),
+    )? {
         return Ok(());
     }
     output.line(&format!("created the cluster of the store {}", member.store))?;

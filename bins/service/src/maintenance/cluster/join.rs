@@ -47,11 +47,10 @@ pub(super) fn join(program: &Program, args: &ClusterJoinArgs, output: &mut Outpu
             .with_hint("move the data folder away, and join the store that it printed"),
         it => failed(&it),
     })?;
-    if output.is_json() {
-        output.document(&json!({
-            "store": store.to_string(), "machine": member.machine.to_string(),
-            "position": position.seq, "bytes": summary,
-        }))?;
+    if output.json(&json!({
+        "store": store.to_string(), "machine": member.machine.to_string(),
+        "position": position.seq, "bytes": summary,
+    }))? {
         return Ok(());
     }
     output.line(&format!(

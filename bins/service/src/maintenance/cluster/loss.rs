@@ -88,17 +88,13 @@ pub(super) fn accept(
         warnings.push(REVOKED.to_owned());
     }
     let member = create::create(program, &data, &settings, begun, output)?;
-    if output.is_json() {
-        output.document(&json!({
+    output.answer(
+        &json!({
             "store": member.store.to_string(), "formerStore": old.store.to_string(),
             "warnings": warnings,
-        }))?;
-    } else {
-        output.line(&format!(
-            "the store continues as {}, with everything that this machine had",
-            member.store
-        ))?;
-    }
+        }),
+        &format!("the store continues as {}, with everything that this machine had", member.store),
+    )?;
     output.note("what only other machines have, also what they have written since the loss, is only in their data folders");
     if let Ok(open) = open_stores(&settings, member.store)
         && !open.is_empty()

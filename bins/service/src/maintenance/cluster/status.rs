@@ -20,8 +20,7 @@ pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
     let status = journal.status(&short()).map_err(|it| failed(&it))?;
     let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
     let snapshots = journal.snapshots(&short()).map_err(|it| failed(&it))?;
-    if output.is_json() {
-        output.document(&as_json(&member, &journal, &status, &machines, &snapshots))?;
+    if output.json(&as_json(&member, &journal, &status, &machines, &snapshots))? {
         return Ok(());
     }
     let machines = with_ids(machines);
@@ -43,8 +42,7 @@ pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
         }
     }
     let rows: Vec<_> = machines.iter().map(|it| row(it, &member, &status.head)).collect();
-    output.table(&["MACHINE", "APPLIED", "BEHIND", "LEADS", "SEEN", "RELEASE"], &rows)?;
-    Ok(())
+    output.table(&["MACHINE", "APPLIED", "BEHIND", "LEADS", "SEEN", "RELEASE"], &rows)
 }
 
 /// The machines, with the id in the name of those that share one: other commands take both.

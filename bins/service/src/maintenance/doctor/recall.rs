@@ -7,8 +7,7 @@ use waypost_cli::show;
 use waypost_log::{Error, FolderLock, Witness};
 
 use super::Finding;
-use super::stores::mended;
-use crate::maintenance::failure::REPAIR;
+use super::stores::{mended, verdicts};
 
 pub(super) const PART: &str = "recall";
 const LOST: &str = "a session may get a memory again; what was said before the next start and is not recorded yet is left out, because it may have been deleted";
@@ -31,12 +30,9 @@ pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
 
 fn checked(dir: &Path, known: u64) -> waypost_recall::Result<Vec<Finding>> {
     let found = waypost_recall::verify(dir, known)?;
-    if found.damage.is_empty() {
-        let records = show::count(found.records, "record", "records");
-        return Ok(vec![Finding::ok(PART, format!("{records}, all valid, in {}", dir.display()))]);
-    }
-    let fault = |it: String| Finding::fault(PART, &Failure::new(it).with_hint(REPAIR));
-    Ok(found.damage.into_iter().map(fault).collect())
+    let records = show::count(found.records, "record", "records");
+    let detail = format!("{records}, all valid, in {}", dir.display());
+    Ok(verdicts(PART, &found.damage, &[], detail))
 }
 
 fn repaired(dir: &Path, known: u64) -> waypost_recall::Result<Vec<Finding>> {

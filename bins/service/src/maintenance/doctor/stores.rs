@@ -259,20 +259,9 @@ pub(super) fn mended<'a>(
 
 fn check_memory(data_dir: &Path, known: Reached) -> waypost_memory::Result<(Vec<Finding>, bool)> {
     let checked = waypost_memory::check(data_dir, known)?;
-    let mut findings = Vec::new();
-    for damage in &checked.log_damage {
-        let failure = Failure::new(damage.clone()).with_hint(REPAIR);
-        findings.push(Finding::fault(MEMORY, &failure));
-    }
-    for damage in checked.derived_damage {
-        findings.push(Finding::warning(MEMORY, damage, REBUILT));
-    }
-    if findings.is_empty() {
-        let records = show::count(checked.log_records, "record", "records");
-        let detail = format!("{records}, all valid, in {}", data_dir.display());
-        findings.push(Finding::ok(MEMORY, detail));
-    }
-    Ok((findings, false))
+    let records = show::count(checked.log_records, "record", "records");
+    let detail = format!("{records}, all valid, in {}", data_dir.display());
+    Ok((verdicts(MEMORY, &checked.log_damage, &checked.derived_damage, detail), false))
 }
 
 fn events(dir: &Path, known: u64) -> Vec<Finding> {
@@ -299,7 +288,7 @@ fn flows(
 }
 
 /// One finding per damage, or one that everything is intact.
-fn verdicts(
+pub(super) fn verdicts(
     part: &'static str,
     damage: &[String],
     derived: &[String],
