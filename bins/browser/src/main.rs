@@ -6,14 +6,10 @@
 mod address;
 mod cli;
 mod engine;
-mod headless;
 mod http;
-mod news;
 mod peer;
 mod relay;
 mod run;
-mod running;
-mod stop;
 mod terminal;
 
 use std::io::Write;

@@ -14,8 +14,8 @@ use waypost_browser::Event;
 use waypost_mesh::{Call, Far, Mesh, Problem, Serving, Settings};
 use waypost_project::MeshSettings;
 
-use crate::news::News;
 use crate::relay::Commands;
+use crate::run::News;
 
 /// A peer that has joined.
 #[derive(Debug)]

@@ -1,26 +1,36 @@
 //! Connects the parts, and shuts them down in order.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::watch;
 use waypost_api::{BROWSER_TARGET, Gate};
 use waypost_browser::{Actor, Arrival, Deadline, Engine, Policy, Problem, Relay, clean_line};
 
 use crate::cli::Options;
-use crate::news::News;
 use crate::peer::Peer;
 use crate::relay::Commands;
-use crate::{engine, headless, http, running, stop, terminal};
+use crate::{engine, http, terminal};
 
 /// How long the engine may take to write its profile and exit.
 const END_TIME: Duration = Duration::from_secs(12);
 /// Work that has not ended by then is abandoned.
 const LAST_TIME: Duration = Duration::from_secs(1);
+
+/// The maximum number of lines queued for the person; further ones are dropped.
+const LINES_MAX: usize = 64;
+/// What a running service has written about itself, in the data folder.
+const SERVICE_FILE: &str = "service.json";
+const SERVICE_FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// The address for starting without a page.
 const BLANK_PAGE: &str = "about:blank";
@@ -45,7 +55,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         .thread_name("browser")
         .build()
         .context("no threads for the browser")?;
-    let stopping = runtime.block_on(async { stop::stop() });
+    let stopping = runtime.block_on(async { stop() });
     let (stopper, stop) = stopping.context("signals cannot be waited for")?;
     let listener = runtime.block_on(TcpListener::bind(options.listen)).with_context(|| {
         let address = options.listen;
@@ -54,7 +64,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     let address = listener.local_addr().context("the listener has no address")?;
     let policy = Policy::new(options.allow.clone(), options.own_ports.iter().copied())
         .with_own_clients(http::is_own_client)
-        .with_own_port(running::is_port_of(options.data_dir.clone()));
+        .with_own_port(is_port_of_service(options.data_dir.clone()));
     policy.add_own_port(address.port());
     let policy = Arc::new(policy);
     policy.url(&options.url, None, Actor::Human).context("cannot begin there")?;
@@ -79,7 +89,7 @@ impl Parts<'_> {
         self,
         listener: TcpListener,
         address: SocketAddr,
-        shown: tokio::sync::mpsc::Receiver<String>,
+        shown: Receiver<String>,
     ) -> anyhow::Result<()> {
         let Self { runtime, options, policy, engine, news, stop, stopper } = self;
         let name = engine.name();
@@ -119,7 +129,7 @@ impl Parts<'_> {
         let greeting = format!("listening on {addresses} · {way} · {name}");
         let beginning = runtime.spawn(begin(first, news, greeting));
         let done = if options.headless {
-            runtime.block_on(headless::show(shown, stop));
+            runtime.block_on(print(shown, stop));
             Ok(())
         } else {
             terminal::run(runtime, &relay, options.pictures, shown, stop)
@@ -152,4 +162,70 @@ async fn begin(
         news.tell(format!("the first page did not come: {}", clean_line(&problem.detail)));
     }
     news.tell(greeting);
+}
+
+/// The sender of lines. The part that shows the page displays them.
+#[derive(Debug, Clone)]
+pub(crate) struct News(Sender<String>);
+
+impl News {
+    /// Both ends of the channel.
+    pub(crate) fn new() -> (Self, Receiver<String>) {
+        let (lines, shown) = mpsc::channel(LINES_MAX);
+        (Self(lines), shown)
+    }
+
+    /// Sends a line, without blocking.
+    pub(crate) fn tell(&self, line: impl Into<String>) {
+        // If that many are queued, one more would not be read either.
+        self.0.try_send(line.into()).unwrap_or_default();
+    }
+}
+
+/// Prints the news until the program ends.
+async fn print(mut news: Receiver<String>, mut stop: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            Some(line) = news.recv() => {
+                // There may be no reader.
+                writeln!(std::io::stderr(), "{line}").unwrap_or_default();
+            }
+            _ = stop.wait_for(|it| *it) => return,
+        }
+    }
+}
+
+/// Whether a port is that of the service which runs with this data folder. It is not always the port of the settings:
+/// the service takes a free one if that is in use.
+fn is_port_of_service(data_dir: PathBuf) -> impl Fn(u16) -> bool + Send + Sync {
+    move |port| {
+        let Ok(data_dir) = data_dir.canonicalize() else { return false };
+        let read =
+            waypost_project::read_of_project(&data_dir, SERVICE_FILE, SERVICE_FILE_BYTES_MAX);
+        let described =
+            read.ok().flatten().and_then(|it| serde_json::from_slice::<Value>(&it).ok());
+        let url = described.as_ref().and_then(|it| it["url"].as_str());
+        let url = url.and_then(|it| url::Url::parse(it).ok());
+        url.and_then(|it| it.port_or_known_default()) == Some(port)
+    }
+}
+
+/// Becomes true when the program must end. Must be called within a runtime, which handles signals
+/// from then on: their default effect, ending the process at once, is disabled.
+fn stop() -> std::io::Result<(watch::Sender<bool>, watch::Receiver<bool>)> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    // The terminal is gone.
+    let mut hangup = signal(SignalKind::hangup())?;
+    let (stop, stopped) = watch::channel(false);
+    let told = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
+        }
+        told.send_replace(true);
+    });
+    Ok((stop, stopped))
 }

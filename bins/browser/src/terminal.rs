@@ -191,7 +191,7 @@ async fn pull(relay: Arc<Relay>, mut view: watch::Receiver<View>, tell: Sender<H
             Ok(None) => Ok(()),
             Ok(Some(frame)) => {
                 trouble.clear();
-                seen = Some(frame.seen());
+                seen = Some(frame.seen);
                 tell.send(Happening::Frame(Box::new(frame)))
             }
             Err(problem) => {

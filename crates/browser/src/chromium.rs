@@ -30,7 +30,7 @@ use self::pipe::{Lost, Pipe, Post};
 use self::state::State;
 use crate::protocol::{TabId, TabInfo};
 use crate::proxy::{Proxy, Ways};
-use crate::secret::Secrets;
+use crate::secret::{DigestKey, Secrets};
 use crate::{Deadline, Policy, Problem, ProblemKind};
 
 /// A Chromium that does not respond within this time after its start counts as unavailable.
@@ -47,7 +47,7 @@ pub struct Chromium {
     /// What our scripts know about listeners.
     heard: listen::Heard,
     /// The key for digests of cookies.
-    key: [u8; 32],
+    key: DigestKey,
 }
 
 /// What the engine and the reader of its events share.
@@ -109,13 +109,8 @@ impl Chromium {
     /// # Errors
     /// [`ProblemKind::Unavailable`] if the program does not exist or does not start.
     pub async fn start(settings: ChromiumSettings, policy: Arc<Policy>) -> Result<Self, Problem> {
-        let unavailable = |what: String| Problem::new(ProblemKind::Unavailable, what);
-        let proxy = Proxy::start(policy).await;
-        let proxy =
-            proxy.map_err(|it| unavailable(format!("cannot open a port for the proxy: {it}")))?;
-        let mut key = [0; 32];
-        getrandom::fill(&mut key)
-            .map_err(|it| unavailable(format!("cannot get random bytes: {it}")))?;
+        let proxy = Proxy::start(policy).await?;
+        let key = DigestKey::random()?;
         let shared = Arc::new(Shared {
             settings,
             state: Mutex::default(),

@@ -172,7 +172,7 @@ impl TargetKind {
 }
 
 /// A part of the view, in CSS pixels.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[expect(missing_docs, reason = "they are what they are called")]
 pub struct Area {
     pub left: f64,
@@ -190,6 +190,11 @@ impl Area {
             right: self.right.min(other.right),
             bottom: self.bottom.min(other.bottom),
         }
+    }
+
+    pub(crate) fn moved(self, x: f64, y: f64) -> Self {
+        let Self { left, top, right, bottom } = self;
+        Self { left: left + x, top: top + y, right: right + x, bottom: bottom + y }
     }
 
     fn is_nothing(self) -> bool {
@@ -255,13 +260,19 @@ pub struct Seen {
 /// A drawn page. It contains nothing that was typed into a secret field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
-    pub(crate) seen: Seen,
+    /// Its identity.
+    pub seen: Seen,
     pub(crate) cells: Vec<Cell>,
-    pub(crate) targets: Vec<FrameTarget>,
-    pub(crate) pictures: Vec<Picture>,
-    pub(crate) caret: Option<(u16, u16)>,
-    pub(crate) focus: Option<Focus>,
-    pub(crate) scrolled: Scrolled,
+    /// All usable elements in it; [`Cell::target`] is an index into them.
+    pub targets: Vec<FrameTarget>,
+    /// All its pictures; [`Cell::picture`] is an index into them.
+    pub pictures: Vec<Picture>,
+    /// The position of the caret, if a field shows one: column, row.
+    pub caret: Option<(u16, u16)>,
+    /// The kind of the focused element, if there is one.
+    pub focus: Option<Focus>,
+    /// How far the page is scrolled.
+    pub scrolled: Scrolled,
 }
 
 impl Frame {
@@ -271,30 +282,12 @@ impl Frame {
         self.seen.view
     }
 
-    /// Its identity.
-    #[must_use]
-    pub fn seen(&self) -> Seen {
-        self.seen
-    }
-
     /// A cell; `None` outside the view.
     #[must_use]
     pub fn cell(&self, column: u16, row: u16) -> Option<&Cell> {
         let View { columns, rows, .. } = self.view();
         let at = usize::from(row) * usize::from(columns) + usize::from(column);
         (column < columns && row < rows).then(|| self.cells.get(at)).flatten()
-    }
-
-    /// All usable elements in it; [`Cell::target`] is an index into them.
-    #[must_use]
-    pub fn targets(&self) -> &[FrameTarget] {
-        &self.targets
-    }
-
-    /// All its pictures; [`Cell::picture`] is an index into them.
-    #[must_use]
-    pub fn pictures(&self) -> &[Picture] {
-        &self.pictures
     }
 
     /// The first visible cell of each target, in reading order: column, row, target.
@@ -314,24 +307,6 @@ impl Frame {
             }
         }
         places
-    }
-
-    /// The position of the caret, if a field shows one: column, row.
-    #[must_use]
-    pub fn caret(&self) -> Option<(u16, u16)> {
-        self.caret
-    }
-
-    /// The kind of the focused element, if there is one.
-    #[must_use]
-    pub fn focus(&self) -> Option<Focus> {
-        self.focus
-    }
-
-    /// How far the page is scrolled.
-    #[must_use]
-    pub fn scrolled(&self) -> Scrolled {
-        self.scrolled
     }
 
     /// The position in the view, in CSS pixels, that a click on a cell means: inside the target of

@@ -37,18 +37,6 @@ const NAMED: &[(&str, u32, Option<&str>)] = &[
     ("ArrowDown", 40, None),
     ("Insert", 45, None),
     ("Delete", 46, None),
-    ("F1", 112, None),
-    ("F2", 113, None),
-    ("F3", 114, None),
-    ("F4", 115, None),
-    ("F5", 116, None),
-    ("F6", 117, None),
-    ("F7", 118, None),
-    ("F8", 119, None),
-    ("F9", 120, None),
-    ("F10", 121, None),
-    ("F11", 122, None),
-    ("F12", 123, None),
 ];
 
 impl Key {
@@ -98,13 +86,16 @@ impl FromStr for Key {
         let mut key = match (letters.next(), letters.next()) {
             (Some(letter), None) if !letter.is_control() => Self::of(letter),
             _ => {
-                let (name, number, text) =
-                    NAMED.iter().find(|it| it.0 == rest).ok_or_else(|| unknown(given))?;
-                let shown = if *name == "Space" { " " } else { name };
+                let function = rest.strip_prefix('F').and_then(|it| it.parse::<u32>().ok());
+                let function =
+                    function.filter(|it| (1..=12).contains(it) && rest == format!("F{it}"));
+                let named = NAMED.iter().find(|it| it.0 == rest).map(|it| (it.1, it.2));
+                let named = named.or_else(|| Some((111 + function?, None)));
+                let (number, text) = named.ok_or_else(|| unknown(given))?;
                 Self {
-                    name: shown.to_owned(),
-                    code: (*name).to_owned(),
-                    number: *number,
+                    name: if rest == "Space" { " " } else { rest }.to_owned(),
+                    code: rest.to_owned(),
+                    number,
                     text: text.map(str::to_owned),
                     modifiers: 0,
                 }

@@ -9,14 +9,13 @@ mod hand;
 mod page;
 mod parse;
 #[cfg(test)]
-mod proportional;
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use scraper::ElementRef;
-use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 use url::Url;
 
@@ -29,7 +28,7 @@ use crate::protocol::{
     no_tab,
 };
 use crate::proxy::Proxy;
-use crate::secret::Secrets;
+use crate::secret::{DigestKey, Secrets};
 use crate::summary::Extract;
 use crate::{Deadline, Policy, Problem, ProblemKind};
 
@@ -42,7 +41,7 @@ pub struct Plain {
     fetcher: Arc<Fetcher>,
     state: Mutex<State>,
     secrets: Secrets,
-    key: [u8; 32],
+    key: DigestKey,
     /// The look of a tab has changed.
     news: Notify,
 }
@@ -75,13 +74,8 @@ impl Plain {
     /// # Errors
     /// [`ProblemKind::Unavailable`] if the system provides no port or no random bytes.
     pub async fn start(policy: Arc<Policy>) -> Result<Self, Problem> {
-        let unavailable = |what: String| Problem::new(ProblemKind::Unavailable, what);
-        let proxy = Proxy::start(policy.clone()).await;
-        let proxy =
-            proxy.map_err(|it| unavailable(format!("cannot open a port for the proxy: {it}")))?;
-        let mut key = [0; 32];
-        getrandom::fill(&mut key)
-            .map_err(|it| unavailable(format!("cannot get random bytes: {it}")))?;
+        let proxy = Proxy::start(policy.clone()).await?;
+        let key = DigestKey::random()?;
         let fetcher = Arc::new(Fetcher::new(proxy, policy));
         let (state, secrets, news) = (Mutex::default(), Secrets::default(), Notify::new());
         Ok(Self { fetcher, state, secrets, key, news })
@@ -234,17 +228,13 @@ impl Plain {
         let mut values: Vec<String> =
             cookies.iter().map(|it| format!("{}\0{}", it.name(), it.value())).collect();
         values.sort_unstable();
-        let mut hasher = Sha256::new();
-        hasher.update(self.key);
-        hasher.update(values.join("\0\0"));
         Ok(Evidence {
             origin: page.url.origin().ascii_serialization(),
-            path: page.url.path().to_owned(),
             ready: true,
             document: page.document,
             password_fields: fields as u64,
             logout: open.select("a, button").iter().any(leaves),
-            cookies: format!("{:?}", hasher.finalize()),
+            cookies: self.key.digest(&values),
             guarded_cookies: guarded as u64,
             secret_focused: false,
             secret_revealed: false,

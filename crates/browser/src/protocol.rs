@@ -285,8 +285,6 @@ pub(crate) struct ReadScope {
 pub struct Evidence {
     /// Scheme, host and port of the page.
     pub origin: String,
-    /// The address without query and fragment.
-    pub path: String,
     /// The page's document is complete.
     pub ready: bool,
     /// Which of the tab's documents it is.

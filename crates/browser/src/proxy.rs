@@ -5,8 +5,6 @@
 //! subresources and WebSockets are requests like any other. Requests that no page made (a browser's
 //! own background traffic) are rejected.
 
-mod head;
-
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -19,8 +17,8 @@ use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use url::Url;
 
-use self::head::{HEAD_BYTES_MAX, Head};
 use crate::{Policy, Problem, ProblemKind};
 
 /// The maximum number of concurrent connections; more of them wait.
@@ -31,6 +29,8 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 const CONNECT_TIME: Duration = Duration::from_secs(15);
 /// The time limit for a page's request to be announced; its connection may arrive first.
 const ANNOUNCE_TIME: Duration = Duration::from_secs(2);
+/// The longest accepted head.
+const HEAD_BYTES_MAX: usize = 64 << 10;
 /// The maximum number of remembered refusals.
 const REFUSALS_MAX: usize = 64;
 
@@ -133,9 +133,13 @@ impl Ways {
 
 impl Proxy {
     /// Starts listening, on a local port that the system chooses.
-    pub(crate) async fn start(policy: Arc<Policy>) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let address = listener.local_addr()?;
+    pub(crate) async fn start(policy: Arc<Policy>) -> Result<Self, Problem> {
+        let failed = |error: io::Error| {
+            let detail = format!("cannot open a port for the proxy: {error}");
+            Problem::new(ProblemKind::Unavailable, detail)
+        };
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
         policy.add_own_port(address.port());
         let ways = Arc::new(Ways {
             policy,
@@ -232,4 +236,79 @@ fn refused(problem: &Problem) -> Vec<u8> {
         text.len()
     )
     .into_bytes()
+}
+
+/// Where a request goes, and the head that is sent there instead.
+#[derive(Debug, PartialEq, Eq)]
+struct Head {
+    /// The host as in an address; an IPv6 literal has its brackets.
+    host: String,
+    port: u16,
+    /// The head for the server; `None` for a tunnel.
+    forwarded: Option<Vec<u8>>,
+}
+
+impl Head {
+    /// Parses a head including the empty line at its end; `None` if it is invalid.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(bytes).ok()?.strip_suffix("\r\n\r\n")?;
+        let mut lines = text.split("\r\n");
+        let mut request = lines.next()?.split(' ');
+        let (method, target, version) = (request.next()?, request.next()?, request.next()?);
+        if request.next().is_some() || !version.starts_with("HTTP/1.") {
+            return None;
+        }
+        if method == "CONNECT" {
+            let url = Url::parse(&format!("https://{target}")).ok()?;
+            let port = url.port_or_known_default()?;
+            return Some(Self { host: url.host_str()?.to_owned(), port, forwarded: None });
+        }
+        let url = Url::parse(target).ok().filter(|it| it.scheme() == "http")?;
+        let (host, port) = (url.host_str()?.to_owned(), url.port_or_known_default()?);
+        let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
+        let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
+        let mut forwarded = format!("{method} {path} {version}\r\nHost: {authority}\r\n");
+        for line in lines {
+            let name = line.split(':').next()?.trim().to_ascii_lowercase();
+            // One request per connection: the next one may be for another host.
+            if !matches!(name.as_str(), "host" | "connection" | "keep-alive")
+                && !name.starts_with("proxy-")
+            {
+                forwarded.push_str(line);
+                forwarded.push_str("\r\n");
+            }
+        }
+        forwarded.push_str("Connection: close\r\n\r\n");
+        Some(Self { host, port, forwarded: Some(forwarded.into_bytes()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Head;
+
+    #[test]
+    fn requests_become_those_of_the_server_alone() {
+        let given = b"GET http://a.example:8080/x?y=1 HTTP/1.1\r\nHost: evil\r\nProxy-Connection: keep-alive\r\n\
+            Accept: */*\r\nConnection: keep-alive\r\n\r\n";
+        let head = Head::parse(given).expect("a request");
+        assert_eq!((head.host.as_str(), head.port), ("a.example", 8080));
+        let forwarded = String::from_utf8(head.forwarded.expect("a head")).expect("text");
+        assert_eq!(
+            forwarded,
+            "GET /x?y=1 HTTP/1.1\r\nHost: a.example:8080\r\nAccept: */*\r\nConnection: close\r\n\r\n"
+        );
+        let tunnel = Head::parse(b"CONNECT [::1]:443 HTTP/1.1\r\n\r\n").expect("a tunnel");
+        assert_eq!((tunnel.host.as_str(), tunnel.port, tunnel.forwarded), ("[::1]", 443, None));
+        for bad in [
+            "",
+            "GET\r\n\r\n",
+            "GET / HTTP/1.1\r\n\r\n",
+            "GET ftp://a/ HTTP/1.1\r\n\r\n",
+            "CONNECT :0 HTTP/1.1\r\n\r\n",
+            "GET http://a/ HTTP/1.1 x\r\n\r\n",
+        ] {
+            assert_eq!(Head::parse(bad.as_bytes()), None, "{bad:?}");
+        }
+    }
 }

@@ -9,9 +9,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
 use url::form_urlencoded::byte_serialize;
 
 use self::form::Form;
+use crate::{Problem, ProblemKind};
 
 /// The replacement for a secret.
 const MASK: &str = "••••";
@@ -160,6 +162,31 @@ fn as_identifier(value: &str) -> String {
         written.push(letter);
     }
     written
+}
+
+/// The key of digests that show only whether something changed, and only to this process.
+#[derive(Debug)]
+pub(crate) struct DigestKey([u8; 32]);
+
+impl DigestKey {
+    pub(crate) fn random() -> Result<Self, Problem> {
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).map_err(|error| {
+            let detail = format!("cannot get random bytes: {error}");
+            Problem::new(ProblemKind::Unavailable, detail)
+        })?;
+        Ok(Self(key))
+    }
+
+    pub(crate) fn digest(&self, parts: &[String]) -> String {
+        let mut hasher = Sha256::new();
+        hasher.update(self.0);
+        for part in parts {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        format!("{:?}", hasher.finalize())
+    }
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ impl Album {
     pub(crate) fn show(&mut self, frame: &Frame) -> Option<Wanted> {
         self.frames += 1;
         self.looks = 0;
-        for picture in frame.pictures() {
+        for picture in &frame.pictures {
             if let Some(known) = self.known.get_mut(&picture.key) {
                 known.0 = self.frames;
             }
@@ -44,9 +44,9 @@ impl Album {
     pub(crate) fn take(&mut self, pixels: Vec<Pixels>, frame: Option<&Frame>) -> Option<Wanted> {
         for pixels in pixels {
             let now = self.frames;
-            match self.known.get_mut(&pixels.key()) {
+            match self.known.get_mut(&pixels.key) {
                 Some((_, known)) => known.merge(pixels),
-                None => drop(self.known.insert(pixels.key(), (now, pixels))),
+                None => drop(self.known.insert(pixels.key, (now, pixels))),
             }
         }
         self.forget();
@@ -65,12 +65,12 @@ impl Album {
     }
 
     fn wanted(&self, frame: &Frame) -> Option<Wanted> {
-        let mut is_missing = vec![false; frame.pictures().len()];
+        let mut is_missing = vec![false; frame.pictures.len()];
         for row in 0..frame.view().rows() {
             for column in 0..frame.view().columns() {
                 let which = frame.cell(column, row).and_then(|it| it.picture);
                 let Some(which) = which.map(usize::from) else { continue };
-                let Some(picture) = frame.pictures().get(which) else { continue };
+                let Some(picture) = frame.pictures.get(which) else { continue };
                 let known = self.pixels(picture.key);
                 let place = picture.place(column, row);
                 let is_known =
@@ -78,13 +78,13 @@ impl Album {
                 is_missing[which] |= !is_known;
             }
         }
-        let missing = frame.pictures().iter().zip(is_missing).filter(|it| it.1);
+        let missing = frame.pictures.iter().zip(is_missing).filter(|it| it.1);
         let keys: Vec<PictureKey> = missing.map(|it| it.0.key).collect();
-        (!keys.is_empty()).then(|| Wanted { seen: frame.seen(), keys })
+        (!keys.is_empty()).then_some(Wanted { seen: frame.seen, keys })
     }
 
     fn forget(&mut self) {
-        let size = |it: &Pixels| it.known() * usize::from(it.dots().0) * usize::from(it.dots().1);
+        let size = |it: &Pixels| it.known() * usize::from(it.dots.0) * usize::from(it.dots.1);
         let mut total: usize = self.known.values().map(|it| size(&it.1)).sum();
         while total > COLORS_MAX {
             let now = self.frames;

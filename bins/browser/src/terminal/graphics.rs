@@ -170,13 +170,13 @@ impl std::fmt::Debug for Gallery {
 fn parts(frame: &Frame, album: &Album) -> Vec<Part> {
     let view = frame.view();
     let mut parts = Vec::new();
-    for (which, picture) in (0_u16..).zip(frame.pictures()) {
+    for (which, picture) in (0_u16..).zip(&frame.pictures) {
         let range = |first: i32, cells: u16, most: u16| {
             let end = first.saturating_add(i32::from(cells)).clamp(0, i32::from(most)) as u16;
             first.clamp(0, i32::from(most)) as u16..end
         };
-        let columns = range(picture.column, picture.key.columns(), view.columns());
-        let rows = range(picture.row, picture.key.rows(), view.rows());
+        let columns = range(picture.column, picture.key.columns, view.columns());
+        let rows = range(picture.row, picture.key.rows, view.rows());
         let Some(from) = picture.place(columns.start, rows.start) else { continue };
         let is_whole = |column, row| {
             let is_seen = frame.cell(column, row).is_some_and(|it| it.picture == Some(which));
@@ -200,7 +200,7 @@ fn parts(frame: &Frame, album: &Album) -> Vec<Part> {
 }
 
 fn make(pixels: &Pixels, part: Part, sent: Sent) -> anyhow::Result<Protocol> {
-    let (across, down) = pixels.dots();
+    let (across, down) = pixels.dots;
     let of = |cells: u16, dots: u16| u32::from(cells) * u32::from(dots);
     let (width, height) = (of(part.area.width, across), of(part.area.height, down));
     let mut picture = RgbImage::new(width, height);

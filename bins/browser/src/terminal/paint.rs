@@ -40,7 +40,7 @@ pub(crate) fn paint(picture: &mut Picture<'_>, state: &State, depth: Depth) {
         state.gallery.draw(buffer, page);
     }
     let mut cursor = None;
-    let caret = state.frame.as_deref().and_then(Frame::caret).filter(|_| state.is_typing());
+    let caret = state.frame.as_deref().and_then(|it| it.caret).filter(|_| state.is_typing());
     if let Some((column, row)) = caret.filter(|it| it.0 < page.width && it.1 < page.height) {
         cursor = Some((column, row + top));
     }
@@ -92,7 +92,7 @@ impl Pen {
                 if u16::from(cell.width) > area.width - column {
                     continue;
                 }
-                let kind = cell.target.and_then(|it| frame.targets().get(usize::from(it)));
+                let kind = cell.target.and_then(|it| frame.targets.get(usize::from(it)));
                 let style = self.cell(cell, kind.map(|it| it.kind));
                 let Some(place) = buffer.cell_mut((area.x + column, area.y + row)) else {
                     continue;
@@ -224,7 +224,7 @@ fn near(state: &State) -> (String, bool) {
 
 /// How far the page is scrolled, how large it is, and how to get help.
 fn far(state: &State) -> String {
-    let scrolled = state.frame.as_ref().map(|it| it.scrolled()).unwrap_or_default();
+    let scrolled = state.frame.as_ref().map(|it| it.scrolled).unwrap_or_default();
     let place = match scrolled.y_max {
         most if most < 1.0 => "all".to_owned(),
         most => format!("{:.0}%", 100.0 * scrolled.y / most),

@@ -12,11 +12,12 @@ use waypost_browser::{
     Act, Direction, Focus, Frame, Holder, Pixels, Reference, TabId, TabInfo, TargetKind, View,
 };
 
+use self::command::is_quit;
 use super::act::{Numbered, moves_focus};
 use super::album::{Album, Wanted};
 use super::graphics::{Gallery, Way};
 use super::hint::Hint;
-use super::key::{self, Amount, Command};
+use super::key::pressed;
 use super::layout::{Layout, tab_spans};
 use super::line::Line;
 use crate::address::meant;
@@ -148,7 +149,7 @@ impl State {
 
     /// Whether typed text goes to a field of the page.
     pub(crate) fn is_typing(&self) -> bool {
-        let focus = self.frame.as_ref().and_then(|it| it.focus());
+        let focus = self.frame.as_ref().and_then(|it| it.focus);
         self.mode == Mode::Page && matches!(focus, Some(Focus::Text | Focus::Secret))
     }
 
@@ -180,7 +181,7 @@ impl State {
             if key.kind == KeyEventKind::Release {
                 return Vec::new();
             }
-            if key::always(key) == Some(Command::Quit) {
+            if is_quit(key) {
                 return vec![Effect::Quit];
             }
         }
@@ -213,11 +214,10 @@ impl State {
     fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
         match mem::replace(&mut self.mode, Mode::Page) {
             Mode::Page if self.is_typing() => self.typed(key),
-            Mode::Page => match (key::command(key), key::pressed(key)) {
-                (Some(command), _) => self.command(command),
-                (None, Some(pressed)) if key.code == KeyCode::Esc => self.act(Act::Press(pressed)),
-                (None, _) => Vec::new(),
-            },
+            Mode::Page => self.command(key).unwrap_or_else(|| match pressed(key) {
+                Some(pressed) if key.code == KeyCode::Esc => self.act(Act::Press(pressed)),
+                _ => Vec::new(),
+            }),
             Mode::Address(line) => {
                 self.written(line, key, Mode::Address, |text| Act::Go(meant(&text)))
             }
@@ -237,10 +237,10 @@ impl State {
 
     /// A key for the focused field.
     fn typed(&mut self, key: KeyEvent) -> Vec<Effect> {
-        if let Some(command) = key::always(key) {
-            return self.command(command);
+        if let Some(effects) = self.always(key) {
+            return effects;
         }
-        let Some(pressed) = key::pressed(key) else { return Vec::new() };
+        let Some(pressed) = pressed(key) else { return Vec::new() };
         if key.code == KeyCode::Esc {
             let mut effects = self.act(Act::Press(pressed));
             effects.append(&mut self.act(Act::Unfocus));
@@ -309,7 +309,7 @@ impl State {
         let Some(frame) = &self.frame else { return Vec::new() };
         let place = frame.point(column, row);
         let target = frame.cell(column, row).and_then(|it| it.target);
-        let target = target.and_then(|it| frame.targets().get(usize::from(it)));
+        let target = target.and_then(|it| frame.targets.get(usize::from(it)));
         if let Some(list) =
             target.filter(|it| it.kind == TargetKind::Select && !it.options.is_empty())
         {
@@ -343,7 +343,7 @@ impl State {
                 if let Some(row) = page_row {
                     self.use_at(mouse.column, row)
                 } else if layout.address == Some(mouse.row) {
-                    self.command(Command::Address { is_empty: false })
+                    self.edit_address()
                 } else if layout.tabs == Some(mouse.row) {
                     let spans = tab_spans(&self.around.tabs, self.size.0);
                     let at = spans.iter().find(|it| (it.0..it.1).contains(&mouse.column));
@@ -352,12 +352,8 @@ impl State {
                     Vec::new()
                 }
             }
-            MouseEventKind::ScrollDown if page_row.is_some() => {
-                self.scroll(Direction::Down, Amount::Rows)
-            }
-            MouseEventKind::ScrollUp if page_row.is_some() => {
-                self.scroll(Direction::Up, Amount::Rows)
-            }
+            MouseEventKind::ScrollDown if page_row.is_some() => self.scroll_rows(Direction::Down),
+            MouseEventKind::ScrollUp if page_row.is_some() => self.scroll_rows(Direction::Up),
             _ => Vec::new(),
         }
     }

@@ -23,16 +23,12 @@ const KEYS_MAX: usize = 128;
 #[serde(default, rename_all = "camelCase")]
 struct Judged {
     stale: bool,
-    disabled: Option<Brief>,
-    hidden: Option<Brief>,
-    covered: Option<Brief>,
-    unfit: Option<Brief>,
-    read_only: Option<Brief>,
-    unfocused: Option<Brief>,
-    refused: Option<Brief>,
+    /// What is wrong, with the element that `subject` describes.
+    wrong: Option<String>,
+    subject: Brief,
     element: Option<Brief>,
-    done: Option<Brief>,
-    focused: Option<Brief>,
+    /// The text is in the field.
+    done: bool,
     filled: bool,
     x: Option<f64>,
     y: Option<f64>,
@@ -122,51 +118,42 @@ impl Judged {
 
     /// Returns what is wrong, if anything is.
     fn check(&self, spot: &Spot) -> Result<(), Problem> {
-        let problem = |kind, what: String| Err(Problem::new(kind, what));
         if self.stale {
             return Err(stale(spot.reference()));
         }
-        if let Some(it) = &self.disabled {
-            return problem(ProblemKind::Disabled, format!("{} is disabled", it.shown()));
-        }
-        if let Some(it) = &self.read_only {
-            return problem(ProblemKind::Disabled, format!("{} is read-only", it.shown()));
-        }
-        if let Some(it) = &self.hidden {
-            let what = format!("{} is not visible; it may be in a menu that is closed", it.shown());
-            return problem(ProblemKind::Hidden, what);
-        }
-        if let Some(it) = &self.unfit {
-            let what = format!(
-                "{} does not support this action; use `type` for text fields, `select` for lists, `click` for the rest",
-                it.shown()
-            );
-            return problem(ProblemKind::Invalid, what);
-        }
-        if let Some(it) = &self.unfocused {
-            return problem(ProblemKind::Disabled, format!("{} cannot be focused", it.shown()));
-        }
-        if let Some(it) = &self.refused {
-            let what = format!(
-                "text: {} does not accept it; a date is 2026-01-31, a time 23:59, a colour #ff0000",
-                it.shown()
-            );
-            return problem(ProblemKind::Invalid, what);
-        }
-        if let Some(it) = &self.covered {
-            let target = self.element.as_ref().map_or_else(|| "the frame".to_owned(), Brief::shown);
-            let what = format!("{target} is covered by {} `{}`", it.shown(), it.selector);
-            return problem(ProblemKind::Covered, what);
-        }
         if let Some(options) = &self.options {
             let missing = self.missing.as_deref().unwrap_or("more than one");
-            let what = format!(
-                "value: the list has no option {missing:?}; its options are {}",
-                options.join(", ")
-            );
-            return problem(ProblemKind::NotFound, what);
+            let options = options.join(", ");
+            let what =
+                format!("value: the list has no option {missing:?}; its options are {options}");
+            return Err(Problem::new(ProblemKind::NotFound, what));
         }
-        Ok(())
+        let Some(wrong) = &self.wrong else { return Ok(()) };
+        let it = self.subject.shown();
+        let (kind, what) = match wrong.as_str() {
+            "disabled" => (ProblemKind::Disabled, format!("{it} is disabled")),
+            "readOnly" => (ProblemKind::Disabled, format!("{it} is read-only")),
+            "unfocused" => (ProblemKind::Disabled, format!("{it} cannot be focused")),
+            "unfit" => {
+                let uses = "use `type` for text fields, `select` for lists, `click` for the rest";
+                (ProblemKind::Invalid, format!("{it} does not support this action; {uses}"))
+            }
+            "refused" => {
+                let forms = "a date is 2026-01-31, a time 23:59, a colour #ff0000";
+                (ProblemKind::Invalid, format!("text: {it} does not accept it; {forms}"))
+            }
+            "covered" => {
+                let target = self.element.as_ref().map(Brief::shown);
+                let target = target.unwrap_or_else(|| "the frame".to_owned());
+                let selector = &self.subject.selector;
+                (ProblemKind::Covered, format!("{target} is covered by {it} `{selector}`"))
+            }
+            _ => {
+                let what = format!("{it} is not visible; it may be in a menu that is closed");
+                (ProblemKind::Hidden, what)
+            }
+        };
+        Err(Problem::new(kind, what))
     }
 }
 
@@ -180,7 +167,7 @@ impl Chromium {
     ) -> Result<Done, Problem> {
         let session = self.session(tab)?;
         self.call(Some(&session), "Page.bringToFront", json!({}), by).await?;
-        let before = self.before(tab)?;
+        let before = self.shared.state.lock().tab(tab)?.counts;
         let spot = match &target {
             Some(target) => Some(self.locate(tab, target, by).await?),
             None => None,
@@ -370,8 +357,9 @@ impl Chromium {
     ) -> Result<Brief, Problem> {
         let given = json!([spot.number, text, append]);
         let judged = self.judge(tab, spot, "prepare", given, by).await?;
-        if let Some(done) = judged.done {
-            return Ok(done);
+        let element = judged.element.unwrap_or_default();
+        if judged.done {
+            return Ok(element);
         }
         if text.is_empty() && judged.filled && !append {
             self.press(session, &"Delete".parse()?, by).await?;
@@ -384,7 +372,7 @@ impl Chromium {
         } else {
             self.call(Some(session), "Input.insertText", json!({ "text": text }), by).await?;
         }
-        Ok(judged.focused.unwrap_or_default())
+        Ok(element)
     }
 
     async fn press(&self, session: &str, key: &Key, by: Deadline) -> Result<(), Problem> {

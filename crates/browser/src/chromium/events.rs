@@ -4,9 +4,10 @@ mod traffic;
 
 use serde_json::{Value, json};
 
+use super::launch::VIEW;
 use super::pipe::{Event, Post};
 use super::setup::{BINDING, WORLD, prepare};
-use super::state::{Frame, State, TABS_MAX, Tab};
+use super::state::{Frame, State, TABS_MAX, Tab, remember};
 use super::{Shared, shorten};
 use crate::protocol::{Dialog, DialogAnswer, Download, TabId};
 
@@ -65,7 +66,6 @@ impl Hearing<'_> {
     fn attached(&mut self, parent: Option<&str>) {
         let info = &self.params["targetInfo"];
         let (session, target) = (text(self.params, "sessionId"), text(info, "targetId"));
-        let (width, height) = self.shared.settings.viewport;
         match text(info, "type") {
             "page" => {
                 let opener = info["openerId"].as_str().map(str::to_owned);
@@ -77,10 +77,10 @@ impl Hearing<'_> {
                 }
                 let opened_by = opener.as_deref().and_then(|it| self.state.tab_of_target(it));
                 if let Some(tab) = opened_by.and_then(|it| self.state.tabs.get_mut(&it)) {
-                    tab.popups += 1;
+                    tab.counts.popups += 1;
                 }
                 self.state.add_tab(target, session, opener.is_some());
-                self.posts.extend(prepare(session, Some((width, height))));
+                self.posts.extend(prepare(session, Some(VIEW)));
             }
             "iframe" => {
                 let Some(id) = parent.and_then(|it| self.state.sessions.get(it)).copied() else {
@@ -147,7 +147,8 @@ impl Hearing<'_> {
             url: shorten(text(self.params, "url"), 2048),
         };
         if let Some(tab) = self.state.tabs.values_mut().find(|it| it.frames.contains_key(frame)) {
-            tab.downloads.add(note);
+            tab.counts.downloads += 1;
+            remember(&mut tab.downloads, note);
             tab.is_leaving = false;
         }
     }
@@ -158,7 +159,8 @@ impl Hearing<'_> {
         let is_always = matches!(kind.as_str(), "alert" | "beforeunload");
         let accepted = is_always || tab.answer == DialogAnswer::Accept;
         let message = shorten(text(self.params, "message"), 500);
-        tab.dialogs.add(Dialog { kind, message, accepted });
+        tab.counts.dialogs += 1;
+        remember(&mut tab.dialogs, Dialog { kind, message, accepted });
         let params = json!({ "accept": accepted, "promptText": self.params["defaultPrompt"] });
         let session = session.map(str::to_owned);
         self.posts.push(Post { session, method: "Page.handleJavaScriptDialog", params });
@@ -226,21 +228,21 @@ impl Hearing<'_> {
                 }
                 if is_main {
                     url.clone_into(&mut tab.url);
-                    tab.hops += 1;
+                    tab.counts.hops += 1;
                     tab.is_leaving = false;
                 }
             }
-            "Page.frameStartedLoading" if is_main => tab.starts += 1,
+            "Page.frameStartedLoading" if is_main => tab.counts.starts += 1,
             "Page.frameRequestedNavigation"
             | "Page.frameScheduledNavigation"
             | "Page.frameStartedNavigating"
                 if is_main =>
             {
-                tab.starts += 1;
+                tab.counts.starts += 1;
                 tab.is_leaving = true;
             }
             "Page.frameStoppedLoading" if is_main => tab.is_leaving = false,
-            "Page.fileChooserOpened" => tab.choosers += 1,
+            "Page.fileChooserOpened" => tab.counts.choosers += 1,
             "Page.lifecycleEvent" if is_main && text(self.params, "loaderId") == tab.loader => {
                 match text(self.params, "name") {
                     "DOMContentLoaded" => tab.is_ready = true,

@@ -254,15 +254,9 @@ impl Chromium {
                     let alt = self.shown(&shown.alt);
                     painter.paint(&Op::Picture(shown.said(alt)), &pane);
                 }
-                Op::Inner(x, y, from, above, to, below, number) => {
+                Op::Inner(x, y, seen, number) => {
                     let Some(place) = inner.get(number) else { continue };
-                    let seen = Area {
-                        left: from + left,
-                        top: above + top,
-                        right: to + left,
-                        bottom: below + top,
-                    };
-                    let seen = seen.within(clip);
+                    let seen = seen.moved(left, top).within(clip);
                     let has_it = drawn.inner == Some(*number);
                     let attention = attention.as_deref_mut().filter(|_| has_it);
                     self.paint(painter, parts, *place, (x + left, y + top, seen), attention);

@@ -2,8 +2,6 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 use std::time::Duration;
 use url::Url;
 
@@ -67,13 +65,11 @@ impl Chromium {
                 element.selector.insert_str(0, &hops);
                 return Ok(Some(Hit { element: element.into(), secret: found.secret }));
             };
-            let given = json!([[number]]);
-            let (selectors, _) =
-                self.ask::<Vec<Option<String>>>(tab, &frame, "selectorsOf", given, by).await?;
+            let (selector, _) =
+                self.ask::<Option<String>>(tab, &frame, "selectorOf", json!([number]), by).await?;
             let Some(inside) = self.frame_in(&world, number, by).await? else { return Ok(None) };
-            if let Some(Some(selector)) = selectors.first() {
-                hops.push_str(selector);
-                hops.push_str(" >>> ");
+            if let Some(selector) = selector {
+                hops.extend([&selector, " >>> "]);
             }
             frame = inside;
             place = match (place, found.x.zip(found.y)) {
@@ -93,7 +89,7 @@ impl Chromium {
             let session = known.session.clone().ok_or_else(super::crashed)?;
             let others = known.frames.keys().filter(|it| **it != known.main).take(FRAMES_MAX);
             let frames: Vec<String> = std::iter::once(&known.main).chain(others).cloned().collect();
-            (frames, known.url.clone(), session, known.commits)
+            (frames, known.url.clone(), session, known.counts.commits)
         };
         let mut evidence = Evidence { ready: true, document, ..Evidence::default() };
         for (at, frame) in frames.iter().enumerate() {
@@ -111,7 +107,6 @@ impl Chromium {
         }
         if let Ok(url) = Url::parse(&url) {
             evidence.origin = url.origin().ascii_serialization();
-            url.path().clone_into(&mut evidence.path);
         }
         let params = json!({ "urls": [url] });
         let answer = self.call(Some(&session), "Network.getCookies", params, by).await?;
@@ -122,23 +117,8 @@ impl Chromium {
             cookies.push([part("name"), part("domain"), part("path"), part("value")].join("\0"));
         }
         cookies.sort_unstable();
-        evidence.cookies = self.digest(&cookies);
+        evidence.cookies = self.key.digest(&cookies);
         Ok(evidence)
-    }
-
-    /// A keyed digest that shows only whether something changed, and only to this process.
-    fn digest(&self, parts: &[String]) -> String {
-        let mut hasher = Sha256::new();
-        hasher.update(self.key);
-        for part in parts {
-            hasher.update((part.len() as u64).to_le_bytes());
-            hasher.update(part);
-        }
-        hasher.finalize().iter().take(8).fold(String::new(), |mut text, byte| {
-            // Writing to a string does not fail.
-            write!(text, "{byte:02x}").unwrap_or_default();
-            text
-        })
     }
 
     pub(crate) async fn holds(

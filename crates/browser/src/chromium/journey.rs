@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::pipe::{Lost, Post};
-use super::state::Tab;
+use super::state::{Counts, Tab, newest};
 use super::{Chromium, late};
 use crate::protocol::{Arrival, Done, Navigation, TabId};
 use crate::{Deadline, Problem, ProblemKind};
@@ -23,18 +23,6 @@ const START_TIME: Duration = Duration::from_millis(120);
 
 /// Attempts to open a page when the previous page replaces it again.
 const TRIES_MAX: usize = 3;
-
-/// The state of a tab before an action.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Before {
-    commits: u64,
-    hops: u64,
-    starts: u64,
-    dialogs: u64,
-    downloads: u64,
-    popups: u64,
-    choosers: u64,
-}
 
 /// The deadline for waiting for the page.
 fn before_answer(by: Deadline) -> Deadline {
@@ -69,13 +57,18 @@ impl Chromium {
         self.shared.ways.forget_refusals();
         let journey = self.revive(tab, journey, by).await?;
         let session = self.session(tab)?;
-        let before = self.before(tab)?;
-        let from = self.shared.state.lock().tabs.get(&tab).map(|it| it.url.clone());
-        let from = from.unwrap_or_default();
+        let (before, from) = {
+            let state = self.shared.state.lock();
+            let known = state.tab(tab)?;
+            (known.counts, known.url.clone())
+        };
         match &journey {
             Navigation::To(url) => {
                 let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
-                    return self.go_blank(tab, &session, before, by).await;
+                    let params = json!({ "url": "about:blank" });
+                    self.call(Some(&session), "Page.navigate", params, by).await?;
+                    self.arrive(tab, &session, |it| it.counts.commits > before.commits, by).await?;
+                    return self.arrival(tab, by).await;
                 };
                 self.shared.ways.announce(host, port);
                 for _ in 0..TRIES_MAX {
@@ -100,11 +93,11 @@ impl Chromium {
             }
             Navigation::Reload => {
                 self.call(Some(&session), "Page.reload", json!({}), by).await?;
-                self.arrive(tab, &session, |it| it.commits > before.commits, by).await?;
+                self.arrive(tab, &session, |it| it.counts.commits > before.commits, by).await?;
             }
             Navigation::Back | Navigation::Forward => {
                 self.step(&session, &journey, by).await?;
-                let come = |it: &Tab| it.commits > before.commits || it.hops > before.hops;
+                let come = |it: &Tab| it.counts.has_moved_since(before);
                 self.arrive(tab, &session, come, by).await?;
             }
         }
@@ -117,7 +110,7 @@ impl Chromium {
         &self,
         tab: TabId,
         loader: &str,
-        (from, before): (&str, Before),
+        (from, before): (&str, Counts),
         by: Deadline,
     ) -> bool {
         let look = |is_so: &dyn Fn(&Tab) -> bool| {
@@ -125,25 +118,19 @@ impl Chromium {
         };
         let is_ours = |it: &Tab| it.loader == loader;
         // Only this journey has begun.
-        if look(&|it| is_ours(it) && it.starts <= before.starts + 1) {
+        if look(&|it| is_ours(it) && it.counts.starts <= before.starts + 1) {
             return false;
         }
-        let gone = |_: &super::Shared| look(&|it| !is_ours(it) && it.is_ready).then_some(());
-        drop(self.shared.until(by.within(2 * START_TIME), gone).await);
+        self.until_tab(tab, by.within(2 * START_TIME), |it| !is_ours(it) && it.is_ready).await;
         look(&|it| !is_ours(it) && it.url == from)
     }
 
-    async fn go_blank(
-        &self,
-        tab: TabId,
-        session: &str,
-        before: Before,
-        by: Deadline,
-    ) -> Result<Arrival, Problem> {
-        let params = json!({ "url": "about:blank" });
-        self.call(Some(session), "Page.navigate", params, by).await?;
-        self.arrive(tab, session, |it| it.commits > before.commits, by).await?;
-        self.arrival(tab, by).await
+    /// Waits until a tab is as wanted or gone; returns whether it was in time.
+    async fn until_tab(&self, tab: TabId, by: Deadline, is_so: impl Fn(&Tab) -> bool) -> bool {
+        let look = |shared: &super::Shared| {
+            shared.state.lock().tabs.get(&tab).is_none_or(&is_so).then_some(())
+        };
+        self.shared.until(by, look).await.is_ok()
     }
 
     async fn step(&self, session: &str, journey: &Navigation, by: Deadline) -> Result<(), Problem> {
@@ -218,19 +205,14 @@ impl Chromium {
         has_come: impl Fn(&Tab) -> bool,
         by: Deadline,
     ) -> Result<(), Problem> {
-        let look = |is_enough: &dyn Fn(&Tab) -> bool| {
-            let state = self.shared.state.lock();
-            let known = state.tabs.get(&tab);
-            known.is_none_or(|it| it.session.is_none() || (has_come(it) && is_enough(it)))
-        };
+        let is_lost = |it: &Tab| it.session.is_none();
         let by = before_answer(by);
-        if self.shared.until(by, |_| look(&|_| true).then_some(())).await.is_err() {
+        if !self.until_tab(tab, by, |it| is_lost(it) || has_come(it)).await {
             return Err(self.stop(session, Lost::Late));
         }
         // A page that never stops loading is still a page.
-        let loaded =
-            self.shared.until(by.within(LOAD_TIME), |_| look(&|it| it.is_loaded).then_some(()));
-        drop(loaded.await);
+        let is_loaded = |it: &Tab| is_lost(it) || (has_come(it) && it.is_loaded);
+        self.until_tab(tab, by.within(LOAD_TIME), is_loaded).await;
         self.session(tab).map(drop)
     }
 
@@ -250,18 +232,13 @@ impl Chromium {
         &self,
         tab: TabId,
         (url, error): (&Url, &str),
-        before: Before,
+        before: Counts,
         by: Deadline,
     ) -> Result<Arrival, Problem> {
         // A download is reported shortly after the journey to it was cancelled. The previous page
         // stays; the download is reported with it.
-        let is_told = |shared: &super::Shared| {
-            let state = shared.state.lock();
-            let total = state.tabs.get(&tab).map(|it| it.downloads.total);
-            total.is_none_or(|it| it > before.downloads).then_some(())
-        };
-        let is_aborted = error == "net::ERR_ABORTED";
-        if is_aborted && self.shared.until(by.within(NEWS_TIME), is_told).await.is_ok() {
+        let is_told = |it: &Tab| it.counts.downloads > before.downloads;
+        if error == "net::ERR_ABORTED" && self.until_tab(tab, by.within(NEWS_TIME), is_told).await {
             return self.arrival(tab, by).await;
         }
         if let Some(problem) = self.refusal(url) {
@@ -294,54 +271,31 @@ impl Chromium {
         Ok(Arrival { url: known.url.clone(), title, status, loading: !known.is_loaded })
     }
 
-    pub(super) fn before(&self, tab: TabId) -> Result<Before, Problem> {
-        let state = self.shared.state.lock();
-        let known = state.tab(tab)?;
-        Ok(Before {
-            commits: known.commits,
-            hops: known.hops,
-            starts: known.starts,
-            dialogs: known.dialogs.total,
-            downloads: known.downloads.total,
-            popups: known.popups,
-            choosers: known.choosers,
-        })
-    }
-
     /// Waits for what an action caused, and adds it to what was done.
     pub(super) async fn settle(
         &self,
         tab: TabId,
-        before: Before,
+        before: Counts,
         mut done: Done,
         by: Deadline,
     ) -> Result<Done, Problem> {
-        let moved = |it: &Tab| it.commits > before.commits || it.hops > before.hops;
-        let look = |is_enough: &dyn Fn(&Tab) -> bool| {
-            self.shared.state.lock().tabs.get(&tab).is_none_or(is_enough)
-        };
-        let begun = |_: &super::Shared| {
-            look(&|it| it.starts > before.starts || moved(it) || it.session.is_none()).then_some(())
-        };
+        let moved = |it: &Tab| it.counts.has_moved_since(before);
+        let is_lost = |it: &Tab| it.session.is_none();
         // Once the page responds again, everything that the input caused has been reported.
         if let Ok(session) = self.session(tab) {
             let params = json!({ "expression": "0" });
             drop(self.call(Some(&session), "Runtime.evaluate", params, by.within(NEWS_TIME)).await);
         }
-        if self.shared.until(by.within(START_TIME), begun).await.is_ok() {
-            let is_there = |_: &super::Shared| {
-                let there = |it: &Tab| it.is_ready && !it.is_leaving;
-                look(&|it| it.session.is_none() || there(it)).then_some(())
-            };
+        let begun = |it: &Tab| it.counts.starts > before.starts || moved(it) || is_lost(it);
+        if self.until_tab(tab, by.within(START_TIME), begun).await {
+            let is_there = |it: &Tab| is_lost(it) || (it.is_ready && !it.is_leaving);
             let by = before_answer(by);
             // What has not arrived by then is reported as loading.
-            drop(self.shared.until(by.within(LOAD_TIME), is_there).await);
+            self.until_tab(tab, by.within(LOAD_TIME), is_there).await;
             // What began and did not arrive may be a download, which is reported shortly
             // afterwards.
-            let is_told = |_: &super::Shared| {
-                look(&|it| moved(it) || it.downloads.total > before.downloads).then_some(())
-            };
-            drop(self.shared.until(by.within(NEWS_TIME / 4), is_told).await);
+            let is_told = |it: &Tab| moved(it) || it.counts.downloads > before.downloads;
+            self.until_tab(tab, by.within(NEWS_TIME / 4), is_told).await;
         }
         let state = self.shared.state.lock();
         let Some(known) = state.tabs.get(&tab) else {
@@ -353,11 +307,12 @@ impl Chromium {
         done.url = Some(known.url.clone());
         done.navigated = Some(moved(known));
         done.loading = !known.is_ready;
-        done.dialogs = known.dialogs.since(before.dialogs);
+        let counts = known.counts;
+        done.dialogs = newest(&known.dialogs, counts.dialogs - before.dialogs);
         done.dialogs.truncate(8);
-        done.downloads = known.downloads.since(before.downloads);
-        done.popups = known.popups - before.popups;
-        done.file_choosers = known.choosers - before.choosers;
+        done.downloads = newest(&known.downloads, counts.downloads - before.downloads);
+        done.popups = counts.popups - before.popups;
+        done.file_choosers = counts.choosers - before.choosers;
         Ok(done)
     }
 

@@ -60,6 +60,9 @@ const FLAGS: &[&str] = &[
     "--use-mock-keychain",
 ];
 
+/// The size of the view until a person views the page, in CSS pixels.
+pub(super) const VIEW: (u32, u32) = (1280, 800);
+
 /// How a Chromium is started.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -72,15 +75,13 @@ pub struct ChromiumSettings {
     pub profile: Option<PathBuf>,
     /// Where a fresh folder is created.
     pub temporary: PathBuf,
-    /// The view, in CSS pixels.
-    pub viewport: (u32, u32),
 }
 
 impl ChromiumSettings {
-    /// With the sandbox, a fresh profile in `temporary` and a view of 1280 by 800.
+    /// With the sandbox and a fresh profile in `temporary`.
     #[must_use]
     pub fn new(program: PathBuf, temporary: PathBuf) -> Self {
-        Self { program, sandbox: true, profile: None, temporary, viewport: (1280, 800) }
+        Self { program, sandbox: true, profile: None, temporary }
     }
 
     /// Sets whether Chromium's own sandbox is used.
@@ -93,12 +94,6 @@ impl ChromiumSettings {
     #[must_use]
     pub fn with_profile(self, profile: PathBuf) -> Self {
         Self { profile: Some(profile), ..self }
-    }
-
-    /// Sets the view, in CSS pixels.
-    #[must_use]
-    pub fn with_viewport(self, viewport: (u32, u32)) -> Self {
-        Self { viewport, ..self }
     }
 }
 
@@ -168,7 +163,7 @@ pub(super) async fn start(
     command.args(["-c", SCRIPT, "sh"]).arg(&settings.program).args(FLAGS);
     command.arg(format!("--proxy-server=http://{proxy}"));
     command.arg(format!("--user-data-dir={}", profile.path.display()));
-    command.arg(format!("--window-size={},{}", settings.viewport.0, settings.viewport.1));
+    command.arg(format!("--window-size={},{}", VIEW.0, VIEW.1));
     if !settings.sandbox {
         command.arg("--no-sandbox");
     }

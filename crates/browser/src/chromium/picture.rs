@@ -30,7 +30,7 @@ impl Chromium {
         by: Deadline,
     ) -> Result<Vec<Pixels>, Problem> {
         let Some(before) = self.draw_now(tab, seen, by).await? else { return Ok(Vec::new()) };
-        if !before.pictures().iter().any(|it| wanted.contains(&it.key)) {
+        if !before.pictures.iter().any(|it| wanted.contains(&it.key)) {
             return Ok(Vec::new());
         }
         let (width, height) = seen.view.pixels();
@@ -107,7 +107,7 @@ fn cut_out(
         for column in 0..view.columns() {
             let shown = |frame: &'_ Frame| {
                 let which = frame.cell(column, row)?.picture?;
-                let picture = frame.pictures().get(usize::from(which))?;
+                let picture = frame.pictures.get(usize::from(which))?;
                 Some((picture.key, picture.place(column, row)?))
             };
             let Some((key, place)) = shown(before).filter(|it| shown(after) == Some(*it)) else {

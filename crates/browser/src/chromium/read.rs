@@ -138,8 +138,8 @@ impl Chromium {
         let errors = known.errors.iter().map(|it| it.1.clone().into());
         extract.lists[ERRORS].entries.splice(0..0, errors);
         extract.lists[ERRORS].total = extract.lists[ERRORS].entries.len() as u64;
-        extract.dialogs = known.dialogs.since(0);
-        extract.downloads = known.downloads.since(0);
+        extract.dialogs = known.dialogs.iter().cloned().collect();
+        extract.downloads = known.downloads.iter().cloned().collect();
         Ok(extract)
     }
 
@@ -307,10 +307,9 @@ impl Chromium {
         let mut hops = String::new();
         let mut frame = frame.to_owned();
         while let Some((parent, number)) = self.owner(tab, &frame, by).await? {
-            let given = json!([[number]]);
-            let (selectors, _) =
-                self.ask::<Vec<Option<String>>>(tab, &parent, "selectorsOf", given, by).await?;
-            let Some(Some(selector)) = selectors.into_iter().next() else { return Ok(None) };
+            let (selector, _) =
+                self.ask::<Option<String>>(tab, &parent, "selectorOf", json!([number]), by).await?;
+            let Some(selector) = selector else { return Ok(None) };
             hops = format!("{selector} >>> {hops}");
             frame = parent;
         }

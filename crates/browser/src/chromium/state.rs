@@ -42,11 +42,7 @@ pub(super) struct Tab {
     pub(super) loader: String,
     /// The last documents of the main frame, including the current one.
     pub(super) loaders: VecDeque<String>,
-    /// How often the main frame got a new document, or a new address in the same one.
-    pub(super) commits: u64,
-    pub(super) hops: u64,
-    /// How often a load started.
-    pub(super) starts: u64,
+    pub(super) counts: Counts,
     /// Another document is loading.
     pub(super) is_leaving: bool,
     pub(super) is_ready: bool,
@@ -58,10 +54,8 @@ pub(super) struct Tab {
     pub(super) last_traffic: Option<Instant>,
     /// Its errors, each with the document that it is of.
     pub(super) errors: VecDeque<(String, Value)>,
-    pub(super) dialogs: Notes<Dialog>,
-    pub(super) downloads: Notes<Download>,
-    pub(super) choosers: u64,
-    pub(super) popups: u64,
+    pub(super) dialogs: VecDeque<Dialog>,
+    pub(super) downloads: VecDeque<Download>,
     pub(super) answer: DialogAnswer,
     /// The size that it is laid out for, once a person has viewed it, in CSS pixels.
     pub(super) view: Option<(u32, u32)>,
@@ -76,38 +70,40 @@ pub(super) struct Frame {
     pub(super) context: Option<(i64, u64)>,
 }
 
-/// The newest entries, and the total number of entries.
-#[derive(Debug)]
-pub(super) struct Notes<T> {
-    pub(super) kept: VecDeque<T>,
-    pub(super) total: u64,
+/// How often something has happened in a tab.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    /// The main frame got a new document.
+    pub(super) commits: u64,
+    /// The main frame got a new address in the same document.
+    pub(super) hops: u64,
+    /// A load started.
+    pub(super) starts: u64,
+    pub(super) dialogs: u64,
+    pub(super) downloads: u64,
+    pub(super) popups: u64,
+    pub(super) choosers: u64,
 }
 
-impl<T> Default for Notes<T> {
-    fn default() -> Self {
-        Self { kept: VecDeque::new(), total: 0 }
+impl Counts {
+    /// The main frame got a document or an address since then.
+    pub(super) fn has_moved_since(self, before: Self) -> bool {
+        self.commits > before.commits || self.hops > before.hops
     }
 }
 
-impl<T: Clone> Notes<T> {
-    pub(super) fn add(&mut self, note: T) {
-        self.total += 1;
-        if self.kept.len() == NOTES_MAX {
-            self.kept.pop_front();
-        }
-        self.kept.push_back(note);
+/// Remembers an entry, and forgets the oldest one if there are too many.
+pub(super) fn remember<T>(entries: &mut VecDeque<T>, entry: T) {
+    if entries.len() == NOTES_MAX {
+        entries.pop_front();
     }
+    entries.push_back(entry);
+}
 
-    /// The entries after the first `seen`, as far as they are remembered.
-    pub(super) fn since(&self, seen: u64) -> Vec<T> {
-        let new = usize::try_from(self.total - seen.min(self.total)).unwrap_or(usize::MAX);
-        let skip = self.kept.len().saturating_sub(new);
-        self.kept.iter().skip(skip).cloned().collect()
-    }
-
-    fn clear(&mut self) {
-        self.kept.clear();
-    }
+/// The newest entries, as far as they are remembered.
+pub(super) fn newest<T: Clone>(entries: &VecDeque<T>, count: u64) -> Vec<T> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    entries.iter().skip(entries.len().saturating_sub(count)).cloned().collect()
 }
 
 impl State {
@@ -202,7 +198,7 @@ impl Tab {
         }
         url.clone_into(&mut self.url);
         self.title.clear();
-        self.commits += 1;
+        self.counts.commits += 1;
         self.is_leaving = false;
         self.is_ready = false;
         self.is_loaded = false;
@@ -212,10 +208,7 @@ impl Tab {
 
     pub(super) fn add_error(&mut self, loader: &str, error: Value) {
         if !self.errors.iter().any(|it| it.1 == error) {
-            if self.errors.len() == NOTES_MAX {
-                self.errors.pop_front();
-            }
-            self.errors.push_back((loader.to_owned(), error));
+            remember(&mut self.errors, (loader.to_owned(), error));
         }
     }
 

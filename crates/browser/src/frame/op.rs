@@ -4,17 +4,13 @@ use serde::Deserialize;
 
 use super::Area;
 
-/// Left, top, right, bottom.
-#[derive(Debug, Clone, Copy, Deserialize)]
-pub(crate) struct Sides(pub(super) f64, pub(super) f64, pub(super) f64, pub(super) f64);
-
 /// A picture and its identity.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Shown {
     /// The visible part.
-    pub(super) seen: Sides,
+    pub(super) seen: Area,
     /// The whole area.
-    pub(super) whole: Sides,
+    pub(super) whole: Area,
     pub(super) target: i64,
     /// The number of its element; 0 if there is nothing to show or pictures are not wanted.
     pub(super) number: u64,
@@ -34,10 +30,10 @@ impl Shown {
 pub(crate) enum Op {
     /// A fill colour, with its opacity in the last byte.
     #[serde(rename = "f")]
-    Fill(f64, f64, f64, f64, u32, i64),
+    Fill(Area, u32, i64),
     /// The area of a target.
     #[serde(rename = "a")]
-    Own(f64, f64, f64, f64, i64),
+    Own(Area, i64),
     /// Left edge, middle of the line, colour, style, text, horizontal range of the visible part;
     /// target.
     #[serde(rename = "t")]
@@ -47,20 +43,13 @@ pub(crate) enum Op {
     Picture(Shown),
     /// A horizontal line.
     #[serde(rename = "l")]
-    Line(f64, f64, f64, f64, u32),
+    Line(Area, u32),
     /// A selected area.
     #[serde(rename = "s")]
-    Selected(Sides),
+    Selected(Area),
     /// An inner page: its left and top, its visible part, and the number of its element.
     #[serde(rename = "i")]
-    Inner(f64, f64, f64, f64, f64, f64, u64),
-}
-
-impl Op {
-    /// A selected area: left, top, right, bottom.
-    pub(crate) fn selected((left, top, right, bottom): (f64, f64, f64, f64)) -> Self {
-        Self::Selected(Sides(left, top, right, bottom))
-    }
+    Inner(f64, f64, Area, u64),
 }
 
 /// The position of a page in the view, and the index of the frame's targets at which its own start.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::glyph::glyphs;
-use super::op::{Op, Pane, Shown, Sides};
+use super::op::{Op, Pane, Shown};
 use super::{
     Area, Cell, Color, Focus, Frame, FrameTarget, Picture, PictureKey, Scrolled, Seen, View,
 };
@@ -67,37 +67,25 @@ impl Painter {
 
     /// Paints one operation of a page. Inner pages are painted by the caller.
     pub(crate) fn paint(&mut self, op: &Op, pane: &Pane) {
-        let moved = |left: f64, top: f64, right: f64, bottom: f64| {
-            let (x, y) = (pane.left, pane.top);
-            Area { left: left + x, top: top + y, right: right + x, bottom: bottom + y }
-                .within(pane.clip)
-        };
+        let moved = |area: Area| area.moved(pane.left, pane.top).within(pane.clip);
         match *op {
-            Op::Fill(left, top, right, bottom, color, target) => {
-                self.fill(moved(left, top, right, bottom), color, self.owner(target, pane));
+            Op::Fill(area, color, target) => {
+                self.fill(moved(area), color, self.owner(target, pane));
             }
-            Op::Own(left, top, right, bottom, target) => {
-                self.own(moved(left, top, right, bottom), self.owner(target, pane));
-            }
+            Op::Own(area, target) => self.own(moved(area), self.owner(target, pane)),
             Op::Text(x, middle, color, how, ref text, left, right, target) => {
-                let clip = moved(left, f64::NEG_INFINITY, right, f64::INFINITY);
+                let line = Area { left, top: f64::NEG_INFINITY, right, bottom: f64::INFINITY };
                 let at = (x + pane.left, middle + pane.top);
                 if at.1 >= pane.clip.top && at.1 < pane.clip.bottom {
-                    self.text(at, (color, how), text, clip, self.owner(target, pane));
+                    self.text(at, (color, how), text, moved(line), self.owner(target, pane));
                 }
             }
             Op::Picture(ref shown) => {
-                let Sides(left, top, right, bottom) = shown.seen;
-                let area = moved(left, top, right, bottom);
                 let picture = self.picture(shown, pane);
-                self.shade(area, self.owner(shown.target, pane), picture);
+                self.shade(moved(shown.seen), self.owner(shown.target, pane), picture);
             }
-            Op::Line(left, top, right, bottom, color) => {
-                self.line(moved(left, top, right, bottom), color);
-            }
-            Op::Selected(Sides(left, top, right, bottom)) => {
-                self.each(moved(left, top, right, bottom), |cell| cell.inverse = true);
-            }
+            Op::Line(area, color) => self.line(moved(area), color),
+            Op::Selected(area) => self.each(moved(area), |cell| cell.inverse = true),
             Op::Inner(..) => {}
         }
     }
@@ -247,15 +235,14 @@ impl Painter {
     /// Records a picture that can be shown.
     fn picture(&mut self, shown: &Shown, pane: &Pane) -> Option<u16> {
         let number = u16::try_from(self.pictures.len()).ok().filter(|_| shown.number > 0)?;
-        let Sides(left, top, right, bottom) = shown.whole;
+        let Area { left, top, right, bottom } = shown.whole.moved(pane.left, pane.top);
         let first = |at: f64, size: f64| (at / size - 0.5).ceil() as i32;
-        let (column, row) =
-            (first(left + pane.left, self.cell.0), first(top + pane.top, self.cell.1));
+        let (column, row) = (first(left, self.cell.0), first(top, self.cell.1));
         let cells = |far: f64, size: f64, near: i32| {
             u16::try_from(first(far, size).saturating_sub(near)).ok()
         };
-        let columns = cells(right + pane.left, self.cell.0, column)?;
-        let rows = cells(bottom + pane.top, self.cell.1, row)?;
+        let columns = cells(right, self.cell.0, column)?;
+        let rows = cells(bottom, self.cell.1, row)?;
         let element = Reference { document: pane.document, element: shown.number };
         let key = PictureKey { element, version: shown.version, columns, rows };
         self.pictures.push(Picture { key, column, row, alt: shown.alt.clone() });

@@ -14,22 +14,10 @@ pub struct PictureKey {
     pub(crate) element: Reference,
     /// Increases when the element shows another picture.
     pub(crate) version: u64,
-    pub(crate) columns: u16,
-    pub(crate) rows: u16,
-}
-
-impl PictureKey {
     /// The number of columns.
-    #[must_use]
-    pub fn columns(self) -> u16 {
-        self.columns
-    }
-
+    pub columns: u16,
     /// The number of rows.
-    #[must_use]
-    pub fn rows(self) -> u16 {
-        self.rows
-    }
+    pub rows: u16,
 }
 
 /// A picture in a frame. [`Cell::picture`](super::Cell) marks the cells in which it is visible.
@@ -60,8 +48,10 @@ impl Picture {
 /// The content of a picture, as far as it was seen, with a number of colours per cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pixels {
-    key: PictureKey,
-    dots: (u16, u16),
+    /// The identity of the picture.
+    pub key: PictureKey,
+    /// Colours per cell: horizontally, vertically.
+    pub dots: (u16, u16),
     cells: HashMap<(u16, u16), Box<[Color]>>,
 }
 
@@ -71,18 +61,6 @@ impl Pixels {
     pub fn new(key: PictureKey, dots: (u16, u16)) -> Self {
         let dots = (dots.0.clamp(1, DOTS_MAX.0), dots.1.clamp(1, DOTS_MAX.1));
         Self { key, dots, cells: HashMap::new() }
-    }
-
-    /// The identity of the picture.
-    #[must_use]
-    pub fn key(&self) -> PictureKey {
-        self.key
-    }
-
-    /// Colours per cell: horizontally, vertically.
-    #[must_use]
-    pub fn dots(&self) -> (u16, u16) {
-        self.dots
     }
 
     /// The colours of one of its own cells, row by row; `None` if it was not seen yet.

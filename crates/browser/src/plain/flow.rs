@@ -82,18 +82,7 @@ pub(super) fn cells_of(text: &str) -> usize {
 
 /// The whole page as lines of this width.
 pub(super) fn lay_out(open: &Open<'_>, width: usize) -> Sheet {
-    let mut flow = Flow {
-        open,
-        width: width.max(1),
-        lines: Vec::new(),
-        things: Vec::new(),
-        line: Vec::new(),
-        column: 0,
-        indent: 0,
-        has_space: false,
-        is_marked: false,
-        depth: 0,
-    };
+    let mut flow = Flow::new(open, width.max(1), 0);
     flow.inside(open.html.root_element(), Style::default());
     flow.end_line();
     while flow.lines.last().is_some_and(Vec::is_empty) {
@@ -117,7 +106,22 @@ struct Flow<'a> {
     depth: usize,
 }
 
-impl Flow<'_> {
+impl<'a> Flow<'a> {
+    fn new(open: &'a Open<'a>, width: usize, depth: usize) -> Self {
+        Self {
+            open,
+            width,
+            lines: Vec::new(),
+            things: Vec::new(),
+            line: Vec::new(),
+            column: 0,
+            indent: 0,
+            has_space: false,
+            is_marked: false,
+            depth,
+        }
+    }
+
     fn inside(&mut self, element: ElementRef<'_>, style: Style) {
         if self.depth >= DEPTH_MAX {
             return;

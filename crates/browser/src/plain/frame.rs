@@ -123,21 +123,14 @@ impl Plain {
                     let end = if span.style.is_faint { 0 } else { cells_of(&span.text) };
                     caret = Some(((span.column + end) as f64 * width, (row + 0.5) * height));
                     if focused.is_some_and(|it| !sheet.things[it].kind.is_field()) {
-                        let (left, right) = (span.column, span.column + span.cells);
-                        let sides = (
-                            left as f64 * width,
-                            row * height,
-                            right as f64 * width,
-                            (row + 1.0) * height,
-                        );
-                        painter.paint(&Op::selected(sides), &pane);
+                        let area = cells((width, height), span.column, span.cells, row);
+                        painter.paint(&Op::Selected(area), &pane);
                     }
                 }
             }
-            if let Some((_, column, cells)) = look.found.filter(|it| it.0 == at) {
-                let (left, right) = (column as f64 * width, (column + cells) as f64 * width);
-                let sides = (left, row * height, right, (row + 1.0) * height);
-                painter.paint(&Op::selected(sides), &pane);
+            if let Some((_, column, found)) = look.found.filter(|it| it.0 == at) {
+                let area = cells((width, height), column, found, row);
+                painter.paint(&Op::Selected(area), &pane);
             }
         }
         let focus = focused.map(|it| match sheet.things[it].kind {
@@ -156,16 +149,16 @@ impl Plain {
 
     /// The drawing operations of a piece of a line.
     fn ops(&self, span: &Span, row: f64, (width, height): (f64, f64), things: &[Thing]) -> Vec<Op> {
-        let (left, right) = (span.column as f64 * width, (span.column + span.cells) as f64 * width);
-        let (top, bottom) = (row * height, (row + 1.0) * height);
+        let area = cells((width, height), span.column, span.cells, row);
+        let Area { left, top, right, bottom } = area;
         let target = span.style.thing.and_then(|it| i64::try_from(it).ok()).unwrap_or(-1);
         let kind = span.style.thing.and_then(|it| things.get(it)).map(|it| it.kind);
         let mut ops = Vec::new();
         if kind == Some(TargetKind::Button) {
-            ops.push(Op::Fill(left, top, right, bottom, BUTTON, target));
+            ops.push(Op::Fill(area, BUTTON, target));
         }
         if kind.is_some() {
-            ops.push(Op::Own(left, top, right, bottom, target));
+            ops.push(Op::Own(area, target));
         }
         let is_link = kind == Some(TargetKind::Link);
         let how = [(span.style.is_bold, BOLD), (is_link, UNDERLINED), (span.style.is_faint, FAINT)];
@@ -175,6 +168,12 @@ impl Plain {
         ops.push(Op::Text(left, f64::midpoint(top, bottom), color, how, text, left, right, target));
         ops
     }
+}
+
+/// The area of cells of a row.
+fn cells((width, height): (f64, f64), column: usize, cells: usize, row: f64) -> Area {
+    let (left, right) = (column as f64 * width, (column + cells) as f64 * width);
+    Area { left, top: row * height, right, bottom: (row + 1.0) * height }
 }
 
 impl Tab {

@@ -53,21 +53,21 @@ a  b\n c\n\ncups       ••\n";
     }
     assert!(!shown.contains("unseen") && !shown.contains(['\u{1b}', '\u{7}']), "{shown:?}");
     assert!(frame.cell(0, 0).is_some_and(|it| it.bold));
-    let kinds: Vec<TargetKind> = frame.targets().iter().map(|it| it.kind).collect();
+    let kinds: Vec<TargetKind> = frame.targets.iter().map(|it| it.kind).collect();
     use TargetKind::{Button, Check, Link, Secret, Select, Text};
     assert_eq!(kinds, [Link, Text, Secret, Check, Select, Button]);
 
     // The focus is visible.
     relay.human(Act::Press("Tab".parse().expect("a key"))).await.expect("pressed");
     let frame = look(&relay, view).await;
-    assert_eq!(frame.focus(), Some(Focus::Control));
+    assert_eq!(frame.focus, Some(Focus::Control));
     let inverse = (0..40).filter(|it| frame.cell(*it, 2).is_some_and(|it| it.inverse)).count();
     assert_eq!(inverse, "link".len(), "{frame}");
 
     // Type into two fields, reached by a click and by Tab.
     let place = |kind: TargetKind, frame: &Frame| {
         let mut places = frame.places().into_iter();
-        let found = places.find(|it| frame.targets()[usize::from(it.2)].kind == kind);
+        let found = places.find(|it| frame.targets[usize::from(it.2)].kind == kind);
         found.map(|it| frame.point(it.0, it.1)).expect("a place")
     };
     let (x, y) = place(Text, &frame);
@@ -77,7 +77,7 @@ a  b\n c\n\ncups       ••\n";
     relay.human(Act::Press("Tab".parse().expect("a key"))).await.expect("pressed");
     relay.human(Act::Type("hunter22".to_owned())).await.expect("typed");
     let frame = look(&relay, view).await;
-    assert_eq!(frame.focus(), Some(Focus::Secret));
+    assert_eq!(frame.focus, Some(Focus::Secret));
     let shown = frame.to_string();
     assert!(shown.contains("ups & te") && shown.contains("••••••••"), "{shown}");
     let event = events.try_recv().expect("an event");
@@ -107,11 +107,11 @@ async fn a_long_page_without_scripts_is_scrolled_and_searched() {
     let view = View::new(20, 10, 100);
     let first = look(&relay, view).await;
     assert_eq!(first.row_text(0), "Long");
-    let again = relay.frame(view, Some(first.seen())).await.expect("an answer");
+    let again = relay.frame(view, Some(first.seen)).await.expect("an answer");
     assert_eq!(again, None, "nothing has changed");
     relay.human(Act::Scroll(Direction::Bottom, 1.0)).await.expect("scrolled");
     let last = look(&relay, view).await;
-    assert_eq!((last.row_text(9).as_str(), last.scrolled().y), ("row", last.scrolled().y_max));
+    assert_eq!((last.row_text(9).as_str(), last.scrolled.y), ("row", last.scrolled.y_max));
     assert!(relay.human(Act::Find("LONG".to_owned(), false)).await.expect("looked for").found);
     let found = look(&relay, view).await;
     assert!(found.cell(0, 0).is_some_and(|it| it.inverse), "{found}");

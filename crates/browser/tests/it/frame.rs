@@ -106,7 +106,7 @@ async fn text_stands_where_the_layout_puts_it() {
 
     let link = at(&frame, "link").2;
     assert!(link.underline && !link.inverse);
-    let target = &frame.targets()[usize::from(link.target.expect("a target"))];
+    let target = &frame.targets[usize::from(link.target.expect("a target"))];
     assert_eq!(target.kind, TargetKind::Link);
     assert_eq!(at(&frame, "and").2.target, None);
     world.relay.human(Act::Press("Tab".parse().expect("a key"))).await.expect("pressed");
@@ -160,12 +160,12 @@ async fn fields_show_their_content_and_secret_fields_do_not() {
         at(&frame, shown);
     }
     use TargetKind::{Button, Check, Secret, Select, Text};
-    let kinds: Vec<TargetKind> = frame.targets().iter().map(|it| it.kind).collect();
+    let kinds: Vec<TargetKind> = frame.targets.iter().map(|it| it.kind).collect();
     assert_eq!(kinds, [Text, Secret, Text, Check, Select, Button]);
-    assert_eq!(frame.targets()[4].options, ["Small", "Large"]);
+    assert_eq!(frame.targets[4].options, ["Small", "Large"]);
     let cell = frame.cell(29, 1).expect("a cell");
     assert!(cell.underline && cell.target == Some(0), "the whole field is one: {frame}");
-    assert_eq!((frame.caret(), frame.focus()), (None, None));
+    assert_eq!((frame.caret, frame.focus), (None, None));
 
     for (row, typed, focus) in [(1, " Lovelace", Focus::Text), (3, "hunter22", Focus::Secret)] {
         let (x, y) = frame.point(28, row);
@@ -173,12 +173,12 @@ async fn fields_show_their_content_and_secret_fields_do_not() {
         world.relay.human(Act::Press("End".parse().expect("a key"))).await.expect("pressed");
         world.relay.human(Act::Type(typed.to_owned())).await.expect("typed");
         let frame = look(&world, view).await;
-        assert_eq!(frame.focus(), Some(focus), "{frame}");
+        assert_eq!(frame.focus, Some(focus), "{frame}");
         // The caret at the end of a full field is visible.
         let before = if row == 1 { "Ada Lovelace".to_owned() } else { "•".repeat(19) };
         assert_eq!(frame.row_text(row).trim_start(), before, "{frame}");
         let caret = 10 + before.chars().count() as u16;
-        assert_eq!(frame.caret(), Some((caret, row)), "{frame}");
+        assert_eq!(frame.caret, Some((caret, row)), "{frame}");
     }
     let told = look(&world, view).await.to_string();
     assert!(!told.contains("hunter22") && told.contains("no ••••"), "{told}");
@@ -195,7 +195,7 @@ async fn what_changes_is_drawn_anew_and_what_does_not_is_not() {
     let mut frame = None;
     // A page that has just arrived may still be changing.
     while let Some(next) = world.relay.frame(view, seen).await.expect("a frame") {
-        seen = Some(next.seen());
+        seen = Some(next.seen);
         frame = Some(next);
     }
     let frame = frame.expect("a frame");
@@ -218,8 +218,8 @@ async fn what_changes_is_drawn_anew_and_what_does_not_is_not() {
     world.relay.human(Act::Click(90.0, 104.0)).await.expect("clicked");
     world.relay.human(Act::Type("typed".to_owned())).await.expect("typed");
     let frame = look(&world, view).await;
-    assert_eq!(frame.focus(), Some(Focus::Text), "in the frame: {frame}");
-    assert_eq!(frame.caret(), Some((15, 6)), "{frame}");
+    assert_eq!(frame.focus, Some(Focus::Text), "in the frame: {frame}");
+    assert_eq!(frame.caret, Some((15, 6)), "{frame}");
     world.end().await;
 }
 
@@ -262,7 +262,7 @@ async fn only_the_visible_part_of_a_long_page_is_drawn() {
     let frame = look(&world, view).await;
     let last = frame.row_text(19);
     assert!(last.starts_with("row 59999") && last.ends_with("119998"), "{frame}");
-    assert!(frame.scrolled().y > 900_000.0 && frame.scrolled().y == frame.scrolled().y_max);
+    assert!(frame.scrolled.y > 900_000.0 && frame.scrolled.y == frame.scrolled.y_max);
 
     // A fixed element in view is drawn, wherever its ancestors are: each frame spends some time
     // searching for it.

@@ -58,24 +58,24 @@ async fn look(world: &World, pictures: usize) -> Frame {
     loop {
         let frame = world.relay.frame(view(), seen).await.expect("a frame");
         match frame {
-            Some(frame) if frame.pictures().len() == pictures => return frame,
-            Some(frame) => seen = Some(frame.seen()),
+            Some(frame) if frame.pictures.len() == pictures => return frame,
+            Some(frame) => seen = Some(frame.seen),
             None => {}
         }
     }
 }
 
 async fn pixels(world: &World, frame: &Frame, dots: (u16, u16)) -> Vec<Pixels> {
-    let keys: Vec<PictureKey> = frame.pictures().iter().map(|it| it.key).collect();
-    world.relay.pictures(frame.seen(), &keys, dots).await.expect("it is looked at")
+    let keys: Vec<PictureKey> = frame.pictures.iter().map(|it| it.key).collect();
+    world.relay.pictures(frame.seen, &keys, dots).await.expect("it is looked at")
 }
 
 /// The picture that is visible in a cell, and its halves there.
 fn at(frame: &Frame, all: &[Pixels], column: u16, row: u16) -> Option<(Color, Color)> {
     let which = frame.cell(column, row)?.picture?;
-    let picture: &Picture = &frame.pictures()[usize::from(which)];
+    let picture: &Picture = &frame.pictures[usize::from(which)];
     let (own_column, own_row) = picture.place(column, row)?;
-    all.iter().find(|it| it.key() == picture.key)?.halves(own_column, own_row)
+    all.iter().find(|it| it.key == picture.key)?.halves(own_column, own_row)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -84,15 +84,15 @@ async fn a_picture_is_shown_in_its_colours_without_what_covers_it() {
     let world = World::start(&[&server]).await;
     world.go(&server.url("/")).await;
     let frame = look(&world, 1).await;
-    let flag = &frame.pictures()[0];
+    let flag = &frame.pictures[0];
     // 161 by 137 pixels from (80, 32): the cells whose middle is inside.
-    assert_eq!((flag.column, flag.row, flag.key.columns(), flag.key.rows()), (10, 2, 20, 9));
+    assert_eq!((flag.column, flag.row, flag.key.columns, flag.key.rows), (10, 2, 20, 9));
     assert_eq!(flag.alt, "A flag");
     assert!(frame.row_text(2).contains("[No ship]"), "a broken one has its text: {frame}");
     assert!(!frame.to_string().contains("A flag"), "{frame}");
     assert_eq!(frame.cell(40, 7).and_then(|it| it.picture), None, "a sign is none: {frame}");
     let cell = frame.cell(12, 2).expect("a cell");
-    let target = &frame.targets()[usize::from(cell.target.expect("the link around it"))];
+    let target = &frame.targets[usize::from(cell.target.expect("the link around it"))];
     assert_eq!(target.kind, waypost_browser::TargetKind::Link);
 
     let seen = pixels(&world, &frame, (1, 2)).await;
@@ -116,15 +116,15 @@ async fn a_picture_is_shown_in_its_colours_without_what_covers_it() {
     // If pictures are not wanted, their descriptions are shown.
     let plain = world.relay.frame(view().with_pictures(false), None).await;
     let plain = plain.expect("a frame").expect("a view that was not seen");
-    assert!(plain.row_text(2).contains("[A flag]") && plain.pictures().is_empty(), "{plain}");
+    assert!(plain.row_text(2).contains("[A flag]") && plain.pictures.is_empty(), "{plain}");
 
     // After scrolling it is the same picture at another position.
     world.relay.human(Act::Scroll(Direction::Down, 4.0 / 24.0)).await.expect("scrolled");
     let moved = look(&world, 1).await;
-    assert_eq!(moved.pictures()[0].key, flag.key);
-    assert_eq!((moved.pictures()[0].column, moved.pictures()[0].row), (10, -2));
+    assert_eq!(moved.pictures[0].key, flag.key);
+    assert_eq!((moved.pictures[0].column, moved.pictures[0].row), (10, -2));
     assert_eq!(at(&moved, &seen, 20, 0), Some((RED, RED)), "nothing is asked for again");
-    let gone = world.relay.pictures(frame.seen(), &[], (1, 2)).await.expect("it is looked at");
+    let gone = world.relay.pictures(frame.seen, &[], (1, 2)).await.expect("it is looked at");
     assert_eq!(gone, []);
     world.end().await;
 }
@@ -145,14 +145,14 @@ async fn what_is_drawn_or_lies_behind_is_a_picture_until_it_is_another() {
     assert!(shown.contains("Label") && shown.contains("Behind"), "{frame}");
     assert_eq!(frame.cell(0, 8).and_then(|it| it.picture), None, "{frame}");
 
-    let keys: Vec<PictureKey> = frame.pictures().iter().map(|it| it.key).collect();
+    let keys: Vec<PictureKey> = frame.pictures.iter().map(|it| it.key).collect();
     world.ask("click", json!({ "selector": "button" })).await;
     let mut turned = look(&world, 4).await;
     // A canvas is checked from time to time.
-    while turned.pictures()[0].key == keys[0] || turned.pictures()[3].key == keys[3] {
+    while turned.pictures[0].key == keys[0] || turned.pictures[3].key == keys[3] {
         turned = look(&world, 4).await;
     }
-    assert_eq!((turned.pictures()[1].key, turned.pictures()[2].key), (keys[1], keys[2]));
+    assert_eq!((turned.pictures[1].key, turned.pictures[2].key), (keys[1], keys[2]));
     let seen = pixels(&world, &turned, (1, 2)).await;
     assert_eq!(at(&turned, &seen, 15, 1), Some((RED, RED)));
     assert_eq!(at(&turned, &seen, 15, 12), Some((GREEN, GREEN)));
@@ -165,12 +165,9 @@ async fn a_huge_picture_takes_no_more_memory_than_the_view() {
     let world = World::start(&[&server]).await;
     world.go(&server.url("/huge")).await;
     let frame = look(&world, 1).await;
-    assert_eq!(
-        (frame.pictures()[0].key.columns(), frame.pictures()[0].key.rows()),
-        (12_500, 5_625)
-    );
+    assert_eq!((frame.pictures[0].key.columns, frame.pictures[0].key.rows), (12_500, 5_625));
     let seen = pixels(&world, &frame, (99, 99)).await;
-    assert_eq!((seen[0].known(), seen[0].dots()), (80 * 24, waypost_browser::DOTS_MAX));
+    assert_eq!((seen[0].known(), seen[0].dots), (80 * 24, waypost_browser::DOTS_MAX));
     assert_eq!(at(&frame, &seen, 79, 23), Some((GREEN, GREEN)));
     // Zoomed out, the view has more pixels than are captured.
     let far = View::new(200, 60, 25).with_pictures(true);

@@ -24,7 +24,7 @@ impl Pen {
     ) {
         let cell = frame.cell(column, row);
         let which = cell.and_then(|it| it.picture);
-        let picture = which.and_then(|it| frame.pictures().get(usize::from(it)));
+        let picture = which.and_then(|it| frame.pictures.get(usize::from(it)));
         let halves = picture.and_then(|it| album.halves(it.key, it.place(column, row)?));
         let Some((upper, lower)) = halves else { return };
         let (Some(front), Some(back)) = (self.depth.ink(upper), self.depth.ink(lower)) else {
@@ -38,7 +38,7 @@ impl Pen {
     /// The descriptions of pictures whose content is still unknown, at their first cells.
     pub(super) fn said(&self, buffer: &mut Buffer, area: Rect, frame: &Frame, album: &Album) {
         let mut is_said: Vec<bool> = frame
-            .pictures()
+            .pictures
             .iter()
             .map(|it| it.alt.is_empty() || album.pixels(it.key).is_some())
             .collect();
@@ -58,7 +58,7 @@ impl Pen {
                 let is_light = parts.iter().map(|it| u32::from(*it)).sum::<u32>() > 384;
                 let front = if is_light { DARK } else { LIGHT };
                 let style = self.style((front, cell.background), false).add_modifier(Modifier::DIM);
-                let text = format!("[{}]", frame.pictures()[which].alt);
+                let text = format!("[{}]", frame.pictures[which].alt);
                 buffer.set_stringn(area.x + column, area.y + row, text, room, style);
             }
         }

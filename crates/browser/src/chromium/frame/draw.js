@@ -196,7 +196,7 @@ const draw = (width, height, pictures) => {
     const room = insideOf(style, box);
     const clip = intersect(room, at.clip);
     if (!isNothing(clip)) {
-      add(at.layer, { i: [round(room.left), round(room.top), ...sides(clip), numberOf(element)] });
+      add(at.layer, { i: [round(room.left), round(room.top), sides(clip), numberOf(element)] });
     }
   };
 
@@ -255,8 +255,8 @@ const draw = (width, height, pictures) => {
     const color = groundOf(style);
     const isFilled = opacityOf(color) > 12;
     for (const part of isFilled || isTarget ? boxesIn(element, style, box, at.clip) : []) {
-      if (isFilled) add(at.layer, { f: [...sides(part), color, at.target] });
-      if (isTarget) add(at.layer, { a: [...sides(part), at.target] });
+      if (isFilled) add(at.layer, { f: [sides(part), color, at.target] });
+      if (isTarget) add(at.layer, { a: [sides(part), at.target] });
     }
     if (!pictures || REPLACED.has(tag) || isPage(element) || !isLarge(box)) return;
     const behind = tag === 'svg' ? pictureOf(element, tag) : backgroundOf(element, style);
@@ -277,7 +277,7 @@ const draw = (width, height, pictures) => {
     } else if (REPLACED.has(tag)) {
       if (at.isVisible) replaced(element, tag, style, box, at);
     } else if (tag === 'hr') {
-      add(at.layer, { l: [...sides(intersect(box, at.clip)), colorOf(style)] });
+      add(at.layer, { l: [sides(intersect(box, at.clip)), colorOf(style)] });
     } else if (style.contentVisibility === 'hidden') {
       return;
     } else if (tag === 'details' && !element.open) {

@@ -38,7 +38,7 @@ const point = (number) => {
   const element = nodeOf(number);
   if (element === null) return { stale: true };
   if (matches(element, ':disabled') || closest(element, '[aria-disabled=true]')) {
-    return { disabled: brief(element) };
+    return { wrong: 'disabled', subject: brief(element) };
   }
   const outside = (box) =>
     box.top < 0 || box.left < 0 || box.bottom > innerHeight || box.right > innerWidth;
@@ -48,7 +48,7 @@ const point = (number) => {
   let target = element;
   if (!isVisible(element)) {
     const label = Array.from(element.labels ?? []).find(isVisible);
-    if (!label) return { hidden: brief(element) };
+    if (!label) return { wrong: 'hidden', subject: brief(element) };
     target = label;
   }
   let cover = null;
@@ -68,7 +68,7 @@ const point = (number) => {
       cover ??= hit;
     }
   }
-  return cover ? { covered: brief(cover), element: brief(element) } : { hidden: brief(element) };
+  return cover ? { wrong: 'covered', subject: brief(cover), element: brief(element) } : { wrong: 'hidden', subject: brief(element) };
 };
 // The origin of a frame's content, and whether a click at (x, y) inside it reaches this frame.
 const through = (number, x, y) => {
@@ -85,7 +85,7 @@ const through = (number, x, y) => {
     y: box.top + frame.clientTop + parseFloat(style.paddingTop) + y,
   };
   const hit = deepest(at.x, at.y);
-  return hit === frame ? at : { covered: hit ? brief(hit) : { tag: 'nothing' } };
+  return hit === frame ? at : { wrong: 'covered', subject: hit ? brief(hit) : { tag: 'nothing' } };
 };
 
 const deepActive = () => {
@@ -104,29 +104,29 @@ const announce = (element) => {
 const VALUED = new Set(['date', 'time', 'datetime-local', 'month', 'week', 'color', 'range']);
 const valueOfInput = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value');
 
-// Prepares a field for typing: returns `{focused}`, `{done}` if its value is set at once, or what
-// is wrong.
+// Prepares a field for typing: returns it, with `done` if its value is set at once, or what is
+// wrong.
 const prepare = (number, text, append) => {
   const element = nodeOf(number);
   if (element === null) return { stale: true };
   const tag = tagOf(element);
   const type = tag === 'input' ? typeOf(element) : tag;
-  if (!isField(element) && !element.isContentEditable) return { unfit: brief(element) };
-  if (PLAIN_TYPES.has(type)) return { unfit: brief(element) };
+  if (!isField(element) && !element.isContentEditable) return { wrong: 'unfit', subject: brief(element) };
+  if (PLAIN_TYPES.has(type)) return { wrong: 'unfit', subject: brief(element) };
   if (matches(element, ':disabled') || closest(element, '[aria-disabled=true]')) {
-    return { disabled: brief(element) };
+    return { wrong: 'disabled', subject: brief(element) };
   }
-  if (element.readOnly === true) return { readOnly: brief(element) };
-  if (!isShown(element)) return { hidden: brief(element) };
+  if (element.readOnly === true) return { wrong: 'readOnly', subject: brief(element) };
+  if (!isShown(element)) return { wrong: 'hidden', subject: brief(element) };
   element.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
   element.focus({ preventScroll: true });
   const active = deepActive();
-  if (active !== element && !isWithin(active, element)) return { unfocused: brief(element) };
+  if (active !== element && !isWithin(active, element)) return { wrong: 'unfocused', subject: brief(element) };
   if (VALUED.has(type)) {
     valueOfInput.set.call(element, text);
-    if (element.value !== text && type !== 'range') return { refused: brief(element) };
+    if (element.value !== text && type !== 'range') return { wrong: 'refused', subject: brief(element) };
     announce(element);
-    return { done: brief(element) };
+    return { element: brief(element), done: true };
   }
   if (isField(element)) {
     const end = element.value.length;
@@ -141,7 +141,7 @@ const prepare = (number, text, append) => {
     selection.removeAllRanges();
     selection.addRange(range);
   }
-  return { focused: brief(element), filled: isField(element) && element.value !== '' };
+  return { element: brief(element), filled: isField(element) && element.value !== '' };
 };
 const focus = (number) => {
   const element = nodeOf(number);
@@ -152,8 +152,8 @@ const focus = (number) => {
 const choose = (number, wanted) => {
   const element = nodeOf(number);
   if (element === null) return { stale: true };
-  if (!(element instanceof HTMLSelectElement)) return { unfit: brief(element) };
-  if (matches(element, ':disabled')) return { disabled: brief(element) };
+  if (!(element instanceof HTMLSelectElement)) return { wrong: 'unfit', subject: brief(element) };
+  if (matches(element, ':disabled')) return { wrong: 'disabled', subject: brief(element) };
   const options = Array.from(element.options);
   const chosen = wanted.map((it) => options.find((option) => option.value === it)
     ?? options.find((option) => squeeze(option.label) === squeeze(it)));

@@ -53,12 +53,10 @@ const focused = () => {
   if (isFrame) return { frame: numberOf(active) };
   return { element: brief(active), secret: isField(active) && isSecret(active) };
 };
-const selectorsOf = (given) => {
+const selectorOfNumber = (number) => {
   places = new WeakMap();
-  return given.map((number) => {
-    const node = nodeOf(number);
-    return node ? selectorOf(node) : null;
-  });
+  const node = nodeOf(number);
+  return node ? selectorOf(node) : null;
 };
 
 // Those of these elements that exist and are visible.
@@ -78,6 +76,6 @@ const told = (answer = null) => {
 globalThis.waypost = {
   told,
   nodeOf, adopt, hear, find, survey, read, point, through, prepare, focus, choose, scroll, scrollTo, title, knows, shows, hasText,
-  evidence, hit, focused, selectorsOf, present,
+  evidence, hit, focused, selectorOf: selectorOfNumber, present,
   numberOf,
 };

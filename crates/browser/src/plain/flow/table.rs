@@ -48,18 +48,8 @@ impl Flow<'_> {
         let mut merged: Vec<Vec<Span>> = Vec::new();
         for (cell, width) in row.iter().zip(widths) {
             let style = Style { is_bold: style.is_bold || name_of(*cell) == "th", ..style };
-            let mut inner = Flow {
-                width: *width,
-                lines: Vec::new(),
-                things: std::mem::take(&mut self.things),
-                line: Vec::new(),
-                column: 0,
-                indent: 0,
-                has_space: false,
-                is_marked: false,
-                depth: self.depth,
-                ..*self
-            };
+            let mut inner = Flow::new(self.open, *width, self.depth);
+            inner.things = std::mem::take(&mut self.things);
             let first = inner.things.len();
             if !hides(*cell) {
                 inner.inside(*cell, style);
