@@ -183,7 +183,7 @@ impl Flows {
     pub(crate) fn follow(&self) -> Result<(), Error> {
         loop {
             let page = self.files.page()?;
-            if page.is_empty() || self.engine.lock().take_page(page)? == 0 {
+            if page.is_empty() || self.engine.lock().take_page(&page)? == 0 {
                 return Ok(());
             }
         }

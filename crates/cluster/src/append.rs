@@ -206,7 +206,7 @@ impl Hub {
                 // `tail_with` refuses the append.
                 return Ok(());
             }
-            let lock = journal.lock_owned(until).map_err(|it| self.stopped(&it))?;
+            let lock = journal.lock(until).map_err(|it| self.stopped(&it))?;
             end = end.max(lock.position().seq);
             // If this machine has read more, the lock has ended while its answer was on its way, or
             // the server has lost records: an append without the lock finds out.
@@ -306,7 +306,7 @@ fn append_locked(
     new: &New,
     until: &Until,
 ) -> Result<Outcome, Error> {
-    match lock.append_and_commit(tail, &new.records, new.fence, until) {
+    match lock.append(tail, &new.records, new.fence, until) {
         // Nothing was written, and others may have appended.
         Err(Error::LockLost) => Ok(Outcome::Moved(tail)),
         other => other,

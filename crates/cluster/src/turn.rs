@@ -1,13 +1,12 @@
 //! One part of this machine appends at a time.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use waypost_journal::{Guard, Journal};
+use waypost_journal::Guard;
 
 /// The lock of the head row, which keeps other machines from appending.
-pub(crate) type HeadLock = Guard<Arc<Journal>>;
+pub(crate) type HeadLock = Guard;
 
 use crate::part::Part;
 

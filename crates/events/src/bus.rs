@@ -1,7 +1,6 @@
 //! The bus: its parts, and opening it.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -9,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use waypost_log::group_commit::Queue;
-use waypost_log::{Damage, FolderLock, Log, OnDamage, Recovery, Upstream, Verify};
+use waypost_log::{Damage, FolderLock, Log, OnDamage, Recovery, Upstream, Verify, create_folder};
 use waypost_projection::files::sync_dir;
 use waypost_time::{SkipDetector, Timestamp};
 
@@ -92,7 +91,7 @@ impl Bus {
     /// been published: [`repair`](crate::repair) keeps what is left. A missing or damaged index is
     /// rebuilt from the log.
     pub fn open(dir: &Path, options: &Options) -> Result<(Self, Opened)> {
-        create_folder(dir)?;
+        create_folder(dir).map_err(|it| Error::of_log(&it, dir))?;
         let lock = FolderLock::take(dir).map_err(|it| Error::of_log(&it, dir))?;
         refuse_interrupted(dir)?;
         let floor = floor::read(dir)?;
@@ -272,19 +271,6 @@ fn open_log(dir: &Path, options: &Options, reached: u64) -> Result<(Log, Recover
         .with_on_change(options.on_change);
     let dir = dir.join("log");
     Log::open(&dir, &log_options).map_err(|it| Error::of_log(&it, &dir))
-}
-
-/// Creates a folder and syncs its parent, even if the folder exists: a crash may have interrupted
-/// an earlier opening before the sync.
-fn create_folder(dir: &Path) -> Result<()> {
-    let missing = dir.ancestors().skip(1).take_while(|it| !it.as_os_str().is_empty());
-    let missing = missing.take_while(|it| !it.exists()).count();
-    fs::create_dir_all(dir).map_err(|it| Error::io(dir, it))?;
-    for folder in dir.ancestors().take(missing + 1) {
-        let parent = folder.parent().filter(|it| !it.as_os_str().is_empty());
-        sync_dir(parent.unwrap_or(Path::new(".")))?;
-    }
-    Ok(())
 }
 
 pub(crate) fn decode(id: u64, kind: u8, version: u8, payload: &[u8]) -> Result<Event> {

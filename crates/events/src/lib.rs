@@ -66,7 +66,7 @@ mod upkeep;
 mod wire;
 
 pub use bus::Bus;
-pub use waypost_log::{Digest, SyncStep, observe_syncs};
+pub use waypost_log::{Compacted, Digest, SyncStep, observe_syncs};
 
 pub use codec::{Malformed, check_record};
 pub use data::{Data, InvalidData, Value};
@@ -83,11 +83,10 @@ pub use number::{NotFinite, Number};
 pub use options::{Opened, Options, Retention, Status};
 pub use pattern::{InvalidPattern, Pattern};
 pub use publish::{BATCH_BYTES_MAX, BATCH_DRAFTS_MAX};
-pub use read::{LIMIT_MAX, Order, Page, Query};
+pub use read::{LIMIT_MAX, Page, Query};
 pub use replica::is_same_record;
 pub use retention::RetentionPoint;
 pub use tail::{Tail, Tailed};
-pub use upkeep::Compacted;
 pub use waypost_time::Timestamp;
 
 /// Maximum number of keys in an event's data.

@@ -26,8 +26,6 @@ pub struct Query {
     pub space: Option<String>,
     /// Maximum number of events, 1 to [`LIMIT_MAX`].
     pub limit: usize,
-    /// The order of the page. It does not change which events the page contains.
-    pub order: Order,
     /// How much data the events of the page have: further ones have none, and [`Bus::get`] reads them.
     pub data_bytes_max: usize,
 }
@@ -42,7 +40,6 @@ impl Default for Query {
             since: None,
             space: None,
             limit: 100,
-            order: Order::Ascending,
             data_bytes_max: usize::MAX,
         }
     }
@@ -90,22 +87,6 @@ impl Query {
     pub fn with_data_bytes_max(self, data_bytes_max: usize) -> Self {
         Self { data_bytes_max, ..self }
     }
-
-    /// The same in this order.
-    #[must_use]
-    pub fn with_order(self, order: Order) -> Self {
-        Self { order, ..self }
-    }
-}
-
-/// How a page is ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
-    /// The oldest event first.
-    #[default]
-    Ascending,
-    /// The newest event first.
-    Descending,
 }
 
 /// A page of events.
@@ -213,7 +194,7 @@ impl Bus {
         };
         self.search(&search, &mut found)?;
         let full = found.is_full(&search);
-        let (mut events, lacks_data) = (found.events, found.lacks_data);
+        let (events, lacks_data) = (found.events, found.lacks_data);
         let next_after = match (query.after, events.last()) {
             (Some(_), Some(event)) if full => event.id,
             (Some(after), _) => after.max(search.to),
@@ -222,9 +203,6 @@ impl Bus {
         if let Some(after) = query.after {
             // Events that retention dropped meanwhile may be missing from the page.
             self.check_cursor(after, self.first(), last)?;
-        }
-        if query.order == Order::Descending {
-            events.reverse();
         }
         Ok(Page { events, next_after, first, last, lacks_data })
     }
@@ -291,30 +269,27 @@ impl Bus {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(None) };
         let mut taken = Vec::with_capacity(ids.len());
         let mut reached = None;
-        if ids.len() > FEW && last - first <= NEAR * ids.len() as u64 {
-            let mut entries = self.log.entries_after(first - 1);
-            for id in &ids {
+        let are_near = ids.len() > FEW && last - first <= NEAR * ids.len() as u64;
+        let mut entries = are_near.then(|| self.log.entries_after(first - 1));
+        for id in &ids {
+            let (event, bytes) = if let Some(entries) = &mut entries {
                 entries.skip_to(*id);
                 let Some(entry) = entries.next_ref() else { break };
                 let entry = entry.map_err(|it| self.log_error(&it))?;
-                if entry.sequence == *id {
-                    let event = decode(*id, entry.kind, entry.version, entry.payload)?;
-                    taken.push(found.within(event));
-                    if !search.newest && found.spend(entry.payload.len()) {
-                        reached = Some(*id);
-                        break;
-                    }
+                if entry.sequence != *id {
+                    continue;
                 }
-            }
-        } else {
-            for id in &ids {
+                let event = decode(*id, entry.kind, entry.version, entry.payload)?;
+                (event, entry.payload.len())
+            } else {
                 let Some(event) = self.get(*id)? else { continue };
                 let bytes = event.data.bytes();
-                taken.push(found.within(event));
-                if !search.newest && found.spend(bytes) {
-                    reached = Some(*id);
-                    break;
-                }
+                (event, bytes)
+            };
+            taken.push(found.within(event));
+            if !search.newest && found.spend(bytes) {
+                reached = Some(*id);
+                break;
             }
         }
         taken.retain(|it| it.time >= since && search.shows(it.space.as_deref()));

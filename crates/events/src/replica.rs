@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use waypost_log::{Digest, Entry, Record, Refused, SharedError, Upstream};
+use waypost_log::{Digest, Entry, Refused, SharedError, Upstream};
 
 use crate::bus::{Bus, Writer, malformed};
 use crate::codec::{Malformed, Stored};
@@ -46,7 +46,7 @@ impl Bus {
                 return Ok(count);
             }
             let mut writer = self.writer.lock();
-            let taken = self.take_page(upstream, page, &mut writer);
+            let taken = self.take_page(upstream, &page, &mut writer);
             self.show(writer);
             if self.to_settle.load(Ordering::Acquire) {
                 self.settle();
@@ -63,36 +63,16 @@ impl Bus {
             if page.is_empty() {
                 return Ok(count);
             }
-            count += self.take_page(upstream, page, writer)?;
+            count += self.take_page(upstream, &page, writer)?;
         }
     }
 
     /// Applies those events of a page that are new: to the log, then to the index and the keys.
-    fn take_page(
-        &self,
-        upstream: &Upstream,
-        mut page: Vec<Entry>,
-        writer: &mut Writer,
-    ) -> Result<u64> {
-        let after = writer.applied;
-        page.retain(|it| it.sequence > after);
-        if page.is_empty() {
-            return Ok(0);
-        }
-        // Nothing unreadable gets into the log.
-        let events = page.iter().map(read_whole).collect::<Result<Vec<_>>>();
-        let events = events.map_err(|it| {
-            self.refused(&upstream.stop(SharedError::Diverged(format!(
-                "it has an event that cannot be applied: {it}"
-            ))))
-        })?;
-        let records: Vec<Record<'_>> = page
-            .iter()
-            .map(|it| Record { kind: it.kind, version: it.version, payload: &it.payload })
-            .collect();
-        upstream.copy(&self.log, after, &records).map_err(|it| self.refused(&it))?;
+    fn take_page(&self, upstream: &Upstream, page: &[Entry], writer: &mut Writer) -> Result<u64> {
+        let after = self.log.last_sequence();
+        let events = upstream.take(&self.log, page, read_whole).map_err(|it| self.refused(&it))?;
         self.apply(after + 1, events.iter().map(|(it, keyed)| (it, *keyed)), writer);
-        Ok(page.len() as u64)
+        Ok(events.len() as u64)
     }
 
     pub(crate) fn refused(&self, refused: &Refused) -> Error {

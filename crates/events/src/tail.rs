@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::bus::Bus;
 use crate::read::LIMIT_MAX;
-use crate::{Error, Event, Order, Pattern, Query, Result};
+use crate::{Error, Event, Pattern, Query, Result};
 
 /// Bytes of data after which a batch ends.
 const BATCH_BYTES: usize = 64 << 10;
@@ -65,7 +65,6 @@ impl Tail {
             since: None,
             space: self.space.clone(),
             limit: count.min(LIMIT_MAX),
-            order: Order::Ascending,
             data_bytes_max: usize::MAX,
         };
         let page = self.bus.read_within(&query, BATCH_BYTES)?;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use waypost_log::{Entry, Keep};
+use waypost_log::{Compacted, Entry, Keep};
 use waypost_time::{SkipDetector, Timestamp};
 
 use crate::bus::{Bus, decode, malformed};
@@ -18,17 +18,6 @@ use crate::{Data, Error, Result, Status};
 const SEGMENTS_CHECKED: usize = 8;
 /// A clock that advances by less has not skipped: nobody may have called.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// The result of [`Bus::compact`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Compacted {
-    /// Bytes of the log before.
-    pub bytes_before: u64,
-    /// Bytes of the log after.
-    pub bytes_after: u64,
-    /// Dropped events that were removed from the files.
-    pub removed: u64,
-}
 
 impl Bus {
     /// Drops what [`Options::retention`](crate::Options::retention) does not keep at the time
@@ -180,11 +169,7 @@ impl Bus {
             })
             .map_err(|it| self.log_error(&it))?;
         self.block_store.rewrite()?;
-        Ok(Compacted {
-            bytes_before: compacted.bytes_before,
-            bytes_after: compacted.bytes_after,
-            removed: compacted.removed,
-        })
+        Ok(compacted)
     }
 
     /// The first event that stays in the log if those before `first` were dropped: the next start

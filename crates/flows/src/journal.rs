@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use waypost_log::{Damage, FolderLock, Marked, Marker, Repair, RepairNotes};
+use waypost_log::{Damage, FolderLock, Marked, Marker, Repair, RepairNotes, create_folder};
 
 use crate::machine::Gap;
 use crate::{Error, RunId};
@@ -76,11 +75,7 @@ impl JournalDir {
 
     /// Locks the folder for this process, creating it if needed.
     pub(crate) fn lock(&self) -> Result<FolderLock, Error> {
-        std::fs::create_dir_all(&self.dir).map_err(|source| waypost_log::Error::Io {
-            operation: "create",
-            path: self.dir.clone(),
-            source: Arc::new(source),
-        })?;
+        create_folder(&self.dir)?;
         Ok(FolderLock::take(&self.dir)?)
     }
 

@@ -101,54 +101,40 @@ fn matching(line: &str, wanted: &Wanted<'_>) -> Option<String> {
     if line.starts_with('#') {
         return None;
     }
-    let mut fields = fields(line);
-    let [host, port, database, user] = [(); 4].map(|()| fields.next());
-    let password = fields.next()?;
-    let is = |field: &Option<Field>, value: &str| {
-        field.as_ref().is_some_and(|it| it.is_any || it.text == value)
-    };
+    let fields: Vec<&str> = fields(line).collect();
+    let &[host, port, database, user, password, ..] = fields.as_slice() else { return None };
+    let is = |field: &str, value: &str| field == "*" || unescaped(field) == value;
     let host_is = match wanted.host {
-        Host::Tcp(name) => is(&host, name),
+        Host::Tcp(name) => is(host, name),
         Host::Unix(folder) => {
             let folder = folder.to_string_lossy();
-            is(&host, &folder) || (SOCKETS.contains(&&*folder) && is(&host, "localhost"))
+            is(host, &folder) || (SOCKETS.contains(&&*folder) && is(host, "localhost"))
         }
     };
     let found = host_is
-        && is(&port, &wanted.port.to_string())
-        && is(&database, wanted.database)
-        && is(&user, wanted.user);
-    (found && !password.text.is_empty()).then_some(password.text)
-}
-
-struct Field {
-    text: String,
-    /// It is an unescaped `*`.
-    is_any: bool,
+        && is(port, &wanted.port.to_string())
+        && is(database, wanted.database)
+        && is(user, wanted.user);
+    (found && !password.is_empty()).then(|| unescaped(password))
 }
 
 /// Splits at colons; a backslash escapes a colon and a backslash.
-fn fields(line: &str) -> impl Iterator<Item = Field> {
-    let mut rest = Some(line.trim_end_matches('\r').chars());
-    std::iter::from_fn(move || {
-        let mut chars = rest.take()?;
-        let raw = chars.as_str();
-        let mut text = String::new();
-        loop {
-            match chars.next() {
-                None => break,
-                Some(':') => {
-                    let len = raw.len() - chars.as_str().len() - 1;
-                    let is_any = &raw[..len] == "*";
-                    rest = Some(chars);
-                    return Some(Field { text, is_any });
-                }
-                Some('\\') => text.extend(chars.next()),
-                Some(other) => text.push(other),
-            }
-        }
-        Some(Field { is_any: raw == "*", text })
+fn fields(line: &str) -> impl Iterator<Item = &str> {
+    let mut is_escaped = false;
+    line.trim_end_matches('\r').split(move |it: char| {
+        let is_end = it == ':' && !is_escaped;
+        is_escaped = it == '\\' && !is_escaped;
+        is_end
     })
+}
+
+fn unescaped(field: &str) -> String {
+    let mut chars = field.chars();
+    let mut text = String::new();
+    while let Some(it) = chars.next() {
+        text.extend(if it == '\\' { chars.next() } else { Some(it) });
+    }
+    text
 }
 
 #[cfg(test)]

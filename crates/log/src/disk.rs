@@ -54,22 +54,7 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 impl Disk {
     /// Opens the folder, and creates and syncs the missing folders of its path.
     pub(crate) fn open(path: &Path, gate: Option<Gate>) -> Result<Self> {
-        let mut missing = Vec::new();
-        for folder in path.ancestors().filter(|it| !it.as_os_str().is_empty()) {
-            // An empty folder may have been created just before a crash and not been synced.
-            let is_empty = |mut it: std::fs::ReadDir| it.next().is_none();
-            if !std::fs::read_dir(folder).map_or(!folder.is_dir(), is_empty) {
-                break;
-            }
-            missing.push(folder);
-        }
-        std::fs::create_dir_all(path).map_err(|it| Error::io("create", path, it))?;
-        for folder in missing {
-            let parent = folder.parent().filter(|it| !it.as_os_str().is_empty());
-            let parent = parent.unwrap_or(Path::new("."));
-            let opened = File::open(parent).and_then(|it| it.sync_all());
-            opened.map_err(|it| Error::io("sync", parent, it))?;
-        }
+        create_folder(path)?;
         let folder = File::open(path).map_err(|it| Error::io("open", path, it))?;
         Ok(Self { path: path.to_path_buf(), folder, gate })
     }
@@ -170,9 +155,7 @@ impl Disk {
 
     /// Bytes that an ordinary user may still write on the file system.
     pub(crate) fn free_bytes(&self) -> Result<u64> {
-        let stat = rustix::fs::fstatvfs(&self.folder)
-            .map_err(|it| Error::io("measure", &self.path, io::Error::from(it)))?;
-        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+        free_bytes(&self.path)
     }
 
     fn ask(&self, op: &Op<'_>) -> io::Result<()> {
@@ -327,6 +310,30 @@ pub(crate) fn read_file(path: &Path) -> Result<Option<Vec<u8>>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io("read", path, error)),
     }
+}
+
+/// Creates a folder with the missing folders of its path, and syncs them.
+///
+/// # Errors
+/// [`Error::Io`] if a folder cannot be created or synced.
+pub fn create_folder(path: &Path) -> Result<()> {
+    let mut missing = Vec::new();
+    for folder in path.ancestors().filter(|it| !it.as_os_str().is_empty()) {
+        // An empty folder may have been created just before a crash and not been synced.
+        let is_empty = |mut it: std::fs::ReadDir| it.next().is_none();
+        if !std::fs::read_dir(folder).map_or(!folder.is_dir(), is_empty) {
+            break;
+        }
+        missing.push(folder);
+    }
+    std::fs::create_dir_all(path).map_err(|it| Error::io("create", path, it))?;
+    for folder in missing {
+        let parent = folder.parent().filter(|it| !it.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        let opened = File::open(parent).and_then(|it| it.sync_all());
+        opened.map_err(|it| Error::io("sync", parent, it))?;
+    }
+    Ok(())
 }
 
 /// Bytes that an ordinary user may still write on the file system of a folder.

@@ -55,7 +55,7 @@ mod witness;
 mod writer;
 
 pub use digest::Digest;
-pub use disk::{free_bytes, read_small};
+pub use disk::{create_folder, free_bytes, read_small};
 pub use entries::{Entries, EntryRef};
 pub use error::{Damage, DamageKind, Error, ErrorKind, Result};
 pub use lock::FolderLock;

@@ -79,19 +79,27 @@ pub(crate) fn glance(folder: &Path, name: &str) -> Result<Option<Scan>> {
         && base_of(name) == Some(place.base)
         && head.sequence >= place.base;
     let view = View { end, next: head.sequence, is_unchecked: true, ..View::default() };
-    Ok(is_whole.then(|| Scan {
-        name: name.to_owned(),
-        place,
-        view,
-        sealed: true,
-        records: 0,
-        chain: head.checksum,
-        torn: len..len,
-        len,
-        is_end_known: true,
-        unreadable: None,
-        damage: Vec::new(),
-    }))
+    let (sealed, chain) = (true, head.checksum);
+    Ok(is_whole.then(|| Scan { sealed, chain, ..Scan::new(name, place, view, len) }))
+}
+
+impl Scan {
+    /// A segment of which nothing but its length is known.
+    fn new(name: &str, place: Place, view: View, len: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            place,
+            view,
+            sealed: false,
+            records: 0,
+            chain: 0,
+            torn: len..len,
+            len,
+            is_end_known: true,
+            unreadable: None,
+            damage: Vec::new(),
+        }
+    }
 }
 
 /// Reads a file of the segment `base`.
@@ -118,19 +126,7 @@ pub(crate) fn scan_file(
         behind,
         can_read,
         witness: None,
-        scan: Scan {
-            name: name.to_owned(),
-            place: Place { base, generation: 0 },
-            view: View::new(base),
-            sealed: false,
-            records: 0,
-            chain: 0,
-            torn: len..len,
-            len,
-            is_end_known: true,
-            unreadable: None,
-            damage: Vec::new(),
-        },
+        scan: Scan::new(name, Place { base, generation: 0 }, View::new(base), len),
     };
     match parsed {
         Ok((place, chain)) => {

@@ -1,5 +1,6 @@
 //! The shared journal as a store with a copy of it uses it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -115,6 +116,33 @@ impl Upstream {
         check_end(log, after)?;
         check_space(log, records)?;
         copy_all(log, records)
+    }
+
+    /// Appends to the log those records of a page that it lacks, and returns what `read` makes of each.
+    /// No record gets into the log that `read` refuses.
+    ///
+    /// # Errors
+    /// Any [`Refused`] but [`Refused::Moved`].
+    pub fn take<T, E: fmt::Display>(
+        &self,
+        log: &Log,
+        page: &[Entry],
+        read: impl Fn(&Entry) -> Result<T, E>,
+    ) -> Result<Vec<T>, Refused> {
+        let after = log.last_sequence();
+        let new = page.iter().filter(|it| it.sequence > after);
+        let new = (after + 1..).zip(new).take_while(|(number, it)| *number == it.sequence);
+        let (mut records, mut taken) = (Vec::new(), Vec::new());
+        for (_, entry) in new {
+            taken.push(read(entry).map_err(|why| {
+                let why = format!("it has a record that cannot be applied: {why}");
+                self.stop(SharedError::Diverged(why))
+            })?);
+            let Entry { kind, version, payload, .. } = entry;
+            records.push(Record { kind: *kind, version: *version, payload });
+        }
+        self.copy(log, after, &records)?;
+        Ok(taken)
     }
 
     /// Some records that the shared journal has after the sequence `after`, in order and without

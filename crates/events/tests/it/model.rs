@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use waypost_events::{Bus, Error, Event, Order, Pattern, Query, Retention};
+use waypost_events::{Bus, Error, Event, Pattern, Query, Retention};
 
 use crate::world::{NOW, Random, at, data, draft, folder, options};
 
@@ -32,16 +32,12 @@ impl Model {
                 && query.since.is_none_or(|since| it.time >= since)
                 && (query.space.is_none() || query.space == it.space)
         };
-        let mut ids: Vec<u64> = if query.after.is_some() {
+        if query.after.is_some() {
             self.kept().filter(matches).take(query.limit).map(|it| it.id).collect()
         } else {
             let newest = self.kept().rev().filter(matches).take(query.limit);
             newest.map(|it| it.id).collect::<Vec<_>>().into_iter().rev().collect()
-        };
-        if query.order == Order::Descending {
-            ids.reverse();
         }
-        ids
     }
 }
 
@@ -56,7 +52,6 @@ fn any_query(random: &mut Random, model: &Model) -> Query {
     query.since = some(2_000).map(at);
     query.space = some(2).map(|it| format!("s{it}"));
     query.limit = 1 + random.below(40);
-    query.order = if random.below(2) == 0 { Order::Ascending } else { Order::Descending };
     query
 }
 

@@ -16,6 +16,17 @@ use crate::journal::JournalDir;
 #[derive(Debug, Clone)]
 pub struct Files(Arc<Held>);
 
+/// Some records that the shared journal has and a replica does not.
+#[derive(Debug, Default)]
+pub struct Page(pub(super) Vec<Entry>);
+
+impl Page {
+    /// Whether the shared journal had nothing more.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 #[derive(Debug)]
 struct Held {
     log: Log,
@@ -152,26 +163,5 @@ impl Files {
 
     pub(super) fn error(&self, error: waypost_log::Error) -> Error {
         JournalDir::new(&self.0.dir).error(error)
-    }
-}
-
-/// Some records that the shared journal has and a replica does not.
-#[derive(Debug, Default)]
-pub struct Page(Vec<Entry>);
-
-impl Page {
-    /// Whether the shared journal had nothing more.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The records behind the sequence `after`, without gaps.
-    pub(super) fn after(self, after: u64) -> Vec<Entry> {
-        let new = self.0.into_iter().filter(|it| it.sequence > after);
-        (after + 1..)
-            .zip(new)
-            .take_while(|(number, it)| *number == it.sequence)
-            .map(|it| it.1)
-            .collect()
     }
 }

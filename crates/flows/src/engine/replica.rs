@@ -1,6 +1,6 @@
 //! The engine as a replica: following, deciding and no longer deciding.
 
-use waypost_log::{Digest, Record as Stored, Refused, SharedError};
+use waypost_log::{Digest, Refused, SharedError};
 use waypost_time::{SkipDetector, Timestamp};
 
 use super::clock::Clock;
@@ -51,7 +51,7 @@ impl Engine {
             if page.is_empty() {
                 break;
             }
-            count += self.take_page(page)?;
+            count += self.take_page(&page)?;
         }
         Ok(count)
     }
@@ -60,35 +60,23 @@ impl Engine {
     ///
     /// # Errors
     /// As for [`follow`](Self::follow).
-    pub fn take_page(&mut self, page: Page) -> Result<u64, Error> {
+    pub fn take_page(&mut self, page: &Page) -> Result<u64, Error> {
         if !self.can_follow()? {
             return Ok(0);
         }
         let Some(upstream) = self.files.upstream() else { return Ok(0) };
         let after = self.files.log().last_sequence();
-        let entries = page.after(after);
-        if entries.is_empty() {
+        let taken = upstream.take(self.files.log(), &page.0, Record::decode);
+        let records = taken.map_err(|it| self.files.refused(it))?;
+        if records.is_empty() {
             return Ok(0);
         }
-        // Nothing unreadable gets into the log.
-        let records = entries.iter().map(Record::decode).collect::<Result<Vec<_>, _>>();
-        let records = records.map_err(|it| {
-            self.files.refused(
-                upstream.stop(SharedError::Diverged(format!("a record cannot be applied: {it}"))),
-            )
-        })?;
-        let stored: Vec<Stored<'_>> = entries
-            .iter()
-            .map(|it| Stored { kind: it.kind, version: it.version, payload: &it.payload })
-            .collect();
-        let copied = upstream.copy(self.files.log(), after, &stored);
-        copied.map_err(|it| self.files.refused(it))?;
-        for (entry, record) in entries.iter().zip(&records) {
-            self.machine.apply(record, entry.sequence);
+        for (sequence, record) in (after + 1..).zip(&records) {
+            self.machine.apply(record, sequence);
         }
         self.machine.drop_empty_groups();
         self.files.reach();
-        Ok(entries.len() as u64)
+        Ok(records.len() as u64)
     }
 
     /// Notes the last event of the bus, before this machine [leads](Self::lead): a flow that comes into

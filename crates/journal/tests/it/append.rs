@@ -125,30 +125,26 @@ fn under_the_lock_nobody_else_appends() {
     let server = server!();
     let journal = server.journal();
     let start = Position::start(journal.store());
-    let mut guard = journal.lock(&long()).unwrap();
+    let guard = journal.lock(&long()).unwrap();
     thread::scope(|scope| {
         let other = scope.spawn(|| journal.append(start, &records(start, &["b"]), None, &long()));
-        let middle = appended(guard.append(start, &records(start, &["a1"]), None, &long()));
-        let end = appended(guard.append(middle, &records(middle, &["a2"]), None, &long()));
-        assert_eq!(appended(guard.commit(&long())), end);
+        let end = appended(guard.append(start, &records(start, &["a1", "a2"]), None, &long()));
         assert_eq!(other.join().unwrap().unwrap(), Outcome::Moved(end));
     });
     assert_eq!(texts(&all(&journal).unwrap()), ["a1", "a2"]);
 
     // Dropping it writes nothing.
     let end = journal.head(&long()).unwrap().position;
-    let mut guard = journal.lock(&long()).unwrap();
-    appended(guard.append(end, &records(end, &["c"]), None, &long()));
-    drop(guard);
+    drop(journal.lock(&long()).unwrap());
     let end = add(&journal, end, &["d"]);
     assert_eq!(texts(&all(&journal).unwrap()), ["a1", "a2", "d"]);
 
-    let mut guard = journal.lock(&long()).unwrap();
+    let guard = journal.lock(&long()).unwrap();
     let many = vec!["x"; LOCKED_RECORDS_MAX + 1];
     let error = guard.append(end, &records(end, &many), None, &long()).unwrap_err();
     assert!(matches!(error, Error::Invalid(_)), "{error}");
-    let end = appended(guard.append(end, &records(end, &many[1..]), None, &long()));
-    assert_eq!(appended(guard.commit(&long())), end);
+    let guard = journal.lock(&long()).unwrap();
+    appended(guard.append(end, &records(end, &many[1..]), None, &long()));
 }
 
 /// Otherwise, machines that try again and again would use up the connections of the server.
@@ -188,12 +184,11 @@ fn a_lock_that_ended_before_its_holder_read_on_is_no_loss_of_records() {
     let server = server!();
     let journal = server.journal();
     let start = Position::start(journal.store());
-    let mut guard = journal.lock(&long()).unwrap();
+    let guard = journal.lock(&long()).unwrap();
     // The server ends the transaction of the silent holder, which learns of the next record.
     let end = add(&journal, start, &["of another"]);
     let late = guard.append(end, &records(end, &["late"]), None, &long());
     assert!(matches!(late, Err(Error::LockLost)), "{late:?}");
-    drop(guard);
     add(&journal, end, &["next"]);
 }
 
@@ -202,12 +197,12 @@ fn a_silent_holder_loses_the_lock() {
     let server = server!();
     let journal = server.journal();
     let start = Position::start(journal.store());
-    let mut guard = journal.lock(&long()).unwrap();
-    appended(guard.append(start, &records(start, &["lost"]), None, &long()));
+    let guard = journal.lock(&long()).unwrap();
     let begun = Instant::now();
     let end = add(&journal, start, &["kept"]);
     assert!(begun.elapsed() + Duration::from_millis(500) > LOCK_IDLE_MAX, "it waited for the lock");
-    assert!(matches!(guard.commit(&long()), Err(Error::LockLost)));
+    let lost = guard.append(start, &records(start, &["lost"]), None, &long());
+    assert!(matches!(lost, Err(Error::LockLost)), "{lost:?}");
     let guard = journal.lock(&long()).unwrap();
     assert_eq!(guard.position(), end);
     assert_eq!(texts(&all(&journal).unwrap()), ["kept"]);

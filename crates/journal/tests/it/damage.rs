@@ -6,7 +6,7 @@ use super::*;
 #[track_caller]
 fn damaged(sql: &str) -> Option<(server::Server, Journal, Position, Result<Vec<Row>>)> {
     let server = server::Server::start()?;
-    let journal = server.journal();
+    let journal = Journal::create(server.settings(), server::new_store(), &long()).unwrap();
     let start = Position::start(journal.store());
     let end = add(&journal, start, &["a", "b", "c", "d", "e"]);
     server.sql(sql);
@@ -99,7 +99,7 @@ fn another_incarnation_is_refused() {
     let server = server!();
     let journal = server.journal();
     let end = add(&journal, Position::start(journal.store()), &["a"]);
-    let other = Journal::open(server.settings(), journal.store(), &long()).unwrap();
+    let other = Arc::new(Journal::open(server.settings(), journal.store(), &long()).unwrap());
     let refused = other.begin_incarnation(Position { seq: 0, ..end }, None, &long());
     assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
     let machine = waypost_journal::MachineId([7; 16]);

@@ -11,14 +11,14 @@ use crate::checker::{Attempt, Found, Seen, Told, judge};
 
 /// One store of a run, and what its clients have seen.
 struct Scene {
-    journal: Journal,
+    journal: Arc<Journal>,
     /// The last position that a correct client was told.
     end: Position,
     seen: Seen,
 }
 
 impl Scene {
-    fn new(journal: Journal) -> Self {
+    fn new(journal: Arc<Journal>) -> Self {
         let end = Position::start(journal.store());
         Self { journal, end, seen: Seen::default() }
     }

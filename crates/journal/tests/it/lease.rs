@@ -59,10 +59,9 @@ fn an_earlier_epoch_appends_nothing() {
     let mut contender = Contender::of(machine, TTL);
     let new = journal.contend(&mut contender, &long()).unwrap().unwrap();
     assert_eq!(append(end, "stale", old.epoch()), Outcome::Fenced(2));
-    let mut guard = journal.lock(&long()).unwrap();
+    let guard = journal.lock(&long()).unwrap();
     let stale = guard.append(end, &records(end, &["stale"]), Some(old.epoch()), &long());
     assert_eq!(stale.unwrap(), Outcome::Fenced(2));
-    drop(guard);
     // Records that need no lease are not fenced.
     let end = add(&journal, end, &["free"]);
     assert!(matches!(append(end, "new", new.epoch()), Outcome::Appended(_)));

@@ -24,6 +24,7 @@ mod vectors;
 mod wait;
 mod writers;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use waypost_journal::{

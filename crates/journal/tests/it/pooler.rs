@@ -73,7 +73,8 @@ fn everything_works_through_pgbouncer() {
     let server = server!();
     let Some(pooler) = Pooler::start(&server) else { return };
     let journal = server.journal();
-    let open = || Journal::open(settings(&pooler.url()), journal.store(), &long()).unwrap();
+    let open =
+        || Arc::new(Journal::open(settings(&pooler.url()), journal.store(), &long()).unwrap());
     thread::scope(|scope| {
         for writer in 0..3 {
             let journal = open();
@@ -87,10 +88,9 @@ fn everything_works_through_pgbouncer() {
                         let outcome = if step % 2 == 0 {
                             journal.append(after, &records(after, &[&text]), None, &long())
                         } else {
-                            let mut guard = journal.lock(&long()).unwrap();
+                            let guard = journal.lock(&long()).unwrap();
                             let after = guard.position();
-                            appended(guard.append(after, &records(after, &[&text]), None, &long()));
-                            guard.commit(&long())
+                            guard.append(after, &records(after, &[&text]), None, &long())
                         };
                         match outcome.unwrap() {
                             Outcome::Appended(end) => break end,

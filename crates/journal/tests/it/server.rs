@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -363,8 +364,8 @@ impl Server {
     }
 
     /// A new journal.
-    pub(crate) fn journal(&self) -> Journal {
-        Journal::create(self.settings(), new_store(), &long()).unwrap()
+    pub(crate) fn journal(&self) -> Arc<Journal> {
+        Arc::new(Journal::create(self.settings(), new_store(), &long()).unwrap())
     }
 }
 

@@ -150,7 +150,7 @@ fn an_append_before_the_base_is_not_resolved() {
     let server = server!();
     let journal = server.journal();
     let start = Position::start(journal.store());
-    let holder = Journal::open(server.settings(), journal.store(), &long()).unwrap();
+    let holder = Arc::new(Journal::open(server.settings(), journal.store(), &long()).unwrap());
     let guard = holder.lock(&long()).unwrap();
     let soon = Until::within(Duration::from_millis(200));
     let error = journal.append(start, &records(start, &["late"]), None, &soon).unwrap_err();

@@ -6,9 +6,9 @@ use crate::proxy::{Fault, Proxy};
 /// What the statement of an append contains.
 const APPEND: &str = "INSERT INTO";
 
-fn through(proxy: &Proxy, journal: &Journal) -> Journal {
+fn through(proxy: &Proxy, journal: &Journal) -> Arc<Journal> {
     let settings = server::settings(&proxy.url());
-    Journal::open(settings, journal.store(), &long()).unwrap()
+    Arc::new(Journal::open(settings, journal.store(), &long()).unwrap())
 }
 
 #[test]
@@ -44,10 +44,9 @@ fn an_append_without_an_answer_is_resolved_by_another_connection() {
                 let journal = through(&proxy, &direct);
                 let start = Position::start(journal.store());
                 if statement == "COMMIT" {
-                    let mut guard = journal.lock(&long()).unwrap();
-                    appended(guard.append(start, &records(start, &["a"]), None, &long()));
+                    let guard = journal.lock(&long()).unwrap();
                     proxy.arm(statement, fault);
-                    appended(guard.commit(&long()));
+                    appended(guard.append(start, &records(start, &["a"]), None, &long()));
                 } else {
                     proxy.arm(statement, fault);
                     assert_eq!(journal.head(&long()).unwrap().position, start);
@@ -106,17 +105,15 @@ fn a_commit_under_the_lock_is_there_once_or_not_at_all() {
     let journal = through(&proxy, &direct);
     let start = Position::start(journal.store());
 
-    let mut guard = journal.lock(&long()).unwrap();
-    appended(guard.append(start, &records(start, &["a"]), None, &long()));
+    let guard = journal.lock(&long()).unwrap();
     proxy.arm("COMMIT", Fault::CutBefore);
-    assert!(matches!(guard.commit(&long()), Err(Error::LockLost)));
+    let cut = guard.append(start, &records(start, &["a"]), None, &long());
+    assert!(matches!(cut, Err(Error::LockLost)), "{cut:?}");
     assert_eq!(texts(&all(&direct).unwrap()), [""; 0]);
 
-    let mut guard = journal.lock(&long()).unwrap();
-    let middle = appended(guard.append(start, &records(start, &["b"]), None, &long()));
-    let end = appended(guard.append(middle, &records(middle, &["c"]), None, &long()));
+    let guard = journal.lock(&long()).unwrap();
     proxy.arm("COMMIT", Fault::CutAfter);
-    assert_eq!(appended(guard.commit(&long())), end);
+    appended(guard.append(start, &records(start, &["b", "c"]), None, &long()));
     assert!(proxy.has_failed());
     assert_eq!(texts(&all(&direct).unwrap()), ["b", "c"]);
 }
@@ -126,7 +123,7 @@ fn a_stop_ends_an_append_and_leaves_it_unresolved() {
     let server = server!();
     let journal = server.journal();
     let start = Position::start(journal.store());
-    let holder = Journal::open(server.settings(), journal.store(), &long()).unwrap();
+    let holder = Arc::new(Journal::open(server.settings(), journal.store(), &long()).unwrap());
     let guard = holder.lock(&long()).unwrap();
     let stop = waypost_journal::Stop::default();
     std::thread::scope(|scope| {

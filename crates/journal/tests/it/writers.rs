@@ -56,7 +56,7 @@ impl Run {
     fn write(&self, writer: usize, seed: u64) {
         let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) + writer as u64 + 1);
         let open = || Journal::open(self.settings.clone(), self.store, &long());
-        let journal = until(open);
+        let journal = Arc::new(until(open));
         let mut after = Position::start(self.store);
         let mut number = 0;
         while !self.over.load(Ordering::Relaxed) {
@@ -67,15 +67,14 @@ impl Run {
             let refs: Vec<&str> = texts.iter().map(String::as_str).collect();
             let began = Instant::now();
             let outcome = if dice.below(3) == 0 {
-                journal.lock(&long()).and_then(|mut guard| {
+                journal.lock(&long()).and_then(|guard| {
                     // No standby may have what a lost primary has shown.
                     let confirmed = journal.confirm(Position::start(self.store), &long())?;
                     if confirmed.position != guard.position() {
                         return Err(Error::LockLost);
                     }
                     after = guard.position();
-                    guard.append(after, &records(after, &refs), None, &long())?;
-                    guard.commit(&long())
+                    guard.append(after, &records(after, &refs), None, &long())
                 })
             } else {
                 journal.append(after, &records(after, &refs), None, &long())

@@ -244,8 +244,8 @@ fn a_thread_waits_for_a_position_without_the_engine() {
     };
     // Fetched without the engine; the same page twice changes nothing.
     let (page, again) = (files.page().unwrap(), files.page().unwrap());
-    assert_eq!(cluster.engine(1).take_page(page).unwrap(), position);
-    assert_eq!(cluster.engine(1).take_page(again).unwrap(), 0);
+    assert_eq!(cluster.engine(1).take_page(&page).unwrap(), position);
+    assert_eq!(cluster.engine(1).take_page(&again).unwrap(), 0);
     assert!(waiting.join().unwrap());
     assert_eq!(files.sync().unwrap(), position);
     assert_eq!(cluster.engine(1).reached(), position);

@@ -99,7 +99,8 @@ fn judge_after_promotion(
     pending: &Pending,
 ) {
     for scene in [&mut wrong, &mut right] {
-        scene.journal = Journal::open(standby.settings(), scene.journal.store(), &long()).unwrap();
+        scene.journal =
+            Arc::new(Journal::open(standby.settings(), scene.journal.store(), &long()).unwrap());
     }
     assert_eq!(right.journal.resolve(pending, &long()).unwrap(), Outcome::Moved(right.end));
     right.note("b", Told::NotWritten);
