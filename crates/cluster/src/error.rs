@@ -34,7 +34,4 @@ pub enum Error {
         /// Its version.
         version: u32,
     },
-    /// The system has no random numbers.
-    #[error("the system has no random numbers: {0}")]
-    Random(String),
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use waypost_journal::{Hash, MachineId, Position, StoreId};
+use waypost_journal::{Hash, MachineId, Position, StoreId, random_id};
 use waypost_log::{Marked, Marker};
 
 use crate::error::{Error, Result};
@@ -60,13 +60,6 @@ impl Base {
     }
 }
 
-/// 16 random bytes, for a new store or a new machine.
-pub(crate) fn random() -> Result<[u8; 16]> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|it| Error::Random(it.to_string()))?;
-    Ok(bytes)
-}
-
 impl Member {
     /// The name of the file in the data folder.
     pub const FILE: &str = "cluster-member";
@@ -74,9 +67,9 @@ impl Member {
     /// The first machine of a new cluster, whose store has these records already.
     ///
     /// # Errors
-    /// [`Error::Random`].
+    /// [`Error::Journal`] if the system has no random numbers.
     pub fn first(url: &str, places: Places) -> Result<Self> {
-        let store = StoreId(random()?);
+        let store = StoreId(random_id()?);
         Self::joining(url, 1, Base::start(store, places), store)
     }
 
@@ -89,9 +82,9 @@ impl Member {
     /// A new machine of a cluster, whose copy of the store has everything up to `base`.
     ///
     /// # Errors
-    /// [`Error::Random`].
+    /// [`Error::Journal`] if the system has no random numbers.
     pub fn joining(url: &str, incarnation: u64, base: Base, store: StoreId) -> Result<Self> {
-        let (machine, tokens) = (MachineId(random()?), Arc::default());
+        let (machine, tokens) = (MachineId(random_id()?), Arc::default());
         Ok(Self { url: url.to_owned(), store, machine, incarnation, base, tokens })
     }
 

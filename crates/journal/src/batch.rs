@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::id::{BatchId, random};
+use crate::id::BatchId;
 use crate::limits::{ANSWER_MAX, BATCH_BYTES_MAX, BATCH_RECORDS_MAX};
 use crate::pending::Pending;
 use crate::position::Position;
@@ -27,7 +27,7 @@ impl<'a> Batch<'a> {
     pub(crate) fn new(after: Position, records: &'a [Record], epoch: u64) -> Result<Self> {
         check(records)?;
         bigint(after.seq.saturating_add(records.len() as u64))?;
-        let id = BatchId(random()?);
+        let id = BatchId(random_id()?);
         let mut batch = Self {
             pending: Pending { batch: id, after, end: after },
             seqs: Vec::with_capacity(records.len()),
@@ -106,4 +106,15 @@ impl Places {
         }
         Ok(())
     }
+}
+
+/// Returns 16 random bytes, for a new name.
+///
+/// # Errors
+/// [`Error::Invalid`] if the system has none.
+pub fn random_id() -> Result<[u8; 16]> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|it| Error::Invalid(format!("the system has no random numbers: {it}")))?;
+    Ok(bytes)
 }

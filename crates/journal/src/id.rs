@@ -6,10 +6,6 @@ use std::fmt;
 use bytes::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
-use crate::error::{Error, Result};
-use crate::position::hex;
-use crate::sql::Typed;
-
 /// A type of 16 bytes, which PostgreSQL stores and writes as a uuid.
 macro_rules! id {
     ($(#[$doc:meta])* $vis:vis $name:ident) => {
@@ -35,10 +31,6 @@ macro_rules! id {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{}({self})", stringify!($name))
             }
-        }
-
-        impl Typed for $name {
-            const TYPE: Type = Type::UUID;
         }
 
         impl ToSql for $name {
@@ -94,10 +86,6 @@ id!(
     pub(crate) QuestionId
 );
 
-/// 16 random bytes.
-pub(crate) fn random() -> Result<[u8; 16]> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|it| Error::Invalid(format!("the system has no random numbers: {it}")))?;
-    Ok(bytes)
+pub(crate) fn hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    bytes.iter().try_for_each(|it| write!(f, "{it:02x}"))
 }

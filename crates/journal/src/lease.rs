@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use crate::batch::random_id;
 use crate::error::Result;
-use crate::id::{MachineId, random};
+use crate::id::MachineId;
 use crate::journal::{Head, Journal};
 use crate::sql::{Parameter, bigint, number};
 use crate::transaction::lock_time;
@@ -52,7 +53,7 @@ impl Contender {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if the system has no random numbers.
     pub fn new(ttl: Duration) -> Result<Self> {
-        Ok(Self::of(MachineId(random()?), ttl))
+        Ok(Self::of(MachineId(random_id()?), ttl))
     }
 
     /// The same for a machine of which at most one process runs: with its first look, it can take the

@@ -69,6 +69,7 @@ mod question;
 mod vector;
 
 pub use append::{Fence, Outcome};
+pub use batch::random_id;
 pub use error::{Error, ErrorKind, Result};
 pub use fetch::{FetchOptions, Fetched};
 pub use id::{BatchId, MachineId, SnapshotId, StoreId};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::id::{BatchId, StoreId};
+use crate::id::{BatchId, StoreId, hex};
 use crate::record::Record;
 
 /// The hash of a record, which covers the hash of the record before it.
@@ -50,10 +50,6 @@ impl Position {
         sha.update(&record.payload);
         Self { seq, hash: Hash(sha.finalize().into()) }
     }
-}
-
-pub(crate) fn hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
-    bytes.iter().try_for_each(|it| write!(f, "{it:02x}"))
 }
 
 impl fmt::Display for Hash {

@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, ToSql, Type};
 
 use crate::error::{Error, Result};
-use crate::id::QuestionId;
+use crate::id::{BatchId, MachineId, QuestionId, SnapshotId, StoreId};
 use crate::position::Hash;
 
 /// A parameter of a statement. With its type, a statement needs no round trip to prepare it and leaves
@@ -43,6 +43,11 @@ types! {
     String => TEXT,
     &[u8] => BYTEA,
     Vec<u8> => BYTEA,
+    StoreId => UUID,
+    BatchId => UUID,
+    MachineId => UUID,
+    SnapshotId => UUID,
+    QuestionId => UUID,
     Vec<i16> => INT2_ARRAY,
     Vec<i64> => INT8_ARRAY,
     Vec<&[u8]> => BYTEA_ARRAY,

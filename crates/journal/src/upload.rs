@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::batch::random_id;
 use crate::error::{Error, Result};
-use crate::id::{SnapshotId, random};
+use crate::id::SnapshotId;
 use crate::journal::Journal;
 use crate::limits::SNAPSHOT_CHUNK_BYTES;
 use crate::position::{Hash, Position};
@@ -138,7 +139,7 @@ impl Journal {
             return Err(Error::Invalid("a part of a snapshot has two places".to_owned()));
         }
         let places = new.places.iter().map(|it| bigint(it.1)).collect::<Result<Vec<i64>>>()?;
-        let id = SnapshotId(random()?);
+        let id = SnapshotId(random_id()?);
         let (incarnation, seq) = (bigint(self.incarnation)?, bigint(new.position.seq)?);
         let hash = new.position.hash.0.as_slice();
         self.repeat_execute(

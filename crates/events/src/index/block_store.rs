@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use waypost_projection::files::dir_bytes;
-use waypost_projection::{Options, Tree, Unusable, Write, boot_id, remove_leftovers, set_aside};
+use waypost_projection::{Options, Tree, Unusable, boot_id, remove_leftovers, set_aside};
 use waypost_time::Timestamp;
 
 use super::block::{Block, Pick, Summary, TYPES_MAX};
@@ -29,10 +29,6 @@ const CACHE_BYTES: u64 = 16 << 20;
 const OFFSETS_AT_ONCE: usize = 32_768;
 /// Keys in one row: less than 50 KiB.
 const KEYS_AT_ONCE: usize = 1000;
-/// Maximum number of rows written to the tree at once …
-const ROWS_AT_ONCE: usize = 100;
-/// … and of bytes.
-const BYTES_AT_ONCE: usize = 64 << 10;
 /// A tree that takes more than eight times its log's bytes is rebuilt, unless it is smaller than
 /// this.
 const OUTGROWN_BYTES_MIN: u64 = 256 << 20;
@@ -196,15 +192,14 @@ impl BlockStore {
 
     /// Stores a finished block.
     pub(crate) fn put(&self, number: u64, block: &Block, summary: &Summary) -> Result<()> {
-        let mut rows = Rows { store: self, waiting: Vec::new(), bytes: 0 };
         for (kind, offsets) in block.kinds() {
             for (part, some) in offsets.chunks(OFFSETS_AT_ONCE).enumerate() {
                 let key = [&block_prefix(number)[..], kind.as_bytes(), &[0, part as u8]].concat();
-                rows.push(key, Some(encode_offsets(some)))?;
+                self.tree.write(vec![(key, Some(encode_offsets(some)))])?;
             }
         }
-        rows.push([b"h", &number.to_be_bytes()[..]].concat(), Some(summary.encode()))?;
-        rows.write()
+        let key = [b"h", &number.to_be_bytes()[..]].concat();
+        Ok(self.tree.write(vec![(key, Some(summary.encode()))])?)
     }
 
     /// Looks up a stored block.
@@ -253,15 +248,14 @@ impl BlockStore {
 
     /// Stores keys in order of their events: all up to the event `to`.
     pub(crate) fn put_keys(&self, keys: &[(Keyed, u64, Timestamp)], to: u64) -> Result<()> {
-        let mut rows = Rows { store: self, waiting: Vec::new(), bytes: 0 };
         for some in keys.chunks(KEYS_AT_ONCE) {
             let last = some.last().map_or(to, |it| it.1);
-            rows.push([b"k", &last.to_be_bytes()[..]].concat(), Some(encode_keys(some)))?;
+            let key = [b"k", &last.to_be_bytes()[..]].concat();
+            self.tree.write(vec![(key, Some(encode_keys(some)))])?;
         }
         let mut position = Vec::new();
         put_number(&mut position, to);
-        rows.push(POSITION.to_vec(), Some(position))?;
-        rows.write()
+        Ok(self.tree.write(vec![(POSITION.to_vec(), Some(position))])?)
     }
 
     /// Removes the blocks before `block`, and the keys of events before `key_id`.
@@ -292,9 +286,7 @@ impl BlockStore {
             keys.push(key.to_vec());
             Ok::<_, Error>(ControlFlow::Continue(()))
         })?;
-        let mut rows = Rows { store: self, waiting: Vec::new(), bytes: 0 };
-        keys.into_iter().try_for_each(|it| rows.push(it, None))?;
-        rows.write()
+        keys.into_iter().try_for_each(|it| Ok(self.tree.write(vec![(it, None)])?))
     }
 
     /// Reopens the tree if a write failed. Returns whether it accepts writes.
@@ -351,34 +343,6 @@ impl Kept {
             return Err(Unusable("starts behind the log".to_owned()));
         }
         Ok(())
-    }
-}
-
-/// Rows that are buffered before they are written to the tree.
-struct Rows<'a> {
-    store: &'a BlockStore,
-    waiting: Vec<Write>,
-    bytes: usize,
-}
-
-impl Rows<'_> {
-    fn push(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) -> Result<()> {
-        let bytes = key.len() + value.as_ref().map_or(0, Vec::len);
-        if self.waiting.len() >= ROWS_AT_ONCE || self.bytes + bytes > BYTES_AT_ONCE {
-            self.flush()?;
-        }
-        self.bytes += bytes;
-        self.waiting.push((key, value));
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.bytes = 0;
-        Ok(self.store.tree.write(std::mem::take(&mut self.waiting))?)
-    }
-
-    fn write(mut self) -> Result<()> {
-        self.flush()
     }
 }
 
