@@ -133,7 +133,8 @@ pub(crate) fn command(
     arguments: &Value,
 ) -> Result<Value, (u16, String, String)> {
     let arguments: Map<String, Value> = arguments.as_object().expect("an object").clone();
-    client.call(&routes::COMMAND_BROWSER.at(name), &arguments).map_err(|error| match error {
+    let answer = client.call(&routes::COMMAND_BROWSER.at(name), &arguments).map(Value::from);
+    answer.map_err(|error| match error {
         Error::Refused(problem) => (problem.status, problem.kind, problem.detail),
         other => (0, String::new(), other.to_string()),
     })

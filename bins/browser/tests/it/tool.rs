@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use waypost_api::Scope;
+use waypost_api::{Scope, routes};
 
 use crate::agent::{Agent, command, done, failed, tools};
 use crate::server::{Reply, Request, Server, page};
@@ -47,7 +47,7 @@ fn the_tool_is_listed_only_while_a_browser_is_on_the_mesh() {
     let bound = agent.with(Scope::MemoryRead, Some("a"));
     assert_eq!(tools(client).0.len(), 7);
     assert_eq!(tools(&user), (Vec::new(), 10_000));
-    assert_eq!(client.browsers().expect("a list"), []);
+    assert_eq!(client.call(&routes::LIST_BROWSERS, ()).expect("a list"), []);
     let (status, kind, detail) = command(client, "read", &json!({})).expect_err("no browser");
     assert_eq!((status, kind.as_str()), (503, "urn:waypost:problem:no-browser"));
     assert!(detail.contains("no peer serves browser.relay") && detail.contains("`browser URL`"));
@@ -60,7 +60,7 @@ fn the_tool_is_listed_only_while_a_browser_is_on_the_mesh() {
     let (others, keep_ms) = tools(&reader);
     assert!(!others.contains(&"browser".to_owned()) && keep_ms > 10_000, "{others:?}");
     let found = until(|| {
-        let found = user.browsers().expect("a list").remove(0);
+        let found = user.call(&routes::LIST_BROWSERS, ()).expect("a list").remove(0);
         if found.title.as_deref() == Some("Test") { Ok(found) } else { Err(format!("{found:?}")) }
     });
     assert_eq!((found.name.as_str(), found.origin.as_str()), ("browser", "local"));
@@ -70,7 +70,7 @@ fn the_tool_is_listed_only_while_a_browser_is_on_the_mesh() {
     for (client, reason) in [(&reader, "browser:use"), (&bound, "browser:use")] {
         let (status, _, detail) = command(client, "read", &json!({})).expect_err("refused");
         assert!(status == 403 && detail.contains(reason), "{status} {detail}");
-        assert!(client.browsers().is_err());
+        assert!(client.call(&routes::LIST_BROWSERS, ()).is_err());
         assert!(failed(client, &json!({"action": "read"})).contains(reason));
         assert!(!tools(client).0.contains(&"browser".to_owned()));
     }
