@@ -154,7 +154,7 @@ pub(crate) fn fill(client: &Client, project: &Path) -> Result<u64> {
             metadata: BTreeMap::from([("source".to_owned(), Scalar::String("review".to_owned()))]),
             ..AddRequest::default()
         };
-        ids.push(client.store(&routes::ADD_MEMORY, &memory)?.into_inner().memory.id);
+        ids.push(client.store(&routes::ADD_MEMORY, &memory)?.into_inner().memory.id.get());
     }
     let changed = ids[2];
     let content = "The login redirects only to paths of its own host.\nA redirect to another host was used for phishing in September.\nThe function `safe` in src/login.py decides.";

@@ -90,7 +90,7 @@ pub(crate) fn fill(project: &Path, memories: usize, events: usize) -> Result<&'s
     for from in (stored..memories).step_by(AT_ONCE) {
         let drafts = (from..(from + AT_ONCE).min(memories))
             .map(|_| waypost_memory::Draft::new(random.words(60)));
-        for added in store.add_batch(drafts.collect(), now) {
+        for added in store.add_batch(drafts, now) {
             added?;
         }
         store.maintain()?;

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use waypost_embedding::fetch;
-use waypost_memory::SearchMode;
+use waypost_memory::{SearchMode, Vocabulary};
 use waypost_project::models_dir;
 
 use self::ablation::Ablation;

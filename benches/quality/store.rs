@@ -43,7 +43,7 @@ impl<'a> Filled<'a> {
         let mut places: HashMap<MemoryId, Vec<usize>> = HashMap::new();
         let now = Timestamp::from_millis(1_767_225_600_000);
         for (first, chunk) in collection.documents.chunks(256).enumerate() {
-            let drafts = chunk.iter().map(|it| draft(it, layout)).collect();
+            let drafts = chunk.iter().map(|it| draft(it, layout));
             for (at, added) in store.add_batch(drafts, now).into_iter().enumerate() {
                 let memory = added?.into_memory();
                 places.entry(memory.id).or_default().push(first * 256 + at);
@@ -95,8 +95,8 @@ impl<'a> Filled<'a> {
             .iter()
             .map(|question| {
                 let space = self.layout.space_per_conversation;
-                let mut filter = Filter::default();
-                filter.space = space.then(|| question.conversation.clone());
+                let space = space.then(|| question.conversation.clone());
+                let filter = Filter { space, ..Filter::default() };
                 let options =
                     SearchOptions::default().with_limit(DEPTH).with_filter(filter).with_mode(mode);
                 let options = match self.collection.ended(&question.conversation) {

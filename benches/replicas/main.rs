@@ -100,7 +100,7 @@ fn open(order: &Arc<Order>) -> Result<(Store, TempDir)> {
 fn fill(store: &Store, memories: u64, random: &mut Random) -> Result<()> {
     for from in (0..memories).step_by(500) {
         let drafts = (from..(from + 500).min(memories)).map(|it| Draft::new(text(it, random)));
-        for added in store.add_batch(drafts.collect(), Timestamp::EPOCH) {
+        for added in store.add_batch(drafts, Timestamp::EPOCH) {
             added?;
         }
     }

@@ -27,7 +27,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("waypost-flows", &["waypost-events", "waypost-log", "waypost-quote", "waypost-time"]),
     ("waypost-journal", &[]),
     ("waypost-log", &[]),
-    ("waypost-memory", &["waypost-projection", "waypost-log", "waypost-ranking", "waypost-time"]),
+    (
+        "waypost-memory",
+        &["waypost-api", "waypost-projection", "waypost-log", "waypost-ranking", "waypost-time"],
+    ),
     ("waypost-mesh", &["waypost-time"]),
     ("waypost-project", &[]),
     ("waypost-quote", &[]),

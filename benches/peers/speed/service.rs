@@ -330,7 +330,7 @@ fn fill(project: &Path) -> Result<()> {
             let content = memory_text(&zipf, &mut random);
             Draft::new(content.replacen("00000000", &format!("f{:07}", round * 500 + at), 1))
         });
-        for added in store.add_batch(drafts.collect(), Timestamp::from_millis(1)) {
+        for added in store.add_batch(drafts, Timestamp::from_millis(1)) {
             added?;
         }
     }

@@ -1,7 +1,7 @@
 //! The wire contract of Waypost: requests, responses, problems, OpenAPI, a blocking client.
 //!
-//! The structs here define only what travels over HTTP: the store and the indexes have separate types. Requests with
-//! unknown fields are rejected ([`parse_body`] names the nearest known one); [`client`] ignores unknown fields in
+//! The structs here define what travels over HTTP. The store of memories uses those of a memory, a link and a filter,
+//! and their limits; what is on disk has types of its own. Requests with unknown fields are rejected ([`parse_body`] names the nearest known one); [`client`] ignores unknown fields in
 //! responses, so that an older client can use a newer service.
 
 pub mod backup;
@@ -45,7 +45,7 @@ pub use memory::*;
 pub use mesh::*;
 pub use parse::{
     parse_arguments, parse_body, parse_body_with, parse_fields, parse_id, parse_optional_body,
-    parse_optional_body_with, parse_query, parse_query_with,
+    parse_optional_body_with, parse_query, parse_query_with, read_json,
 };
 pub use position::{InvalidPosition, JournalPosition, MIN_POSITION_HEADER, POSITION_HEADER};
 pub use problem::{FieldError, Problem, ProblemKind};

@@ -3,8 +3,8 @@
 
 use waypost_time::Timestamp;
 
-use crate::{FieldError, Scalar};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::{FieldError, Metadata, Scalar};
+use std::collections::BTreeSet;
 
 /// Bytes of a request body, except batches and imports.
 pub const BODY_BYTES_MAX: u64 = 8 << 20;
@@ -130,7 +130,26 @@ impl Faults {
         }
     }
 
-    pub(crate) fn range(&mut self, field: &str, value: Option<u64>, max: u64) {
+    /// A query of a search.
+    pub fn query(&mut self, query: &str) {
+        if query.is_empty() {
+            let reason = format!("must not be empty; the limit is {QUERY_CHARS_MAX} characters");
+            self.add("query", reason);
+        }
+        self.chars("query", query, QUERY_CHARS_MAX);
+    }
+
+    /// The least score of a hit.
+    pub fn min_score(&mut self, score: Option<f64>) {
+        if let Some(score) = score
+            && !(0.0..=1.0).contains(&score)
+        {
+            self.add("minScore", format!("must be between 0 and 1, not {score:?}"));
+        }
+    }
+
+    /// A number from 1 to a maximum.
+    pub fn range(&mut self, field: &str, value: Option<u64>, max: u64) {
         if let Some(value) = value
             && !(1..=max).contains(&value)
         {
@@ -173,16 +192,15 @@ impl Faults {
         }
     }
 
-    pub(crate) fn validity(&mut self, from: Option<Timestamp>, until: Option<Timestamp>) {
-        if let (Some(from), Some(until)) = (from, until)
-            && until <= from
-        {
-            let reason = format!("is {until}; it must be after `validFrom`, {from}");
-            self.add("validUntil", reason);
+    /// A text without NUL characters, for which some programs have no representation.
+    fn text(&mut self, field: &str, value: &str) {
+        if value.contains('\0') {
+            self.add(field, "contains a NUL character");
         }
     }
 
     pub(crate) fn chars(&mut self, field: &str, value: &str, max: usize) {
+        self.text(field, value);
         let chars = value.chars().count();
         if chars > max {
             self.add(field, format!("has {chars} characters; the limit is {max}"));
@@ -198,6 +216,7 @@ impl Faults {
     }
 
     pub(crate) fn content(&mut self, value: &str) {
+        self.text("content", value);
         if value.is_empty() {
             self.add("content", "must not be empty");
         } else if value.len() > CONTENT_BYTES_MAX {
@@ -224,7 +243,8 @@ impl Faults {
         }
     }
 
-    pub(crate) fn space(&mut self, value: Option<&str>) {
+    /// The name of a space.
+    pub fn space(&mut self, value: Option<&str>) {
         if let Some(value) = value {
             self.name("space", value, SPACE_CHARS_MAX);
         }
@@ -248,7 +268,7 @@ impl Faults {
         }
     }
 
-    pub(crate) fn metadata(&mut self, values: &BTreeMap<String, Scalar>) {
+    pub(crate) fn metadata(&mut self, values: &Metadata) {
         if values.len() > METADATA_KEYS_MAX {
             self.add(
                 "metadata",
@@ -257,10 +277,14 @@ impl Faults {
         }
         let mut bytes = 0;
         for (key, value) in values {
-            self.name(&format!("metadata/{}", escape_pointer(key)), key, METADATA_KEY_CHARS_MAX);
+            let field = format!("metadata/{}", escape_pointer(key));
+            self.name(&field, key, METADATA_KEY_CHARS_MAX);
             bytes += key.len();
             bytes += match value {
-                Scalar::String(text) => text.len(),
+                Scalar::String(text) => {
+                    self.text(&field, text);
+                    text.len()
+                }
                 Scalar::Number(_) => 8,
                 Scalar::Bool(_) => 1,
             };

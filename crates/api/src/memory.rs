@@ -3,12 +3,14 @@
 mod bulk;
 mod count;
 mod filter;
+mod lifespan;
 mod link;
 mod scalar;
 mod search;
 mod suggestion;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -18,13 +20,56 @@ use waypost_time::Timestamp;
 pub use self::bulk::*;
 pub use self::count::*;
 use self::filter::filters;
-pub use self::filter::{Filters, MetadataRange, MetadataTest};
+pub use self::filter::{Filter, MetadataRange, MetadataTest};
+pub use self::lifespan::Lifespan;
 pub use self::link::*;
-pub use self::scalar::Scalar;
+pub use self::scalar::{Metadata, Scalar};
 pub use self::search::*;
 pub use self::suggestion::*;
 use crate::limits::{Check, Faults, ID_MAX, LIMIT_MAX, TITLE_CHARS_MAX};
 use crate::wire;
+
+/// Identifies a memory: positive, never reused, below 2^53.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "u64", try_from = "u64")]
+pub struct MemoryId(u64);
+
+impl MemoryId {
+    /// The lowest id.
+    pub const FIRST: Self = Self(1);
+    /// The highest id.
+    pub const LAST: Self = Self(ID_MAX);
+
+    /// The id with this number, unless it is 0 or above 2^53 − 1.
+    pub fn new(number: u64) -> Option<Self> {
+        (1..=ID_MAX).contains(&number).then_some(Self(number))
+    }
+
+    /// The number.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl From<MemoryId> for u64 {
+    fn from(id: MemoryId) -> Self {
+        id.0
+    }
+}
+
+impl TryFrom<u64> for MemoryId {
+    type Error = String;
+
+    fn try_from(number: u64) -> Result<Self, String> {
+        Self::new(number).ok_or_else(|| format!("{number} is not an id: 1 to {ID_MAX} (2^53 - 1)"))
+    }
+}
+
+impl fmt::Display for MemoryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// Body of `POST /api/memory/add`, and each line of `POST /api/memory/batch`.
 #[skip_serializing_none]
@@ -60,6 +105,68 @@ pub struct AddRequest {
     pub pinned: Option<bool>,
 }
 
+impl AddRequest {
+    /// A memory with this content and nothing else.
+    pub fn new(content: impl Into<String>) -> Self {
+        Self { content: content.into(), ..Self::default() }
+    }
+
+    /// Sets the title.
+    #[must_use]
+    pub fn with_title(self, title: impl Into<String>) -> Self {
+        Self { title: Some(title.into()), ..self }
+    }
+
+    /// Sets the type.
+    #[must_use]
+    pub fn with_kind(self, kind: impl Into<String>) -> Self {
+        Self { kind: Some(kind.into()), ..self }
+    }
+
+    /// Sets the tags.
+    #[must_use]
+    pub fn with_tags<T: Into<String>>(self, tags: impl IntoIterator<Item = T>) -> Self {
+        Self { tags: tags.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Sets the metadata.
+    #[must_use]
+    pub fn with_metadata(self, metadata: Metadata) -> Self {
+        Self { metadata, ..self }
+    }
+
+    /// Sets the space.
+    #[must_use]
+    pub fn with_space(self, space: impl Into<String>) -> Self {
+        Self { space: Some(space.into()), ..self }
+    }
+
+    /// Sets the session.
+    #[must_use]
+    pub fn with_session(self, session: impl Into<String>) -> Self {
+        Self { session: Some(session.into()), ..self }
+    }
+
+    /// Sets the creation time.
+    #[must_use]
+    pub fn with_created_at(self, created_at: Timestamp) -> Self {
+        Self { created_at: Some(created_at), ..self }
+    }
+
+    /// Sets when it holds, and how long it is kept.
+    #[must_use]
+    pub fn with_lifespan(self, lifespan: Lifespan) -> Self {
+        let Lifespan { valid_from, valid_until, expires_at, pinned } = lifespan;
+        Self { valid_from, valid_until, expires_at, pinned: pinned.then_some(true), ..self }
+    }
+
+    /// When it holds, and how long it is kept.
+    pub fn lifespan(&self) -> Lifespan {
+        let Self { valid_from, valid_until, expires_at, pinned, .. } = *self;
+        Lifespan { valid_from, valid_until, expires_at, pinned: pinned.unwrap_or_default() }
+    }
+}
+
 impl Check for AddRequest {
     fn check(&self, faults: &mut Faults) {
         if let Some(title) = &self.title {
@@ -73,7 +180,7 @@ impl Check for AddRequest {
         faults.metadata(&self.metadata);
         faults.space(self.space.as_deref());
         faults.session(self.session.as_deref());
-        faults.validity(self.valid_from, self.valid_until);
+        self.lifespan().check(faults);
     }
 }
 
@@ -114,15 +221,75 @@ pub struct PatchRequest {
     pub pinned: Option<bool>,
 }
 
-impl Check for PatchRequest {
-    fn check(&self, faults: &mut Faults) {
-        if *self == Self::default() {
-            faults.add(
-                "",
-                "must change something: `title`, `content`, `type`, `tags`, `metadata`, `session`, \
-                 `validFrom`, `validUntil`, `expiresAt` or `pinned`",
-            );
-        }
+impl PatchRequest {
+    /// Sets the new title.
+    #[must_use]
+    pub fn with_title(self, title: impl Into<String>) -> Self {
+        Self { title: Some(title.into()), ..self }
+    }
+
+    /// Sets the new content.
+    #[must_use]
+    pub fn with_content(self, content: impl Into<String>) -> Self {
+        Self { content: Some(content.into()), ..self }
+    }
+
+    /// Sets the new type.
+    #[must_use]
+    pub fn with_kind(self, kind: impl Into<String>) -> Self {
+        Self { kind: Some(kind.into()), ..self }
+    }
+
+    /// Sets the new tags.
+    #[must_use]
+    pub fn with_tags<T: Into<String>>(self, tags: impl IntoIterator<Item = T>) -> Self {
+        Self { tags: Some(tags.into_iter().map(Into::into).collect()), ..self }
+    }
+
+    /// Sets the new metadata.
+    #[must_use]
+    pub fn with_metadata(self, metadata: Metadata) -> Self {
+        Self { metadata: Some(metadata), ..self }
+    }
+
+    /// Sets the new session.
+    #[must_use]
+    pub fn with_session(self, session: impl Into<String>) -> Self {
+        Self { session: Some(Some(session.into())), ..self }
+    }
+
+    /// Removes the memory from its session.
+    #[must_use]
+    pub fn without_session(self) -> Self {
+        Self { session: Some(None), ..self }
+    }
+
+    /// Sets or removes the time from which it holds.
+    #[must_use]
+    pub fn with_valid_from(self, valid_from: impl Into<Option<Timestamp>>) -> Self {
+        Self { valid_from: Some(valid_from.into()), ..self }
+    }
+
+    /// Sets or removes the time before which it holds.
+    #[must_use]
+    pub fn with_valid_until(self, valid_until: impl Into<Option<Timestamp>>) -> Self {
+        Self { valid_until: Some(valid_until.into()), ..self }
+    }
+
+    /// Sets or removes the time from which it is hidden.
+    #[must_use]
+    pub fn with_expires_at(self, expires_at: impl Into<Option<Timestamp>>) -> Self {
+        Self { expires_at: Some(expires_at.into()), ..self }
+    }
+
+    /// Pins or unpins it.
+    #[must_use]
+    pub fn with_pinned(self, pinned: bool) -> Self {
+        Self { pinned: Some(pinned), ..self }
+    }
+
+    /// What is wrong with the fields that are given.
+    pub fn check_fields(&self, faults: &mut Faults) {
         if let Some(title) = &self.title {
             faults.chars("title", title, TITLE_CHARS_MAX);
         }
@@ -137,7 +304,21 @@ impl Check for PatchRequest {
             faults.metadata(metadata);
         }
         faults.session(self.session.as_ref().and_then(|session| session.as_deref()));
-        faults.validity(self.valid_from.flatten(), self.valid_until.flatten());
+        let (valid_from, valid_until) = (self.valid_from.flatten(), self.valid_until.flatten());
+        Lifespan { valid_from, valid_until, ..Lifespan::default() }.check(faults);
+    }
+}
+
+impl Check for PatchRequest {
+    fn check(&self, faults: &mut Faults) {
+        if *self == Self::default() {
+            faults.add(
+                "",
+                "must change something: `title`, `content`, `type`, `tags`, `metadata`, `session`, \
+                 `validFrom`, `validUntil`, `expiresAt` or `pinned`",
+            );
+        }
+        self.check_fields(faults);
     }
 }
 
@@ -194,7 +375,11 @@ impl Check for RestoreRequest {
 #[serde(rename_all = "camelCase")]
 pub struct Memory {
     /// The id: positive, never reused, below 2^53.
-    pub id: u64,
+    #[schema(value_type = u64)]
+    pub id: MemoryId,
+    /// The number of its version: starts at 1 and grows with each change. Not on the wire.
+    #[serde(skip)]
+    pub version: u32,
     /// The title.
     pub title: String,
     /// The content.
@@ -228,7 +413,44 @@ pub struct Memory {
     /// Whether it has a vector of the current model, so that semantic search finds it.
     pub embedded: bool,
     /// The newer memory that supersedes it.
-    pub superseded_by: Option<u64>,
+    #[schema(value_type = Option<u64>)]
+    pub superseded_by: Option<MemoryId>,
+}
+
+impl Memory {
+    /// When it holds, and how long it is kept.
+    pub fn lifespan(&self) -> Lifespan {
+        let Self { valid_from, valid_until, expires_at, pinned, .. } = *self;
+        Lifespan { valid_from, valid_until, expires_at, pinned }
+    }
+
+    /// The memory without what it says, for callers that may not read it.
+    #[must_use]
+    pub fn without_text(self) -> Self {
+        Self {
+            title: String::new(),
+            content: String::new(),
+            kind: String::new(),
+            session: None,
+            superseded_by: None,
+            ..self.as_sent()
+        }
+    }
+
+    /// The memory with only the text that makes a request to add it its duplicate, for callers that
+    /// sent it.
+    #[must_use]
+    pub fn as_sent(self) -> Self {
+        Self {
+            tags: Vec::new(),
+            metadata: Metadata::new(),
+            valid_from: None,
+            valid_until: None,
+            expires_at: None,
+            pinned: false,
+            ..self
+        }
+    }
 }
 
 /// Query of `GET /api/memory`.
@@ -293,7 +515,7 @@ impl Check for ListRequest {
         {
             faults.add("after", format!("must be an id, at most {ID_MAX} (2^53 - 1)"));
         }
-        self.filters().check(faults);
+        self.filter().check(faults);
     }
 }
 

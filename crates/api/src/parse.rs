@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 pub(crate) use self::explain::explain;
 use crate::limits::{Check, Faults};
 use crate::strict::{self, Tree};
-use crate::{Problem, query};
+use crate::{FieldError, Problem, query};
 
 /// Parses a JSON body: well-formed, only known fields, valid types, within the limits.
 ///
@@ -119,6 +119,17 @@ fn read<'de, T: DeserializeOwned>(
     serde_path_to_error::deserialize(input).map_err(|error| {
         Problem::fields(vec![explain(error.path(), &error.inner().to_string(), prefix)])
     })
+}
+
+/// Reads a JSON value of a file, whose limits are checked elsewhere, as strictly as a body.
+///
+/// # Errors
+/// The field that is wrong, and what would be valid.
+pub fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, FieldError> {
+    let tree = strict::parse(json)
+        .map_err(|error| FieldError { pointer: String::new(), message: error.to_string() })?;
+    serde_path_to_error::deserialize(tree)
+        .map_err(|error| explain(error.path(), &error.inner().to_string(), '/'))
 }
 
 /// Parses a query string: only known parameters, valid types, within the limits.

@@ -61,8 +61,6 @@ pub enum ProblemKind {
     WebPage,
     /// 409: a reindex is running.
     ReindexRunning,
-    /// 409: the memory has changed meanwhile.
-    MemoryChanged,
     /// 409: the idempotency key belongs to another request.
     KeyReused,
     /// 409: a request with the idempotency key was begun before, and its response cannot be returned again.
@@ -90,14 +88,13 @@ pub enum ProblemKind {
 impl ProblemKind {
     const PREFIX: &str = "urn:waypost:problem:";
     /// All kinds.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 17] = [
         Self::TokenMissing,
         Self::TokenRefused,
         Self::ScopeMissing,
         Self::SpaceBound,
         Self::WebPage,
         Self::ReindexRunning,
-        Self::MemoryChanged,
         Self::KeyReused,
         Self::AlreadyDone,
         Self::FlowPending,
@@ -120,7 +117,6 @@ impl ProblemKind {
             Self::SpaceBound => "space-bound",
             Self::WebPage => "web-page",
             Self::ReindexRunning => "reindex-running",
-            Self::MemoryChanged => "memory-changed",
             Self::KeyReused => "key-reused",
             Self::AlreadyDone => "already-done",
             Self::FlowPending => "flow-pending",

@@ -239,7 +239,6 @@ fn hint_for(kind: ProblemKind) -> Option<&'static str> {
         }
         ProblemKind::SpaceBound => "use a token that is not bound to that space",
         ProblemKind::ReindexRunning => "try again when it has finished",
-        ProblemKind::MemoryChanged => "read it again with `ctl get ID`",
         ProblemKind::KeyReused => "use another --idempotency-key for a different event",
         ProblemKind::FlowPending => "review and approve it: `ctl allow`",
         ProblemKind::RunNotFailed | ProblemKind::RunEnded => "see `ctl flows show RUN`",

@@ -2,11 +2,35 @@
 //!
 //! Decoding never trusts a length: any bytes decode to a value or to [`Malformed`].
 
-use crate::{Metadata, MetadataValue, Timestamp};
+use serde_json::Number;
+
+use crate::{Lifespan, LinkKind, Metadata, Scalar, Timestamp, Vocabulary};
 
 /// Why bytes cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
+
+/// The flags of a lifespan's fields.
+const VALID_FROM: u8 = 1;
+const VALID_UNTIL: u8 = 2;
+const EXPIRES_AT: u8 = 4;
+const PINNED: u8 = 8;
+
+/// The code of a kind of links.
+pub(crate) fn link_code(kind: LinkKind) -> u8 {
+    match kind {
+        LinkKind::Updates => 1,
+        LinkKind::Contradicts => 2,
+        LinkKind::RelatedTo => 3,
+        LinkKind::CausedBy => 4,
+        LinkKind::PartOf => 5,
+    }
+}
+
+/// The kind of links with a code.
+pub(crate) fn link_kind(code: u8) -> Option<LinkKind> {
+    LinkKind::ALL.iter().copied().find(|kind| link_code(*kind) == code)
+}
 
 /// Appends values to a buffer.
 #[derive(Debug, Default)]
@@ -84,23 +108,37 @@ impl Writer {
         for (key, value) in metadata {
             self.text(key);
             match value {
-                MetadataValue::Text(text) => {
+                Scalar::String(text) => {
                     self.u8(0);
                     self.text(text);
                 }
-                MetadataValue::Integer(number) => {
-                    self.u8(1);
-                    self.i64(*number);
+                Scalar::Number(number) => {
+                    if let Some(number) = number.as_i64() {
+                        self.u8(1);
+                        self.i64(number);
+                    } else {
+                        self.u8(2);
+                        self.u64(number.as_f64().unwrap_or_default().to_bits());
+                    }
                 }
-                MetadataValue::Float(number) => {
-                    self.u8(2);
-                    self.u64(number.to_bits());
-                }
-                MetadataValue::Boolean(value) => {
+                Scalar::Bool(value) => {
                     self.u8(3);
                     self.u8(u8::from(*value));
                 }
             }
+        }
+    }
+
+    /// A lifespan that is not the default one.
+    pub(crate) fn lifespan(&mut self, lifespan: Lifespan) {
+        let Lifespan { valid_from, valid_until, expires_at, pinned } = lifespan;
+        let flag = |time: Option<Timestamp>, flag| if time.is_some() { flag } else { 0 };
+        self.u8(flag(valid_from, VALID_FROM)
+            | flag(valid_until, VALID_UNTIL)
+            | flag(expires_at, EXPIRES_AT)
+            | if pinned { PINNED } else { 0 });
+        for time in [valid_from, valid_until, expires_at].into_iter().flatten() {
+            self.time(time);
         }
     }
 }
@@ -200,21 +238,32 @@ impl<'a> Reader<'a> {
                 return Err(Malformed("metadata keys are not in order"));
             }
             let value = match self.u8()? {
-                0 => MetadataValue::Text(self.text()?),
-                1 => MetadataValue::Integer(self.i64()?),
-                2 => {
-                    let number = f64::from_bits(self.u64()?);
-                    if !number.is_finite() {
-                        return Err(Malformed("a number is not finite"));
-                    }
-                    MetadataValue::Float(number)
-                }
-                3 => MetadataValue::Boolean(self.flag()?),
+                0 => Scalar::String(self.text()?),
+                1 => Scalar::from(self.i64()?),
+                2 => Number::from_f64(f64::from_bits(self.u64()?))
+                    .map(Scalar::Number)
+                    .ok_or(Malformed("a number is not finite"))?,
+                3 => Scalar::Bool(self.flag()?),
                 _ => return Err(Malformed("a metadata value has an unknown form")),
             };
             metadata.insert(key, value);
         }
         Ok(metadata)
+    }
+
+    /// A lifespan that is not the default one.
+    pub(crate) fn lifespan(&mut self) -> Read<Lifespan> {
+        let flags = self.u8()?;
+        if !(1..=VALID_FROM | VALID_UNTIL | EXPIRES_AT | PINNED).contains(&flags) {
+            return Err(Malformed("the flags of a lifespan are unknown"));
+        }
+        let mut time = |flag: u8| (flags & flag != 0).then(|| self.time()).transpose();
+        Ok(Lifespan {
+            valid_from: time(VALID_FROM)?,
+            valid_until: time(VALID_UNTIL)?,
+            expires_at: time(EXPIRES_AT)?,
+            pinned: flags & PINNED != 0,
+        })
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -56,14 +56,6 @@ pub enum Error {
     /// The memory is not deleted.
     #[error("memory {0} is not deleted")]
     NotDeleted(MemoryId),
-    /// The memory was changed meanwhile.
-    #[error("the memory has version {found}, not {expected}")]
-    Conflict {
-        /// The version that the caller expected.
-        expected: u32,
-        /// The version that the memory has.
-        found: u32,
-    },
     /// The [key](crate::RequestKey) belongs to another request.
     #[error("the idempotency key was used for another request")]
     KeyReused,
@@ -129,8 +121,6 @@ pub enum ErrorKind {
     Gone,
     /// There is nothing to restore: the memory is not deleted.
     NotDeleted,
-    /// Read the memory again: it was changed meanwhile.
-    Conflict,
     /// Use another key for another request.
     KeyReused,
     /// Try again later: a similar operation is running.
@@ -159,7 +149,6 @@ impl Error {
             }
             Self::Gone { .. } => ErrorKind::Gone,
             Self::NotDeleted(_) => ErrorKind::NotDeleted,
-            Self::Conflict { .. } => ErrorKind::Conflict,
             Self::KeyReused => ErrorKind::KeyReused,
             Self::Busy => ErrorKind::Busy,
             Self::Full(_) => ErrorKind::Full,

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use sha2::{Digest, Sha256};
 
-use crate::{Metadata, MetadataTest, MetadataValue, Timestamp};
+use crate::{Metadata, MetadataRange, MetadataTest, Scalar, Timestamp};
 
 /// 2^63, above every `i64`.
 const INTEGER_END: f64 = 9_223_372_036_854_775_808.0;
@@ -44,7 +44,7 @@ impl FacetKind {
 impl Facet {
     /// The facets of metadata, by key.
     pub(crate) fn all(metadata: &Metadata) -> Vec<(String, Self)> {
-        let each = |(key, value): (&String, &MetadataValue)| {
+        let each = |(key, value): (&String, &Scalar)| {
             let facets = [Some(Self::of(value)), time(value).map(Self::of_time)];
             facets.map(|it| Some((key.clone(), it?)))
         };
@@ -52,15 +52,17 @@ impl Facet {
     }
 
     /// What makes a value equal to others.
-    fn of(value: &MetadataValue) -> Self {
+    fn of(value: &Scalar) -> Self {
         let (kind, bits) = match value {
-            MetadataValue::Text(text) => (FacetKind::Text, hash(text)),
-            MetadataValue::Integer(number) => (FacetKind::Integer, number.cast_unsigned()),
-            MetadataValue::Float(number) => match whole(*number) {
-                Some(whole) => (FacetKind::Integer, whole.cast_unsigned()),
-                None => (FacetKind::Float, number.to_bits()),
-            },
-            MetadataValue::Boolean(value) => (FacetKind::Boolean, u64::from(*value)),
+            Scalar::String(text) => (FacetKind::Text, hash(text)),
+            Scalar::Number(number) => {
+                let float = number.as_f64().unwrap_or_default();
+                match number.as_i64().or_else(|| whole(float)) {
+                    Some(whole) => (FacetKind::Integer, whole.cast_unsigned()),
+                    None => (FacetKind::Float, float.to_bits()),
+                }
+            }
+            Scalar::Bool(value) => (FacetKind::Boolean, u64::from(*value)),
         };
         Self { kind, bits }
     }
@@ -100,9 +102,9 @@ fn hash(text: &str) -> u64 {
 }
 
 /// The time that a value is, if it is one.
-pub(crate) fn time(value: &MetadataValue) -> Option<Timestamp> {
+fn time(value: &Scalar) -> Option<Timestamp> {
     match value {
-        MetadataValue::Text(text) => text.parse().ok(),
+        Scalar::String(text) => text.parse().ok(),
         _ => None,
     }
 }
@@ -118,8 +120,9 @@ pub(crate) enum Test {
 impl Test {
     pub(crate) fn new(test: &MetadataTest) -> Self {
         match test {
+            MetadataTest::Is(value) => Self::OneOf(vec![Facet::of(value)]),
             MetadataTest::OneOf(values) => Self::OneOf(values.iter().map(Facet::of).collect()),
-            MetadataTest::Within { gte, lte } => {
+            MetadataTest::Within(MetadataRange { gte, lte }) => {
                 Self::Within([gte, lte].map(|it| bound(it.as_ref())))
             }
         }
@@ -136,16 +139,9 @@ impl Test {
     }
 }
 
-fn bound(value: Option<&MetadataValue>) -> Option<Facet> {
-    // A bound of another type compares with nothing, and `check::filter` refuses it.
+fn bound(value: Option<&Scalar>) -> Option<Facet> {
+    // A bound of another type compares with nothing, and the check of a filter refuses it.
     value.map(|it| time(it).map_or_else(|| Facet::of(it), Facet::of_time))
-}
-
-/// Whether a lower bound is above an upper one, or of another type.
-pub(crate) fn is_empty(gte: &MetadataValue, lte: &MetadataValue) -> bool {
-    let [gte, lte] = [gte, lte].map(|it| bound(Some(it)));
-    let order = gte.zip(lte).and_then(|(gte, lte)| gte.compare(lte));
-    order.is_none_or(Ordering::is_gt)
 }
 
 #[cfg(test)]
@@ -155,11 +151,12 @@ mod tests {
     use super::*;
 
     fn number(value: f64) -> Facet {
-        Facet::of(&MetadataValue::Float(value))
+        let number = serde_json::Number::from_f64(value).expect("finite");
+        Facet::of(&Scalar::Number(number))
     }
 
     fn integer(value: i64) -> Facet {
-        Facet::of(&MetadataValue::Integer(value))
+        Facet::of(&Scalar::from(value))
     }
 
     #[test]
@@ -186,10 +183,10 @@ mod tests {
     #[test]
     fn values_of_two_types_are_neither_equal_nor_ordered() {
         let values = [
-            MetadataValue::Text("1".to_owned()),
-            MetadataValue::Integer(1),
-            MetadataValue::Float(1.5),
-            MetadataValue::Boolean(true),
+            Scalar::from("1"),
+            Scalar::from(1),
+            Scalar::Number(serde_json::Number::from_f64(1.5).expect("finite")),
+            Scalar::from(true),
         ];
         for (at, one) in values.iter().enumerate() {
             for other in &values[at + 1..] {

@@ -30,7 +30,7 @@ use self::graph::Graph;
 use self::snapshot::Snapshot;
 use self::view::{Prepared, View};
 use self::watched::Watched;
-use crate::record::Body;
+use crate::body::Body;
 use crate::records::Records;
 use crate::state::txn::Touched;
 use crate::{IndexProgress, Memory, MemoryId, OpenReport, Outline, Result};
@@ -152,7 +152,7 @@ impl Index {
 
     /// Adds what only the index knows.
     pub(crate) fn complete(&self, memory: Memory) -> Memory {
-        let Outline { embedded, superseded_by, .. } = self.outlined(memory.outline());
+        let Outline { embedded, superseded_by, .. } = self.outlined(Outline::of(&memory));
         Memory { embedded, superseded_by, ..memory }
     }
 

@@ -51,9 +51,7 @@ mod error;
 pub mod limits;
 
 mod embedder;
-mod filter;
 mod key;
-mod lifespan;
 mod link;
 mod memory;
 mod options;
@@ -64,6 +62,7 @@ mod status;
 mod suggestion;
 mod transfer;
 
+mod body;
 mod check;
 mod codec;
 mod facet;
@@ -91,29 +90,29 @@ mod verify;
 pub use doctor::{Checked, Repaired, check, check_log, check_versions, repair, repair_watched};
 pub use embedder::{EmbedFn, EmbedProgress, Embedder, ModelInfo};
 pub use error::{Error, ErrorKind, Result};
-pub use filter::{Filter, MetadataTest};
 pub use key::RequestKey;
-pub use lifespan::Lifespan;
-pub use link::{Link, LinkKind, Linked};
-pub use memory::{
-    Added, DEFAULT_KIND, DEFAULT_SPACE, Draft, Memory, MemoryId, Metadata, MetadataValue, Outline,
-    Patch, Version,
-};
+pub use link::Linked;
+pub use memory::{Added, Addition, DEFAULT_KIND, DEFAULT_SPACE, Outline, Version};
 pub use options::{OpenPhase, OpenProgress, OpenProgressFn, OpenReport, Reached, StoreOptions};
 pub use params::SearchParams;
-pub use query::{Hit, HitExplanation, Rerank, SearchMode, SearchOptions, SearchResult, Signal};
+pub use query::{Hit, HitExplanation, Rerank, SearchOptions, SearchResult, Signal};
 pub use record::{has_time, is_same_record};
 pub use reranker::{Reranker, ScoreFn};
 pub use status::{
-    Compacted, Compaction, Counts, IndexProgress, IndexStatus, Maintained, Reindex, ReindexPhase,
+    Compaction, Counts, IndexProgress, IndexStatus, Maintained, Reindex, ReindexPhase,
     ReindexProgress, Reindexed, Status,
 };
 pub use store::Store;
 pub use store::add::PreparedAdds;
 pub use store::request::{Begun, Request};
-pub use suggestion::{Suggestion, SuggestionKind, SuggestionOptions, Suggestions};
-pub use transfer::{Exported, ImportIds, ImportOptions, ImportProblem, Imported, MappedId};
+pub use suggestion::SuggestionOptions;
+pub use transfer::{Exported, ImportOptions};
 pub use verify::verify_export;
+pub use waypost_api::{
+    AddRequest as Draft, CompactResult, Filter, ImportIds, ImportResult, Lifespan, LineProblem,
+    Link, LinkKind, MappedId, Memory, MemoryId, Metadata, MetadataRange, MetadataTest,
+    PatchRequest as Patch, Scalar, SearchMode, Suggestion, SuggestionKind, Suggestions, Vocabulary,
+};
 pub use waypost_log::Digest;
 pub use waypost_time::Timestamp;
 pub use writer::outbox::{Notice, Summary};

@@ -1,54 +1,25 @@
-//! Every limit of the store, in one place.
+//! The limits of a store. Those of what a request may contain are the contract's.
 //!
 //! Limits of what people see are in characters, limits of storage in bytes.
 
 use std::time::Duration;
 
-/// Maximum length of a memory's content, in bytes.
-pub const CONTENT_BYTES_MAX: usize = 1024 * 1024;
-/// Maximum length of a title, in characters.
-pub const TITLE_CHARS_MAX: usize = 512;
+pub use waypost_api::limits::{
+    CONTENT_BYTES_MAX, DEPTH_MAX, ID_MAX, KIND_CHARS_MAX, LIMIT_MAX, METADATA_BYTES_MAX,
+    METADATA_FILTER_KEYS_MAX, METADATA_FILTER_VALUES_MAX, METADATA_KEY_CHARS_MAX,
+    METADATA_KEYS_MAX, QUERY_CHARS_MAX, SESSION_CHARS_MAX, SPACE_CHARS_MAX, TAG_CHARS_MAX,
+    TAGS_MAX, TITLE_CHARS_MAX,
+};
+
 /// A title taken from the first line of the content is truncated to this many characters.
 pub const TITLE_FROM_CONTENT_CHARS_MAX: usize = 120;
-/// Maximum length of a kind (`type` on the wire), in characters of `[a-z0-9_-]`.
-pub const KIND_CHARS_MAX: usize = 64;
-/// Maximum number of tags of a memory.
-pub const TAGS_MAX: usize = 64;
-/// Maximum length of a tag, in characters.
-pub const TAG_CHARS_MAX: usize = 64;
-/// Maximum number of keys in a memory's metadata.
-pub const METADATA_KEYS_MAX: usize = 64;
-/// Maximum length of a metadata key, in characters.
-pub const METADATA_KEY_CHARS_MAX: usize = 64;
-/// Maximum size of all keys and values of a memory's metadata together, in bytes.
-pub const METADATA_BYTES_MAX: usize = 16 * 1024;
-/// Maximum number of metadata keys that a filter tests.
-pub const METADATA_FILTER_KEYS_MAX: usize = 16;
-/// Maximum number of values that a filter allows for one metadata key.
-pub const METADATA_FILTER_VALUES_MAX: usize = 64;
-/// Maximum length of the name of a space, in characters.
-pub const SPACE_CHARS_MAX: usize = 128;
-/// Maximum length of the name of a session, in characters.
-pub const SESSION_CHARS_MAX: usize = 256;
-/// Maximum length of a query, in characters.
-pub const QUERY_CHARS_MAX: usize = 8192;
-/// Maximum number of hits of a search.
-pub const SEARCH_LIMIT_MAX: usize = 1000;
-/// Maximum number of memories in a page of a list.
-pub const LIST_LIMIT_MAX: usize = 1000;
-/// Maximum number of suggestions.
-pub const SUGGESTIONS_LIMIT_MAX: usize = 1000;
 /// Maximum number of expired memories that one call of [`Store::expire`](crate::Store::expire)
 /// deletes.
 pub const EXPIRED_AT_ONCE_MAX: usize = 1000;
-/// Maximum depth of a walk over links.
-pub const LINK_DEPTH_MAX: u32 = 16;
 /// Maximum number of steps along a chain of updates in a search.
 pub(crate) const UPDATE_STEPS_MAX: u32 = 16;
 /// Maximum number of links that one walk returns.
 pub const LINKS_RETURNED_MAX: usize = 100_000;
-/// The largest id: numbers up to 2^53 − 1 survive every JSON reader.
-pub const ID_MAX: u64 = (1 << 53) - 1;
 /// The largest version of a memory, whether a change or an import makes it.
 pub const VERSION_MAX: u32 = u32::MAX;
 /// An import accepts no version further than this above the previous one of the same memory.

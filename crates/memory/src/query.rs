@@ -1,40 +1,12 @@
 //! Search options and results.
 
-use crate::{Filter, Link, Memory, MemoryId, Timestamp};
-
-/// The mode of a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SearchMode {
-    /// Lexical and semantic search in one score.
-    #[default]
-    Hybrid,
-    /// Lexical search only.
-    Lexical,
-    /// Semantic search only.
-    Semantic,
-}
-
-impl SearchMode {
-    /// Its name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Hybrid => "hybrid",
-            Self::Lexical => "lexical",
-            Self::Semantic => "semantic",
-        }
-    }
-
-    /// The mode of this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        [Self::Hybrid, Self::Lexical, Self::Semantic].into_iter().find(|it| it.as_str() == name)
-    }
-}
+use crate::{Filter, Link, Memory, MemoryId, SearchMode, Timestamp};
 
 /// Options of a search.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SearchOptions {
-    /// Maximum number of hits, 1 to [`SEARCH_LIMIT_MAX`](crate::limits::SEARCH_LIMIT_MAX).
+    /// Maximum number of hits, 1 to [`LIMIT_MAX`](crate::limits::LIMIT_MAX).
     pub limit: usize,
     /// The memories to search.
     pub filter: Filter,

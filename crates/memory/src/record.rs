@@ -34,13 +34,12 @@ use waypost_log::{Entry, EntryRef};
 
 pub(crate) use self::key::{Done, KeyRecord};
 use self::key::{FORGET_KEYS_KIND, KEY_KIND};
-use crate::codec::{Malformed, Reader, Writer};
-use crate::{Error, Lifespan, LinkKind, MemoryId, Metadata, Timestamp};
+use crate::body::{BODY_VERSION, Body, BodyText};
+use crate::codec::{Malformed, Reader, Writer, link_code, link_kind};
+use crate::{Error, LinkKind, MemoryId, Timestamp};
 
 /// The newest version of a payload that this release writes and reads.
 pub(crate) const RECORD_VERSION: u8 = 3;
-/// The version of a body with a lifespan.
-const BODY_VERSION: u8 = 2;
 const ADD_KIND: u8 = 1;
 const UPDATE_KIND: u8 = 2;
 /// Notices and records of their publication change no memory.
@@ -85,27 +84,6 @@ pub(crate) fn can_read(kind: u8, version: u8) -> bool {
         _ => 1,
     };
     KINDS.contains(&kind) && version <= newest
-}
-
-/// The contents of one version of a memory.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Body {
-    pub(crate) space: String,
-    pub(crate) created_at: Timestamp,
-    /// `None` once it was purged.
-    pub(crate) text: Option<BodyText>,
-}
-
-/// The part of a [`Body`] that a purge removes.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct BodyText {
-    pub(crate) title: String,
-    pub(crate) content: String,
-    pub(crate) kind: String,
-    pub(crate) tags: Vec<String>,
-    pub(crate) metadata: Metadata,
-    pub(crate) session: Option<String>,
-    pub(crate) lifespan: Lifespan,
 }
 
 /// A record for the journal.
@@ -260,7 +238,7 @@ impl Record<'_> {
             Self::Link { edge, at } | Self::Unlink { edge, at } => {
                 out.u64(edge.from.get());
                 out.u64(edge.to.get());
-                out.u8(edge.kind.code());
+                out.u8(link_code(edge.kind));
                 out.time(*at);
             }
             Self::Purge { ids } => {
@@ -383,62 +361,6 @@ pub fn has_time(entry: &Entry) -> bool {
     })
 }
 
-impl Body {
-    /// The body without what a purge removes.
-    pub(crate) fn purged(&self) -> Self {
-        Self { space: self.space.clone(), created_at: self.created_at, text: None }
-    }
-
-    pub(crate) fn encode(&self, out: &mut Writer) {
-        out.u8(u8::from(self.text.is_some()));
-        out.text(&self.space);
-        out.time(self.created_at);
-        if let Some(text) = &self.text {
-            out.text(&text.title);
-            out.text(&text.content);
-            out.text(&text.kind);
-            out.texts(&text.tags);
-            out.metadata(&text.metadata);
-            out.optional_text(text.session.as_deref());
-            if self.has_lifespan() {
-                text.lifespan.encode(out);
-            }
-        }
-    }
-
-    /// The lowest version that can express it.
-    fn version(&self) -> u8 {
-        if self.has_lifespan() { BODY_VERSION } else { 1 }
-    }
-
-    fn has_lifespan(&self) -> bool {
-        self.text.as_ref().is_some_and(|it| it.lifespan != Lifespan::default())
-    }
-
-    /// Decodes the body of a record of this version.
-    pub(crate) fn decode(input: &mut Reader<'_>, version: u8) -> Result<Self, Malformed> {
-        let full = input.flag()?;
-        let (space, created_at) = (input.text()?, input.time()?);
-        let text = full
-            .then(|| {
-                Ok(BodyText {
-                    title: input.text()?,
-                    content: input.text()?,
-                    kind: input.text()?,
-                    tags: input.texts()?,
-                    metadata: input.metadata()?,
-                    session: input.optional_text()?,
-                    lifespan: match version {
-                        1 => Lifespan::default(),
-                        _ => Lifespan::decode(input)?,
-                    },
-                })
-            })
-            .transpose()?;
-        Ok(Self { space, created_at, text })
-    }
-}
-
 pub(crate) fn read_id(input: &mut Reader<'_>) -> Result<MemoryId, Malformed> {
     MemoryId::new(input.u64()?).ok_or(Malformed("an id is out of range"))
 }
@@ -447,7 +369,7 @@ fn read_edge(input: &mut Reader<'_>) -> Result<Edge, Unreadable> {
     let (from, to, code) = (read_id(input)?, read_id(input)?, input.u8()?);
     let kind = match code {
         0 => return Err(Malformed("a link has no kind").into()),
-        code => LinkKind::of_code(code).ok_or(Unreadable::Newer)?,
+        code => link_kind(code).ok_or(Unreadable::Newer)?,
     };
     Ok(Edge { from, to, kind })
 }
@@ -469,8 +391,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::MetadataValue;
     use crate::key::RequestKey;
+    use crate::{Lifespan, Metadata, Scalar, Vocabulary};
 
     fn id() -> impl Strategy<Value = MemoryId> {
         (1..=crate::limits::ID_MAX).prop_map(|it| MemoryId::new(it).expect("it is in range"))
@@ -482,10 +404,12 @@ mod tests {
 
     fn metadata() -> impl Strategy<Value = Metadata> {
         let value = prop_oneof![
-            ".*".prop_map(MetadataValue::Text),
-            any::<i64>().prop_map(MetadataValue::Integer),
-            prop::num::f64::NORMAL.prop_map(MetadataValue::Float),
-            any::<bool>().prop_map(MetadataValue::Boolean),
+            ".*".prop_map(Scalar::String),
+            any::<i64>().prop_map(Scalar::from),
+            prop::num::f64::NORMAL.prop_map(|number| {
+                Scalar::Number(serde_json::Number::from_f64(number).expect("it is finite"))
+            }),
+            any::<bool>().prop_map(Scalar::Bool),
         ];
         prop::collection::btree_map(".*", value, 0..4)
     }
@@ -497,7 +421,7 @@ mod tests {
                 .with_valid_from(from)
                 .with_valid_until(until)
                 .with_expires_at(expires)
-                .with_is_pinned(is_pinned)
+                .with_pinned(is_pinned)
         })
     }
 
@@ -629,7 +553,7 @@ mod tests {
                 content: "cc".to_owned(),
                 kind: "k".to_owned(),
                 tags: vec!["a".to_owned()],
-                metadata: [("m".to_owned(), MetadataValue::Boolean(true))].into(),
+                metadata: [("m".to_owned(), Scalar::Bool(true))].into(),
                 session: None,
                 lifespan: Lifespan::default(),
             }),
@@ -670,7 +594,7 @@ mod tests {
         };
         assert_eq!(record(Some(text(Lifespan::default()))).encoded().version, 1);
         assert_eq!(record(None).encoded().version, 1);
-        let pinned = record(Some(text(Lifespan::default().with_is_pinned(true)))).encoded();
+        let pinned = record(Some(text(Lifespan::default().with_pinned(true)))).encoded();
         assert_eq!((pinned.version, pinned.payload.last()), (2, Some(&8)));
         assert!(can_read(1, 2) && !can_read(1, 3) && can_read(2, 3) && !can_read(2, 4));
         assert!(!can_read(3, 2) && can_read(9, 1));

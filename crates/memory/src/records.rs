@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use waypost_log::{Entry, Pinned};
 
+use crate::body::Body;
 use crate::journal::Journal;
-use crate::record::{Body, text_of};
+use crate::record::text_of;
 use crate::state::cells::Cells;
 use crate::state::keys::{self, Head, StoredVersion};
 use crate::state::{State, damaged};
@@ -38,7 +39,7 @@ impl Records {
     pub(crate) fn read_text(&self, outline: Outline) -> Result<Option<Memory>> {
         let Outline { id, version, updated_at, embedded, superseded_by } = outline;
         let body = self.body(id, version)?.filter(|it| it.text.is_some());
-        let memory = body.map(|it| Memory::of(id, version, updated_at, it));
+        let memory = body.map(|it| it.memory(id, version, updated_at));
         Ok(memory.map(|it| Memory { embedded, superseded_by, ..it }))
     }
 

@@ -15,6 +15,7 @@ mod second;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
+use waypost_api::Check;
 use waypost_ranking::{
     Bm25, Feedback, Query, Range, TextPart, TextSearch, VectorPart, VectorSearch, names,
 };
@@ -28,14 +29,14 @@ use self::finish::{Ranked, Ranking, finish};
 use self::recent::prefer_recent;
 use self::rerank::Reranking;
 use self::second::{score_again, second_query};
-use crate::check;
+use crate::check::check_with;
 use crate::index::Index;
 use crate::index::embed::Embedding;
 use crate::index::view::{View, day_of};
-use crate::limits::SEARCH_LIMIT_MAX;
+use crate::limits::LIMIT_MAX;
 use crate::records::Records;
 use crate::{
-    Error, Hit, Memory, MemoryId, Outline, Rerank, Reranker, Result, SearchMode, SearchOptions,
+    Error, Hit, MemoryId, Outline, Rerank, Reranker, Result, SearchMode, SearchOptions,
     SearchParams, SearchResult, Timestamp,
 };
 
@@ -79,8 +80,7 @@ impl Searcher {
     }
 
     pub(crate) fn search(&self, query: &str, options: &SearchOptions) -> Result<SearchResult> {
-        check::query(query)?;
-        check_options(options)?;
+        check_search(query, options)?;
         if let Some(time) = options.as_of {
             return self.search_past(query, options, time);
         }
@@ -137,10 +137,10 @@ impl Searcher {
             let Some((version, updated_at)) = version(ranked.id)? else { continue };
             let Ranked { id, embedded, superseded_by, .. } = ranked;
             let outline = Outline { id, version, updated_at, embedded, superseded_by };
-            let mut memory = Memory::bare(outline);
+            let mut memory = outline.bare();
             if text_bytes < text_bytes_max || hits.len() < texts_min {
                 let Some(whole) = self.records.read_text(outline)? else { continue };
-                if now.is_some_and(|now| whole.lifespan.has_expired(now)) {
+                if now.is_some_and(|now| whole.lifespan().has_expired(now)) {
                     continue;
                 }
                 text_bytes += whole.content.len();
@@ -297,17 +297,11 @@ fn weights(params: &SearchParams, lexical: bool, semantic: bool) -> (f64, f64) {
     }
 }
 
-fn check_options(options: &SearchOptions) -> Result<()> {
-    let limit = options.limit;
-    if !(1..=SEARCH_LIMIT_MAX).contains(&limit) {
-        let reason = format!("is {limit}; expected 1 to {SEARCH_LIMIT_MAX}");
-        return Err(Error::invalid("limit", reason));
-    }
-    check::filter(&options.filter)?;
-    match options.min_score {
-        Some(score) if !(0.0..=1.0).contains(&score) => {
-            Err(Error::invalid("minScore", format!("is {score}; expected 0 to 1")))
-        }
-        _ => Ok(()),
-    }
+fn check_search(query: &str, options: &SearchOptions) -> Result<()> {
+    check_with(|faults| {
+        faults.query(query);
+        faults.range("limit", Some(options.limit as u64), LIMIT_MAX);
+        options.filter.check(faults);
+        faults.min_score(options.min_score);
+    })
 }

@@ -132,17 +132,6 @@ impl Compaction {
     }
 }
 
-/// The result of [`Store::compact`](crate::Store::compact).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Compacted {
-    /// Bytes of the log before.
-    pub bytes_before: u64,
-    /// Bytes of the log after.
-    pub bytes_after: u64,
-    /// Versions whose content was removed permanently.
-    pub purged_versions: u64,
-}
-
 /// Counts of the memories that match a filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {

@@ -71,7 +71,7 @@ impl Store {
             .records
             .body(id, head.version)?
             .ok_or_else(|| missing_version(id, head.version))?;
-        Ok(self.index.complete(Memory::of(id, head.version, head.updated_at, body)))
+        Ok(self.index.complete(body.memory(id, head.version, head.updated_at)))
     }
 
     /// Changes a memory; its history keeps the previous version. A patch that changes nothing
@@ -135,7 +135,7 @@ impl Store {
                 return view.has_expired(id, Some(now));
             }
         }
-        self.get(id).is_ok_and(|it| it.lifespan.has_expired(now))
+        self.get(id).is_ok_and(|it| it.lifespan().has_expired(now))
     }
 
     /// Creates a link, or returns the existing one. The error names an unknown id.

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use waypost_ranking::{Comparison, Difference, Verdict, periods};
 
 use self::candidates::{Candidate, Extent, Scope};
+use crate::body::BodyText;
+use crate::check;
 use crate::index::{Index, own_title};
-use crate::limits::SUGGESTIONS_LIMIT_MAX;
-use crate::record::BodyText;
 use crate::records::Records;
 use crate::{
     Error, Lifespan, MemoryId, Result, Suggestion, SuggestionKind, SuggestionOptions, Suggestions,
@@ -89,12 +89,8 @@ pub(crate) fn suggestions(
     options: &SuggestionOptions,
 ) -> Result<Suggestions> {
     let limit = options.limit;
-    if !(1..=SUGGESTIONS_LIMIT_MAX).contains(&limit) {
-        let reason = format!("is {limit}; expected 1 to {SUGGESTIONS_LIMIT_MAX}");
-        return Err(Error::invalid("limit", reason));
-    }
-    let found =
-        Suggestions { is_truncated: !index.backlog.is_complete(), ..Suggestions::default() };
+    check::limit(limit)?;
+    let found = Suggestions { truncated: !index.backlog.is_complete(), ..Suggestions::default() };
     let mut comparing =
         Comparing { records, index, compared: BTreeSet::new(), bytes_left: BYTES_MAX, found };
     match options.id {
@@ -106,7 +102,7 @@ pub(crate) fn suggestions(
         let ids = |it: &Suggestion| (it.from, it.to);
         other.score.total_cmp(&one.score).then_with(|| ids(other).cmp(&ids(one)))
     });
-    found.is_truncated |= found.suggestions.len() > limit;
+    found.truncated |= found.suggestions.len() > limit;
     found.suggestions.truncate(limit);
     Ok(found)
 }
@@ -131,7 +127,7 @@ impl Comparing<'_> {
             let scope = Scope { view: &view, now: options.now };
             scope.candidates(id, Extent::Around, COMPARED_WITH_ONE_MAX)
         };
-        self.found.is_truncated |= found.is_cut;
+        self.found.truncated |= found.is_cut;
         self.bytes_left = BYTES_WITH_ONE_MAX;
         self.compare(id, &found.candidates)
     }
@@ -157,7 +153,7 @@ impl Comparing<'_> {
                     last_looked_up = Some(id);
                     looked_up += 1;
                     let found = scope.candidates(id, Extent::Older, COMPARED_WITH_EACH_MAX);
-                    self.found.is_truncated |= found.is_cut;
+                    self.found.truncated |= found.is_cut;
                     if !found.candidates.is_empty() {
                         similar.push((id, found.candidates));
                     }
@@ -165,7 +161,7 @@ impl Comparing<'_> {
             }
             for (id, candidates) in similar {
                 if self.is_spent() {
-                    self.found.is_truncated = true;
+                    self.found.truncated = true;
                     return Ok(());
                 }
                 self.compare(id, &candidates)?;
@@ -173,7 +169,7 @@ impl Comparing<'_> {
             }
             self.found.next = last_looked_up.or(self.found.next);
             if looked_up >= MEMORIES_MAX {
-                self.found.is_truncated = true;
+                self.found.truncated = true;
                 return Ok(());
             }
         }
@@ -192,7 +188,7 @@ impl Comparing<'_> {
         let Some(one) = self.read(id)? else { return Ok(()) };
         for candidate in candidates {
             if self.bytes_left == 0 {
-                self.found.is_truncated = true;
+                self.found.truncated = true;
                 return Ok(());
             }
             if !self.compared.insert((id.min(candidate.id), id.max(candidate.id))) {

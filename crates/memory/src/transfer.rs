@@ -1,7 +1,7 @@
 //! Export and import as NDJSON.
 
 use crate::limits::IMPORT_HISTORY_BYTES_MAX;
-use crate::{MemoryId, RequestKey};
+use crate::{ImportIds, RequestKey};
 
 /// The result of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -10,16 +10,6 @@ pub struct Exported {
     pub memories: u64,
     /// Links.
     pub links: u64,
-}
-
-/// What an import does if another memory of the store has the id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ImportIds {
-    /// The line is a problem and is not imported.
-    #[default]
-    Keep,
-    /// The memory gets a new id, and the links of the import follow it.
-    Map,
 }
 
 /// Options of an import.
@@ -63,57 +53,5 @@ impl ImportOptions {
     pub fn with_key(mut self, key: RequestKey) -> Self {
         self.key = Some(key);
         self
-    }
-}
-
-/// The result of an import.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Imported {
-    /// New memories.
-    pub memories: u64,
-    /// New links.
-    pub links: u64,
-    /// Memories and links that already existed.
-    pub existing: u64,
-    /// Memories whose id in the store differs from that in the file, in the order of the file.
-    pub mapped: Vec<MappedId>,
-    /// Lines that were rejected.
-    pub problems: Vec<ImportProblem>,
-}
-
-/// A memory whose id in the store differs from that in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MappedId {
-    /// Its id in the file.
-    pub from: MemoryId,
-    /// Its id in the store.
-    pub to: MemoryId,
-}
-
-/// A rejected line of an import.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ImportProblem {
-    /// The line, from 1.
-    pub line: u64,
-    /// What is wrong with it.
-    pub message: String,
-    /// Whether it would be accepted with [`ImportIds::Map`].
-    pub is_id_taken: bool,
-}
-
-impl ImportProblem {
-    pub(crate) fn new(line: u64, message: impl Into<String>) -> Self {
-        Self { line, message: message.into(), is_id_taken: false }
-    }
-
-    pub(crate) fn taken(line: u64, id: MemoryId) -> Self {
-        let message = format!("id {id} belongs to another memory");
-        Self { line, message, is_id_taken: true }
-    }
-
-    pub(crate) fn beyond(line: u64, id: MemoryId, last: u64) -> Self {
-        let message = format!("id {id} is too far above the ids in use; expected 1 to {last}");
-        Self { line, message, is_id_taken: true }
     }
 }

@@ -35,10 +35,10 @@ pub fn verify_export(input: &mut dyn BufRead) -> Result<()> {
                 return Err(invalid(format!("continues after its end, with line {number}")));
             }
         } else if text.len() <= END_BYTES_MAX
-            && let Ok(Line::End { crc32c, .. }) = Line::read(text)
+            && let Ok(Line::End(end)) = Line::read(text)
         {
             is_complete = true;
-            if crc32c != format!("{sum:08x}") {
+            if end.crc32c != format!("{sum:08x}") {
                 return Err(invalid("was changed or damaged: invalid checksum".to_owned()));
             }
         }

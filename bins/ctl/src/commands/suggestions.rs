@@ -3,7 +3,7 @@
 use clap::Args;
 use waypost_api::limits::LIMIT_MAX;
 use waypost_api::{
-    AddedMemory, Suggestion, SuggestionKind, SuggestionsRequest, Vocabulary, routes,
+    AddedMemory, MemoryId, Suggestion, SuggestionKind, SuggestionsRequest, Vocabulary, routes,
 };
 use waypost_cli::failure::Result;
 use waypost_cli::output::{Look, Output, cut};
@@ -46,7 +46,7 @@ pub(super) fn list(program: &Program, args: SuggestionsArgs, output: &mut Output
         output.note("no suggestions");
     }
     for it in &found.suggestions {
-        let end = |id: u64, title: &str| format!("#{id} \"{}\"  ", cut(title, TITLE_COLUMNS));
+        let end = |id: MemoryId, title: &str| format!("#{id} \"{}\"  ", cut(title, TITLE_COLUMNS));
         output.styled(&[
             (Look::Good, &format!("{:.3}  ", it.score)),
             (Look::Plain, &format!("{:<11}  ", it.kind.as_str())),

@@ -500,13 +500,15 @@ fn a_backup_has_every_write_acknowledged_before_it_began() {
                         .into_inner()
                         .memory;
                     let link = waypost_api::LinkRequest {
-                        from: memory.id,
+                        from: memory.id.get(),
                         to: first,
                         kind: waypost_api::LinkKind::PartOf,
                     };
                     client.store(&routes::ADD_LINK, &link).expect("a link");
-                    let data =
-                        [("memory".to_owned(), waypost_api::Scalar::Number(memory.id.into()))];
+                    let data = [(
+                        "memory".to_owned(),
+                        waypost_api::Scalar::Number(memory.id.get().into()),
+                    )];
                     let event = waypost_api::PublishRequest {
                         kind: "work:done".to_owned(),
                         data: waypost_api::EventData(data.into()),

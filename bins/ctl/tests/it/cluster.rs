@@ -101,6 +101,7 @@ impl Machine {
             .into_inner()
             .memory
             .id
+            .get()
     }
 
     /// Adds this many memories at once.
@@ -360,7 +361,7 @@ fn a_client_reads_its_batch_on_another_machine() {
     let last = stored.last().and_then(|it| it.id).expect("an id");
     let position = client.position().expect("a position");
     let reader = b.client().remembering([position]);
-    assert_eq!(reader.call(&routes::GET_MEMORY.at(last), ()).expect("it is there").id, last);
+    assert_eq!(reader.call(&routes::GET_MEMORY.at(last), ()).expect("it is there").id.get(), last);
 }
 
 #[test]

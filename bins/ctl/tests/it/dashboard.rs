@@ -98,8 +98,13 @@ fn a_browser_signs_in_by_the_file_and_shows_hostile_memories_as_text() {
             .into(),
         ..waypost_api::AddRequest::default()
     };
-    let id =
-        client.store(&routes::ADD_MEMORY, &hostile).expect("it is added").into_inner().memory.id;
+    let id = client
+        .store(&routes::ADD_MEMORY, &hostile)
+        .expect("it is added")
+        .into_inner()
+        .memory
+        .id
+        .get();
     let other = service.add("needle, and nothing else");
     let link =
         waypost_api::LinkRequest { from: id, to: other, kind: waypost_api::LinkKind::RelatedTo };
@@ -234,7 +239,7 @@ fn a_person_edits_restores_deletes_and_settles_memories() {
     );
     assert_eq!(
         client.call(&routes::GET_MEMORY.at(older), ()).expect("it exists").superseded_by,
-        Some(newer)
+        waypost_api::MemoryId::new(newer)
     );
     assert_eq!(chrome.complaints, Vec::<String>::new());
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use waypost_api as api;
 use waypost_events::Bus;
 use waypost_flows::{Attempt, Outcome, Program, Report, Task};
-use waypost_memory::{Draft, RequestKey, Store};
+use waypost_memory::{Addition, Draft, RequestKey, Store};
 
 use super::actions::failed;
 use super::post::post;
@@ -47,10 +47,10 @@ impl Targets {
                 draft.title = it.title;
                 draft.kind = it.kind;
                 draft.space = it.space;
-                draft.note = self.publisher.note(&attempt.lineage, About::Memory);
                 // After a kill, the action is carried out again.
-                draft.key = Some(RequestKey::new("flows", &attempt.idempotency_key, &[]));
-                match self.store.add(draft, now()) {
+                let key = RequestKey::new("flows", &attempt.idempotency_key, &[]);
+                let note = self.publisher.note(&attempt.lineage, About::Memory);
+                match self.store.add(Addition::from(draft).with_note(note).with_key(key), now()) {
                     Ok(added) => {
                         self.model.embed_soon();
                         done(format!("memory {}", added.memory().id))

@@ -187,10 +187,6 @@ impl From<waypost_memory::Error> for Failure {
                 return Self::new(StatusCode::CONFLICT, error.to_string())
                     .of(ProblemKind::ReindexRunning);
             }
-            ErrorKind::Conflict => {
-                return Self::new(StatusCode::CONFLICT, error.to_string())
-                    .of(ProblemKind::MemoryChanged);
-            }
             ErrorKind::KeyReused => {
                 return Self::new(StatusCode::CONFLICT, error.to_string())
                     .of(ProblemKind::KeyReused);

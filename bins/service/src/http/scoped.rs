@@ -11,8 +11,8 @@ use waypost_api::ListOrder;
 use waypost_auth::Scope;
 use waypost_events::{Bus, Event, Page, Pattern, Published, Query, Tail};
 use waypost_memory::{
-    Counts, Draft, Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Outline, Patch,
-    Request, RequestKey, SearchOptions, SearchResult, Status, Store, SuggestionOptions,
+    Addition, Counts, Draft, Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Outline,
+    Patch, Request, RequestKey, SearchOptions, SearchResult, Status, Store, SuggestionOptions,
     Suggestions, Version,
 };
 use waypost_time::Timestamp;
@@ -76,7 +76,7 @@ impl Scoped {
 
     fn visible(&self, id: MemoryId) -> Result<Memory, Error> {
         let memory = self.store.get(id)?;
-        let is_visible = self.sees(Some(&memory.space)) && !memory.lifespan.has_expired(now());
+        let is_visible = self.sees(Some(&memory.space)) && !memory.lifespan().has_expired(now());
         if is_visible { Ok(memory) } else { Err(Error::NotFound(id)) }
     }
 
@@ -111,15 +111,15 @@ impl Scoped {
     }
 
     /// A draft in the caller's space, with the note from which its event is published.
-    pub(crate) fn draft(&self, mut draft: Draft) -> Draft {
+    pub(crate) fn addition(&self, mut draft: Draft, key: Option<RequestKey>) -> Addition {
         if let Some(own) = self.space() {
             draft.space = Some(own.to_owned());
         }
-        draft.note = self.publisher.note(&self.caller.lineage(), About::Memory);
-        draft
+        let note = self.publisher.note(&self.caller.lineage(), About::Memory);
+        Addition::from(draft).with_note(note).with_key(key)
     }
 
-    /// The store, for adding drafts from [`Self::draft`].
+    /// The store, for adding drafts from [`Self::addition`].
     pub(crate) fn adding(&self) -> &Arc<Store> {
         &self.store
     }
@@ -199,7 +199,7 @@ impl Scoped {
     /// The versions of a memory, also of a deleted one, without what they say.
     pub(crate) fn versions(&self, id: MemoryId) -> Result<Vec<Version>, Failure> {
         let versions = self.store.versions(id)?;
-        if !versions.iter().all(|it| self.sees(Some(&it.space))) {
+        if !versions.iter().all(|it| self.sees(Some(&it.memory.space))) {
             return Err(Error::NotFound(id).into());
         }
         // If an import deleted it, its space is unknown.
@@ -210,8 +210,8 @@ impl Scoped {
     }
 
     /// A version of [`Self::versions`] with what it says.
-    pub(crate) fn read_version(&self, id: MemoryId, version: Version) -> Result<Version, Failure> {
-        Ok(self.store.read_version(id, version)?)
+    pub(crate) fn read_version(&self, version: Version) -> Result<Version, Failure> {
+        Ok(self.store.read_version(version)?)
     }
 
     /// The memory of an outline of this view, unless its text was removed, or it has expired by a time.
@@ -221,7 +221,7 @@ impl Scoped {
         time: Timestamp,
     ) -> Result<Option<Memory>, Failure> {
         let memory = self.store.read_text(outline)?;
-        Ok(memory.filter(|it| !it.lifespan.has_expired(time)))
+        Ok(memory.filter(|it| !it.lifespan().has_expired(time)))
     }
 
     pub(crate) fn list(

@@ -18,29 +18,10 @@ use crate::http::failure::Failure;
 /// The limits of the wire are those of the libraries.
 const _: () = {
     use api::limits as wire;
-    use memory::limits as store;
 
     assert!(wire::LIMIT_MAX == events::LIMIT_MAX as u64);
     assert!(wire::IDEMPOTENCY_KEY_BYTES_MAX == events::IDEMPOTENCY_KEY_BYTES_MAX);
     assert!(wire::ITEMS_MAX == waypost_context::ITEMS_MAX as u64);
-    assert!(wire::ID_MAX == store::ID_MAX);
-    assert!(wire::QUERY_CHARS_MAX == store::QUERY_CHARS_MAX);
-    assert!(wire::LIMIT_MAX == store::SEARCH_LIMIT_MAX as u64);
-    assert!(wire::LIMIT_MAX == store::LIST_LIMIT_MAX as u64);
-    assert!(wire::LIMIT_MAX == store::SUGGESTIONS_LIMIT_MAX as u64);
-    assert!(wire::DEPTH_MAX == store::LINK_DEPTH_MAX as u64);
-    assert!(wire::CONTENT_BYTES_MAX == store::CONTENT_BYTES_MAX);
-    assert!(wire::TITLE_CHARS_MAX == store::TITLE_CHARS_MAX);
-    assert!(wire::KIND_CHARS_MAX == store::KIND_CHARS_MAX);
-    assert!(wire::SPACE_CHARS_MAX == store::SPACE_CHARS_MAX);
-    assert!(wire::SESSION_CHARS_MAX == store::SESSION_CHARS_MAX);
-    assert!(wire::TAGS_MAX == store::TAGS_MAX);
-    assert!(wire::TAG_CHARS_MAX == store::TAG_CHARS_MAX);
-    assert!(wire::METADATA_KEYS_MAX == store::METADATA_KEYS_MAX);
-    assert!(wire::METADATA_KEY_CHARS_MAX == store::METADATA_KEY_CHARS_MAX);
-    assert!(wire::METADATA_BYTES_MAX == store::METADATA_BYTES_MAX);
-    assert!(wire::METADATA_FILTER_KEYS_MAX == store::METADATA_FILTER_KEYS_MAX);
-    assert!(wire::METADATA_FILTER_VALUES_MAX == store::METADATA_FILTER_VALUES_MAX);
 };
 
 /// The id from a body or path, whose range has been checked.
@@ -51,165 +32,56 @@ pub(crate) fn id(number: u64) -> Result<memory::MemoryId, Failure> {
     })
 }
 
-pub(crate) fn draft(it: api::AddRequest) -> memory::Draft {
-    let api::AddRequest {
-        title, content, kind, tags, metadata, space, session, created_at, ..
-    } = it;
-    let lifespan = memory::Lifespan::default()
-        .with_valid_from(it.valid_from)
-        .with_valid_until(it.valid_until)
-        .with_expires_at(it.expires_at)
-        .with_is_pinned(it.pinned.unwrap_or_default());
-    let mut draft = memory::Draft::new(content)
-        .with_tags(tags)
-        .with_metadata(metadata_of(metadata))
-        .with_lifespan(lifespan);
-    draft.title = title;
-    draft.kind = kind;
-    draft.space = space;
-    draft.session = session;
-    draft.created_at = created_at;
-    draft
-}
-
-pub(crate) fn patch(it: api::PatchRequest) -> memory::Patch {
-    let api::PatchRequest { title, content, kind, tags, metadata, session, .. } = it;
-    let mut patch = memory::Patch::default();
-    patch.title = title;
-    patch.content = content;
-    patch.kind = kind;
-    patch.tags = tags;
-    patch.metadata = metadata.map(metadata_of);
-    patch.session = session;
-    patch.valid_from = it.valid_from;
-    patch.valid_until = it.valid_until;
-    patch.expires_at = it.expires_at;
-    patch.is_pinned = it.pinned;
-    patch
-}
-
-fn metadata_of(it: BTreeMap<String, api::Scalar>) -> memory::Metadata {
-    it.into_iter().map(|(key, value)| (key, metadata_value(value))).collect()
-}
-
-fn metadata_value(it: api::Scalar) -> memory::MetadataValue {
-    match it {
-        api::Scalar::String(text) => memory::MetadataValue::Text(text),
-        api::Scalar::Bool(value) => memory::MetadataValue::Boolean(value),
-        api::Scalar::Number(number) => match number.as_i64() {
-            Some(whole) => memory::MetadataValue::Integer(whole),
-            // A JSON number that serde_json holds is finite.
-            None => memory::MetadataValue::Float(number.as_f64().unwrap_or_default()),
-        },
-    }
-}
-
-fn scalar(it: memory::MetadataValue) -> api::Scalar {
-    match it {
-        memory::MetadataValue::Text(text) => api::Scalar::String(text),
-        memory::MetadataValue::Boolean(value) => api::Scalar::Bool(value),
-        memory::MetadataValue::Integer(whole) => api::Scalar::Number(whole.into()),
-        memory::MetadataValue::Float(value) => {
-            api::Scalar::Number(serde_json::Number::from_f64(value).unwrap_or_else(|| 0.into()))
-        }
-    }
-}
-
-pub(crate) fn memory(it: memory::Memory) -> api::Memory {
-    api::Memory {
-        id: it.id.get(),
-        title: it.title,
-        content: it.content,
-        kind: it.kind,
-        tags: it.tags,
-        metadata: it.metadata.into_iter().map(|(key, value)| (key, scalar(value))).collect(),
-        space: it.space,
-        session: it.session,
-        created_at: it.created_at,
-        updated_at: it.updated_at,
-        valid_from: it.lifespan.valid_from,
-        valid_until: it.lifespan.valid_until,
-        expires_at: it.lifespan.expires_at,
-        pinned: it.lifespan.is_pinned,
-        embedded: it.embedded,
-        superseded_by: it.superseded_by.map(memory::MemoryId::get),
-    }
-}
-
 /// The versions of a memory, and its deletions, one after the other.
 pub(crate) struct History {
-    id: memory::MemoryId,
     last: u32,
     was_deleted: bool,
 }
 
 impl History {
     /// The history after a version.
-    pub(crate) fn after(id: memory::MemoryId, version: Option<&memory::Version>) -> Self {
-        let last = version.map_or(0, |it| it.version);
-        Self { id, last, was_deleted: version.is_some_and(|it| it.deleted_at.is_some()) }
+    pub(crate) fn after(version: Option<&memory::Version>) -> Self {
+        let last = version.map_or(0, |version| version.memory.version);
+        Self { last, was_deleted: version.is_some_and(|version| version.deleted_at.is_some()) }
     }
 
     /// The change that made the next version, and its deletion.
     pub(crate) fn changes(
         &mut self,
-        it: memory::Version,
+        version: memory::Version,
     ) -> impl Iterator<Item = api::Version> + use<> {
-        let missing = it.version.saturating_sub(self.last + 1);
-        let missing_before = Some(missing).filter(|count| *count > 0);
-        let change = match it.version {
+        let memory::Version { memory, has_text, deleted_at, .. } = version;
+        let number = memory.version;
+        let missing = number.saturating_sub(self.last + 1);
+        let change = match number {
             _ if self.was_deleted => api::VersionChange::Restored,
             1 => api::VersionChange::Added,
             _ => api::VersionChange::Updated,
         };
-        let deletion = it.deleted_at.map(|at| api::Version {
-            version: u64::from(it.version) + 1,
+        let version = api::Version {
+            version: u64::from(number),
+            change,
+            changed_at: memory.updated_at,
+            missing_before: Some(missing).filter(|count| *count > 0),
+            memory: has_text.then_some(memory),
+        };
+        let deletion = deleted_at.map(|at| api::Version {
+            version: u64::from(number) + 1,
             change: api::VersionChange::Deleted,
             changed_at: at,
             missing_before: None,
             memory: None,
         });
-        (self.last, self.was_deleted) = (it.version, deletion.is_some());
-        let version = api::Version { missing_before, ..version(self.id, change, it) };
+        (self.last, self.was_deleted) = (number, deletion.is_some());
         std::iter::once(version).chain(deletion)
     }
-}
-
-fn version(id: memory::MemoryId, change: api::VersionChange, it: memory::Version) -> api::Version {
-    let changed_at = it.valid_from;
-    let metadata = it.metadata.into_iter().map(|(key, value)| (key, scalar(value))).collect();
-    // A purged version has no content.
-    let memory = it.content.map(|content| api::Memory {
-        id: id.get(),
-        title: it.title,
-        content,
-        kind: it.kind,
-        tags: it.tags,
-        metadata,
-        space: it.space,
-        session: it.session,
-        created_at: it.created_at,
-        updated_at: changed_at,
-        valid_from: it.lifespan.valid_from,
-        valid_until: it.lifespan.valid_until,
-        expires_at: it.lifespan.expires_at,
-        pinned: it.lifespan.is_pinned,
-        embedded: false,
-        superseded_by: None,
-    });
-    let version = u64::from(it.version);
-    api::Version { version, change, changed_at, missing_before: None, memory }
 }
 
 pub(crate) fn search_options(it: &api::SearchRequest, limit: usize) -> memory::SearchOptions {
     memory::SearchOptions::default()
         .with_limit(limit)
-        .with_filter(filter(it.filters()))
-        .with_mode(match it.mode {
-            None | Some(api::SearchMode::Hybrid) => memory::SearchMode::Hybrid,
-            Some(api::SearchMode::Lexical) => memory::SearchMode::Lexical,
-            Some(api::SearchMode::Semantic) => memory::SearchMode::Semantic,
-        })
+        .with_filter(it.filter())
+        .with_mode(it.mode.unwrap_or_default())
         .with_explain(it.explain.unwrap_or(false))
         .with_min_score(it.min_score)
         .with_include_superseded(it.include_superseded.unwrap_or(false))
@@ -217,20 +89,6 @@ pub(crate) fn search_options(it: &api::SearchRequest, limit: usize) -> memory::S
         .with_valid_at(it.valid_at)
         .with_as_of(it.as_of)
         .with_now(it.now.unwrap_or_else(now))
-}
-
-pub(crate) fn filter(it: api::Filters<'_>) -> memory::Filter {
-    let tests = it.metadata.iter().map(|(key, test)| (key.clone(), metadata_test(test)));
-    let mut filter = memory::Filter::default()
-        .with_kinds(it.kinds)
-        .with_tags(it.tags)
-        .with_tags_any(it.tags_any);
-    filter.metadata = tests.collect();
-    filter.space = it.space.map(str::to_owned);
-    filter.since = it.since;
-    filter.until = it.until;
-    filter.is_pinned = it.pinned;
-    filter
 }
 
 pub(crate) fn counts(it: memory::Counts, by: &[api::CountBy]) -> api::Counts {
@@ -258,35 +116,15 @@ fn largest(counts: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     counts.into_iter().take(api::limits::LIMIT_MAX as usize).collect()
 }
 
-fn metadata_test(it: &api::MetadataTest) -> memory::MetadataTest {
-    let value = |it: &api::Scalar| metadata_value(it.clone());
-    match it {
-        api::MetadataTest::Is(it) => memory::MetadataTest::is(value(it)),
-        api::MetadataTest::OneOf(values) => {
-            memory::MetadataTest::OneOf(values.iter().map(value).collect())
-        }
-        api::MetadataTest::Within(it) => memory::MetadataTest::Within {
-            gte: it.gte.as_ref().map(value),
-            lte: it.lte.as_ref().map(value),
-        },
-    }
-}
-
 pub(crate) fn hit(it: memory::Hit) -> api::Hit {
     let (scores, links) = match it.explanation {
         Some(explanation) => {
-            let links = explanation.links.iter().copied().map(link).collect();
+            let links = explanation.links.clone();
             (Some(scores(it.score, explanation)), Some(links))
         }
         None => (None, None),
     };
-    api::Hit {
-        memory: memory(it.memory),
-        score: it.score,
-        contradicts: it.contradicts.into_iter().map(memory::MemoryId::get).collect(),
-        scores,
-        links,
-    }
+    api::Hit { memory: it.memory, score: it.score, contradicts: it.contradicts, scores, links }
 }
 
 fn scores(score: f64, it: memory::HitExplanation) -> api::Scores {
@@ -322,69 +160,6 @@ fn scores(score: f64, it: memory::HitExplanation) -> api::Scores {
     }
 }
 
-pub(crate) fn link_kind(it: api::LinkKind) -> memory::LinkKind {
-    match it {
-        api::LinkKind::Updates => memory::LinkKind::Updates,
-        api::LinkKind::Contradicts => memory::LinkKind::Contradicts,
-        api::LinkKind::RelatedTo => memory::LinkKind::RelatedTo,
-        api::LinkKind::CausedBy => memory::LinkKind::CausedBy,
-        api::LinkKind::PartOf => memory::LinkKind::PartOf,
-    }
-}
-
-pub(crate) fn link(it: memory::Link) -> api::Link {
-    api::Link {
-        from: it.from.get(),
-        to: it.to.get(),
-        kind: match it.kind {
-            memory::LinkKind::Updates => api::LinkKind::Updates,
-            memory::LinkKind::Contradicts => api::LinkKind::Contradicts,
-            memory::LinkKind::RelatedTo => api::LinkKind::RelatedTo,
-            memory::LinkKind::CausedBy => api::LinkKind::CausedBy,
-            memory::LinkKind::PartOf => api::LinkKind::PartOf,
-        },
-        created_at: it.created_at,
-        depth: None,
-    }
-}
-
-pub(crate) fn suggestions(it: memory::Suggestions) -> api::Suggestions {
-    let suggestion = |it: memory::Suggestion| api::Suggestion {
-        kind: match it.kind {
-            memory::SuggestionKind::Duplicate => api::SuggestionKind::Duplicate,
-            memory::SuggestionKind::Updates => api::SuggestionKind::Updates,
-            memory::SuggestionKind::Contradicts => api::SuggestionKind::Contradicts,
-        },
-        from: it.from.get(),
-        to: it.to.get(),
-        from_title: it.from_title,
-        to_title: it.to_title,
-        score: it.score,
-        reason: it.reason,
-    };
-    api::Suggestions {
-        suggestions: it.suggestions.into_iter().map(suggestion).collect(),
-        truncated: it.is_truncated,
-        next: it.next.map(memory::MemoryId::get),
-    }
-}
-
-/// Links in the order of the walk, each with its distance from the start.
-pub(crate) fn walk(start: memory::MemoryId, links: Vec<memory::Link>) -> Vec<api::Link> {
-    let mut steps = BTreeMap::from([(start, 0_u64)]);
-    let mut walked = Vec::with_capacity(links.len());
-    for it in links {
-        // Breadth first: at least one end was visited before.
-        let near = [it.from, it.to].iter().filter_map(|end| steps.get(end)).min().copied();
-        let depth = near.unwrap_or(0) + 1;
-        for end in [it.from, it.to] {
-            steps.entry(end).or_insert(depth);
-        }
-        walked.push(api::Link { depth: Some(depth), ..link(it) });
-    }
-    walked
-}
-
 pub(crate) fn progress(it: memory::ReindexProgress) -> api::IndexProgress {
     let phase = match it.phase {
         memory::ReindexPhase::Indexing => "index",
@@ -403,30 +178,6 @@ pub(crate) fn reindexed(it: memory::Reindexed, duration_ms: u64) -> api::IndexRe
     }
 }
 
-pub(crate) fn imported(it: memory::Imported) -> api::ImportResult {
-    let problem = |it: memory::ImportProblem| api::LineProblem {
-        line: it.line,
-        message: it.message,
-        id_taken: it.is_id_taken,
-    };
-    let mapped = |it: memory::MappedId| api::MappedId { from: it.from.get(), to: it.to.get() };
-    api::ImportResult {
-        memories: it.memories,
-        links: it.links,
-        existing: it.existing,
-        mapped: it.mapped.into_iter().map(mapped).collect(),
-        problems: it.problems.into_iter().map(problem).collect(),
-    }
-}
-
-pub(crate) fn import_options(it: &api::ImportRequest) -> memory::ImportOptions {
-    let ids = match it.ids.unwrap_or_default() {
-        api::ImportIds::Keep => memory::ImportIds::Keep,
-        api::ImportIds::Map => memory::ImportIds::Map,
-    };
-    memory::ImportOptions::default().with_ids(ids)
-}
-
 /// The value of the header, if the store has a reranker.
 pub(crate) fn rerank(it: memory::Rerank) -> Option<&'static str> {
     match it {
@@ -434,10 +185,6 @@ pub(crate) fn rerank(it: memory::Rerank) -> Option<&'static str> {
         memory::Rerank::Applied => Some("applied"),
         memory::Rerank::Skipped => Some("skipped"),
     }
-}
-
-pub(crate) fn search_mode(it: memory::SearchMode) -> &'static str {
-    it.as_str()
 }
 
 pub(crate) fn new_token(it: api::NewTokenRequest) -> auth::NewToken {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use waypost_events::{
     Bus, Data, Draft, Error, Event, InvalidData, Lineage, Number, Pattern, Query, Refused, Value,
 };
-use waypost_memory::{LinkKind, MemoryId, Notice, Reindexed, Store, Summary};
+use waypost_memory::{LinkKind, MemoryId, Notice, Reindexed, Store, Summary, Vocabulary};
 
 use crate::clock::now;
 use crate::error::chain;
@@ -274,9 +274,12 @@ fn without_title(data: &Data) -> Data {
 fn note(lineage: &Lineage, about: About) -> Vec<u8> {
     let link = match about {
         About::Memory => None,
-        About::Link { from, to, kind, space } => {
-            Some(StoredLink { from: from.get(), to: to.get(), kind: kind.to_string(), space })
-        }
+        About::Link { from, to, kind, space } => Some(StoredLink {
+            from: from.get(),
+            to: to.get(),
+            kind: kind.as_str().to_owned(),
+            space,
+        }),
     };
     let Lineage { root, cause, depth, flows } = lineage.clone();
     let stored = Stored { run: RUN.clone(), root, cause, depth, flows, link };

@@ -181,11 +181,12 @@ fn a_line_of_another_shape_is_a_problem_in_plain_words() {
         told,
         [
             "lifespan: must be an object, not an array",
-            "must be a JSON object, not an array",
-            "id: must be a non-negative whole number, not a string",
+            "must be an object, not an array",
+            "id: must be a whole number, not a string",
             "createdAt: must be an RFC 3339 time such as 2025-01-31T09:30:00.000Z, not \
              `2025-02-30T00:00:00Z`: the day is 30; 2025-02 has the days 01 to 28",
-            "type: must be a string, not an object",
+            "type: must be one of `updates`, `contradicts`, `related_to`, `caused_by`, `part_of`, \
+             not an object",
             "the end is missing: the file is truncated",
         ]
     );

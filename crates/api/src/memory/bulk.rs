@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use utoipa::{IntoParams, ToSchema};
 
+use super::MemoryId;
 use crate::limits::{Check, Faults};
 use crate::{Problem, Vocabulary};
 
@@ -124,9 +125,11 @@ pub struct ImportResult {
 #[serde(rename_all = "camelCase")]
 pub struct MappedId {
     /// Its id in the file.
-    pub from: u64,
+    #[schema(value_type = u64)]
+    pub from: MemoryId,
     /// Its new id.
-    pub to: u64,
+    #[schema(value_type = u64)]
+    pub to: MemoryId,
 }
 
 /// A rejected line of an import.

@@ -51,7 +51,7 @@ filters!(CountRequest);
 
 impl Check for CountRequest {
     fn check(&self, faults: &mut Faults) {
-        self.filters().check(faults);
+        self.filter().check(faults);
         faults.count("by", self.by.len(), CountBy::ALL.len());
     }
 }

@@ -6,13 +6,14 @@ use std::fmt;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 use waypost_time::Timestamp;
 
-use super::scalar::Scalar;
+use super::Scalar;
 use crate::limits::{
-    Faults, METADATA_BYTES_MAX, METADATA_FILTER_KEYS_MAX, METADATA_FILTER_VALUES_MAX,
+    Check, Faults, METADATA_BYTES_MAX, METADATA_FILTER_KEYS_MAX, METADATA_FILTER_VALUES_MAX,
     METADATA_KEY_CHARS_MAX, escape_pointer,
 };
 
@@ -39,6 +40,13 @@ pub struct MetadataRange {
     pub lte: Option<Scalar>,
 }
 
+impl MetadataTest {
+    /// It is within these bounds, of which one is given.
+    pub fn within(gte: impl Into<Option<Scalar>>, lte: impl Into<Option<Scalar>>) -> Self {
+        Self::Within(MetadataRange { gte: gte.into(), lte: lte.into() })
+    }
+}
+
 impl<'de> Deserialize<'de> for MetadataTest {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         struct Any;
@@ -58,7 +66,7 @@ impl<'de> Deserialize<'de> for MetadataTest {
             }
             fn visit_f64<E: Error>(self, value: f64) -> Result<MetadataTest, E> {
                 // JSON has no other numbers than finite ones.
-                let number = serde_json::Number::from_f64(value);
+                let number = Number::from_f64(value);
                 let number = number.ok_or_else(|| E::custom("must be a finite number"))?;
                 Ok(MetadataTest::Is(Scalar::Number(number)))
             }
@@ -77,42 +85,115 @@ impl<'de> Deserialize<'de> for MetadataTest {
     }
 }
 
-/// The filter of a request.
-#[derive(Debug, Clone, Copy)]
-pub struct Filters<'a> {
-    /// The type is one of these; empty for any.
-    pub kinds: &'a [String],
+/// Selects memories. Every condition that is set must hold.
+///
+/// Numbers in metadata are compared by value, so that 2 equals 2.0. A text is a time if it is one in
+/// RFC 3339, such as `2026-11-21T13:00:00Z`; times are compared by their instant, to the millisecond.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Filter {
+    /// The kind is one of these; empty for any.
+    pub kinds: Vec<String>,
     /// The memory has all of these tags.
-    pub tags: &'a [String],
+    pub tags: Vec<String>,
     /// The memory has at least one of these tags; empty for any.
-    pub tags_any: &'a [String],
-    /// The metadata has each of these keys, with a value that passes the test.
-    pub metadata: &'a BTreeMap<String, MetadataTest>,
-    /// The space; `None` for all.
-    pub space: Option<&'a str>,
-    /// Created at or after this time.
+    pub tags_any: Vec<String>,
+    /// The memory's metadata has each of these keys, with a value that passes the test.
+    pub metadata: BTreeMap<String, MetadataTest>,
+    /// The space; `None` for all spaces.
+    pub space: Option<String>,
+    /// The session.
+    pub session: Option<String>,
+    /// Created at this time or later.
     pub since: Option<Timestamp>,
     /// Created before this time.
     pub until: Option<Timestamp>,
     /// Only pinned memories, or only others.
     pub pinned: Option<bool>,
+    /// The present time: memories that have [expired](crate::Lifespan::has_expired) by it are left
+    /// out. `None` leaves out none.
+    pub now: Option<Timestamp>,
 }
 
-/// Gives a request with the fields of a filter the method `filters`.
+impl Filter {
+    /// Selects only these kinds.
+    #[must_use]
+    pub fn with_kinds<K: Into<String>>(self, kinds: impl IntoIterator<Item = K>) -> Self {
+        Self { kinds: kinds.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Selects only memories that have all of these tags.
+    #[must_use]
+    pub fn with_tags<T: Into<String>>(self, tags: impl IntoIterator<Item = T>) -> Self {
+        Self { tags: tags.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Selects only memories that have at least one of these tags.
+    #[must_use]
+    pub fn with_tags_any<T: Into<String>>(self, tags: impl IntoIterator<Item = T>) -> Self {
+        Self { tags_any: tags.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Selects only memories whose metadata has this key, with a value that passes the test. Replaces
+    /// another test of the same key.
+    #[must_use]
+    pub fn with_metadata(mut self, key: impl Into<String>, test: MetadataTest) -> Self {
+        self.metadata.insert(key.into(), test);
+        self
+    }
+
+    /// Selects only one space.
+    #[must_use]
+    pub fn with_space(self, space: impl Into<String>) -> Self {
+        Self { space: Some(space.into()), ..self }
+    }
+
+    /// Selects only one session.
+    #[must_use]
+    pub fn with_session(self, session: impl Into<String>) -> Self {
+        Self { session: Some(session.into()), ..self }
+    }
+
+    /// Selects only memories created at this time or later.
+    #[must_use]
+    pub fn with_since(self, since: Timestamp) -> Self {
+        Self { since: Some(since), ..self }
+    }
+
+    /// Selects only memories created before this time.
+    #[must_use]
+    pub fn with_until(self, until: Timestamp) -> Self {
+        Self { until: Some(until), ..self }
+    }
+
+    /// Selects only pinned memories, or only others.
+    #[must_use]
+    pub fn with_pinned(self, pinned: bool) -> Self {
+        Self { pinned: Some(pinned), ..self }
+    }
+
+    /// Leaves out memories that have expired by this time.
+    #[must_use]
+    pub fn with_now(self, now: Timestamp) -> Self {
+        Self { now: Some(now), ..self }
+    }
+}
+
+/// Gives a request with the fields of a filter the method `filter`.
 macro_rules! filters {
     ($request:ty) => {
         impl $request {
             /// Its filter.
-            pub fn filters(&self) -> $crate::Filters<'_> {
-                $crate::Filters {
-                    kinds: &self.kinds,
-                    tags: &self.tags,
-                    tags_any: &self.tags_any,
-                    metadata: &self.metadata,
-                    space: self.space.as_deref(),
+            pub fn filter(&self) -> $crate::Filter {
+                $crate::Filter {
+                    kinds: self.kinds.clone(),
+                    tags: self.tags.clone(),
+                    tags_any: self.tags_any.clone(),
+                    metadata: self.metadata.clone(),
+                    space: self.space.clone(),
                     since: self.since,
                     until: self.until,
                     pinned: self.pinned,
+                    ..$crate::Filter::default()
                 }
             }
         }
@@ -120,24 +201,24 @@ macro_rules! filters {
 }
 pub(super) use filters;
 
-impl Filters<'_> {
-    pub(super) fn check(self, faults: &mut Faults) {
-        faults.kinds(self.kinds);
-        faults.tags("tags", self.tags);
-        faults.tags("tagsAny", self.tags_any);
+impl Check for Filter {
+    fn check(&self, faults: &mut Faults) {
+        faults.kinds(&self.kinds);
+        faults.tags("tags", &self.tags);
+        faults.tags("tagsAny", &self.tags_any);
         let keys = self.metadata.len();
         if keys > METADATA_FILTER_KEYS_MAX {
             let reason = format!("tests {keys} keys; the limit is {METADATA_FILTER_KEYS_MAX}");
             faults.add("metadata", reason);
         }
-        for (key, test) in self.metadata {
+        for (key, test) in &self.metadata {
             let field = format!("metadata/{}", escape_pointer(key));
             faults.name(&field, key, METADATA_KEY_CHARS_MAX);
             if let Err(reason) = check(test) {
                 faults.add(&field, reason);
             }
         }
-        faults.space(self.space);
+        faults.space(self.space.as_deref());
         faults.period(self.since, self.until);
     }
 }
@@ -157,8 +238,7 @@ fn check(test: &MetadataTest) -> Result<(), String> {
                     "has {count} values; expected 1 to {METADATA_FILTER_VALUES_MAX}"
                 ));
             }
-            let kind = std::mem::discriminant::<Scalar>;
-            if values.windows(2).any(|it| kind(&it[0]) != kind(&it[1])) {
+            if values.windows(2).any(|pair| pair[0].type_name() != pair[1].type_name()) {
                 return Err(
                     "mixes types; expected only strings, only numbers or only booleans".to_owned()
                 );
@@ -170,9 +250,11 @@ fn check(test: &MetadataTest) -> Result<(), String> {
         }
         MetadataTest::Within(MetadataRange { gte, lte }) => {
             let bounds = [gte, lte].map(|it| it.as_ref().map(Bound::of).transpose());
-            match bounds {
-                [Err(reason), _] | [_, Err(reason)] => Err(reason),
-                [Ok(Some(Bound::Number(low))), Ok(Some(Bound::Number(high)))] if low > high => {
+            match &bounds {
+                [Err(reason), _] | [_, Err(reason)] => Err(reason.clone()),
+                [Ok(Some(Bound::Number(low))), Ok(Some(Bound::Number(high)))]
+                    if is_above(low, high) =>
+                {
                     Err(format!("has a `gte` of {low}, above its `lte` of {high}"))
                 }
                 [Ok(Some(Bound::Time(low))), Ok(Some(Bound::Time(high)))] if low > high => {
@@ -188,16 +270,24 @@ fn check(test: &MetadataTest) -> Result<(), String> {
     }
 }
 
+/// Whether a number is above another one. Whole numbers are compared exactly.
+fn is_above(low: &Number, high: &Number) -> bool {
+    match (low.as_i128(), high.as_i128()) {
+        (Some(low), Some(high)) => low > high,
+        _ => low.as_f64() > high.as_f64(),
+    }
+}
+
 /// A bound of a range.
 enum Bound {
-    Number(f64),
+    Number(Number),
     Time(Timestamp),
 }
 
 impl Bound {
     fn of(value: &Scalar) -> Result<Self, String> {
         let found = match value {
-            Scalar::Number(number) => number.as_f64().map(Self::Number),
+            Scalar::Number(number) => Some(Self::Number(number.clone())),
             Scalar::String(text) => text.parse().ok().map(Self::Time),
             Scalar::Bool(_) => None,
         };

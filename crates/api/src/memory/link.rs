@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use utoipa::{IntoParams, ToSchema};
 
+use super::MemoryId;
 use crate::Vocabulary;
 use crate::limits::{Check, DEPTH_MAX, Faults};
 use crate::wire;
@@ -83,13 +84,15 @@ impl Vocabulary for LinkKind {
 
 /// A typed link between two memories.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Link {
     /// The id of the source memory.
-    pub from: u64,
+    #[schema(value_type = u64)]
+    pub from: MemoryId,
     /// The id of the target memory.
-    pub to: u64,
+    #[schema(value_type = u64)]
+    pub to: MemoryId,
     /// The type of the link.
     #[serde(rename = "type")]
     pub kind: LinkKind,

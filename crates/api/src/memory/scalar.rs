@@ -1,5 +1,7 @@
 //! Metadata values.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -14,4 +16,36 @@ pub enum Scalar {
     Number(serde_json::Number),
     /// A boolean.
     Bool(bool),
+}
+
+/// Keys and values that a caller stores with a memory, ordered by key.
+pub type Metadata = BTreeMap<String, Scalar>;
+
+impl Scalar {
+    /// What a message calls its type.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::String(_) => "string",
+            Self::Number(_) => "number",
+            Self::Bool(_) => "boolean",
+        }
+    }
+}
+
+impl From<&str> for Scalar {
+    fn from(text: &str) -> Self {
+        Self::String(text.to_owned())
+    }
+}
+
+impl From<i64> for Scalar {
+    fn from(number: i64) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl From<bool> for Scalar {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
 }

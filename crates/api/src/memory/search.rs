@@ -7,9 +7,9 @@ use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::filter::filters;
-use super::{Link, Memory, MetadataTest};
+use super::{Link, Memory, MemoryId, MetadataTest};
 use crate::Vocabulary;
-use crate::limits::{Check, Faults, LIMIT_MAX, QUERY_CHARS_MAX};
+use crate::limits::{Check, Faults, LIMIT_MAX};
 use crate::wire;
 use waypost_time::Timestamp;
 
@@ -76,34 +76,25 @@ filters!(SearchRequest);
 
 impl Check for SearchRequest {
     fn check(&self, faults: &mut Faults) {
-        if self.query.is_empty() {
-            faults.add(
-                "query",
-                format!("must not be empty; the limit is {QUERY_CHARS_MAX} characters"),
-            );
-        }
-        faults.chars("query", &self.query, QUERY_CHARS_MAX);
+        faults.query(&self.query);
         faults.range("limit", self.limit, LIMIT_MAX);
-        self.filters().check(faults);
+        self.filter().check(faults);
         if self.as_of.is_some() && self.mode == Some(SearchMode::Semantic) {
             faults.add(
                 "mode",
                 "must be `lexical` or `hybrid` with `asOf`: earlier versions have no vectors",
             );
         }
-        if let Some(score) = self.min_score
-            && !(0.0..=1.0).contains(&score)
-        {
-            faults.add("minScore", format!("must be between 0 and 1, not {score:?}"));
-        }
+        faults.min_score(self.min_score);
     }
 }
 
 /// How a search ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum SearchMode {
+    #[default]
     Hybrid,
     Lexical,
     Semantic,
@@ -133,7 +124,8 @@ pub struct Hit {
     pub score: f64,
     /// Ids of memories that contradict it or that it contradicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub contradicts: Vec<u64>,
+    #[schema(value_type = Vec<u64>)]
+    pub contradicts: Vec<MemoryId>,
     /// With `explain`: how the score was computed.
     pub scores: Option<Scores>,
     /// With `explain`: the links from and to the memory.

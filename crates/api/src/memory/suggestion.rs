@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use utoipa::{IntoParams, ToSchema};
 
-use super::Memory;
+use super::{Memory, MemoryId};
 use crate::Vocabulary;
 use crate::limits::{Check, Faults, LIMIT_MAX};
 use crate::wire;
@@ -56,7 +56,8 @@ pub struct Suggestions {
     /// Whether there may be more: a limit ended the comparison, or the index is being built.
     pub truncated: bool,
     /// If a limit ended the comparison of all memories: the `before` of the request for the rest.
-    pub next: Option<u64>,
+    #[schema(value_type = Option<u64>)]
+    pub next: Option<MemoryId>,
 }
 
 /// Two memories of one space about which something may be done. The service does none of it.
@@ -67,9 +68,11 @@ pub struct Suggestion {
     #[serde(rename = "type")]
     pub kind: SuggestionKind,
     /// The id of the newer memory, by `createdAt`.
-    pub from: u64,
+    #[schema(value_type = u64)]
+    pub from: MemoryId,
     /// The id of the older memory.
-    pub to: u64,
+    #[schema(value_type = u64)]
+    pub to: MemoryId,
     /// The title of the newer memory.
     pub from_title: String,
     /// The title of the older memory.

@@ -7,7 +7,6 @@ use super::Repaired;
 use crate::codec::Reader;
 use crate::journal::Journal;
 use crate::layout::Folders;
-use crate::link::Link;
 use crate::record::{Edge, Record};
 use crate::repairing::Progress;
 use crate::state::found::FoundState;
@@ -15,7 +14,7 @@ use crate::state::keys::{self, StoredVersion};
 use crate::state::replay::replay;
 use crate::state::txn::Txn;
 use crate::state::{State, damaged};
-use crate::{Error, Result, StoreOptions};
+use crate::{Error, Link, Result, StoreOptions};
 
 /// Number of records that a repair appends at once.
 const RECORDS_AT_ONCE: usize = 1_000;
@@ -157,7 +156,7 @@ fn links(state: &State) -> Result<Vec<Link>> {
     state.scan(keys::LINKS, &mut |key, value| {
         let Edge { from, to, kind } = keys::edge_of(key).map_err(damaged)?;
         let created_at = Reader::new(value).time().map_err(damaged)?;
-        links.push(Link { from, to, kind, created_at });
+        links.push(Link { from, to, kind, created_at, depth: None });
         Ok(())
     })?;
     Ok(links)

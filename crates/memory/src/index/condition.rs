@@ -40,7 +40,7 @@ impl Condition {
             session: filter.session.as_deref().map(|it| names.find(it).unwrap_or(UNKNOWN)),
             since: filter.since,
             until: filter.until,
-            pinned: filter.is_pinned,
+            pinned: filter.pinned,
             now: filter.now.filter(|it| view.expired(*it).next().is_some()),
         }
     }
@@ -65,7 +65,7 @@ impl Condition {
             && self.session.is_none_or(|it| fact.session == Some(it))
             && self.since.is_none_or(|it| fact.created_at >= it)
             && self.until.is_none_or(|it| fact.created_at < it)
-            && self.pinned.is_none_or(|it| fact.lifespan().is_pinned == it)
+            && self.pinned.is_none_or(|it| fact.lifespan().pinned == it)
             && self.now.is_none_or(|it| !fact.lifespan().has_expired(it))
     }
 

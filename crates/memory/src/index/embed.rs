@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
+use crate::body::Body;
 use crate::index::vectors::{StoredVector, VectorLog, model_hash};
 use crate::index::view::View;
 use crate::index::{Index, own_title};
 use crate::limits::DIMENSIONS_MAX;
 use crate::log_error::vectors_error;
-use crate::record::Body;
 use crate::records::Records;
 use crate::{EmbedFn, EmbedProgress, Embedder, Error, MemoryId, Result};
 

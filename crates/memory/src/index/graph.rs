@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::codec::Reader;
 use crate::record::Edge;
 use crate::state::{State, damaged, keys};
-use crate::{Link, LinkKind, MemoryId, Result, Timestamp};
+use crate::{Link, LinkKind, MemoryId, Result, Timestamp, Vocabulary};
 
 /// The links, indexed by both ends.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl Graph {
     /// These links.
     pub(crate) fn of(links: Vec<Link>) -> Self {
         let mut graph = Self::default();
-        for Link { from, to, kind, created_at } in links {
+        for Link { from, to, kind, created_at, .. } in links {
             graph.insert(Edge { from, to, kind }, created_at);
         }
         graph
@@ -58,12 +58,12 @@ impl Graph {
     pub(crate) fn around(&self, id: MemoryId) -> impl Iterator<Item = Link> + '_ {
         let outgoing = self
             .outgoing
-            .range((id, LinkKind::ALL[0], FIRST)..)
+            .range((id, FIRST_KIND, FIRST)..)
             .take_while(move |((from, _, _), _)| *from == id)
             .map(|((from, kind, to), at)| link(*from, *to, *kind, *at));
         let incoming = self
             .incoming
-            .range((id, LinkKind::ALL[0], FIRST)..)
+            .range((id, FIRST_KIND, FIRST)..)
             .take_while(move |(to, _, _)| *to == id)
             .filter_map(|(to, kind, from)| {
                 let at = self.outgoing.get(&(*from, *kind, *to))?;
@@ -81,7 +81,7 @@ impl Graph {
 
     /// Whether any link starts or ends at a memory.
     pub(crate) fn has_links(&self, id: MemoryId) -> bool {
-        let least = (id, LinkKind::ALL[0], FIRST);
+        let least = (id, FIRST_KIND, FIRST);
         let starts = || self.outgoing.range(least..).next().is_some_and(|((it, ..), _)| *it == id);
         let ends = || self.incoming.range(least..).next().is_some_and(|(it, ..)| *it == id);
         !self.outgoing.is_empty() && (starts() || ends())
@@ -93,7 +93,7 @@ impl Graph {
             self.outgoing.contains_key(&(one, kind, other))
                 || self.outgoing.contains_key(&(other, kind, one))
         };
-        !self.outgoing.is_empty() && LinkKind::ALL.into_iter().any(is_link)
+        !self.outgoing.is_empty() && LinkKind::ALL.iter().copied().any(is_link)
     }
 
     /// The memories at the other end of links of this kind, in either direction, each once, in
@@ -113,7 +113,9 @@ impl Graph {
 
 const FIRST: MemoryId = MemoryId::FIRST;
 const LAST: MemoryId = MemoryId::LAST;
+/// The first kind in their order.
+const FIRST_KIND: LinkKind = LinkKind::Updates;
 
 fn link(from: MemoryId, to: MemoryId, kind: LinkKind, created_at: Timestamp) -> Link {
-    Link { from, to, kind, created_at }
+    Link { from, to, kind, created_at, depth: None }
 }

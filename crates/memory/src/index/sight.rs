@@ -65,14 +65,14 @@ impl<'a> Sight<'a> {
         self.view.graph.around(id).filter(move |it| self.sees(other(it)))
     }
 
-    /// Every link up to `depth` steps around a memory, breadth first, each once.
+    /// Every link up to `depth` steps around a memory with its distance, breadth first, each once.
     pub(crate) fn walk(self, id: MemoryId, depth: u32) -> Vec<Link> {
         let mut links = Vec::new();
         let mut seen_links = BTreeSet::new();
         let mut seen = BTreeSet::from([id]);
-        let mut queue = VecDeque::from([(id, 0)]);
+        let mut queue = VecDeque::from([(id, 0_u64)]);
         while let Some((at, steps)) = queue.pop_front() {
-            if steps == depth {
+            if steps == u64::from(depth) {
                 continue;
             }
             for link in self.around(at) {
@@ -80,7 +80,7 @@ impl<'a> Sight<'a> {
                     return links;
                 }
                 if seen_links.insert((link.from, link.kind, link.to)) {
-                    links.push(link);
+                    links.push(Link { depth: Some(steps + 1), ..link });
                 }
                 let other = if link.from == at { link.to } else { link.from };
                 if seen.insert(other) {

@@ -156,7 +156,7 @@ fn encode_fact(out: &mut Writer, fact: &Fact, names: &UsedNames) {
     out.u32(fact.length);
     out.u8(u8::from(fact.lifespan.is_some()));
     if let Some(lifespan) = &fact.lifespan {
-        lifespan.encode(out);
+        out.lifespan(**lifespan);
     }
 }
 
@@ -233,7 +233,7 @@ fn decode_fact(
     let periods = (0..count).map(|_| decode_period(input));
     let periods = periods.collect::<std::result::Result<_, _>>()?;
     let length = input.u32()?;
-    let lifespan = if input.flag()? { Lifespan::decode(input)? } else { Lifespan::default() };
+    let lifespan = if input.flag()? { input.lifespan()? } else { Lifespan::default() };
     let embedded = false;
     Ok(Fact {
         version,

@@ -10,12 +10,12 @@ use waypost_ranking::{
     Cues, Document, Period, Signature, SimilarIndex, Slot, Slots, TextIndex, VectorIndex, periods,
 };
 
+use crate::body::Body;
 use crate::facet::Facet;
 use crate::index::alike::Alike;
 use crate::index::graph::Graph;
 use crate::index::labels::{Labels, NUMBER_MAX};
 use crate::index::pending::Pending;
-use crate::record::Body;
 use crate::{Lifespan, MemoryId, Timestamp};
 
 /// The index of the existing memories.
@@ -142,7 +142,7 @@ impl Fact {
     }
 
     fn is_pinned(&self) -> bool {
-        self.lifespan.as_deref().is_some_and(|it| it.is_pinned)
+        self.lifespan.as_deref().is_some_and(|it| it.pinned)
     }
 }
 

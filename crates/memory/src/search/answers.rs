@@ -105,7 +105,7 @@ impl Answer {
 fn is_same(one: &SearchOptions, other: &SearchOptions) -> bool {
     let SearchOptions { limit, filter, mode, explain, min_score, include_superseded, .. } = one;
     let times = |it: &SearchOptions| (it.recency, it.valid_at, it.as_of, it.now.map(day_of));
-    let Filter { kinds, tags, tags_any, metadata, space, session, since, until, is_pinned, now: _ } =
+    let Filter { kinds, tags, tags_any, metadata, space, session, since, until, pinned, now: _ } =
         filter;
     let wanted = &other.filter;
     (limit, mode, explain) == (&other.limit, &other.mode, &other.explain)
@@ -114,7 +114,7 @@ fn is_same(one: &SearchOptions, other: &SearchOptions) -> bool {
         && (kinds, tags, space) == (&wanted.kinds, &wanted.tags, &wanted.space)
         && (tags_any, metadata) == (&wanted.tags_any, &wanted.metadata)
         && (session, since, until) == (&wanted.session, &wanted.since, &wanted.until)
-        && *is_pinned == wanted.is_pinned
+        && *pinned == wanted.pinned
 }
 
 /// The approximate size of a memory's texts in bytes.
@@ -125,10 +125,10 @@ fn bytes(memory: &Memory) -> usize {
         .iter()
         .map(|(key, value)| {
             let text = match value {
-                crate::MetadataValue::Text(text) => text.len(),
+                crate::Scalar::String(text) => text.len(),
                 _ => 0,
             };
-            key.len() + text + size_of::<crate::MetadataValue>()
+            key.len() + text + size_of::<crate::Scalar>()
         })
         .sum();
     size_of::<Memory>() + memory.title.len() + memory.content.len() + tags + metadata

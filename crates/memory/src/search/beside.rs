@@ -259,6 +259,7 @@ mod tests {
             to: id(older),
             kind,
             created_at: Timestamp::EPOCH,
+            depth: None,
         });
         let mut view = View::default();
         view.graph = Graph::of(links.collect());

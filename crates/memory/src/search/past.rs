@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use super::Searcher;
 use super::rerank::Reranking;
+use crate::body::Body;
 use crate::index::Index;
 use crate::index::graph::Graph;
 use crate::index::view::{Prepared, View};
-use crate::record::Body;
 use crate::records::Records;
 use crate::state::keys::{Head, StoredVersion};
 use crate::{

@@ -13,9 +13,10 @@
 //! | `q` sequence | the request key of this record, and its time |
 //! | `m` name | counters |
 
-use crate::codec::{Malformed, Reader, Writer};
+use crate::body::{Body, BodyText};
+use crate::codec::{Malformed, Reader, Writer, link_code, link_kind};
 use crate::key::RequestKey;
-use crate::record::{Body, BodyText, Done, Edge};
+use crate::record::{Done, Edge};
 use crate::{LinkKind, MemoryId, Timestamp};
 
 pub(crate) const APPLIED: &[u8] = b"mapplied";
@@ -78,12 +79,12 @@ pub(crate) fn duplicates_of(hash: [u8; 16]) -> Vec<u8> {
 }
 
 pub(crate) fn link(edge: Edge) -> Vec<u8> {
-    let kind = [edge.kind.code()];
+    let kind = [link_code(edge.kind)];
     key(b'l', &[&edge.from.get().to_be_bytes(), &kind, &edge.to.get().to_be_bytes()])
 }
 
 pub(crate) fn reverse_link(edge: Edge) -> Vec<u8> {
-    let kind = [edge.kind.code()];
+    let kind = [link_code(edge.kind)];
     key(b'r', &[&edge.to.get().to_be_bytes(), &kind, &edge.from.get().to_be_bytes()])
 }
 
@@ -127,7 +128,7 @@ fn edge_ends(key: &[u8]) -> Result<(MemoryId, LinkKind, MemoryId), Malformed> {
     if key.len() != 18 {
         return Err(Malformed("a link's key has a wrong length"));
     }
-    let kind = LinkKind::of_code(key[9]).ok_or(Malformed("a link has an unknown kind"))?;
+    let kind = link_kind(key[9]).ok_or(Malformed("a link has an unknown kind"))?;
     Ok((id_at_end(&key[..9])?, kind, id_at_end(key)?))
 }
 

@@ -13,8 +13,9 @@ use sha2::{Digest as _, Sha256};
 use waypost_log::Digest;
 use waypost_projection::Write;
 
-use crate::codec::{Reader, Writer};
-use crate::record::{Body, BodyText, Edge, Record};
+use crate::body::{Body, BodyText};
+use crate::codec::{Reader, Writer, link_code};
+use crate::record::{Edge, Record};
 use crate::state::digest::{self, DIGEST_EVERY};
 use crate::state::keys::{self, Head, StoredVersion};
 use crate::state::{State, damaged};
@@ -424,7 +425,7 @@ pub(crate) fn link_digest(edge: Edge, at: Timestamp) -> u64 {
     let mut out = Writer::new();
     out.u64(edge.from.get());
     out.u64(edge.to.get());
-    out.u8(edge.kind.code());
+    out.u8(link_code(edge.kind));
     out.time(at);
     first_u64(&Sha256::digest(out.into_bytes()))
 }

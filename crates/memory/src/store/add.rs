@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::body::Body;
 use crate::check;
 use crate::index::Index;
-use crate::record::Body;
 use crate::store::Store;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::lost;
-use crate::{Added, Draft, Error, RequestKey, Result, Timestamp};
+use crate::{Added, Addition, Error, Result, Timestamp};
 
 /// Drafts that were checked and analysed; see [`Store::prepare_adds`].
 #[derive(Debug)]
@@ -21,32 +21,46 @@ pub struct PreparedAdds {
 impl Store {
     /// Adds a memory, or returns the existing one with the same text. It is on disk when this
     /// returns.
-    pub fn add(&self, draft: Draft, now: Timestamp) -> Result<Added> {
-        self.add_batch(vec![draft], now).pop().unwrap_or_else(|| Err(lost()))
+    pub fn add(&self, draft: impl Into<Addition>, now: Timestamp) -> Result<Added> {
+        self.add_batch([draft], now).pop().unwrap_or_else(|| Err(lost()))
     }
 
     /// Adds many memories with few syncs; one that fails does not stop the others. The results are
     /// in the order of the drafts.
-    pub fn add_batch(&self, drafts: Vec<Draft>, now: Timestamp) -> Vec<Result<Added>> {
+    pub fn add_batch<T: Into<Addition>>(
+        &self,
+        drafts: impl IntoIterator<Item = T>,
+        now: Timestamp,
+    ) -> Vec<Result<Added>> {
         self.add_prepared(self.prepare_adds(drafts, now))
     }
 
     /// The part of [`Store::add_batch`] that needs no writer: checks and analyses the drafts.
-    pub fn prepare_adds(&self, drafts: Vec<Draft>, now: Timestamp) -> PreparedAdds {
-        let checked: Vec<Result<Checked>> =
-            drafts.into_iter().map(|it| Checked::new(it, now)).collect();
-        let mut refused = Vec::with_capacity(checked.len());
-        let mut commands = Vec::new();
-        for checked in checked {
-            match checked {
-                Ok(checked) => {
-                    commands.push(checked.command(&self.index, now));
-                    refused.push(None);
+    pub fn prepare_adds<T: Into<Addition>>(
+        &self,
+        drafts: impl IntoIterator<Item = T>,
+        now: Timestamp,
+    ) -> PreparedAdds {
+        let mut ready = PreparedAdds { commands: Vec::new(), refused: Vec::new() };
+        for draft in drafts {
+            match self.command(draft.into(), now) {
+                Ok(command) => {
+                    ready.commands.push(command);
+                    ready.refused.push(None);
                 }
-                Err(error) => refused.push(Some(error)),
+                Err(error) => ready.refused.push(Some(error)),
             }
         }
-        PreparedAdds { commands, refused }
+        ready
+    }
+
+    /// The command for a valid draft, with its document.
+    fn command(&self, addition: Addition, at: Timestamp) -> Result<Command> {
+        let Addition { draft, note, key } = addition;
+        check::expiry(draft.expires_at, at)?;
+        let body = Body::new(draft, at)?;
+        let document = Some(Arc::new(self.index.document(&body)));
+        Ok(Command::Add { body, document, at, note }.once(key, at))
     }
 
     /// The rest of [`Store::add_batch`].
@@ -62,13 +76,12 @@ impl Store {
     /// Some thread must call [`Store::write_queued`] afterwards.
     pub fn add_later(
         &self,
-        draft: Draft,
+        draft: impl Into<Addition>,
         now: Timestamp,
         then: impl FnOnce(Result<Added>) + Send + 'static,
     ) {
-        match Checked::new(draft, now) {
-            Ok(checked) => {
-                let command = checked.command(&self.index, now);
+        match self.command(draft.into(), now) {
+            Ok(command) => {
                 let index = Arc::clone(&self.index);
                 self.writer.submit_later(command, move |it| then(added(&index, it)));
             }
@@ -83,25 +96,5 @@ fn added(index: &Index, outcome: Result<Outcome>) -> Result<Added> {
         Outcome::Existing(memory) => Ok(Added::Existing(index.complete(memory))),
         Outcome::AddedBefore(memory) => Ok(Added::Before(index.complete(memory))),
         _ => Err(lost()),
-    }
-}
-
-/// A valid draft.
-struct Checked {
-    body: Body,
-    note: Option<Vec<u8>>,
-    key: Option<RequestKey>,
-}
-
-impl Checked {
-    fn new(mut draft: Draft, now: Timestamp) -> Result<Self> {
-        let (note, key) = (draft.note.take(), draft.key.take());
-        Ok(Self { body: check::draft(draft, now)?, note, key })
-    }
-
-    fn command(self, index: &Index, at: Timestamp) -> Command {
-        let Self { body, note, key } = self;
-        let document = Some(Arc::new(index.document(&body)));
-        Command::Add { body, document, at, note }.once(key, at)
     }
 }

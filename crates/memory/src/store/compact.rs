@@ -5,15 +5,16 @@ use std::collections::HashSet;
 use waypost_log::Keep;
 use waypost_projection::files::{dir_bytes, remove_dir};
 
+use crate::body::Body;
 use crate::codec::Reader;
-use crate::record::{Body, Record};
+use crate::record::Record;
 use crate::state::damaged;
 use crate::state::keys::{self, StoredVersion};
 use crate::state::txn::Txn;
 use crate::store::Store;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::outbox::Saved;
-use crate::{Compacted, Compaction, Error, MemoryId, Result};
+use crate::{CompactResult, Compaction, Error, MemoryId, Result};
 
 /// Maximum number of memories in one record that drops texts.
 const DROPPED_AT_ONCE: usize = 10_000;
@@ -31,7 +32,7 @@ impl Store {
     /// With a [shared journal](waypost_log::SharedJournal), the selected texts become unreadable on every
     /// replica when it applies the records that say so. They leave the files of a replica when that
     /// compacts its own log, with any `what`: see [`Store::destroyed_through`].
-    pub fn compact(&self, what: Compaction) -> Result<Compacted> {
+    pub fn compact(&self, what: Compaction) -> Result<CompactResult> {
         let purged_versions = self.drop_texts(what)?;
         let mut writer = self.writer.lock();
         self.writer.bring_to_disk(&mut writer)?;
@@ -65,7 +66,7 @@ impl Store {
             let _no_writer = self.writer.lock();
             self.records.state.write(&[through])?;
         }
-        Ok(Compacted {
+        Ok(CompactResult {
             bytes_before: compacted.bytes_before,
             bytes_after: compacted.bytes_after,
             purged_versions,

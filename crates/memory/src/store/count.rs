@@ -17,7 +17,7 @@ impl Store {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) for a filter out of range.
     pub fn count(&self, filter: &Filter) -> Result<Counts> {
-        check::filter(filter)?;
+        check::check(filter)?;
         if !self.index.backlog.is_complete() {
             return self.count_by_state(filter);
         }

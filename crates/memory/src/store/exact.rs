@@ -1,7 +1,7 @@
 //! Filters on what the state and the log have, for memories that the index lacks.
 
+use crate::body::Body;
 use crate::facet::{Facet, Test};
-use crate::record::Body;
 use crate::{Filter, Metadata};
 
 /// A filter on bodies, for memories that the index lacks.
@@ -29,7 +29,7 @@ impl<'a> Exact<'a> {
             && filter.session.as_ref().is_none_or(|it| text.session.as_ref() == Some(it))
             && filter.since.is_none_or(|it| body.created_at >= it)
             && filter.until.is_none_or(|it| body.created_at < it)
-            && filter.is_pinned.is_none_or(|it| text.lifespan.is_pinned == it)
+            && filter.pinned.is_none_or(|it| text.lifespan.pinned == it)
             && filter.now.is_none_or(|it| !text.lifespan.has_expired(it))
             && self.passes(&text.metadata)
     }

@@ -6,7 +6,7 @@ use crate::records::Frozen;
 use crate::state::damaged;
 use crate::state::keys::Head;
 use crate::store::Store;
-use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION};
+use crate::wire::{FORMAT, Header, Line, VERSION};
 use crate::{Error, Exported, Link, MemoryId, Result};
 
 /// Counts and sums what goes through it.
@@ -49,17 +49,11 @@ impl Store {
                 self.export_memory(&frozen, id, &head, &mut out)?;
             }
         }
-        for Link { from, to, kind, created_at } in &links {
-            out.line(&Line::Link {
-                from: from.get(),
-                to: to.get(),
-                r#type: kind.as_str().to_owned(),
-                created_at: Some(created_at.to_string()),
-            })?;
+        for link in &links {
+            out.line(&Line::link(*link))?;
         }
         let exported = Exported { memories, links: links.len() as u64 };
-        let crc32c = format!("{:08x}", out.sum);
-        out.line(&Line::End { memories: exported.memories, links: exported.links, crc32c })?;
+        out.line(&Line::end(exported.memories, exported.links, out.sum))?;
         out.out.flush().map_err(io_error)?;
         Ok(exported)
     }
@@ -74,12 +68,10 @@ impl Store {
         for (version, stored) in self.records.stored_versions_at(frozen, id)? {
             let (valid_from, deleted_at) = (stored.valid_from, stored.deleted_at);
             let body = self.records.whole_body_at(frozen, stored)?;
-            let deleted_at = deleted_at.map(|at| at.to_string());
-            let line = MemoryLine::of(id, version, valid_from, body);
-            out.line(&Line::Memory(MemoryLine { deleted_at, ..line }))?;
+            out.line(&Line::memory(id, (version, valid_from), deleted_at, body))?;
         }
         match head.deleted_at {
-            Some(at) => out.line(&Line::Deletion { id: id.get(), at: at.to_string() }),
+            Some(at) => out.line(&Line::deletion(id, at)),
             None => Ok(()),
         }
     }

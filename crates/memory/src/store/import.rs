@@ -11,22 +11,17 @@ use std::io::{BufRead, Read};
 use std::sync::{Arc, mpsc};
 
 use parking_lot::Mutex;
-use waypost_time::InvalidTimestamp;
 
-use crate::check;
 use crate::index::Index;
 use crate::limits::{IMPORT_LINE_BYTES_MAX, IMPORT_VERSION_GAP_MAX, VERSION_MAX};
-use crate::record::{Body, Edge};
+use crate::record::Edge;
 use crate::store::Store;
-use crate::wire::{FORMAT, Header, LifespanLine, Line, MemoryLine, VERSION, shown};
+use crate::wire::{FORMAT, Header, Line, LinkLine, MemoryLine, VERSION};
 use crate::writer::Writer;
 use crate::writer::command::{Command, Outcome};
-use crate::writer::import::{FileIds, ImportUnit, ImportVersion};
+use crate::writer::import::{FileIds, ImportUnit, ImportVersion, problem};
 use crate::writer::lost;
-use crate::{
-    DEFAULT_SPACE, Error, ImportOptions, ImportProblem, Imported, Lifespan, LinkKind, MemoryId,
-    RequestKey, Result, Timestamp,
-};
+use crate::{Error, ImportOptions, ImportResult, MemoryId, RequestKey, Result, Timestamp};
 
 /// A batch is written when it has this many lines …
 const BATCH_LINES_MAX: usize = 256;
@@ -52,7 +47,7 @@ struct Importer<'a> {
     history_bytes_max: usize,
     /// The last memory that was rejected because of that length: its other lines are skipped.
     too_long: Option<MemoryId>,
-    imported: Imported,
+    imported: ImportResult,
     /// Shared with the batch that is being written.
     ids: Arc<Mutex<FileIds>>,
     /// Called when a batch was queued.
@@ -68,7 +63,7 @@ impl Store {
     /// # Errors
     /// [`Error::Invalid`] if the input is not an export; [`Error::Newer`] if a newer release wrote
     /// it.
-    pub fn import(&self, input: &mut dyn BufRead, now: Timestamp) -> Result<Imported> {
+    pub fn import(&self, input: &mut dyn BufRead, now: Timestamp) -> Result<ImportResult> {
         self.import_beside(input, &ImportOptions::default(), now, &|| self.write_queued())
     }
 
@@ -81,7 +76,7 @@ impl Store {
         options: &ImportOptions,
         now: Timestamp,
         queued: &dyn Fn(),
-    ) -> Result<Imported> {
+    ) -> Result<ImportResult> {
         let mut importer = Importer {
             writer: &self.writer,
             index: &self.index,
@@ -97,7 +92,7 @@ impl Store {
             history_bytes: 0,
             history_bytes_max: options.history_bytes_max,
             too_long: None,
-            imported: Imported::default(),
+            imported: ImportResult::default(),
             ids: Arc::new(Mutex::new(FileIds::new(options.ids))),
             queued,
             writing: None,
@@ -132,9 +127,9 @@ impl Importer<'_> {
                 importer.problem(number, format!("exceeds {IMPORT_LINE_BYTES_MAX} bytes"));
             } else if !text.is_empty() {
                 match Line::read(text) {
-                    Ok(Line::End { crc32c, .. }) => {
+                    Ok(Line::End(end)) => {
                         is_complete = true;
-                        if crc32c != format!("{sum:08x}") {
+                        if end.crc32c != format!("{sum:08x}") {
                             let message = "invalid checksum: the file was changed or damaged";
                             importer.problem(number, message.to_owned());
                         }
@@ -188,14 +183,12 @@ pub(crate) fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> Result<b
 pub(crate) fn check_header(text: &[u8]) -> Result<()> {
     let is_object = text.iter().find(|it| !it.is_ascii_whitespace()) == Some(&b'{');
     let read = serde_json::from_slice(text).ok().filter(|_| is_object);
-    let header: Header = read.ok_or_else(|| {
-        let reason = format!("must begin with `{{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}`");
-        Error::invalid("the import", reason)
-    })?;
-    if header.format != FORMAT {
-        let reason = format!("has format `{}`, not `{FORMAT}`", shown(&header.format));
-        return Err(Error::invalid("the import", reason));
-    }
+    let header: Header =
+        read.filter(|header: &Header| header.format == FORMAT).ok_or_else(|| {
+            let reason =
+                format!("must begin with `{{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}`");
+            Error::invalid("the import", reason)
+        })?;
     if header.version > VERSION {
         let found = format!("{FORMAT} {}", header.version);
         return Err(Error::Newer { found, known: VERSION });
@@ -205,18 +198,16 @@ pub(crate) fn check_header(text: &[u8]) -> Result<()> {
 
 impl Importer<'_> {
     fn problem(&mut self, line: u64, message: String) {
-        self.imported.problems.push(ImportProblem::new(line, message));
+        self.imported.problems.push(problem(line, message));
     }
 
     fn take(&mut self, number: u64, line: Line, text: &[u8]) -> Result<()> {
         let bytes = text.len();
         let taken = match line {
-            Line::Memory(line) => self.take_memory(number, line, text),
-            Line::Deletion { id, at } => self.take_deletion((number, text), id, &at),
-            Line::Link { from, to, r#type, created_at } => {
-                self.take_link((number, text), (from, to), &r#type, created_at.as_deref())
-            }
-            Line::End { .. } => Ok(()),
+            Line::Memory(line) => self.take_memory(number, *line, text),
+            Line::Deletion(line) => self.take_deletion((number, text), line.id, line.at),
+            Line::Link(line) => self.take_link((number, text), &line),
+            Line::End(_) => Ok(()),
         };
         self.lines += 1;
         self.bytes += bytes;
@@ -230,8 +221,8 @@ impl Importer<'_> {
         }
     }
 
-    fn take_memory(&mut self, line: u64, mut given: MemoryLine, text: &[u8]) -> Taken {
-        let (id, bytes) = (id_of(given.id)?, text.len());
+    fn take_memory(&mut self, line: u64, given: MemoryLine, text: &[u8]) -> Taken {
+        let (id, bytes) = (given.id, text.len());
         if self.too_long == Some(id) {
             return Ok(());
         }
@@ -245,11 +236,9 @@ impl Importer<'_> {
             _ => 0,
         };
         check_version(version, previous)?;
-        let valid_from = time_of("validFrom", given.valid_from.as_deref(), self.now)?;
-        let deleted_at = given.deleted_at.take();
-        let deleted_at =
-            deleted_at.map(|it| time_of("deletedAt", Some(&it), self.now)).transpose()?;
-        let body = body_of(given, valid_from)?;
+        let valid_from = given.valid_from.unwrap_or(self.now);
+        let deleted_at = given.deleted_at;
+        let body = given.body(valid_from)?;
         let version = ImportVersion { line, version, valid_from, body, deleted_at };
         if let Some((ImportUnit::Memory { id: last, versions, deletion: None, .. }, key)) =
             self.units.last_mut()
@@ -284,9 +273,7 @@ impl Importer<'_> {
         self.units.push((unit, self.key.map(|it| it.part(line, text))));
     }
 
-    fn take_deletion(&mut self, (line, text): (u64, &[u8]), id: u64, at: &str) -> Taken {
-        let id = id_of(id)?;
-        let at = time_of("at", Some(at), self.now)?;
+    fn take_deletion(&mut self, (line, text): (u64, &[u8]), id: MemoryId, at: Timestamp) -> Taken {
         if self.too_long == Some(id) {
             return Ok(());
         }
@@ -306,22 +293,12 @@ impl Importer<'_> {
         Ok(())
     }
 
-    fn take_link(
-        &mut self,
-        (line, text): (u64, &[u8]),
-        (from, to): (u64, u64),
-        kind: &str,
-        created_at: Option<&str>,
-    ) -> Taken {
-        let (from, to) = (id_of(from)?, id_of(to)?);
-        let kind = LinkKind::parse(kind).ok_or_else(|| {
-            let known = LinkKind::ALL.map(LinkKind::as_str).join(", ");
-            Refused::Line(format!("type: must be one of {known}, not `{}`", shown(kind)))
-        })?;
+    fn take_link(&mut self, (line, text): (u64, &[u8]), given: &LinkLine) -> Taken {
+        let LinkLine { from, to, kind, created_at, .. } = *given;
         if from == to {
             return Err(Refused::Line("the link is to itself".to_owned()));
         }
-        let at = time_of("createdAt", created_at, self.now)?;
+        let at = created_at.unwrap_or(self.now);
         self.flush_if_full()?;
         let unit = ImportUnit::Link { line, edge: Edge { from, to, kind }, at };
         self.push((line, text), unit);
@@ -392,12 +369,6 @@ impl From<Error> for Refused {
     }
 }
 
-fn id_of(number: u64) -> std::result::Result<MemoryId, Refused> {
-    MemoryId::new(number).ok_or_else(|| {
-        Refused::Line(format!("id {number} is out of range; expected 1 to 2^53 - 1"))
-    })
-}
-
 /// Checks a version against the previous one of the same memory in the file, 0 for none.
 fn check_version(version: u32, previous: u32) -> std::result::Result<(), Refused> {
     let highest = previous.saturating_add(IMPORT_VERSION_GAP_MAX);
@@ -414,43 +385,4 @@ fn check_version(version: u32, previous: u32) -> std::result::Result<(), Refused
         return Ok(());
     };
     Err(Refused::Line(problem))
-}
-
-/// The time in a field, or `now` if it is absent.
-fn time_of(
-    name: &str,
-    text: Option<&str>,
-    now: Timestamp,
-) -> std::result::Result<Timestamp, Refused> {
-    let read = |it: &str| {
-        it.parse().map_err(|error: InvalidTimestamp| Refused::Line(format!("{name}: {error}")))
-    };
-    text.map_or(Ok(now), read)
-}
-
-fn lifespan_of(given: LifespanLine) -> std::result::Result<Lifespan, Refused> {
-    let time = |name: &str, text: Option<String>| {
-        let read = |it: String| time_of(&format!("lifespan/{name}"), Some(&it), Timestamp::EPOCH);
-        text.map(read).transpose()
-    };
-    Ok(Lifespan::default()
-        .with_valid_from(time("validFrom", given.valid_from)?)
-        .with_valid_until(time("validUntil", given.valid_until)?)
-        .with_expires_at(time("expiresAt", given.expires_at)?)
-        .with_is_pinned(given.pinned))
-}
-
-fn body_of(mut given: MemoryLine, valid_from: Timestamp) -> std::result::Result<Body, Refused> {
-    let created_at = time_of("createdAt", given.created_at.as_deref(), valid_from)?;
-    let space = given.space.take().unwrap_or_else(|| DEFAULT_SPACE.to_owned());
-    check::space(&space)?;
-    if given.purged {
-        return Ok(Body { space, created_at, text: None });
-    }
-    let lifespan = lifespan_of(*given.lifespan.take().unwrap_or_default())?;
-    let text = given.into_text(lifespan).map_err(|key| {
-        let key = shown(&key);
-        Refused::Line(format!("metadata/{key} is neither a string nor a number nor a boolean"))
-    })?;
-    Ok(Body { space, created_at, text: Some(check::body_text(text)?) })
 }

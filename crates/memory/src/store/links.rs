@@ -1,13 +1,14 @@
 //! The links around a memory.
 
+use crate::check::check_with;
 use crate::index::sight::Sight;
-use crate::limits::LINK_DEPTH_MAX;
+use crate::limits::DEPTH_MAX;
 use crate::store::Store;
 use crate::{Error, Filter, Link, MemoryId, Outline, Result, Timestamp};
 
 impl Store {
     /// Links in both directions around a memory, breadth first, each once, up to `depth` steps
-    /// away (1 to [`LINK_DEPTH_MAX`]) and at most
+    /// away (1 to [`DEPTH_MAX`]) and at most
     /// [`LINKS_RETURNED_MAX`](crate::limits::LINKS_RETURNED_MAX).
     pub fn links(&self, id: MemoryId, depth: u32) -> Result<Vec<Link>> {
         self.links_seen(id, depth, None, None)
@@ -22,10 +23,7 @@ impl Store {
         space: Option<&str>,
         now: Option<Timestamp>,
     ) -> Result<Vec<Link>> {
-        if !(1..=LINK_DEPTH_MAX).contains(&depth) {
-            let reason = format!("is {depth}; expected 1 to {LINK_DEPTH_MAX}");
-            return Err(Error::invalid("depth", reason));
-        }
+        check_with(|faults| faults.range("depth", Some(depth.into()), DEPTH_MAX))?;
         self.records.live_head(id)?.ok_or(Error::NotFound(id))?;
         Ok(self.with_sight(space, now, |it| it.walk(id, depth)))
     }

@@ -2,7 +2,6 @@
 
 use crate::check;
 use crate::index::condition::Condition;
-use crate::limits::LIST_LIMIT_MAX;
 use crate::state::keys::Head;
 use crate::store::exact::Exact;
 use crate::store::{Store, missing_version};
@@ -39,7 +38,7 @@ impl Store {
                         && space.fact(slot).is_some_and(|it| condition.holds(it))
                 })
             };
-            match filter.is_pinned {
+            match filter.pinned {
                 Some(true) => view.pinned_after(after).filter(meets).take(limit).collect(),
                 _ => view.ids_after(after).filter(meets).take(limit).collect(),
             }
@@ -110,7 +109,7 @@ impl Store {
     /// All versions of a memory, oldest first. A version ends with a deletion, or with the next
     /// version.
     pub fn history(&self, id: MemoryId) -> Result<Vec<Version>> {
-        self.versions(id)?.into_iter().map(|it| self.read_version(id, it)).collect()
+        self.versions(id)?.into_iter().map(|version| self.read_version(version)).collect()
     }
 
     /// The same versions without what they say, for callers that read one after the other.
@@ -118,15 +117,15 @@ impl Store {
         let head = self.records.head(id)?.ok_or(Error::NotFound(id))?;
         let mut versions: Vec<Version> = Vec::new();
         for (number, stored) in self.records.stored_versions(id)? {
-            if let Some(last) = versions.last_mut() {
-                last.valid_until = Some(last.deleted_at.unwrap_or(stored.valid_from));
-            }
             let (valid_from, deleted_at) = (stored.valid_from, stored.deleted_at);
-            let version = Version::of(number, valid_from, stored.into_body(None));
-            versions.push(Version { deleted_at, ..version });
+            if let Some(last) = versions.last_mut() {
+                last.ended_at = Some(last.deleted_at.unwrap_or(valid_from));
+            }
+            let memory = stored.into_body(None).memory(id, number, valid_from);
+            versions.push(Version { memory, has_text: false, ended_at: None, deleted_at });
         }
         if let Some(last) = versions.last_mut() {
-            (last.valid_until, last.deleted_at) = (head.deleted_at, head.deleted_at);
+            (last.ended_at, last.deleted_at) = (head.deleted_at, head.deleted_at);
         }
         Ok(versions)
     }
@@ -144,18 +143,15 @@ impl Store {
     }
 
     /// A version of [`Store::versions`] with what it says, unless that was removed.
-    pub fn read_version(&self, id: MemoryId, version: Version) -> Result<Version> {
-        let Some(body) = self.records.body(id, version.version)? else { return Ok(version) };
-        let Version { valid_until, deleted_at, valid_from, .. } = version;
-        let whole = Version::of(version.version, valid_from, body);
-        Ok(Version { valid_until, deleted_at, ..whole })
+    pub fn read_version(&self, version: Version) -> Result<Version> {
+        let Memory { id, version: number, updated_at, .. } = version.memory;
+        let Some(body) = self.records.body(id, number)? else { return Ok(version) };
+        let has_text = body.text.is_some();
+        Ok(Version { memory: body.memory(id, number, updated_at), has_text, ..version })
     }
 }
 
 pub(super) fn check_list(filter: &Filter, limit: usize) -> Result<()> {
-    if !(1..=LIST_LIMIT_MAX).contains(&limit) {
-        let reason = format!("is {limit}; expected 1 to {LIST_LIMIT_MAX}");
-        return Err(Error::invalid("limit", reason));
-    }
-    check::filter(filter)
+    check::limit(limit)?;
+    check::check(filter)
 }

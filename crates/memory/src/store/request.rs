@@ -110,10 +110,10 @@ impl Request<'_> {
         let edge = Edge { from, to, kind };
         match self.submit(Command::Link { edge, at: now, note }, now)? {
             Outcome::Linked { is_new: true, at } => {
-                Ok(Linked::New(Link { from, to, kind, created_at: at }))
+                Ok(Linked::New(Link { from, to, kind, created_at: at, depth: None }))
             }
             Outcome::Linked { is_new: false, at } => {
-                Ok(Linked::Existing(Link { from, to, kind, created_at: at }))
+                Ok(Linked::Existing(Link { from, to, kind, created_at: at, depth: None }))
             }
             _ => Err(lost()),
         }

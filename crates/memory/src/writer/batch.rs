@@ -6,7 +6,8 @@ use std::sync::Arc;
 use waypost_log::Entry;
 use waypost_ranking::Document;
 
-use crate::record::{Body, Encoded, Record, text_of};
+use crate::body::Body;
+use crate::record::{Encoded, Record, text_of};
 use crate::records::Records;
 use crate::state::txn::{Txn, apply};
 use crate::writer::outbox::{Notice, Summary};

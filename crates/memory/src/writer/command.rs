@@ -5,10 +5,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use waypost_ranking::Document;
 
+use crate::body::Body;
 use crate::key::RequestKey;
-use crate::record::{Body, Edge};
-use crate::writer::import::{FileIds, ImportDone, ImportUnit};
-use crate::{Memory, MemoryId, Patch, Timestamp};
+use crate::record::Edge;
+use crate::writer::import::{FileIds, ImportUnit};
+use crate::{ImportResult, Memory, MemoryId, Patch, Timestamp};
 
 /// A request to change the state. Deciding it consumes nothing that a second decision needs.
 #[derive(Debug)]
@@ -120,7 +121,7 @@ pub(crate) enum Outcome {
         at: Timestamp,
     },
     Unlinked(bool),
-    Imported(ImportDone),
+    Imported(ImportResult),
     /// Also for [`Command::Forget`].
     Purged,
     Told,

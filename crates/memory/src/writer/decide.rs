@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use waypost_ranking::Document;
 
-use crate::check;
-use crate::record::{Body, BodyText, Edge, Record};
+use crate::body::{Body, BodyText};
+use crate::record::{Edge, Record};
 use crate::state::keys::Head;
 use crate::writer::batch::Batch;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::import;
-use crate::{Error, Memory, MemoryId, Patch, Result, Timestamp};
+use crate::{Error, MemoryId, Patch, Result, Timestamp};
 
 impl Batch<'_> {
     pub(super) fn decide(&mut self, command: &Command) -> Result<Outcome> {
@@ -103,7 +103,7 @@ impl Batch<'_> {
             }
             let head = self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
             let body = self.body(id, head.version)?.ok_or(Error::NotFound(id))?;
-            return Ok(Outcome::Existing(Memory::of(id, head.version, head.updated_at, body)));
+            return Ok(Outcome::Existing(body.memory(id, head.version, head.updated_at)));
         }
         let number = self.txn.next_id()?;
         let id = MemoryId::new(number)
@@ -111,7 +111,7 @@ impl Batch<'_> {
         self.push(&Record::Add { id, at, body: Cow::Borrowed(body) })?;
         self.note(Some(id), note)?;
         self.has_document(id, document);
-        Ok(Outcome::Added(Memory::of(id, 1, at, body.clone())))
+        Ok(Outcome::Added(body.clone().memory(id, 1, at)))
     }
 
     /// Deletes a memory if it exists and has expired by a time; returns whether it had.
@@ -127,14 +127,11 @@ impl Batch<'_> {
 
     fn update(&mut self, id: MemoryId, patch: &Patch, at: Timestamp) -> Result<Outcome> {
         let head = self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
-        if let Some(expected) = patch.if_version.filter(|it| *it != head.version) {
-            return Err(Error::Conflict { expected, found: head.version });
-        }
         let body = self.body(id, head.version)?.ok_or(Error::NotFound(id))?;
         let before = body.text.as_ref().ok_or(Error::NotFound(id))?;
-        let after = check::patched(before, patch, at)?;
+        let after = before.patched(patch, at)?;
         if after == *before {
-            return Ok(Outcome::Updated(Memory::of(id, head.version, head.updated_at, body)));
+            return Ok(Outcome::Updated(body.memory(id, head.version, head.updated_at)));
         }
         self.replace(id, &head, Body { text: Some(after), ..body }, at)
     }
@@ -148,7 +145,7 @@ impl Batch<'_> {
         let restores = head.deleted_at.is_some();
         let record = Record::Update { id, version, at, restores, body: Cow::Borrowed(&body) };
         self.push(&record)?;
-        Ok(Outcome::Updated(Memory::of(id, version, at, body)))
+        Ok(Outcome::Updated(body.memory(id, version, at)))
     }
 
     fn merge(
@@ -195,7 +192,7 @@ impl Batch<'_> {
         let after = unexpired(earlier, at);
         let body = self.body(id, head.version)?.ok_or(Error::NotFound(id))?;
         if body.text.as_ref() == Some(&after) {
-            return Ok(Outcome::Updated(Memory::of(id, head.version, head.updated_at, body)));
+            return Ok(Outcome::Updated(body.memory(id, head.version, head.updated_at)));
         }
         self.replace(id, &head, Body { text: Some(after), ..body }, at)
     }

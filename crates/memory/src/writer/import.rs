@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use waypost_ranking::Document;
 
+use crate::body::Body;
 use crate::limits::IMPORT_ID_GAP_MAX;
-use crate::record::{Body, Done, Edge, KeyRecord, Record};
+use crate::record::{Done, Edge, KeyRecord, Record};
 use crate::state::keys::StoredKey;
 use crate::writer::batch::Batch;
-use crate::{Error, ImportIds, ImportProblem, MappedId, MemoryId, RequestKey, Result, Timestamp};
+use crate::{
+    Error, ImportIds, ImportResult, LineProblem, MappedId, MemoryId, RequestKey, Result, Timestamp,
+};
 
 /// An atomic unit of an import: a memory with its history, or a link.
 #[derive(Debug)]
@@ -78,14 +81,14 @@ impl FileIds {
     }
 }
 
-/// The outcome of a batch.
-#[derive(Debug, Default)]
-pub(crate) struct ImportDone {
-    pub(crate) memories: u64,
-    pub(crate) links: u64,
-    pub(crate) existing: u64,
-    pub(crate) mapped: Vec<MappedId>,
-    pub(crate) problems: Vec<ImportProblem>,
+/// A rejected line.
+pub(crate) fn problem(line: u64, message: impl Into<String>) -> LineProblem {
+    LineProblem { line, message: message.into(), id_taken: false }
+}
+
+/// A line that [`ImportIds::Map`] would accept.
+fn taken(line: u64, message: String) -> LineProblem {
+    LineProblem { line, message, id_taken: true }
 }
 
 /// The outcome of a memory.
@@ -132,7 +135,7 @@ pub(crate) fn decide(
     at: Timestamp,
     ids: &mut FileIds,
     batch: &mut Batch<'_>,
-) -> Result<ImportDone> {
+) -> Result<ImportResult> {
     ids.restart_batch();
     // First all keys, so that a batch is refused before it changes anything.
     let mut known = Vec::with_capacity(units.len());
@@ -147,7 +150,7 @@ pub(crate) fn decide(
             _ => None,
         });
     }
-    let mut done = ImportDone::default();
+    let mut done = ImportResult::default();
     for ((unit, key), known) in units.iter().zip(known) {
         let taken = match known {
             Some(before) => Ok(before),
@@ -188,7 +191,7 @@ fn import_unit(
     unit: &ImportUnit,
     ids: &FileIds,
     batch: &mut Batch<'_>,
-) -> Result<std::result::Result<Unit, ImportProblem>> {
+) -> Result<std::result::Result<Unit, LineProblem>> {
     match unit {
         ImportUnit::Memory { id, versions, deletion, document } => {
             let memory = FileMemory { id: *id, versions, deletion: *deletion };
@@ -211,16 +214,16 @@ fn import_memory(
     memory: &FileMemory<'_>,
     ids: &FileIds,
     batch: &mut Batch<'_>,
-) -> Result<std::result::Result<Took, ImportProblem>> {
+) -> Result<std::result::Result<Took, LineProblem>> {
     // No export has that, and nothing would tell whether the store has the memory.
     if memory.deletion.is_none() && memory.versions.last().is_some_and(|it| it.body.text.is_none())
     {
         let message = "the newest version is purged, but the memory is not deleted";
-        return Ok(Err(ImportProblem::new(memory.line(), message)));
+        return Ok(Err(problem(memory.line(), message)));
     }
     if memory.versions.last().is_some_and(|it| it.deleted_at.is_some()) {
         let message = "`deletedAt` needs a later version; use a line with the record `deletion`";
-        return Ok(Err(ImportProblem::new(memory.line(), message)));
+        return Ok(Err(problem(memory.line(), message)));
     }
     let taken = place(memory, ids, batch)?;
     Ok(Ok(match taken {
@@ -241,7 +244,7 @@ fn place(
     memory: &FileMemory<'_>,
     ids: &FileIds,
     batch: &mut Batch<'_>,
-) -> Result<std::result::Result<(MemoryId, Fit), ImportProblem>> {
+) -> Result<std::result::Result<(MemoryId, Fit), LineProblem>> {
     let known = ids.here.get(&memory.id).copied();
     let here = known.unwrap_or(memory.id);
     // An id that another memory of the file was mapped to does not belong to this one.
@@ -256,12 +259,12 @@ fn place(
         return Ok(Ok((here, fit)));
     }
     if ids.policy == ImportIds::Keep || known.is_some() {
-        let line = memory.line();
-        return Ok(Err(if is_beyond {
-            ImportProblem::beyond(line, here, highest)
+        let message = if is_beyond {
+            format!("id {here} is too far above the ids in use; expected 1 to {highest}")
         } else {
-            ImportProblem::taken(line, here)
-        }));
+            format!("id {here} belongs to another memory")
+        };
+        return Ok(Err(taken(memory.line(), message)));
     }
     if memory.versions.is_empty() {
         return Ok(Ok((here, Fit::Other)));
@@ -376,16 +379,16 @@ fn import_link(
     at: Timestamp,
     ids: &FileIds,
     batch: &mut Batch<'_>,
-) -> Result<std::result::Result<bool, ImportProblem>> {
+) -> Result<std::result::Result<bool, LineProblem>> {
     let mut ends = [edge.from, edge.to];
     for end in &mut ends {
         let Some(here) = ids.here.get(end).copied() else {
             let message = format!("memory {end} of the link is not in the file, or was rejected");
-            return Ok(Err(ImportProblem::new(line, message)));
+            return Ok(Err(problem(line, message)));
         };
         if batch.txn.live_head(here)?.is_none() {
             let message = format!("memory {end} of the link is deleted");
-            return Ok(Err(ImportProblem::new(line, message)));
+            return Ok(Err(problem(line, message)));
         }
         *end = here;
     }

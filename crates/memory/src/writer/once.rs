@@ -51,7 +51,7 @@ impl Batch<'_> {
         if body.text.is_none() {
             return Err(gone("a compaction removed it"));
         }
-        Ok(Memory::of(id, version, stored.valid_from, body))
+        Ok(body.memory(id, version, stored.valid_from))
     }
 
     pub(super) fn finish(

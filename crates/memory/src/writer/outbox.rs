@@ -16,8 +16,9 @@ use std::sync::OnceLock;
 use parking_lot::Mutex;
 use waypost_log::Keep;
 
+use crate::body::BodyText;
 use crate::codec::Reader;
-use crate::record::{BodyText, NOTICE_KIND, Record};
+use crate::record::{NOTICE_KIND, Record};
 use crate::records::Records;
 use crate::state::{State, damaged, keys};
 use crate::{MemoryId, Result};

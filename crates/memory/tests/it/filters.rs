@@ -8,32 +8,29 @@ use waypost_memory::limits::{
     METADATA_FILTER_KEYS_MAX, METADATA_FILTER_VALUES_MAX, METADATA_KEY_CHARS_MAX, TAGS_MAX,
 };
 use waypost_memory::{
-    Draft, Error, Filter, MemoryId, Metadata, MetadataTest, MetadataValue, Patch, SearchOptions,
-    Timestamp,
+    Draft, Error, Filter, MemoryId, Metadata, MetadataRange, MetadataTest, Patch, Scalar,
+    SearchOptions, Timestamp,
 };
 
-use crate::world::{World, at, options};
+use crate::world::{World, at, float, options};
 
-fn text(text: &str) -> MetadataValue {
-    MetadataValue::Text(text.to_owned())
+fn text(text: &str) -> Scalar {
+    Scalar::String(text.to_owned())
 }
 
-fn number(number: f64) -> MetadataValue {
-    MetadataValue::Float(number)
+fn number(number: f64) -> Scalar {
+    float(number)
 }
 
-fn within(
-    gte: impl Into<Option<MetadataValue>>,
-    lte: impl Into<Option<MetadataValue>>,
-) -> MetadataTest {
-    MetadataTest::Within { gte: gte.into(), lte: lte.into() }
+fn within(gte: impl Into<Option<Scalar>>, lte: impl Into<Option<Scalar>>) -> MetadataTest {
+    MetadataTest::within(gte, lte)
 }
 
-fn one_of<const N: usize>(values: [MetadataValue; N]) -> MetadataTest {
+fn one_of<const N: usize>(values: [Scalar; N]) -> MetadataTest {
     MetadataTest::OneOf(values.into())
 }
 
-fn metadata<const N: usize>(pairs: [(&str, MetadataValue); N]) -> Metadata {
+fn metadata<const N: usize>(pairs: [(&str, Scalar); N]) -> Metadata {
     pairs.map(|(key, value)| (key.to_owned(), value)).into()
 }
 
@@ -52,25 +49,25 @@ fn memories_that_a_filter_excludes_do_not_count_towards_the_limit() {
     }
     let pairs = metadata([
         ("source", text("mail")),
-        ("priority", MetadataValue::Integer(-3)),
+        ("priority", Scalar::from(-3)),
         ("seen", text("2026-03-01T00:30:00+01:00")),
-        ("open", MetadataValue::Boolean(true)),
+        ("open", Scalar::from(true)),
     ]);
     let draft = Draft::new(format!("{} needle", "padding ".repeat(50))).with_tags(["a", "b"]);
     let wanted = world.add_draft(draft.with_metadata(pairs)).id;
     let tested = |key: &str, test| Filter::default().with_metadata(key, test);
     let fitting = [
         Filter::default().with_tags_any(["b", "unknown"]),
-        tested("source", MetadataTest::is(text("mail"))),
+        tested("source", MetadataTest::Is(text("mail"))),
         tested("source", one_of([text("mail"), text("chat")])),
-        tested("priority", MetadataTest::is(number(-3.0))),
+        tested("priority", MetadataTest::Is(number(-3.0))),
         tested("priority", within(None, number(-0.5))),
-        tested("priority", within(MetadataValue::Integer(-3), MetadataValue::Integer(-3))),
-        tested("open", MetadataTest::is(MetadataValue::Boolean(true))),
+        tested("priority", within(Scalar::from(-3), Scalar::from(-3))),
+        tested("open", MetadataTest::Is(Scalar::from(true))),
         tested("seen", within(text("2026-02-28T23:30:00Z"), text("2026-02-28T23:30:00Z"))),
         tested("seen", within(text("2026-01-01T00:00:00Z"), None))
             .with_metadata("priority", within(None, number(0.0))),
-        tested("seen", MetadataTest::is(text("2026-03-01T00:30:00+01:00"))),
+        tested("seen", MetadataTest::Is(text("2026-03-01T00:30:00+01:00"))),
     ];
     for filter in fitting {
         let search = SearchOptions::default().with_limit(5).with_filter(filter.clone());
@@ -85,13 +82,13 @@ fn memories_that_a_filter_excludes_do_not_count_towards_the_limit() {
     let others = [
         Filter::default().with_tags_any(["unknown"]),
         tested("unknown", within(number(0.0), None)),
-        tested("open", MetadataTest::is(MetadataValue::Boolean(false))),
-        tested("open", MetadataTest::is(number(1.0))),
-        tested("priority", MetadataTest::is(text("-3"))),
-        tested("seen", MetadataTest::is(text("2026-02-28T23:30:00Z"))),
+        tested("open", MetadataTest::Is(Scalar::from(false))),
+        tested("open", MetadataTest::Is(number(1.0))),
+        tested("priority", MetadataTest::Is(text("-3"))),
+        tested("seen", MetadataTest::Is(text("2026-02-28T23:30:00Z"))),
         tested("source", within(text("2000-01-01T00:00:00Z"), None)),
         tested("priority", within(number(299.5), None)),
-        tested("source", MetadataTest::is(text("mail"))).with_tags(["noise"]),
+        tested("source", MetadataTest::Is(text("mail"))).with_tags(["noise"]),
     ];
     for filter in others {
         assert_eq!(listed(&world, &filter), [], "{filter:?}");
@@ -108,14 +105,14 @@ fn a_search_of_the_past_filters_by_what_the_metadata_was_then() {
     let now = world.now();
     world.store().update(id, closed, now).expect("a change");
     let count = |state: &str, time: Timestamp| {
-        let filter = Filter::default().with_metadata("state", MetadataTest::is(text(state)));
+        let filter = Filter::default().with_metadata("state", MetadataTest::Is(text(state)));
         let options = SearchOptions::default().with_filter(filter).with_as_of(time);
         world.store().search("needle", &options).expect("a search").hits.len()
     };
     assert_eq!((count("open", then), count("closed", then)), (1, 0));
     assert_eq!((count("open", now), count("closed", now)), (0, 1));
     let filter =
-        |state: &str| Filter::default().with_metadata("state", MetadataTest::is(text(state)));
+        |state: &str| Filter::default().with_metadata("state", MetadataTest::Is(text(state)));
     assert_eq!(listed(&world, &filter("open")), []);
     assert_eq!(listed(&world, &filter("closed")), [id]);
 }
@@ -140,30 +137,30 @@ fn the_limits_of_a_filter_are_those_that_are_documented() {
     assert_eq!(checked(tags(TAGS_MAX)), None);
     assert_eq!(checked(tags(TAGS_MAX + 1)).as_deref(), Some("tagsAny"));
     let keys = |count: usize| {
-        let test = || MetadataTest::is(text("x"));
+        let test = || MetadataTest::Is(text("x"));
         (0..count).fold(Filter::default(), |it, key| it.with_metadata(key.to_string(), test()))
     };
     assert_eq!(checked(keys(METADATA_FILTER_KEYS_MAX)), None);
     assert_eq!(checked(keys(METADATA_FILTER_KEYS_MAX + 1)).as_deref(), Some("metadata"));
     let key =
-        |count| Filter::default().with_metadata("ü".repeat(count), MetadataTest::is(text("")));
+        |count| Filter::default().with_metadata("ü".repeat(count), MetadataTest::Is(text("")));
     assert_eq!(checked(key(METADATA_KEY_CHARS_MAX)), None);
     assert!(checked(key(METADATA_KEY_CHARS_MAX + 1)).is_some());
     assert!(checked(key(0)).is_some());
     let test = |test| checked(Filter::default().with_metadata("k", test));
     let values = |count: usize| MetadataTest::OneOf(vec![text("x"); count]);
     assert_eq!(test(values(METADATA_FILTER_VALUES_MAX)), None);
-    assert_eq!(test(one_of([number(0.5), MetadataValue::Integer(1)])), None);
-    assert_eq!(test(within(number(0.5), MetadataValue::Integer(1))), None);
+    assert_eq!(test(one_of([number(0.5), Scalar::from(1)])), None);
+    assert_eq!(test(within(number(0.5), Scalar::from(1))), None);
     for wrong in [
         values(METADATA_FILTER_VALUES_MAX + 1),
         values(0),
-        one_of([text("1"), MetadataValue::Integer(1)]),
-        one_of([MetadataValue::Boolean(true), MetadataValue::Integer(1)]),
+        one_of([text("1"), Scalar::from(1)]),
+        one_of([Scalar::from(true), Scalar::from(1)]),
         within(None, None),
         within(text("yesterday"), None),
-        within(None, MetadataValue::Boolean(true)),
-        within(number(1.5), MetadataValue::Integer(1)),
+        within(None, Scalar::from(true)),
+        within(number(1.5), Scalar::from(1)),
         within(number(1.5), text("2026-01-01T00:00:00Z")),
         within(text("2026-01-02T00:00:00Z"), text("2026-01-01T00:00:00Z")),
     ] {
@@ -181,13 +178,13 @@ fn a_list_of_an_incomplete_index_filters_the_same() {
         draft.with_metadata(pairs)
     });
     let now = world.now();
-    assert!(world.store().add_batch(drafts.collect(), now).iter().all(Result::is_ok));
+    assert!(world.store().add_batch(drafts, now).iter().all(Result::is_ok));
     world.close();
     std::fs::remove_dir_all(world.folder("index")).expect("it goes");
     world.reopen_with(options().with_index_later(true));
     let filter = Filter::default()
         .with_tags_any(["t1", "t3"])
-        .with_metadata("kind", MetadataTest::is(text("x")))
+        .with_metadata("kind", MetadataTest::Is(text("x")))
         .with_metadata("count", within(number(300.0), number(900.0)));
     assert!(world.store().index_progress().is_some());
     let of_state = listed(&world, &filter);
@@ -209,12 +206,12 @@ fn a_list_of_an_incomplete_index_filters_the_same() {
     assert_eq!(newest_of_state.len(), 140);
 }
 
-fn value() -> impl Strategy<Value = MetadataValue> {
+fn value() -> impl Strategy<Value = Scalar> {
     prop_oneof![
-        (-2..3_i64).prop_map(MetadataValue::Integer),
+        (-2..3_i64).prop_map(Scalar::from),
         (-4..6_i32).prop_map(|it| number(f64::from(it) / 2.0)),
-        prop::sample::select(vec![i64::MAX, i64::MIN, 1 << 53]).prop_map(MetadataValue::Integer),
-        any::<bool>().prop_map(MetadataValue::Boolean),
+        prop::sample::select(vec![i64::MAX, i64::MIN, 1 << 53]).prop_map(Scalar::from),
+        any::<bool>().prop_map(Scalar::from),
         prop::sample::select(vec!["", "a", "b", "1"]).prop_map(text),
         (0..4_u8).prop_map(|it| text(&format!("2026-01-01T0{it}:00:00+0{it}:00"))),
         (0..4_u8).prop_map(|it| text(&format!("2026-01-0{}T00:00:00Z", it + 1))),
@@ -227,31 +224,34 @@ fn pairs() -> impl Strategy<Value = Metadata> {
 }
 
 /// The numbers that a value and another one are, if both are.
-fn numbers(one: &MetadataValue, other: &MetadataValue) -> Option<Ordering> {
-    let exact = |it: &MetadataValue| match it {
-        MetadataValue::Integer(it) => Some(i128::from(*it) * 2),
+fn numbers(one: &Scalar, other: &Scalar) -> Option<Ordering> {
+    let exact = |it: &Scalar| match it {
         // Every float of the strategy is a half.
-        MetadataValue::Float(it) => Some((it * 2.0) as i128),
+        Scalar::Number(it) => match it.as_i64() {
+            Some(whole) => Some(i128::from(whole) * 2),
+            None => it.as_f64().map(|it| (it * 2.0) as i128),
+        },
         _ => None,
     };
     Some(exact(one)?.cmp(&exact(other)?))
 }
 
-fn times(one: &MetadataValue, other: &MetadataValue) -> Option<Ordering> {
-    let time = |it: &MetadataValue| match it {
-        MetadataValue::Text(text) => text.parse::<Timestamp>().ok(),
+fn times(one: &Scalar, other: &Scalar) -> Option<Ordering> {
+    let time = |it: &Scalar| match it {
+        Scalar::String(text) => text.parse::<Timestamp>().ok(),
         _ => None,
     };
     Some(time(one)?.cmp(&time(other)?))
 }
 
-fn passes(value: &MetadataValue, test: &MetadataTest) -> bool {
+fn passes(value: &Scalar, test: &MetadataTest) -> bool {
     let order = |other| numbers(value, other).or_else(|| times(value, other));
     match test {
         MetadataTest::OneOf(values) => {
             values.iter().any(|it| it == value || numbers(value, it) == Some(Ordering::Equal))
         }
-        MetadataTest::Within { gte, lte } => {
+        MetadataTest::Is(other) => other == value || numbers(value, other) == Some(Ordering::Equal),
+        MetadataTest::Within(MetadataRange { gte, lte }) => {
             gte.as_ref().is_none_or(|it| order(it).is_some_and(Ordering::is_ge))
                 && lte.as_ref().is_none_or(|it| order(it).is_some_and(Ordering::is_le))
         }
@@ -260,8 +260,8 @@ fn passes(value: &MetadataValue, test: &MetadataTest) -> bool {
 
 fn test() -> impl Strategy<Value = MetadataTest> {
     prop_oneof![
-        value().prop_map(MetadataTest::is),
-        prop::collection::vec((-2..3_i64).prop_map(MetadataValue::Integer), 1..4)
+        value().prop_map(MetadataTest::Is),
+        prop::collection::vec((-2..3_i64).prop_map(Scalar::from), 1..4)
             .prop_map(MetadataTest::OneOf),
         (value(), value(), 0..3_u8).prop_map(|(gte, lte, which)| within(
             (which != 1).then_some(gte),

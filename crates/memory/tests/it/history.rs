@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, abort};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use waypost_memory::{Draft, ImportIds, ImportOptions, Imported, Store};
+use waypost_memory::{Draft, ImportIds, ImportOptions, ImportResult, Store};
 
 use crate::world::{World, at, id, options};
 
@@ -27,7 +27,7 @@ fn open(dir: &Path) -> Store {
     Store::open(dir, options).expect("the store opens").0
 }
 
-fn import(store: &Store, options: &ImportOptions) -> Imported {
+fn import(store: &Store, options: &ImportOptions) -> ImportResult {
     let file = file();
     let mut input = file.as_bytes();
     store.import_beside(&mut input, options, at(0), &|| store.write_queued()).expect("an import")
@@ -52,7 +52,7 @@ fn file() -> String {
 
 fn texts(store: &Store, number: u64) -> Vec<Option<String>> {
     let history = store.history(id(number)).unwrap_or_default();
-    history.into_iter().map(|it| it.content).collect()
+    history.iter().map(|it| it.content().map(str::to_owned)).collect()
 }
 
 fn whole() -> Vec<Option<String>> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use waypost_memory::limits::{ANSWER_BYTES_MAX, KEY_WINDOW, KEY_WINDOW_REQUESTS};
 use waypost_memory::{
-    Added, Begun, Compaction, Draft, Error, ErrorKind, LinkKind, Linked, MemoryId, Patch,
+    Added, Addition, Begun, Compaction, Draft, Error, ErrorKind, LinkKind, Linked, MemoryId, Patch,
     RequestKey, Store, Timestamp,
 };
 
@@ -28,7 +28,7 @@ fn a_repeated_request_returns_its_first_outcome_after_any_later_change() {
     let (one, two) = (world.add("the first one"), world.add("the second one"));
     let now = world.now();
     let store = world.store();
-    let draft = || Draft::new("added with a key").with_key(key("add", "a"));
+    let draft = || Addition::from(Draft::new("added with a key")).with_key(key("add", "a"));
     let Added::New(added) = store.add(draft(), now).expect("an add") else { panic!("it is new") };
     let updated = || store.request(Some(key("update", "u"))).update(one, patch("changed"), now);
     let first = updated().expect("a change");
@@ -77,7 +77,7 @@ fn a_key_belongs_to_one_request_of_one_owner() {
     store.request(Some(key("k", "one"))).update(one, patch("changed"), now).expect("a change");
     let other = store.request(Some(key("k", "another"))).update(one, patch("other"), now);
     assert_eq!(other.expect_err("it is another request").kind(), ErrorKind::KeyReused);
-    let other = store.add(Draft::new("other").with_key(key("k", "another")), now);
+    let other = store.add(Addition::from(Draft::new("other")).with_key(key("k", "another")), now);
     assert!(matches!(other, Err(Error::KeyReused)));
     assert!(matches!(store.request(Some(key("k", "another"))).begin(now), Err(Error::KeyReused)));
     assert_eq!(store.get(one).expect("it is there").version, 2);
@@ -94,8 +94,8 @@ fn a_request_that_fails_leaves_its_key_free() {
     let now = world.now();
     let store = world.store();
     let request = store.request(Some(key("k", "one")));
-    let conflict = request.update(one, patch("changed").with_if_version(7), now);
-    assert!(matches!(conflict, Err(Error::Conflict { .. })));
+    let refused = request.update(one, patch("changed").with_kind("Not A Kind"), now);
+    assert!(matches!(refused, Err(Error::Invalid { .. })));
     assert!(matches!(request.delete(id(77), now), Err(Error::NotFound(_))));
     // The caller may now ask for something else.
     let request = store.request(Some(key("k", "two")));
@@ -128,7 +128,7 @@ fn a_hidden_memory_is_changed_by_nobody_and_a_repeat_still_gets_its_outcome() {
 fn a_text_that_was_removed_since_is_gone_for_a_repeat() {
     let mut world = World::new();
     let now = world.now();
-    let draft = || Draft::new("to be purged").with_key(key("add", "a"));
+    let draft = || Addition::from(Draft::new("to be purged")).with_key(key("add", "a"));
     let added = world.store().add(draft(), now).expect("an add").into_memory().id;
     let updated = |world: &World| {
         world.store().request(Some(key("update", "u"))).update(added, patch("second"), now)
@@ -226,7 +226,8 @@ fn concurrent_requests_with_one_key_have_one_effect() {
                     let tags = [format!("{:?}", std::thread::current().id())];
                     let patch = Patch::default().with_tags(tags);
                     let changed = store.request(Some(key("k", "same"))).update(one, patch, now);
-                    let added = Draft::new("all add this").with_key(key("add", "same"));
+                    let added =
+                        Addition::from(Draft::new("all add this")).with_key(key("add", "same"));
                     store.add(added, now).expect("an add");
                     changed.expect("a change").version
                 })
@@ -251,13 +252,14 @@ fn keys_are_forgotten_when_they_are_outside_of_both_windows() {
     let after = |time: Duration| start.saturating_add(time);
     let request = |number: u64| key(&number.to_string(), "add");
     let add = |world: &World, numbers: std::ops::Range<u64>, now: Timestamp| {
-        let drafts = numbers.map(|it| Draft::new("the first one").with_key(request(it))).collect();
+        let drafts =
+            numbers.map(|it| Addition::from(Draft::new("the first one")).with_key(request(it)));
         for added in world.store().add_batch(drafts, now) {
             assert_eq!(added.expect("a key").memory().id, one);
         }
     };
     let is_known = |world: &World, number: u64| {
-        let other = Draft::new("other").with_key(key(&number.to_string(), "other"));
+        let other = Addition::from(Draft::new("other")).with_key(key(&number.to_string(), "other"));
         match world.store().add(other, after(2 * KEY_WINDOW)) {
             Err(Error::KeyReused) => true,
             Ok(_) => false,
@@ -351,8 +353,7 @@ fn run(store: &Store, step: &Step, key: Option<RequestKey>, now: Timestamp) -> S
     let kind = LinkKind::RelatedTo;
     let outcome = match step {
         Step::Add(number) => {
-            let mut draft = Draft::new(text(*number));
-            draft.key = key;
+            let draft = Addition::from(Draft::new(text(*number))).with_key(key);
             store.add(draft, now).map(|it| Some(it.into_memory()))
         }
         Step::Update { id: it, text: to } => {

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use waypost_log::Snapshot;
 use waypost_memory::{
     Added, Compaction, Draft, Filter, Lifespan, LinkKind, Patch, Reindex, SearchMode,
-    SearchOptions, Store, StoreOptions,
+    SearchOptions, Store, StoreOptions, Vocabulary,
 };
 
 use crate::world::{at, embedder, id};
@@ -349,7 +349,7 @@ impl Seen {
                 }
                 Some("deletion") => seen.memories.entry(number("id")).or_default().2 = true,
                 Some("link") => {
-                    let kind = text("type").and_then(|it| LinkKind::parse(&it));
+                    let kind = text("type").and_then(|it| LinkKind::from_name(&it));
                     seen.links.insert((number("from"), kind.expect("a kind"), number("to")));
                 }
                 _ => {}

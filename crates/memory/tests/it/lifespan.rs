@@ -52,7 +52,7 @@ fn an_expired_memory_is_hidden_by_the_clock_and_deleted_by_upkeep() {
     assert!(matches!(store.get(id(1)), Err(Error::NotFound(_))));
     assert_eq!(shown(&world, "fox", 0), [id(2), id(3)]);
     let history = store.history(id(1)).expect("it stays");
-    assert_eq!(history[0].valid_until, Some(at(1000)));
+    assert_eq!(history[0].ended_at, Some(at(1000)));
     assert_eq!(store.expire(at(5000)).expect("upkeep"), 1);
     assert_eq!(shown(&world, "fox", 0), [id(2)]);
 }
@@ -61,18 +61,18 @@ fn an_expired_memory_is_hidden_by_the_clock_and_deleted_by_upkeep() {
 fn a_pinned_memory_does_not_expire_until_it_is_unpinned() {
     let world = World::new();
     let store = world.store();
-    let lifespan = Lifespan::default().with_expires_at(at(1000)).with_is_pinned(true);
+    let lifespan = Lifespan::default().with_expires_at(at(1000)).with_pinned(true);
     store.add(Draft::new("the house rule").with_lifespan(lifespan), at(0)).expect("an add");
     store.add(Draft::new("another rule"), at(0)).expect("an add");
     assert_eq!(shown(&world, "rule", 2000), [id(1), id(2)]);
     assert_eq!(store.expire(at(2000)).expect("upkeep"), 0);
-    let pinned = Filter::default().with_is_pinned(true);
+    let pinned = Filter::default().with_pinned(true);
     let ids = |filter: &Filter| -> Vec<MemoryId> {
         store.list(filter, None, 10).expect("a list").iter().map(|it| it.id).collect()
     };
     assert_eq!(ids(&pinned), [id(1)]);
-    assert_eq!(ids(&Filter::default().with_is_pinned(false)), [id(2)]);
-    let unpin = Patch::default().with_is_pinned(false);
+    assert_eq!(ids(&Filter::default().with_pinned(false)), [id(2)]);
+    let unpin = Patch::default().with_pinned(false);
     assert_eq!(store.update(id(1), unpin, at(2000)).expect("a change").version, 2);
     assert_eq!(shown(&world, "rule", 2000), [id(2)]);
     assert_eq!(store.expire(at(2000)).expect("upkeep"), 1);
@@ -89,14 +89,17 @@ fn a_change_of_the_lifespan_is_a_version_and_can_be_taken_back() {
     let patch =
         Patch::default().with_valid_until(at(30)).with_valid_from(None).with_expires_at(None);
     let changed = world.store().update(id(1), patch.clone(), at(1)).expect("a change");
-    assert_eq!(changed.lifespan, Lifespan::default().with_valid_until(at(30)));
+    assert_eq!(changed.lifespan(), Lifespan::default().with_valid_until(at(30)));
     assert_eq!(world.store().update(id(1), patch, at(2)).expect("no change").version, 2);
     let before = world.export();
     assert!(before.contains(r#""lifespan":{"validFrom":"1970-01-01T00:00:00.010Z""#), "{before}");
     world.reopen();
-    assert_eq!(world.store().get(id(1)).expect("it").lifespan, changed.lifespan);
+    assert_eq!(world.store().get(id(1)).expect("it").lifespan(), changed.lifespan());
     let versions = world.store().history(id(1)).expect("a history");
-    assert_eq!([versions[0].lifespan, versions[1].lifespan], [lifespan, changed.lifespan]);
+    assert_eq!(
+        [versions[0].memory.lifespan(), versions[1].memory.lifespan()],
+        [lifespan, changed.lifespan()]
+    );
     // Also after everything derived is rebuilt, and in another store.
     world.close();
     std::fs::remove_dir_all(world.folder("state")).expect("it goes");
@@ -110,7 +113,7 @@ fn a_change_of_the_lifespan_is_a_version_and_can_be_taken_back() {
     let compaction = Compaction::default().with_versions(std::num::NonZero::<u32>::MIN);
     assert_eq!(other.store().compact(compaction).expect("it").purged_versions, 1);
     other.reopen();
-    assert_eq!(other.store().get(id(1)).expect("it").lifespan, changed.lifespan);
+    assert_eq!(other.store().get(id(1)).expect("it").lifespan(), changed.lifespan());
 }
 
 #[test]
@@ -184,8 +187,7 @@ fn an_expired_memory_supersedes_and_contradicts_nothing() {
 #[test]
 fn one_upkeep_deletes_a_bounded_number() {
     let world = World::new();
-    let drafts =
-        (0..=EXPIRED_AT_ONCE_MAX).map(|it| expiring(&format!("note {it}"), 1000)).collect();
+    let drafts = (0..=EXPIRED_AT_ONCE_MAX).map(|it| expiring(&format!("note {it}"), 1000));
     assert!(world.store().add_batch(drafts, at(0)).iter().all(Result::is_ok));
     assert_eq!(world.store().expire(at(1000)).expect("upkeep"), EXPIRED_AT_ONCE_MAX as u64);
     assert_eq!(world.store().expire(at(1000)).expect("upkeep"), 1);
@@ -286,14 +288,14 @@ proptest! {
                 Step::Add { expires_in, pinned } => {
                     count += 1;
                     let expiry = expires_in.map(|it| now + i64::from(it));
-                    let lifespan = Lifespan::default().with_expires_at(expiry.map(at)).with_is_pinned(pinned);
+                    let lifespan = Lifespan::default().with_expires_at(expiry.map(at)).with_pinned(pinned);
                     let draft = Draft::new(format!("note {count}")).with_lifespan(lifespan);
                     let added = world.store().add(draft, at(now)).expect("an add").into_memory();
                     model.insert(added.id, (expiry, pinned));
                 }
                 Step::Pin { which, pinned } => {
                     if let Some(id) = nth(which, &model) {
-                        world.store().update(id, Patch::default().with_is_pinned(pinned), at(now)).expect("a change");
+                        world.store().update(id, Patch::default().with_pinned(pinned), at(now)).expect("a change");
                         model.entry(id).and_modify(|it| it.1 = pinned);
                     }
                 }
@@ -323,7 +325,7 @@ proptest! {
             for pinned in [true, false] {
                 let wanted: Vec<MemoryId> =
                     model.iter().filter(|(_, it)| it.1 == pinned).map(|(id, _)| *id).collect();
-                let filter = Filter::default().with_is_pinned(pinned);
+                let filter = Filter::default().with_pinned(pinned);
                 let listed = world.store().list(&filter, None, 1000).expect("a list");
                 let listed: Vec<MemoryId> = listed.iter().map(|it| it.id).collect();
                 prop_assert_eq!(listed, wanted);

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 use waypost_memory::{
     Added, Compaction, Draft, Error, Filter, LinkKind, MemoryId, Patch, Store, Timestamp,
+    Vocabulary,
 };
 
 use crate::world::{World, id};
@@ -225,9 +226,9 @@ impl Model {
         }
         for number in self.memories.keys() {
             let mut history = store.history(id(*number)).expect("a history");
-            assert!(history.pop().is_some_and(|it| it.content.is_some()));
+            assert!(history.pop().is_some_and(|it| it.has_text));
             let Some(versions) = what.versions else { continue };
-            let kept = history.iter().filter(|it| it.content.is_some()).count();
+            let kept = history.iter().filter(|it| it.has_text).count();
             assert!(kept < versions.get() as usize, "{kept} beside the newest");
         }
     }
@@ -239,7 +240,8 @@ impl Model {
         assert_eq!(there, self.memories);
         for (number, texts) in &self.texts {
             let history = world.store().history(id(*number)).expect("a history");
-            let contents: Vec<_> = history.iter().map(|it| it.content.clone()).collect();
+            let contents: Vec<_> =
+                history.iter().map(|it| it.content().map(str::to_owned)).collect();
             assert_eq!(contents, *texts, "{number}");
             let is_deleted = history.last().is_some_and(|it| it.deleted_at.is_some());
             assert_eq!(is_deleted, self.deleted.contains_key(number), "{number}");

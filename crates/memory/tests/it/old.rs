@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use waypost_memory::{
-    Compaction, Draft, Lifespan, LinkKind, MetadataValue, Patch, Reached, Store, check,
+    Compaction, Draft, Lifespan, LinkKind, Patch, Reached, Scalar, Store, Vocabulary, check,
 };
 
 use crate::crash::copy;
-use crate::world::{at, embedder, id, options};
+use crate::world::{at, embedder, float, id, options};
 
 fn data(version: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(version)
@@ -31,10 +31,10 @@ fn fill(store: &Store) {
             .with_tags([format!("tag{number}")])
             .with_metadata(
                 [
-                    ("text".to_owned(), MetadataValue::Text("ä".to_owned())),
-                    ("number".to_owned(), MetadataValue::Integer(-number)),
-                    ("half".to_owned(), MetadataValue::Float(0.5)),
-                    ("yes".to_owned(), MetadataValue::Boolean(true)),
+                    ("text".to_owned(), Scalar::from("ä")),
+                    ("number".to_owned(), Scalar::from(-number)),
+                    ("half".to_owned(), float(0.5)),
+                    ("yes".to_owned(), Scalar::from(true)),
                 ]
                 .into(),
             );
@@ -50,7 +50,7 @@ fn fill(store: &Store) {
         let patch = Patch::default().with_content(text);
         store.update(id(1), patch, at(10)).expect("a change");
     }
-    for kind in LinkKind::ALL {
+    for kind in LinkKind::ALL.iter().copied() {
         store.link(id(1), id(2), kind, at(11)).expect("a link");
     }
     store.unlink(id(1), id(2), LinkKind::PartOf, at(12)).expect("it is there");
@@ -60,7 +60,7 @@ fn fill(store: &Store) {
         .with_valid_from(at(1))
         .with_valid_until(at(2))
         .with_expires_at(at(1_000_000))
-        .with_is_pinned(true);
+        .with_pinned(true);
     let draft = Draft::new("memory 7").with_lifespan(lifespan);
     store.add(draft, at(15)).expect("an add");
     store.update(id(7), Patch::default().with_expires_at(None), at(16)).expect("a change");

@@ -1,12 +1,12 @@
 //! Notes about changes: there with their change, until they have been told.
 
-use waypost_memory::{Draft, LinkKind, Notice};
+use waypost_memory::{Addition, Draft, LinkKind, Notice};
 
 use crate::crash::image;
 use crate::world::{World, open, purge};
 
-fn noted(content: &str, note: &str) -> Draft {
-    Draft::new(content).with_note(note.as_bytes().to_vec())
+fn noted(content: &str, note: &str) -> Addition {
+    Addition::from(Draft::new(content)).with_note(note.as_bytes().to_vec())
 }
 
 /// The notes that wait: as text, with the memory's title.

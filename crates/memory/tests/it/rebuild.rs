@@ -18,7 +18,7 @@ fn filled() -> World {
     let content = |it: u64| format!("memory {it} of group {} says {}", it % 7, "text ".repeat(20));
     let drafts =
         (1..=MANY).map(|it| Draft::new(content(it)).with_tags([format!("group{}", it % 7)]));
-    for added in world.store().add_batch(drafts.collect(), now) {
+    for added in world.store().add_batch(drafts, now) {
         added.expect("an add");
     }
     world.embed_all();

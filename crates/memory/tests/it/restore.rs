@@ -4,21 +4,21 @@ use std::num::NonZeroU32;
 
 use waypost_memory::{
     Added, Compaction, Draft, Error, ErrorKind, ImportIds, ImportOptions, Lifespan, LinkKind,
-    MemoryId, Metadata, MetadataValue, Patch, SearchOptions, Timestamp,
+    MemoryId, Metadata, Patch, Scalar, SearchOptions, Timestamp,
 };
 
 use crate::world::{World, at, id, purge};
 
 fn contents(world: &World, id: MemoryId) -> Vec<Option<String>> {
     let history = world.store().history(id).expect("a history");
-    history.into_iter().map(|it| it.content).collect()
+    history.iter().map(|it| it.content().map(str::to_owned)).collect()
 }
 
 #[test]
 fn an_earlier_version_comes_back_with_all_of_its_fields() {
     let mut world = World::with_model();
-    let metadata = Metadata::from([("k".to_owned(), MetadataValue::Integer(1))]);
-    let lifespan = Lifespan::default().with_valid_from(at(5)).with_is_pinned(true);
+    let metadata = Metadata::from([("k".to_owned(), Scalar::from(1))]);
+    let lifespan = Lifespan::default().with_valid_from(at(5)).with_pinned(true);
     let draft = Draft::new("the cat sleeps")
         .with_title("Cat")
         .with_kind("fact")
@@ -35,7 +35,7 @@ fn an_earlier_version_comes_back_with_all_of_its_fields() {
         .with_metadata(Metadata::new())
         .without_session()
         .with_valid_from(None)
-        .with_is_pinned(false);
+        .with_pinned(false);
     let now = world.now();
     let second = world.store().update(first.id, patch, now).expect("a change");
     let now = world.now();
@@ -101,9 +101,9 @@ fn a_deleted_memory_comes_back_without_links_and_its_history_says_when_it_was_de
         assert_eq!(world.store().space_of(one).expect("it").as_deref(), Some("default"));
         let history = world.store().history(one).expect("a history");
         let times: Vec<_> =
-            history.iter().map(|it| (it.version, it.valid_until, it.deleted_at)).collect();
+            history.iter().map(|it| (it.memory.version, it.ended_at, it.deleted_at)).collect();
         assert_eq!(times, [(1, Some(deleted), Some(deleted)), (2, None, None)]);
-        assert!(history.iter().all(|it| it.content.as_deref() == Some("the cat sleeps")));
+        assert!(history.iter().all(|it| it.content() == Some("the cat sleeps")));
         let found_at = |time: Timestamp| {
             let options = SearchOptions::default().with_as_of(time);
             let found = world.store().search("cat", &options).expect("a search");
@@ -148,14 +148,14 @@ fn what_had_expired_comes_back_without_its_expiry() {
     world.store().delete(later, at(far - 1)).expect("a deletion");
     let restored = |id| world.store().undelete(id, at(far)).expect("it comes back");
     for id in [hidden, deleted] {
-        let lifespan = restored(id).lifespan;
+        let lifespan = restored(id).lifespan();
         assert_eq!((lifespan.valid_until, lifespan.expires_at), (Some(at(7)), None));
     }
-    assert_eq!(restored(later).lifespan.expires_at, Some(at(far * 2)));
+    assert_eq!(restored(later).expires_at, Some(at(far * 2)));
     let history = world.store().history(hidden).expect("a history");
     assert_eq!(history[0].deleted_at, Some(at(far)));
     let reverted = world.store().revert(hidden, 1, at(far + 1)).expect("a change");
-    assert_eq!((reverted.version, reverted.lifespan.expires_at), (2, None));
+    assert_eq!((reverted.version, reverted.expires_at), (2, None));
 }
 
 #[test]

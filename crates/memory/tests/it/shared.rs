@@ -9,8 +9,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use waypost_log::{AppendMax, Record};
 use waypost_memory::{
-    Added, Compaction, Draft, Error, ErrorKind, ImportIds, ImportOptions, Link, LinkKind, Patch,
-    Store, StoreOptions,
+    Added, Addition, Compaction, Draft, Error, ErrorKind, ImportIds, ImportOptions, Link, LinkKind,
+    Patch, Store, StoreOptions,
 };
 
 use crate::hub::{Fault, Hub, Member};
@@ -109,7 +109,7 @@ impl Replica {
 }
 
 fn add(store: &Store, content: &str) -> Added {
-    let draft = Draft::new(content).with_note(content.as_bytes().to_vec());
+    let draft = Addition::from(Draft::new(content)).with_note(content.as_bytes().to_vec());
     store.add(draft, at(1_000)).expect("an add")
 }
 
@@ -159,7 +159,7 @@ fn replicas_have_the_same_digest_at_the_same_position_however_they_got_there() {
     let every = Store::DIGEST_EVERY;
     for round in 0..5 {
         let drafts = (0..2_300).map(|it| Draft::new(format!("memory {round} {it}")));
-        assert!(here.add_batch(drafts.collect(), at(1)).iter().all(Result::is_ok));
+        assert!(here.add_batch(drafts, at(1)).iter().all(Result::is_ok));
         there.follow().expect("the hub is reachable");
     }
     here.link(id(1), id(2), LinkKind::RelatedTo, at(1)).expect("both exist");
@@ -384,7 +384,7 @@ fn what_the_own_log_fails_to_take_comes_from_the_shared_journal() {
 #[test]
 fn an_import_of_many_lines_keeps_to_the_limit() {
     let source = Cluster::new(1, 256, 100);
-    let drafts = (0..300).map(|it| Draft::new(format!("memory {it}"))).collect();
+    let drafts = (0..300).map(|it| Draft::new(format!("memory {it}")));
     source.store(0).add_batch(drafts, at(1));
     for number in 1..=300 {
         source.store(0).delete(id(number), at(2)).expect("it is there");
@@ -401,7 +401,7 @@ fn an_import_of_many_lines_keeps_to_the_limit() {
 fn batches_keep_to_the_limit_and_commands_stay_whole() {
     let cluster = Cluster::new(2, 8, 5);
     let drafts = |from: usize| {
-        let draft = move |it| Draft::new(format!("memory {it}")).with_note(vec![1]);
+        let draft = move |it| Addition::from(Draft::new(format!("memory {it}"))).with_note(vec![1]);
         (from..from + 50).map(draft).collect::<Vec<_>>()
     };
     for (number, outcome) in cluster.store(0).add_batch(drafts(0), at(1)).into_iter().enumerate() {
@@ -423,11 +423,12 @@ fn batches_keep_to_the_limit_and_commands_stay_whole() {
 fn a_command_that_does_not_fit_the_rest_of_an_append_comes_in_the_next_one() {
     let cluster = Cluster::new(1, 8, 100);
     let store = cluster.store(0);
-    store.add_batch((0..6).map(|it| Draft::new(format!("{it}"))).collect(), at(1));
+    store.add_batch((0..6).map(|it| Draft::new(format!("{it}"))), at(1));
     // In the place of an expired memory, one is deleted and one is added with its note.
-    let again = || Draft::new("again").with_note(vec![1]);
-    store.add(again().with_lifespan(lifespan_until(10)), at(1)).expect("an add");
-    let mut drafts: Vec<Draft> = (10..16).map(|it| Draft::new(format!("{it}"))).collect();
+    let expiring = Draft::new("again").with_lifespan(lifespan_until(10));
+    let again = || Addition::from(Draft::new("again")).with_note(vec![1]);
+    store.add(Addition::from(expiring).with_note(vec![1]), at(1)).expect("an add");
+    let mut drafts: Vec<Addition> = (10..16).map(|it| Draft::new(format!("{it}")).into()).collect();
     drafts.push(again());
     let outcomes = store.add_batch(drafts, at(20));
     assert!(outcomes.iter().all(|it| matches!(it, Ok(Added::New(_)))), "{outcomes:?}");
@@ -469,7 +470,7 @@ fn a_purge_reaches_the_files_of_every_replica() {
     here.compact(purge()).expect("a compaction");
     assert_eq!(here.destroyed_through().expect("a number"), here.position());
     there.follow().expect("it follows");
-    assert!(there.history(added.id).expect("a history").iter().all(|it| it.content.is_none()));
+    assert!(there.history(added.id).expect("a history").iter().all(|it| !it.has_text));
     assert!(
         there.notices(10).iter().all(|it| it.added.as_ref().is_none_or(|it| it.title.is_empty()))
     );
@@ -501,7 +502,7 @@ fn a_text_that_is_restored_while_a_purge_is_decided_stays() {
     here.compact(purge()).expect("a compaction");
     for store in [here, there] {
         let history = store.history(added.id).expect("a history");
-        assert!(history.iter().all(|it| it.content.is_some()), "{history:?}");
+        assert!(history.iter().all(|it| it.has_text), "{history:?}");
     }
     cluster.settle();
 }

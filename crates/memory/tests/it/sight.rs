@@ -2,12 +2,12 @@
 
 use waypost_memory::{
     Draft, Filter, Hit, LinkKind, MemoryId, Reranker, SearchMode, SearchOptions, SearchResult,
-    Timestamp,
+    Timestamp, Vocabulary,
 };
 
 use crate::world::World;
 
-const KINDS: [LinkKind; 5] = LinkKind::ALL;
+const KINDS: &[LinkKind] = LinkKind::ALL;
 
 /// More than any limit on the links of one memory.
 const MANY: usize = 120;
@@ -73,7 +73,7 @@ fn links_to_another_space_change_nothing_in_a_search_of_one() {
     let store = world.store();
     let link = |from, to, kind| assert!(store.link(from, to, kind, now).is_ok());
     for other in &foreign {
-        for kind in KINDS {
+        for kind in KINDS.iter().copied() {
             link(*other, own.hub, kind);
             link(own.alone, *other, kind);
         }

@@ -1,9 +1,9 @@
 //! Pairs of memories that say nearly the same, or different things about the same subject.
 
-use waypost_memory::limits::SUGGESTIONS_LIMIT_MAX;
+use waypost_memory::limits::LIMIT_MAX;
 use waypost_memory::{
     Draft, Error, Lifespan, LinkKind, MemoryId, Patch, Reindex, SuggestionKind, SuggestionOptions,
-    Suggestions,
+    Suggestions, Vocabulary,
 };
 
 use crate::world::{World, at, embedder, id};
@@ -11,7 +11,7 @@ use crate::world::{World, at, embedder, id};
 use SuggestionKind::{Contradicts, Duplicate, Updates};
 
 fn all() -> SuggestionOptions {
-    SuggestionOptions::default().with_limit(SUGGESTIONS_LIMIT_MAX)
+    SuggestionOptions::default().with_limit(LIMIT_MAX as usize)
 }
 
 fn of(id: MemoryId) -> SuggestionOptions {
@@ -54,7 +54,7 @@ fn a_pair_has_a_kind_a_score_and_a_reason() {
     let expected = [(Duplicate, 6, 5), (Contradicts, 4, 3), (Updates, 2, 1)];
     assert_eq!(pairs(&world, &all()), expected);
     let found = suggestions(&world, &all());
-    assert!(!found.is_truncated);
+    assert!(!found.truncated);
     let reasons: Vec<&str> = found.suggestions.iter().map(|it| it.reason.as_str()).collect();
     let values = "differs in \"4000\" → \"4747\"";
     assert_eq!(reasons, ["the texts are equal", "only one of them says \"not\"", values]);
@@ -68,7 +68,7 @@ fn a_pair_has_a_kind_a_score_and_a_reason() {
         assert!(world.store().may_have_similar(one, None));
     }
     let first = suggestions(&world, &all().with_limit(1));
-    assert!(first.is_truncated);
+    assert!(first.truncated);
     assert_eq!(first.suggestions, found.suggestions[..1]);
 }
 
@@ -90,7 +90,7 @@ fn the_newer_memory_is_the_one_that_was_created_later() {
 
 #[test]
 fn a_linked_pair_and_a_replaced_memory_are_left_out() {
-    for kind in LinkKind::ALL {
+    for kind in LinkKind::ALL.iter().copied() {
         let mut world = World::new();
         let old = world.add("The service listens on port 4000");
         let new = world.add("The service listens on port 4747");
@@ -103,7 +103,7 @@ fn a_linked_pair_and_a_replaced_memory_are_left_out() {
             LinkKind::Updates => vec![(Updates, 3, 2)],
             _ => vec![(Updates, 3, 2), (Updates, 3, 1)],
         };
-        assert_eq!(pairs(&world, &of(newest)), expected, "{kind}");
+        assert_eq!(pairs(&world, &of(newest)), expected, "{kind:?}");
         world.store().unlink(new, old, kind, now).expect("a removed link");
         assert_eq!(pairs(&world, &all()).len(), 3);
     }
@@ -292,15 +292,15 @@ fn identical_memories_are_compared_up_to_a_limit() {
         range.map(|it| Draft::new("The keys are in the blue tin").with_session(it.to_string()))
     };
     let now = world.now();
-    world.store().add_batch(drafts(0..200).collect(), now);
+    world.store().add_batch(drafts(0..200), now);
     let found = suggestions(&world, &all());
     assert!(found.suggestions.iter().all(|it| it.kind == Duplicate && it.from > it.to));
     assert!(found.suggestions.len() >= 3 * 197 && found.suggestions.len() <= 3 * 200);
     let newest = suggestions(&world, &of(id(200)));
-    assert_eq!((newest.suggestions.len(), newest.is_truncated), (16, true));
-    world.store().add_batch(drafts(200..2_000).collect(), now);
+    assert_eq!((newest.suggestions.len(), newest.truncated), (16, true));
+    world.store().add_batch(drafts(200..2_000), now);
     let found = suggestions(&world, &all());
-    assert_eq!((found.suggestions.len(), found.is_truncated), (999, true));
+    assert_eq!((found.suggestions.len(), found.truncated), (999, true));
     // The newest come first.
     assert!(found.suggestions.iter().all(|it| it.to.get() > 1_600));
 }
@@ -310,13 +310,13 @@ fn what_a_limit_leaves_out_follows_with_the_next_call() {
     let mut world = World::new();
     let same = |it: u32| Draft::new("The keys are in the blue tin").with_session(it.to_string());
     let later = |it: u32| Draft::new(format!("The keeper of the lighthouse has {it} keys"));
-    let drafts = (0..2).map(same).chain((0..1_200).map(later)).collect();
+    let drafts = (0..2).map(same).chain((0..1_200).map(later));
     let now = world.now();
     world.store().add_batch(drafts, now);
     let oldest = |found: &Suggestions| found.suggestions.iter().map(|it| it.to).min();
     let mut found = suggestions(&world, &all());
     while let Some(next) = found.next {
-        assert!(found.is_truncated && oldest(&found) > Some(id(2)));
+        assert!(found.truncated && oldest(&found) > Some(id(2)));
         found = suggestions(&world, &all().with_before(next));
         assert!(found.suggestions.iter().all(|it| it.from < next));
     }
@@ -348,7 +348,7 @@ fn a_long_text_is_compared_with_four_mebibytes_at_most() {
     let draft = |it: u32| Draft::new(long.clone()).with_session(it.to_string());
     let found_of = |world: &World, newest: u64| {
         let found = suggestions(world, &of(id(newest)));
-        (found.suggestions.len(), found.is_truncated)
+        (found.suggestions.len(), found.truncated)
     };
     (0..4).for_each(|it| drop(world.add_draft(draft(it))));
     assert_eq!(found_of(&world, 4), (3, false));
@@ -400,7 +400,7 @@ fn titles_say_whether_texts_are_about_the_same_subject() {
 #[test]
 fn a_limit_out_of_range_is_invalid() {
     let world = World::new();
-    for limit in [0, SUGGESTIONS_LIMIT_MAX + 1] {
+    for limit in [0, LIMIT_MAX as usize + 1] {
         let found = world.store().suggestions(&SuggestionOptions::default().with_limit(limit));
         assert!(matches!(found, Err(Error::Invalid { .. })), "{limit}");
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use waypost_memory::{Draft, SuggestionOptions};
+use waypost_memory::{Draft, SuggestionOptions, Vocabulary};
 
 use crate::world::World;
 

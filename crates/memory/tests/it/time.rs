@@ -303,8 +303,7 @@ fn only_memories_of_the_searched_space_replace_others() {
     let (mine, theirs) = (add("my port", "mine", 100), add("their port", "theirs", 200));
     store.link(theirs, mine, LinkKind::Updates, at(1000)).expect("a link");
     let found = |space: Option<&str>, time: i64| {
-        let mut filter = Filter::default();
-        filter.space = space.map(str::to_owned);
+        let filter = Filter { space: space.map(str::to_owned), ..Filter::default() };
         ids(&world, "port", &lexical().with_filter(filter).with_valid_at(at(time)))
     };
     assert_eq!(found(None, 300), [theirs]);

@@ -3,10 +3,10 @@
 use std::num::NonZeroU32;
 
 use waypost_memory::{
-    Draft, ErrorKind, ImportIds, ImportOptions, Imported, LinkKind, MetadataValue, Patch,
+    Draft, ErrorKind, ImportIds, ImportOptions, ImportResult, LinkKind, Patch, Scalar,
 };
 
-use crate::world::{World, at, id, purge};
+use crate::world::{World, at, float, id, purge};
 
 fn filled() -> World {
     let mut world = World::new();
@@ -16,11 +16,11 @@ fn filled() -> World {
             .with_tags(["x", "y"])
             .with_metadata(
                 [
-                    ("float".to_owned(), MetadataValue::Float(2.0)),
-                    ("int".to_owned(), MetadataValue::Integer(2)),
-                    ("tiny".to_owned(), MetadataValue::Float(1e-300)),
+                    ("float".to_owned(), float(2.0)),
+                    ("int".to_owned(), Scalar::from(2)),
+                    ("tiny".to_owned(), float(1e-300)),
                     // A reader that rounds each step gives its neighbour.
-                    ("exact".to_owned(), MetadataValue::Float(2.974_775_561_277_169_5e-308)),
+                    ("exact".to_owned(), float(2.974_775_561_277_169_5e-308)),
                 ]
                 .into(),
             )
@@ -93,7 +93,7 @@ fn an_id_that_belongs_to_another_memory_is_named_with_its_line() {
     assert_eq!(target.store().get(id(1)).expect("it stays").content, "something else");
 }
 
-fn import_with(world: &World, text: &str, ids: ImportIds) -> Imported {
+fn import_with(world: &World, text: &str, ids: ImportIds) -> ImportResult {
     let options = ImportOptions::default().with_ids(ids);
     let store = world.store();
     let mut input = text.as_bytes();
@@ -133,7 +133,10 @@ fn mapped_memories_keep_their_history_and_their_links_and_are_reported() {
     assert_eq!(ids.len(), 5, "no two of them became one");
     let contents = |world: &World, id| {
         let history = world.store().history(id).expect("a history");
-        history.into_iter().map(|it| (it.content, it.valid_from)).collect::<Vec<_>>()
+        history
+            .iter()
+            .map(|it| (it.content().map(str::to_owned), it.memory.updated_at))
+            .collect::<Vec<_>>()
     };
     for number in 1..=5 {
         assert_eq!(contents(&target, here(number)), contents(&source, id(number)), "{number}");
@@ -152,7 +155,7 @@ fn mapped_memories_keep_their_history_and_their_links_and_are_reported() {
     // Once more: what lives is found again by its text and times.
     let again = import_with(&target, &exported, ImportIds::Map);
     let mapped =
-        |it: &Imported, from: u64| it.mapped.iter().find(|it| it.from == id(from)).copied();
+        |it: &ImportResult, from: u64| it.mapped.iter().find(|it| it.from == id(from)).copied();
     for number in 1..=3 {
         assert_eq!(mapped(&again, number), mapped(&imported, number), "{number}");
     }
@@ -258,11 +261,11 @@ fn file(lines: &[String]) -> String {
 }
 
 /// What was wrong but for the missing end.
-fn problems(imported: &Imported) -> Vec<(u64, &str, bool)> {
+fn problems(imported: &ImportResult) -> Vec<(u64, &str, bool)> {
     let (end, rest): (Vec<_>, Vec<_>) =
         imported.problems.iter().partition(|it| it.message.contains("the end is missing"));
     assert_eq!(end.len(), 1);
-    rest.iter().map(|it| (it.line, it.message.as_str(), it.is_id_taken)).collect()
+    rest.iter().map(|it| (it.line, it.message.as_str(), it.id_taken)).collect()
 }
 
 #[test]
@@ -402,7 +405,7 @@ fn only_a_file_that_has_the_newest_version_continues_a_memory() {
         let kept = world.store().history(id(1)).expect("it stays");
         assert_eq!(kept.len(), 1, "{text}");
         assert_eq!(
-            (kept[0].content.as_deref(), kept[0].space.as_str()),
+            (kept[0].content(), kept[0].memory.space.as_str()),
             (Some("secret"), "hr"),
             "{text}"
         );

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use waypost_memory::{
-    Added, Compaction, Draft, Embedder, Memory, MemoryId, ModelInfo, OpenReport, Store,
-    StoreOptions, Timestamp,
+    Added, Addition, Compaction, Draft, Embedder, Memory, MemoryId, ModelInfo, OpenReport, Scalar,
+    Store, StoreOptions, Timestamp,
 };
 
 /// Removes the texts of deleted memories.
@@ -49,7 +49,7 @@ impl World {
         self.add_draft(Draft::new(content)).id
     }
 
-    pub(crate) fn add_draft(&mut self, draft: Draft) -> Memory {
+    pub(crate) fn add_draft(&mut self, draft: impl Into<Addition>) -> Memory {
         let now = self.now();
         match self.store().add(draft, now).expect("a valid draft") {
             Added::New(memory) => memory,
@@ -113,6 +113,11 @@ pub(crate) fn open(dir: &Path) -> (Store, OpenReport) {
 
 pub(crate) fn id(number: u64) -> MemoryId {
     MemoryId::new(number).expect("a valid id")
+}
+
+/// A metadata value that is a float.
+pub(crate) fn float(number: f64) -> Scalar {
+    Scalar::Number(serde_json::Number::from_f64(number).expect("a finite number"))
 }
 
 pub(crate) fn at(millis: i64) -> Timestamp {

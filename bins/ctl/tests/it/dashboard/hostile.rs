@@ -57,8 +57,13 @@ fn hostile() -> (Service, TempDir) {
             space: Some(NAME.to_owned()),
             ..AddRequest::default()
         };
-        let id =
-            client.store(&routes::ADD_MEMORY, &memory).expect("it is added").into_inner().memory.id;
+        let id = client
+            .store(&routes::ADD_MEMORY, &memory)
+            .expect("it is added")
+            .into_inner()
+            .memory
+            .id
+            .get();
         let content = Some(format!("{}, as was decided", memory.content));
         let change = PatchRequest { content, ..PatchRequest::default() };
         client.call(&routes::UPDATE_MEMORY.at(id), &change).expect("it is changed");

@@ -42,7 +42,7 @@ fn a_pair_is_merged_linked_or_dismissed() {
             .call(&routes::MEMORY_LINKS.at(from), LinksRequest { depth: Some(1) })
             .expect("links")
             .iter()
-            .map(|it| (it.from, it.kind, it.to))
+            .map(|it| (it.from.get(), it.kind, it.to.get()))
             .collect();
         found.sort_by_key(|it| (it.0, it.2));
         found

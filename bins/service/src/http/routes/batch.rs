@@ -23,7 +23,6 @@ use crate::http::reply::encode;
 use crate::http::request::parse;
 use crate::http::scoped::Scoped;
 use crate::http::stream::{Ahead, NotSent, StillWriting};
-use crate::http::wire;
 
 /// Maximum number of lines stored together.
 const GROUP_LINES_MAX: usize = 256;
@@ -239,9 +238,7 @@ fn ready_lines(
             caller.ensure_valid()?;
             let mut asked: api::AddRequest = parse(&line)?;
             caller.narrow(&mut asked.space)?;
-            let mut draft = scoped.draft(wire::draft(asked));
-            draft.key = key.map(|it| it.part(number, &line));
-            drafts.push(draft);
+            drafts.push(scoped.addition(asked, key.map(|it| it.part(number, &line))));
             Ok(())
         })
         .collect();

@@ -10,7 +10,7 @@ use axum::response::Response;
 use http::{HeaderName, HeaderValue, StatusCode};
 use waypost_api as api;
 use waypost_auth::Scope;
-use waypost_memory::SearchMode;
+use waypost_memory::{SearchMode, Vocabulary};
 
 use self::items::{ContextQuery, find};
 use crate::app::App;
@@ -41,7 +41,7 @@ pub(super) async fn query(mut call: Call) -> Result<Response, Failure> {
     })
     .await?;
     if let Some(mode) = mode {
-        let mode = HeaderValue::from_static(wire::search_mode(mode));
+        let mode = HeaderValue::from_static(mode.as_str());
         response.headers_mut().insert(HeaderName::from_static("waypost-search-mode"), mode);
     }
     Ok(response)

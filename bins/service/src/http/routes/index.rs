@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use waypost_api as api;
-use waypost_memory::{Compacted, Compaction, Reindex, ReindexProgress, Store};
+use waypost_memory::{CompactResult, Compaction, Reindex, ReindexProgress, Store};
 
 use crate::app::App;
 use crate::clock::now;
@@ -135,16 +135,11 @@ pub(super) async fn compact(
         done
     });
     let done = compacting.await.map_err(|_| Failure::internal())??;
-    let result = api::CompactResult {
-        bytes_before: done.bytes_before,
-        bytes_after: done.bytes_after,
-        purged_versions: done.purged_versions,
-    };
-    Ok(json(StatusCode::OK, &result))
+    Ok(json(StatusCode::OK, &done))
 }
 
 /// Removes texts from the memories and from the events about them.
-fn purge(app: &App, store: &Store, what: Compaction) -> Result<Compacted, Failure> {
+fn purge(app: &App, store: &Store, what: Compaction) -> Result<CompactResult, Failure> {
     // First, so that no crash leaves the title of a memory that is purged; and again for those that
     // were deleted meanwhile, and for versions.
     app.publisher.erase_forgotten()??;

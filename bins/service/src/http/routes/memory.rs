@@ -50,9 +50,7 @@ pub(super) async fn add_memory(
     let draft = move || {
         let (mut asked, key) = read()?;
         caller.narrow(&mut asked.space)?;
-        let mut draft = drafting.draft(wire::draft(asked));
-        draft.key = key;
-        Ok::<_, Failure>(draft)
+        Ok::<_, Failure>(drafting.addition(asked, key))
     };
     let added = if bytes <= BODY_AT_ONCE_MAX {
         let draft = draft()?;
@@ -75,7 +73,7 @@ pub(super) async fn add_memory(
         Added::Existing(memory) => (StatusCode::OK, scoped.added(memory), Vec::new()),
         Added::Before(memory) => (StatusCode::OK, scoped.added_before(memory), Vec::new()),
     };
-    Ok((status, api::AddedMemory { memory: wire::memory(memory), suggestions }))
+    Ok((status, api::AddedMemory { memory, suggestions }))
 }
 
 pub(super) async fn get(
@@ -85,7 +83,7 @@ pub(super) async fn get(
 ) -> Result<Response, Failure> {
     let id = wire::id(api::parse_id(&id)?)?;
     let scoped = app.scoped(&caller);
-    app.reads.run(move || Ok(json(StatusCode::OK, &wire::memory(scoped.get(id)?)))).await?
+    app.reads.run(move || Ok(json(StatusCode::OK, &scoped.get(id)?))).await?
 }
 
 pub(super) async fn update(
@@ -100,8 +98,8 @@ pub(super) async fn update(
     let scoped = app.scoped(&caller);
     let work = move || {
         let asked: api::PatchRequest = parse(&body.bytes)?;
-        let changed = scoped.update(id, wire::patch(asked), key.of(&body.bytes))?;
-        Ok(json(StatusCode::OK, &wire::memory(changed)))
+        let changed = scoped.update(id, asked, key.of(&body.bytes))?;
+        Ok(json(StatusCode::OK, &changed))
     };
     let answered = app.writes.run(work).await?;
     app.model.embed_soon();
@@ -135,9 +133,9 @@ pub(super) async fn merge(
     let work = move || {
         let asked: api::MergeRequest = parse(&body.bytes)?;
         let (into, from) = (wire::id(asked.into)?, wire::id(asked.from)?);
-        let patch = asked.set.map(wire::patch).unwrap_or_default();
+        let patch = asked.set.unwrap_or_default();
         let merged = scoped.merge((into, from), patch, key.of(&body.bytes))?;
-        Ok(json(StatusCode::OK, &wire::memory(merged)))
+        Ok(json(StatusCode::OK, &merged))
     };
     let answered = app.writes.run(work).await?;
     app.model.embed_soon();
@@ -159,7 +157,7 @@ pub(super) async fn restore(
         // The check has ruled out larger numbers.
         let version = u32::try_from(asked.version).unwrap_or(u32::MAX);
         let reverted = scoped.revert(id, version, key.of(&body.bytes))?;
-        Ok(json(StatusCode::OK, &wire::memory(reverted)))
+        Ok(json(StatusCode::OK, &reverted))
     };
     let answered = app.writes.run(work).await?;
     app.model.embed_soon();
@@ -176,7 +174,7 @@ pub(super) async fn undelete(
     let scoped = app.scoped(&caller);
     let work = move || {
         let restored = scoped.undelete(id, key.of(b""))?;
-        Ok(json(StatusCode::OK, &wire::memory(restored)))
+        Ok(json(StatusCode::OK, &restored))
     };
     let answered = app.writes.run(work).await?;
     app.model.embed_soon();
@@ -199,20 +197,19 @@ pub(super) async fn history(
     app.reads
         .run(move || {
             let mut versions = scoped.versions(id)?;
-            let from = versions.partition_point(|it| u64::from(it.version) <= after);
+            let from = versions.partition_point(|it| u64::from(it.memory.version) <= after);
             let before = from.checked_sub(1).map(|it| versions[it].clone());
             versions.drain(..from);
             let has_more = versions.len() > limit;
             versions.truncate(limit);
-            let last = versions.last().map(|it| it.version).filter(|_| has_more);
+            let last = versions.last().map(|it| it.memory.version).filter(|_| has_more);
             let held_bytes = versions.len() * size_of::<Version>();
-            let mut history = wire::History::after(id, before.as_ref());
-            let changes = versions.into_iter().flat_map(move |version| {
-                match scoped.read_version(id, version) {
+            let mut history = wire::History::after(before.as_ref());
+            let changes =
+                versions.into_iter().flat_map(move |version| match scoped.read_version(version) {
                     Ok(version) => history.changes(version).map(|it| Ok(Some(it))).collect(),
                     Err(failure) => vec![Err(failure)],
-                }
-            });
+                });
             let mut response = array(&shared, changes, held_bytes)?;
             if let Some(last) = last {
                 link_next(&mut response, &format!("/api/memory/{id}/history"), &query, last);
@@ -237,7 +234,7 @@ pub(super) async fn list(
     let shared = Arc::clone(&app);
     app.reads
         .run(move || {
-            let filter = wire::filter(asked.filters());
+            let filter = asked.filter();
             let read = |after: Option<MemoryId>, limit: usize| {
                 scoped.outline(filter.clone(), (after, limit), order)
             };
@@ -248,10 +245,7 @@ pub(super) async fn list(
                 _ => None,
             };
             let held_bytes = page.len() * size_of::<Outline>();
-            let texts = page.into_iter().map(move |it| {
-                let memory = scoped.read_text(it, now())?;
-                Ok(memory.map(wire::memory))
-            });
+            let texts = page.into_iter().map(move |it| scoped.read_text(it, now()));
             let mut response = array(&shared, texts, held_bytes)?;
             if let Some(next) = next {
                 link_next(&mut response, "/api/memory", &query, next);
@@ -272,7 +266,7 @@ pub(super) async fn count(
         .run(move || {
             let mut asked: api::CountRequest = api::parse_optional_body(&body.bytes)?;
             caller.narrow(&mut asked.space)?;
-            let counts = scoped.count(wire::filter(asked.filters()))?;
+            let counts = scoped.count(asked.filter())?;
             Ok(json(StatusCode::OK, &wire::counts(counts, &asked.by)))
         })
         .await?
@@ -301,9 +295,9 @@ pub(super) fn add_link(
     key: Option<RequestKey>,
 ) -> Result<(StatusCode, api::Link), Failure> {
     let (from, to) = (wire::id(asked.from)?, wire::id(asked.to)?);
-    Ok(match scoped.link((from, to), wire::link_kind(asked.kind), key)? {
-        Linked::New(link) => (StatusCode::CREATED, wire::link(link)),
-        Linked::Existing(link) => (StatusCode::OK, wire::link(link)),
+    Ok(match scoped.link((from, to), asked.kind, key)? {
+        Linked::New(link) => (StatusCode::CREATED, link),
+        Linked::Existing(link) => (StatusCode::OK, link),
     })
 }
 
@@ -322,7 +316,7 @@ pub(super) async fn unlink(
                 if query.is_empty() { parse(&body.bytes)? } else { api::parse_query(&query)? };
             let (from, to) = (wire::id(asked.from)?, wire::id(asked.to)?);
             let key = key.of(&body.bytes);
-            if !scoped.unlink((from, to), wire::link_kind(asked.kind), key)? {
+            if !scoped.unlink((from, to), asked.kind, key)? {
                 let kind = asked.kind.as_str();
                 return Err(Failure::not_found(format!("no link {kind} from {from} to {to}")));
             }
@@ -341,7 +335,5 @@ pub(super) async fn links(
     let asked: api::LinksRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
     let depth = u32::try_from(asked.depth.unwrap_or(1)).unwrap_or(u32::MAX);
     let scoped = app.scoped(&caller);
-    app.reads
-        .run(move || Ok(json(StatusCode::OK, &wire::walk(id, scoped.links(id, depth)?))))
-        .await?
+    app.reads.run(move || Ok(json(StatusCode::OK, &scoped.links(id, depth)?))).await?
 }

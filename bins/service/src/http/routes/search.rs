@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http::{HeaderName, HeaderValue};
-use waypost_api::{self as api, limits::SEARCH_LIMIT_DEFAULT};
+use waypost_api::{self as api, Vocabulary, limits::SEARCH_LIMIT_DEFAULT};
 use waypost_memory::{Hit, HitExplanation, Memory, MemoryId, Outline, SearchResult};
 use waypost_time::Timestamp;
 
@@ -59,7 +59,7 @@ pub(super) fn find(
 fn answer(app: &Arc<App>, scoped: Scoped, asked: &api::SearchRequest) -> Result<Response, Failure> {
     let time = asked.as_of.map_or_else(now, |it| it.min(now()));
     let (found, hits) = find(&scoped, asked)?;
-    let mode = HeaderValue::from_static(wire::search_mode(found.mode));
+    let mode = HeaderValue::from_static(found.mode.as_str());
     let answerable = format!("{:.3}", found.answerable);
     let rerank = wire::rerank(found.rerank);
     let forgotten = asked.as_of.map(|_| found.forgotten.to_string());
@@ -99,7 +99,7 @@ impl From<Hit> for Unsent {
     fn from(it: Hit) -> Self {
         let Hit { memory, score, contradicts, explanation } = it;
         let explanation = explanation.map(Box::new);
-        let outline = memory.outline();
+        let outline = Outline::of(&memory);
         // Every memory has a content.
         let whole = (!memory.content.is_empty()).then(|| Box::new(memory));
         Self { outline, whole, score, contradicts, explanation }

@@ -33,10 +33,7 @@ pub(super) async fn list(
     options.limit = limit.unwrap_or(usize::MAX);
     options.space = asked.space;
     let scoped = app.scoped(&caller);
-    let read = move || {
-        let found = wire::suggestions(scoped.suggestions(options)?);
-        Ok(json(StatusCode::OK, &found))
-    };
+    let read = move || Ok(json(StatusCode::OK, &scoped.suggestions(options)?));
     // All memories are compared as slowly as the past is searched.
     if id.is_some() { app.reads.run(read).await? } else { app.past.run(read).await? }
 }
@@ -50,5 +47,5 @@ pub(super) async fn of_new(app: &App, scoped: &Scoped, id: MemoryId) -> Vec<api:
     let scoped = scoped.clone();
     let options = SuggestionOptions::default().with_id(id).with_limit(ADD_LIMIT);
     let found = app.reads.run_if_free(move || scoped.suggestions(options)).await;
-    found.and_then(Result::ok).map_or_else(Vec::new, |it| wire::suggestions(it).suggestions)
+    found.and_then(Result::ok).map_or_else(Vec::new, |found| found.suggestions)
 }

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, StatusCode};
 use waypost_api as api;
+use waypost_memory::ImportOptions;
 
 use crate::app::App;
 use crate::clock::now;
@@ -19,7 +20,6 @@ use crate::http::guard::Caller;
 use crate::http::keys::KeyHead;
 use crate::http::reply::json;
 use crate::http::stream::{Reader, Writer};
-use crate::http::wire;
 
 pub(super) async fn export(
     State(app): State<Arc<App>>,
@@ -80,7 +80,7 @@ pub(super) async fn import(
 ) -> Result<Response, Failure> {
     let store = app.whole(&caller)?.store;
     let asked: api::ImportRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
-    let mut options = wire::import_options(&asked);
+    let mut options = ImportOptions::default().with_ids(asked.ids.unwrap_or_default());
     options.key = key.of_parts();
     let mut body = request.into_body();
     if http_body::Body::size_hint(&body).lower() > app.limits.import_bytes_max {
@@ -115,7 +115,7 @@ pub(super) async fn import(
         return Err(failure);
     }
     match imported {
-        Ok(imported) => Ok(json(StatusCode::OK, &wire::imported(imported))),
+        Ok(imported) => Ok(json(StatusCode::OK, &imported)),
         Err(error) => Err(error.into()),
     }
 }

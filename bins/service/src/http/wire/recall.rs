@@ -1,7 +1,7 @@
 //! Conversions of recall.
 
 use waypost_api as api;
-use waypost_memory::{Hit, Memory, MetadataValue};
+use waypost_memory::{Hit, Memory, Scalar};
 use waypost_recall::{
     Candidate, Entry, Moment, Part, Reason, Refusal, Role, Session, SessionKey, Silence, Told,
     Used, Withheld,
@@ -41,7 +41,7 @@ pub(crate) fn candidate_of_hit(hit: Hit) -> Candidate {
 /// Who said a recorded turn; `None` for other memories.
 pub(crate) fn role_of(memory: &Memory) -> Option<Role> {
     match memory.metadata.get(ROLE) {
-        Some(MetadataValue::Text(role)) if memory.kind == TURN => match role.as_str() {
+        Some(Scalar::String(role)) if memory.kind == TURN => match role.as_str() {
             "user" => Some(Role::User),
             "assistant" => Some(Role::Assistant),
             _ => None,

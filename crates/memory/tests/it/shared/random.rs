@@ -9,8 +9,8 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 use tempfile::TempDir;
 use waypost_memory::{
-    Added, Compaction, Draft, Error, ImportIds, ImportOptions, Lifespan, LinkKind, MemoryId, Patch,
-    RequestKey, Store, Timestamp,
+    Added, Addition, Compaction, Draft, Error, ImportIds, ImportOptions, Lifespan, LinkKind,
+    MemoryId, Patch, RequestKey, Store, Timestamp, Vocabulary,
 };
 
 use super::{Cluster, Replica};
@@ -224,8 +224,12 @@ impl World {
     fn batch(&mut self, number: usize, texts: &[u8]) {
         self.replica(number).member.set_fault(None);
         let now = self.now();
-        let drafts =
-            || texts.iter().map(|it| draft(*it, 0).with_note(vec![*it])).collect::<Vec<_>>();
+        let drafts = || {
+            texts
+                .iter()
+                .map(|it| Addition::from(draft(*it, 0)).with_note(vec![*it]))
+                .collect::<Vec<_>>()
+        };
         let added = self.cluster.store(number).add_batch(drafts(), now);
         let expected = self.reference.add_batch(drafts(), now);
         for (added, expected) in added.into_iter().zip(expected) {
@@ -325,8 +329,8 @@ fn run(
         Command::Add { text, space, expires } => {
             let expiry = expires.then(|| at(now.as_millis() + 5_000));
             let lifespan = Lifespan::default().with_expires_at(expiry);
-            let mut draft = draft(*text, *space).with_lifespan(lifespan).with_note(vec![*text]);
-            draft.key = key;
+            let draft = draft(*text, *space).with_lifespan(lifespan);
+            let draft = Addition::from(draft).with_note(vec![*text]).with_key(key);
             store.add(draft, now).map(Some)
         }
         Command::Update { id: number, text } => request
@@ -412,7 +416,8 @@ fn concurrent_writers_get_dense_ids_and_lose_nothing() {
                     (0..ADDS)
                         .map(|number| {
                             let content = format!("{writer} writes {number}");
-                            let draft = Draft::new(content.clone()).with_note(vec![1]);
+                            let draft =
+                                Addition::from(Draft::new(content.clone())).with_note(vec![1]);
                             let added = store.add(draft, at(1)).expect("an add").into_memory();
                             let there = store.get(added.id).expect("it is there at once");
                             assert_eq!(there.content, content);

@@ -26,7 +26,7 @@ pub(super) fn find(
 ) -> Result<Vec<api::ContextItem>, Failure> {
     let options = SearchOptions::default()
         .with_limit(wanted.limit)
-        .with_filter(wanted.filter().with_is_pinned(false))
+        .with_filter(wanted.filter().with_pinned(false))
         .with_now(now());
     let found = scoped.search(query, options)?;
     let top = found.hits.first().map_or(1.0, |it| it.score).max(f64::MIN_POSITIVE);
@@ -40,7 +40,7 @@ pub(super) fn pinned(
     wanted: &Wanted<'_>,
     best: f32,
 ) -> Result<Vec<api::ContextItem>, Failure> {
-    let filter = wanted.filter().with_is_pinned(true);
+    let filter = wanted.filter().with_pinned(true);
     let found = scoped.list(filter, None, wanted.limit.min(PINNED_MAX))?;
     Ok(found.into_iter().map(|it| item(it, best, "pinned")).collect())
 }

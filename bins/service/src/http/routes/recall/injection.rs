@@ -95,7 +95,7 @@ impl Injection<'_> {
             self.scoped.list_newest(filter, None, limit)
         };
         let candidates = |memories: Vec<_>| memories.into_iter().map(candidate).collect();
-        let pinned = newest(Filter::default().with_is_pinned(true), PINNED_MAX)?;
+        let pinned = newest(Filter::default().with_pinned(true), PINNED_MAX)?;
         let decisions = newest(Filter::default().with_kinds([DECISION]), DECISIONS_MAX)?;
         let turns = newest(Filter::default().with_kinds([TURN]), TURNS_MAX)?;
         let turns = turns.into_iter().filter_map(|it| {

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use waypost_api as api;
-use waypost_memory::{Added, Draft, Lifespan, MetadataValue};
+use waypost_memory::{Added, Addition, Draft, Lifespan, Scalar};
 use waypost_recall::{Entry, Moment, SessionKey, clean};
 use waypost_time::Timestamp;
 
@@ -42,7 +42,7 @@ pub(super) fn record(
     let known = recall.log.forgotten().max(again);
     let new = asked.turns.iter().filter(|it| it.at.is_none() || it.at > known);
     let drafts = new.filter_map(|turn| draft(turn, asked, recall, now));
-    let drafts: Vec<Draft> = drafts.map(|it| scoped.draft(it)).collect();
+    let drafts: Vec<Addition> = drafts.map(|draft| scoped.addition(draft, None)).collect();
     let mut recorded = Vec::new();
     for added in scoped.adding().add_batch(drafts, now) {
         if let Added::New(memory) = added? {
@@ -67,10 +67,9 @@ fn draft(
 ) -> Option<Draft> {
     let text = clean(&turn.text)?;
     let expires_at = recall.keep_turns.map(|it| now.saturating_add(it));
-    let text_of = |it: &str| MetadataValue::Text(it.to_owned());
     let metadata = [
-        (ROLE.to_owned(), text_of(role_name(role(turn.role)))),
-        (HARNESS.to_owned(), text_of(&asked.harness)),
+        (ROLE.to_owned(), Scalar::from(role_name(role(turn.role)))),
+        (HARNESS.to_owned(), Scalar::from(asked.harness.as_str())),
     ];
     let mut draft = Draft::new(text)
         .with_kind(TURN)

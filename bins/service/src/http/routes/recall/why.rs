@@ -67,7 +67,7 @@ pub(super) fn explain(
 
 /// How a memory that is gone ended: it expired at a time, or it was deleted.
 fn end_of(memory: &Memory) -> (api::RecallFate, Option<Timestamp>) {
-    match memory.lifespan.expiry().filter(|it| *it <= now()) {
+    match memory.lifespan().expiry().filter(|it| *it <= now()) {
         Some(at) => (api::RecallFate::Expired, Some(at)),
         None => (api::RecallFate::Deleted, None),
     }

@@ -122,7 +122,7 @@ pub(crate) async fn render(
 fn find(scoped: &Scoped, id: u64) -> Result<Found, Refused> {
     let id = wire::id(id)?;
     let (memory, links) = (scoped.get(id)?, scoped.links(id, 1)?);
-    Ok(Found { memory: wire::memory(memory), links: wire::walk(id, links) })
+    Ok(Found { memory, links })
 }
 
 fn show(found: &[Found], missing: &[u64], offset: usize, budget: usize) -> Answer {
