@@ -16,28 +16,28 @@ use crate::vectors::CachedModel;
 struct Without {
     signal: &'static str,
     mode: SearchMode,
-    params: fn(SearchParams) -> SearchParams,
+    params: fn(&mut SearchParams),
 }
 
-const fn without(signal: &'static str, params: fn(SearchParams) -> SearchParams) -> Without {
+const fn without(signal: &'static str, params: fn(&mut SearchParams)) -> Without {
     Without { signal, mode: SearchMode::Hybrid, params }
 }
 
 const SIGNALS: [Without; 12] = [
-    Without { signal: "vectors", mode: SearchMode::Lexical, params: |it| it },
-    Without { signal: "words", mode: SearchMode::Semantic, params: |it| it },
-    without("feedback: terms of the first hits by words", |it| it.with_feedback_documents(0)),
-    without("second round: terms of the first hits by all signals", |it| {
-        it.with_second_documents(0)
+    Without { signal: "vectors", mode: SearchMode::Lexical, params: |_| () },
+    Without { signal: "words", mode: SearchMode::Semantic, params: |_| () },
+    without("feedback: terms of the first hits by words", |params| params.feedback_documents = 0),
+    without("second round: terms of the first hits by all signals", |params| {
+        params.second_documents = 0;
     }),
-    without("labels in titles", |it| it.with_label_weight(0.0)),
-    without("query words in titles", |it| it.with_title_weight(0.0)),
-    without("length", |it| it.with_substance_weight(0.0)),
-    without("statements before questions", |it| it.with_telling_weight(0.0)),
-    without("a time where one is asked for", |it| it.with_time_weight(0.0)),
-    without("dates", |it| it.with_date_weight(0.0)),
-    without("neighbours in the session", |it| it.with_neighbour_weights([0.0; 2])),
-    without("answers after questions in the session", |it| it.with_answer_weight(0.0)),
+    without("labels in titles", |params| params.label_weight = 0.0),
+    without("query words in titles", |params| params.title_weight = 0.0),
+    without("length", |params| params.substance_weight = 0.0),
+    without("statements before questions", |params| params.telling_weight = 0.0),
+    without("a time where one is asked for", |params| params.time_weight = 0.0),
+    without("dates", |params| params.date_weight = 0.0),
+    without("neighbours in the session", |params| params.neighbour_weights = [0.0; 2]),
+    without("answers after questions in the session", |params| params.answer_weight = 0.0),
 ];
 
 /// A table of how nDCG@10 changes without each signal.
@@ -60,7 +60,8 @@ impl Ablation {
         self.settings.push(setting);
         let all = judge(&filled.rankings(SearchMode::Hybrid)?, relevant);
         for (without, changes) in SIGNALS.iter().zip(&mut self.changes) {
-            let params = (without.params)(SearchParams::default());
+            let mut params = SearchParams::default();
+            (without.params)(&mut params);
             filled = filled.with_params(params, model.embedder())?;
             let rest = judge(&filled.rankings(without.mode)?, relevant);
             changes.push(change(&all, &rest));

@@ -7,7 +7,7 @@
 use crate::{read, tracked};
 
 /// Endings of the names of option structs.
-const OPTIONS: [&str; 4] = ["Options", "Params", "ChromiumSettings", "Sources"];
+const OPTIONS: [&str; 3] = ["Options", "ChromiumSettings", "Sources"];
 
 /// Other structs that a caller fills in.
 const FILLED_IN: [(&str, &str); 5] = [

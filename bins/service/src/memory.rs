@@ -36,7 +36,7 @@ pub(crate) fn open(
                 tracing::info!(done = it.done, total = it.total, "rebuilding {what}");
             }
         }))
-        .with_search(SearchParams::default().with_min_score(min_score))
+        .with_search(SearchParams { min_score, ..SearchParams::default() })
         .with_index_later(true)
         .with_reached(reached);
     options.shared_journal = shared;

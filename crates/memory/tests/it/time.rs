@@ -200,7 +200,8 @@ fn a_version_that_a_repair_lost_is_counted_and_no_older_one_takes_its_place() {
 #[test]
 fn a_search_of_the_past_has_limits() {
     let mut world = World::new();
-    let params = SearchParams::default().with_past_memories_max(2).with_past_bytes_max(24);
+    let params =
+        SearchParams { past_memories_max: 2, past_bytes_max: 24, ..SearchParams::default() };
     world.reopen_with(options().with_search(params));
     // "port" as the content and as the title that comes from it: 8 bytes.
     world.store().add(Draft::new("port"), at(100)).expect("an add");
@@ -440,7 +441,7 @@ fn an_update_stays_above_a_newer_memory_that_it_replaces() {
 #[test]
 fn too_many_memories_are_rejected_before_a_text_is_read() {
     let mut world = World::new();
-    let params = SearchParams::default().with_past_memories_max(2);
+    let params = SearchParams { past_memories_max: 2, ..SearchParams::default() };
     world.reopen_with(options().with_search(params));
     for text in ["port one", "port two", "port three"] {
         world.store().add(Draft::new(text), at(100)).expect("an add");
