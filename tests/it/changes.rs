@@ -11,14 +11,7 @@ use crate::{read, tracked};
 /// A name, and the source files that contain it.
 const NAMED_IN: &[(&str, &[&str])] = &[
     // A link kind.
-    (
-        "CausedBy",
-        &[
-            "bins/service/src/http/wire.rs",
-            "crates/api/src/memory/link.rs",
-            "crates/memory/src/link.rs",
-        ],
-    ),
+    ("CausedBy", &["crates/api/src/memory/link.rs", "crates/memory/src/codec.rs"]),
     // A scope, which the table of routes and the tools use and the tokens of runs have.
     (
         "ContextRead",
@@ -49,9 +42,7 @@ const NAMED_IN: &[(&str, &[&str])] = &[
         "SESSION_CHARS_MAX",
         &[
             "bins/ctl/src/commands/hook/input.rs",
-            "bins/service/src/http/wire.rs",
             "crates/api/src/limits.rs",
-            "crates/memory/src/check.rs",
             "crates/memory/src/limits.rs",
         ],
     ),

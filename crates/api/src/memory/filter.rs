@@ -11,7 +11,7 @@ use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 use waypost_time::Timestamp;
 
-use super::Scalar;
+use super::scalar::Scalar;
 use crate::limits::{
     Check, Faults, METADATA_BYTES_MAX, METADATA_FILTER_KEYS_MAX, METADATA_FILTER_VALUES_MAX,
     METADATA_KEY_CHARS_MAX, escape_pointer,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use utoipa::{IntoParams, ToSchema};
 
-use super::MemoryId;
+use super::id::MemoryId;
 use crate::Vocabulary;
 use crate::limits::{Check, DEPTH_MAX, Faults};
 use crate::wire;

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
-use super::filter::filters;
-use super::{Link, Memory, MemoryId, MetadataTest};
+use super::filter::{MetadataTest, filters};
+use super::id::MemoryId;
+use super::{Link, Memory};
 use crate::Vocabulary;
 use crate::limits::{Check, Faults, LIMIT_MAX};
 use crate::wire;

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Memory, MemoryId};
+use super::Memory;
+use super::id::MemoryId;
 use crate::Vocabulary;
 use crate::limits::{Check, Faults, LIMIT_MAX};
 use crate::wire;
