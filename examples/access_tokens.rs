@@ -13,7 +13,7 @@ fn main() -> Result<()> {
 
     // The secret is shown once: the file keeps only its hash.
     let (secret, token) = store.create(NewToken::new([Scope::MemoryRead]), now)?;
-    let verified = store.verify(secret.expose(), now).map_err(|it| anyhow!("{it:?}"))?;
+    let verified = store.verify(secret.expose(), now).map_err(|error| anyhow!("{error:?}"))?;
     ensure!(verified.allows(Scope::MemoryRead), "it may read");
     ensure!(!verified.allows(Scope::MemoryWrite), "it may not write");
     writeln!(std::io::stdout(), "{} may {}", token.id, token.scopes)?;

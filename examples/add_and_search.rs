@@ -54,7 +54,8 @@ fn embedder() -> Result<Embedder> {
         fingerprint: model.fingerprint().to_owned(),
         dimensions: model.dimensions(),
     };
-    let embed = Arc::new(move |texts: &[&str]| model.embed(texts).map_err(|it| it.to_string()));
+    let embed =
+        Arc::new(move |texts: &[&str]| model.embed(texts).map_err(|error| error.to_string()));
     // This model reads queries as it reads other texts.
     Ok(Embedder { model: info, embed, embed_queries: None })
 }

@@ -36,12 +36,12 @@ fn main() -> Result<()> {
             let (score, path, line) = (item.score, &item.path, item.line);
             writeln!(std::io::stdout(), "{task}: {score:.3}  {path}:{line}  {}", item.title)?;
         }
-        let sources = answer.items.iter().map(|it| it.source);
+        let sources = answer.items.iter().map(|item| item.source);
         ensure!(
             Source::ALL.iter().all(|it| sources.clone().any(|found| found == *it)),
             "all sources"
         );
-        let first = answer.items.first().map(|it| it.kind);
+        let first = answer.items.first().map(|item| item.kind);
         let wanted = if task == TaskType::Code { Kind::Function } else { Kind::Decision };
         ensure!(first == Some(wanted), "the task type decides the order");
     }

@@ -20,7 +20,9 @@ fn main() -> Result<()> {
             while heard.len() < 2 {
                 bus.wait_beyond(tail.cursor(), Duration::from_secs(10));
                 let batch = tail.next_batch(100)?;
-                heard.extend(batch.events.into_iter().map(|it| format!("{} {}", it.id, it.kind)));
+                heard.extend(
+                    batch.events.into_iter().map(|event| format!("{} {}", event.id, event.kind)),
+                );
             }
             Ok(heard)
         })

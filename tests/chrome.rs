@@ -56,7 +56,7 @@ impl Chrome {
         let (sender, from) = channel();
         thread::spawn(move || {
             let mut message = Vec::new();
-            while lines.read_until(0, &mut message).is_ok_and(|it| it > 0) {
+            while lines.read_until(0, &mut message).is_ok_and(|until| until > 0) {
                 message.pop();
                 let parsed = serde_json::from_slice(&message).expect("messages are JSON");
                 if sender.send(parsed).is_err() {

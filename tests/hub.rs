@@ -89,13 +89,13 @@ impl Hub {
 
     fn enter(&self, number: usize) {
         let mut holder = self.holder.lock();
-        let is_other = |it: &mut Option<usize>| it.is_some_and(|it| it != number);
+        let is_other = |other: &mut Option<usize>| other.is_some_and(|it| it != number);
         let waited = self.released.wait_while_for(&mut holder, is_other, LOCKED_MAX);
         assert!(!waited.timed_out(), "replica {holder:?} keeps the lock");
     }
 
     fn leave(&self, number: usize) {
-        self.holder.lock().take_if(|it| *it == number);
+        self.holder.lock().take_if(|holder| *holder == number);
         self.released.notify_all();
     }
 }
@@ -129,7 +129,7 @@ impl SharedJournal for Member {
         self.check_reachable().inspect_err(|_| self.release())?;
         self.hub.enter(self.number);
         let lost = || Err(SharedError::Unknown("the connection ended".to_owned()));
-        let fault = self.fault.lock().take_if(|it| *it != Fault::Gap);
+        let fault = self.fault.lock().take_if(|fault| *fault != Fault::Gap);
         if fault == Some(Fault::LostAppend) {
             self.release();
             return lost();

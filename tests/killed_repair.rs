@@ -23,7 +23,7 @@ pub(crate) fn on_change() {
 pub(crate) fn request() -> Option<(PathBuf, u64)> {
     let request = env::var(CHILD).ok()?;
     let mut words = request.splitn(3, ' ');
-    let mut number = || words.next().and_then(|it| it.parse().ok()).expect("a number");
+    let mut number = || words.next().and_then(|word| word.parse().ok()).expect("a number");
     let (changes, known) = (number(), number());
     LEFT.store(changes, Ordering::Relaxed);
     Some((words.next().expect("a folder").into(), known))

@@ -22,7 +22,7 @@ impl Exchange {
 
     pub(crate) fn hear(&self, what: &str) -> Option<String> {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.news.wait_timeout_while(said, PATIENCE, |it| !it.contains_key(what));
+        let waited = self.news.wait_timeout_while(said, PATIENCE, |news| !news.contains_key(what));
         waited.unwrap_or_else(PoisonError::into_inner).0.remove(what)
     }
 }

@@ -61,6 +61,6 @@ async fn once(relay: &Relay, view: View) -> Result<Duration> {
 /// What this process has in memory.
 fn kibibytes() -> Result<usize> {
     let text = fs::read_to_string("/proc/self/status")?;
-    let line = text.lines().find_map(|it| it.strip_prefix("VmRSS:")).context("no VmRSS")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }

@@ -21,8 +21,8 @@ pub(crate) async fn measure(folder: &Path) -> Result<Vec<String>> {
     let html = folder.join("miniwob/html");
     let mut tasks: Vec<String> = fs::read_dir(html.join("miniwob"))
         .with_context(|| format!("{}: no tasks", html.display()))?
-        .filter_map(|it| it.ok()?.file_name().into_string().ok())
-        .filter(|it| Path::new(it).extension().is_some_and(|it| it == "html"))
+        .filter_map(|context| context.ok()?.file_name().into_string().ok())
+        .filter(|text| Path::new(text).extension().is_some_and(|extension| extension == "html"))
         .collect();
     tasks.sort();
     let exchange = Arc::new(Exchange::default());
@@ -38,7 +38,7 @@ pub(crate) async fn measure(folder: &Path) -> Result<Vec<String>> {
         };
         match verdict {
             Ok(verdict) => {
-                let count = |it: &str| verdict[it].as_array().map_or(0, Vec::len);
+                let count = |text: &str| verdict[text].as_array().map_or(0, Vec::len);
                 let (missing, unclear) = (count("missing"), count("unclear"));
                 controls += verdict["controls"].as_u64().unwrap_or_default();
                 missed += missing;
@@ -95,7 +95,7 @@ async fn listed(world: &World, port: u16, path: &str) -> Result<Vec<String>> {
     let summary = world.ask("read", json!({ "mode": "interactive" })).await?;
     let dom = &summary["dom_summary"];
     let lists = ["interactive", "links"].map(|it| dom[it].as_array().cloned().unwrap_or_default());
-    let selector = |it: &Value| it["selector"].as_str().unwrap_or_default().to_owned();
+    let selector = |value: &Value| value["selector"].as_str().unwrap_or_default().to_owned();
     Ok(lists.concat().iter().map(selector).collect())
 }
 
@@ -156,7 +156,7 @@ mod tests {
         ] {
             let mut list = listed(&world, port, path).await.expect("a list");
             list.splice(1..2, other.map(str::to_owned));
-            let unclear = other.filter(|_| unclear).map_or(json!([]), |it| json!([it]));
+            let unclear = other.filter(|_| unclear).map_or(json!([]), |other| json!([other]));
             let second = "<button class=\"twice\">Two</button>";
             let expected = json!({ "controls": 5, "missing": [second], "unclear": unclear });
             assert_eq!(verdict(&list), expected, "{other:?}");

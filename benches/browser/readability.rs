@@ -26,8 +26,8 @@ pub(crate) async fn measure(folder: &Path) -> Result<Vec<String>> {
     let pages = folder.join("test/test-pages");
     let mut names: Vec<String> = fs::read_dir(&pages)
         .with_context(|| format!("{}: no pages", pages.display()))?
-        .filter_map(|it| it.ok()?.file_name().into_string().ok())
-        .filter(|it| pages.join(it).join("expected.html").exists())
+        .filter_map(|context| context.ok()?.file_name().into_string().ok())
+        .filter(|text| pages.join(text).join("expected.html").exists())
         .collect();
     names.sort();
     let exchange = Arc::new(Exchange::default());
@@ -61,7 +61,7 @@ pub(crate) async fn measure(folder: &Path) -> Result<Vec<String>> {
     recalls.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut lines: Vec<String> =
         recalls.iter().take(15).map(|(recall, name)| format!("- {name}: {recall:.3}")).collect();
-    let mean = recalls.iter().map(|it| it.0).sum::<f64>() / recalls.len() as f64;
+    let mean = recalls.iter().map(|recall| recall.0).sum::<f64>() / recalls.len() as f64;
     lines.push(format!(
         "recall of the words of {} articles: {mean:.3} on average, p5 {:.3}, worst {:.3}",
         recalls.len(),
@@ -75,9 +75,9 @@ pub(crate) async fn measure(folder: &Path) -> Result<Vec<String>> {
 /// stands beside it is up to the layout.
 fn words(text: &str) -> HashMap<String, u64> {
     let mut words = HashMap::new();
-    for run in text.split(|it: char| !it.is_alphanumeric()) {
+    for run in text.split(|c: char| !c.is_alphanumeric()) {
         let mut begun = 0;
-        for (at, letter) in run.char_indices().filter(|it| has_no_spaces(it.1)) {
+        for (at, letter) in run.char_indices().filter(|at| has_no_spaces(at.1)) {
             let end = at + letter.len_utf8();
             for word in [&run[begun..at], &run[at..end]] {
                 *words.entry(word.to_lowercase()).or_default() += 1;
@@ -101,8 +101,10 @@ fn has_no_spaces(letter: char) -> bool {
 /// The share of the expected words that were found, each as often as it is expected.
 fn recall(expected: &HashMap<String, u64>, found: &HashMap<String, u64>) -> f64 {
     let all: u64 = expected.values().sum();
-    let hit: u64 =
-        expected.iter().map(|(word, count)| found.get(word).map_or(0, |it| *it.min(count))).sum();
+    let hit: u64 = expected
+        .iter()
+        .map(|(word, count)| found.get(word).map_or(0, |found| *found.min(count)))
+        .sum();
     if all == 0 { 1.0 } else { hit as f64 / all as f64 }
 }
 

@@ -17,7 +17,9 @@ impl Row {
 
 pub(crate) fn of(rows: &[Row]) -> Vec<String> {
     let mut lines = vec!["| what | reach | figure |".to_owned(), "|---|---|---|".to_owned()];
-    lines.extend(rows.iter().map(|it| format!("| {} | {} | {} |", it.what, it.reach, it.figure)));
+    lines.extend(
+        rows.iter().map(|row| format!("| {} | {} | {} |", row.what, row.reach, row.figure)),
+    );
     lines
 }
 

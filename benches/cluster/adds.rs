@@ -186,7 +186,7 @@ pub(crate) fn throughput(
             "durable add, 64 clients, one machine",
             target.map_or("", |_| "≥ 0.6"),
             [&shown, &format!("{what}: {} rows/s", other.rounds(0)), &ratios.rounds(2)],
-            target.map(|it| ratios.median() >= it),
+            target.map(|target| ratios.median() >= target),
         )?;
     }
     report.note(format!(
@@ -244,7 +244,8 @@ pub(crate) fn together(
 /// Waits until all machines have applied what any has; how long that took, in seconds.
 pub(crate) fn catch_up(machines: &[&Machine]) -> Result<f64> {
     let begun = Instant::now();
-    let positions = machines.iter().map(|it| it.position()).collect::<Result<Vec<_>>>()?;
+    let positions =
+        machines.iter().map(|machine| machine.position()).collect::<Result<Vec<_>>>()?;
     for machine in machines {
         for position in &positions {
             machine.wait_for(position)?;

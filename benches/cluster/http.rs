@@ -85,8 +85,8 @@ pub(crate) fn request(
     body: &str,
 ) -> Vec<u8> {
     let kind = if path.ends_with("/batch") { "x-ndjson" } else { "json" };
-    let position =
-        position.map_or_else(String::new, |it| format!("waypost-min-position: {it}\r\n"));
+    let position = position
+        .map_or_else(String::new, |position| format!("waypost-min-position: {position}\r\n"));
     let length = body.len();
     format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
@@ -97,7 +97,9 @@ pub(crate) fn request(
 
 /// The length of an answer that has come wholly.
 pub(crate) fn length(bytes: &[u8]) -> Result<Option<usize>> {
-    let Some(head) = bytes.windows(4).position(|it| it == b"\r\n\r\n") else { return Ok(None) };
+    let Some(head) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
+        return Ok(None);
+    };
     let text = std::str::from_utf8(&bytes[..head])?;
     let after = head + 4;
     let whole = match header(text, "content-length") {
@@ -106,7 +108,8 @@ pub(crate) fn length(bytes: &[u8]) -> Result<Option<usize>> {
         None => {
             ensure!(header(text, "transfer-encoding") == Some("chunked"), "no length: {text}");
             // Chunks are small, and none of our answers has this in its text.
-            let Some(end) = bytes[after..].windows(5).position(|it| it == b"0\r\n\r\n") else {
+            let Some(end) = bytes[after..].windows(5).position(|window| window == b"0\r\n\r\n")
+            else {
                 return Ok(None);
             };
             after + end + 5

@@ -49,8 +49,8 @@ impl Machine {
         until("the service answers", pause, || {
             service.check().with_context(|| format!("see {}", log.display()))?;
             let asked = Http::connect(self.address, "none")
-                .and_then(|mut it| it.ask("GET", "/healthz", ""));
-            Ok(asked.ok().filter(|it| it.status == 200))
+                .and_then(|mut connect| connect.ask("GET", "/healthz", ""));
+            Ok(asked.ok().filter(|asked| asked.status == 200))
         })?;
         let took = begun.elapsed();
         let token = fs::read_to_string(self.project.join(".waypost/token"))?;

@@ -58,7 +58,7 @@ struct Options {
 
 impl Options {
     fn wants(&self, names: &[&str]) -> bool {
-        self.only.is_empty() || self.only.iter().any(|it| names.contains(&it.as_str()))
+        self.only.is_empty() || self.only.iter().any(|only| names.contains(&only.as_str()))
     }
 }
 

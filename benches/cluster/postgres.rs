@@ -92,11 +92,11 @@ impl Server {
 /// Where Debian installs PostgreSQL; the newest version.
 fn bin() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
-    let folders = versions.filter_map(|it| Some(it.ok()?.path().join("bin")));
-    let version = |it: &PathBuf| {
-        it.parent().and_then(Path::file_name).and_then(|it| it.to_str()?.parse::<u32>().ok())
+    let folders = versions.filter_map(|version| Some(version.ok()?.path().join("bin")));
+    let version = |path: &PathBuf| {
+        path.parent().and_then(Path::file_name).and_then(|name| name.to_str()?.parse::<u32>().ok())
     };
-    folders.filter(|it| it.join("postgres").exists()).max_by_key(version)
+    folders.filter(|folder| folder.join("postgres").exists()).max_by_key(version)
 }
 
 /// A command as a user that PostgreSQL runs as: not root.

@@ -44,7 +44,7 @@ impl Process {
     /// Its resident memory, in bytes.
     pub(crate) fn memory(&self) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id()))?;
-        let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kilobytes = line.context("no VmRSS")?.trim().trim_end_matches(" kB");
         Ok(kilobytes.trim().parse::<u64>()? << 10)
     }
@@ -55,9 +55,9 @@ impl Process {
         const TICKS_A_SECOND: f64 = 100.0;
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.id()))?;
         // The name may hold blanks; user and system time are the 12th and 13th field after it.
-        let fields = stat.rsplit_once(')').map_or("", |it| it.1);
+        let fields = stat.rsplit_once(')').map_or("", |parts| parts.1);
         let ticks = fields.split_whitespace().skip(11).take(2);
-        Ok(ticks.filter_map(|it| it.parse::<f64>().ok()).sum::<f64>() / TICKS_A_SECOND)
+        Ok(ticks.filter_map(|tick| tick.parse::<f64>().ok()).sum::<f64>() / TICKS_A_SECOND)
     }
 }
 

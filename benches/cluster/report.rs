@@ -47,7 +47,7 @@ impl Report {
     pub(crate) fn finish(mut self) -> Result<()> {
         let notes = std::mem::take(&mut self.notes);
         self.print("")?;
-        notes.iter().try_for_each(|it| self.print(it))
+        notes.iter().try_for_each(|note| self.print(note))
     }
 
     fn print(&mut self, text: &str) -> Result<()> {

@@ -97,8 +97,8 @@ fn write(machines: &[&Machine], number: u32, time: Duration, mut random: Random)
     let mut times = Times::default();
     let home = number as usize % machines.len();
     let mut own = machines[home].connect()?;
-    let others = machines.iter().enumerate().filter(|it| it.0 != home);
-    let mut others = others.map(|it| it.1.connect()).collect::<Result<Vec<_>>>()?;
+    let others = machines.iter().enumerate().filter(|pair| pair.0 != home);
+    let mut others = others.map(|other| other.1.connect()).collect::<Result<Vec<_>>>()?;
     let (begun, period) = (Instant::now(), Duration::from_secs(1) * WRITERS / RATE);
     let mut due = begun + Duration::from_secs(1) / RATE * number;
     while due < begun + time {
@@ -132,16 +132,17 @@ fn write(machines: &[&Machine], number: u32, time: Duration, mut random: Random)
 fn answers(connections: &mut [Http]) -> Result<Vec<Instant>> {
     let mut found = vec![None; connections.len()];
     while found.iter().any(Option::is_none) {
-        let waiting: Vec<usize> = (0..found.len()).filter(|it| found[*it].is_none()).collect();
+        let waiting: Vec<usize> =
+            (0..found.len()).filter(|number| found[*number].is_none()).collect();
         let ready: Vec<bool> = {
-            let fd = |it: &usize| {
-                PollFd::from_borrowed_fd(connections[*it].stream.as_fd(), PollFlags::IN)
+            let fd = |number: &usize| {
+                PollFd::from_borrowed_fd(connections[*number].stream.as_fd(), PollFlags::IN)
             };
             let mut fds: Vec<_> = waiting.iter().map(fd).collect();
             poll(&mut fds, None)?;
-            fds.iter().map(|it| !it.revents().is_empty()).collect()
+            fds.iter().map(|fd| !fd.revents().is_empty()).collect()
         };
-        for (at, _) in waiting.into_iter().zip(ready).filter(|it| it.1) {
+        for (at, _) in waiting.into_iter().zip(ready).filter(|pair| pair.1) {
             connections[at].receive()?.ok()?;
             found[at] = Some(Instant::now());
         }

@@ -34,12 +34,13 @@ pub(crate) fn measure(
             let mut query = Query::new(text).with_task(task);
             query.vector = vector;
             let answer = context.query(&query, pair.time())?;
-            let paths: Vec<String> = answer.items.into_iter().map(|it| it.path).collect();
+            let paths: Vec<String> = answer.items.into_iter().map(|item| item.path).collect();
             let measures = Measures::of(&paths, &pair.files);
             if verbose && system == "general" && measures.recall_at_10 < 1.0 {
                 let mut first = paths.clone();
                 first.truncate(10);
-                let missed: Vec<_> = pair.files.iter().filter(|it| !first.contains(it)).collect();
+                let missed: Vec<_> =
+                    pair.files.iter().filter(|file| !first.contains(file)).collect();
                 writeln!(
                     io::stderr(),
                     "{name} [{}] {:?} missed {missed:?} got {first:?}",

@@ -46,14 +46,14 @@ pub(crate) fn prepare(root: &Path, now: Timestamp) -> Result<Vec<Question>> {
         }
         let Ok((bytes, _)) = read(&folder, &file, rules.limits()) else { continue };
         let Ok(extract) = extractor.extract(&file, &bytes, now) else { continue };
-        let documented = extract.chunks.into_iter().filter(|it| it.kind == Kind::Function);
-        let documented = documented.filter_map(|it| Some((doc(&it)?, it)));
+        let documented = extract.chunks.into_iter().filter(|chunk| chunk.kind == Kind::Function);
+        let documented = documented.filter_map(|documented| Some((doc(&documented)?, documented)));
         let chosen = documented.min_by_key(|(_, it)| order(&format!("{}{}", file.path, it.name)));
         if let Some((doc, chunk)) = chosen {
             found.push((order(&file.path), file.path, chunk, doc));
         }
     }
-    found.sort_by_key(|it| it.0);
+    found.sort_by_key(|found| found.0);
     found.truncate(QUESTIONS);
     let mut questions = Vec::new();
     for (_, path, chunk, doc) in found {
@@ -82,7 +82,7 @@ pub(crate) fn measure(
         let answer = context.query(&query, now)?;
         let wanted = format!("{} {}", question.path, last(&question.name));
         let places = |items: &[Item]| -> Vec<String> {
-            items.iter().map(|it| format!("{} {}", it.path, last(&it.title))).collect()
+            items.iter().map(|item| format!("{} {}", item.path, last(&item.title))).collect()
         };
         let found = places(&answer.items);
         let measures = Measures::of(&found, std::slice::from_ref(&wanted));
@@ -92,7 +92,7 @@ pub(crate) fn measure(
             writeln!(io::stderr(), "{name} {doc:?} missed {wanted}:{lines:?} got {first:?}")?;
         }
         table.add("doc to function", &["all", name], measures);
-        let files: Vec<String> = answer.items.into_iter().map(|it| it.path).collect();
+        let files: Vec<String> = answer.items.into_iter().map(|item| item.path).collect();
         let measures = Measures::of(&files, std::slice::from_ref(&question.path));
         table.add("doc to its file", &["all", name], measures);
         let functions = context.query(&query.with_kinds([Kind::Function]), now)?;
@@ -112,15 +112,15 @@ fn doc(chunk: &Chunk) -> Option<String> {
     let before = chunk.content.get(..signature.start)?;
     let after = chunk.content.get(signature.end..)?;
     let lines = before.lines().chain(after.lines()).map(said);
-    let lines: Vec<&str> = lines.skip_while(|it| it.is_empty()).collect();
-    let paragraph: Vec<&str> = lines.into_iter().take_while(|it| !it.is_empty()).collect();
+    let lines: Vec<&str> = lines.skip_while(|line| line.is_empty()).collect();
+    let paragraph: Vec<&str> = lines.into_iter().take_while(|line| !line.is_empty()).collect();
     let doc = paragraph.join(" ");
     (doc.split_whitespace().count() >= WORDS_MIN).then_some(doc)
 }
 
 /// What a line of a comment says: without the marks of comments.
 fn said(line: &str) -> &str {
-    line.trim().trim_matches(|it: char| "/*#!\"'-<>".contains(it)).trim()
+    line.trim().trim_matches(|c: char| "/*#!\"'-<>".contains(c)).trim()
 }
 
 /// A file whose function has no doc: the lines of the comment before it and of the text that opens
@@ -131,14 +131,14 @@ fn without_doc(text: &str, chunk: &Chunk) -> String {
     let after = chunk.content.get(signature.end..).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     let first = chunk.line as usize - 1;
-    let is_comment = |it: &&usize| {
-        let line = lines[**it].trim();
+    let is_comment = |number: &&usize| {
+        let line = lines[**number].trim();
         !(line.starts_with("#[") || line.starts_with('@') || line.starts_with('['))
     };
     let lead: Vec<usize> = (first..first + before.lines().count()).collect();
     let mut emptied: Vec<usize> = lead.iter().filter(is_comment).copied().collect();
     // The doc of a language that has it inside begins right after the signature.
-    if let Some(opens) = after.lines().map(str::trim).find(|it| !it.is_empty()) {
+    if let Some(opens) = after.lines().map(str::trim).find(|text| !text.is_empty()) {
         let rest = first + lead.len()..(chunk.end_line as usize).min(lines.len());
         if let Some(start) = rest.clone().find(|it| lines[*it].trim() == opens) {
             let count = after.trim().lines().count();

@@ -67,7 +67,7 @@ fn ask_all(context: &Context, pairs: &[Pair]) -> Result<Sums> {
             for (task, sums) in tasks.into_iter().zip(sums.chunks_mut(2)) {
                 let query = Query::new(&pair.query).with_task(task);
                 let items = context.query(&query, pair.time())?.items;
-                let paths: Vec<String> = items.into_iter().map(|it| it.path).collect();
+                let paths: Vec<String> = items.into_iter().map(|item| item.path).collect();
                 let measures = Measures::of(&paths, &pair.files);
                 sums[0] += measures.reciprocal_rank;
                 sums[1] += measures.recall_at_10;
@@ -77,7 +77,7 @@ fn ask_all(context: &Context, pairs: &[Pair]) -> Result<Sums> {
     };
     thread::scope(|scope| {
         let parts = pairs.chunks(pairs.len().div_ceil(threads).max(1));
-        let running: Vec<_> = parts.map(|it| scope.spawn(move || part(it))).collect();
+        let running: Vec<_> = parts.map(|other| scope.spawn(move || part(other))).collect();
         let mut sums = Sums::default();
         for it in running {
             add(&mut sums, &it.join().map_err(|_| anyhow!("a thread failed"))??);
@@ -94,10 +94,10 @@ fn add(sums: &mut Sums, more: &Sums) {
 
 /// Prints the means by weight and factor, and what choosing it on the others gives the one left out.
 pub(crate) fn print(folds: &[Fold], out: &mut impl Write) -> Result<()> {
-    let questions: usize = folds.iter().map(|it| it.questions).sum();
+    let questions: usize = folds.iter().map(|fold| fold.questions).sum();
     let total = |key: usize, factor: usize, without: Option<usize>| {
         let mut sums = Sums::default();
-        for (_, fold) in folds.iter().enumerate().filter(|it| Some(it.0) != without) {
+        for (_, fold) in folds.iter().enumerate().filter(|pair| Some(pair.0) != without) {
             add(&mut sums, &fold.sums[key][factor]);
         }
         sums
@@ -111,12 +111,12 @@ pub(crate) fn print(folds: &[Fold], out: &mut impl Write) -> Result<()> {
     for (key, name) in KEYS.iter().enumerate() {
         write!(out, "| `{name}` |")?;
         for factor in [1, 0, 2] {
-            let [mrr, recall, ..] = total(key, factor, None).map(|it| it / questions as f64);
+            let [mrr, recall, ..] = total(key, factor, None).map(|total| total / questions as f64);
             write!(out, " {mrr:.3} · {recall:.3} |")?;
         }
         let (mut others, mut change) = (Vec::new(), 0.0);
         for (at, fold) in folds.iter().enumerate() {
-            let worth_of = |it: &usize| worth(&total(key, *it, Some(at)));
+            let worth_of = |number: &usize| worth(&total(key, *number, Some(at)));
             let best = (0..FACTORS.len()).max_by(|a, b| worth_of(a).total_cmp(&worth_of(b)));
             let best = best.context("there are factors")?;
             change += worth(&fold.sums[key][best]) - worth(&fold.sums[key][0]);

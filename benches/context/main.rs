@@ -102,11 +102,11 @@ fn main() -> Result<()> {
     let mut table = Table::default();
     let mut folds = Vec::new();
     let mut names = repositories(&arguments.data.join("context-dev"))?;
-    names.retain(|it| arguments.only.as_ref().is_none_or(|only| only == it));
+    names.retain(|name| arguments.only.as_ref().is_none_or(|only| only == name));
     for name in &names {
         let mut pairs = pairs(&arguments.data.join(format!("context-dev/pairs.{name}.jsonl")))?;
         // The project changes from one question to the next, and as little as possible.
-        pairs.sort_by_key(|it| it.ts);
+        pairs.sort_by_key(|pair| pair.ts);
         let Some(first) = pairs.first() else { continue };
         let bare = bare(&arguments.repos, name)?;
         let temporary = tempfile::tempdir()?;
@@ -238,7 +238,7 @@ fn repositories(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in entries {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        let name = name.strip_prefix("pairs.").and_then(|it| it.strip_suffix(".jsonl"));
+        let name = name.strip_prefix("pairs.").and_then(|rest| rest.strip_suffix(".jsonl"));
         names.extend(name.map(str::to_owned));
     }
     names.sort();
@@ -247,7 +247,7 @@ fn repositories(folder: &Path) -> Result<Vec<String>> {
 
 fn pairs(path: &Path) -> Result<Vec<Pair>> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    text.lines().map(|it| Ok(serde_json::from_str(it)?)).collect()
+    text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
 /// The bare repository of a name, whoever its owner.

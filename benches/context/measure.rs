@@ -23,11 +23,14 @@ impl Measures {
             }
         }
         let found = |k: usize| {
-            relevant.iter().filter(|it| files.iter().take(k).any(|file| file == it)).count()
+            relevant
+                .iter()
+                .filter(|relevant| files.iter().take(k).any(|file| file == relevant))
+                .count()
         };
-        let first = files.iter().position(|it| relevant.contains(it));
+        let first = files.iter().position(|file| relevant.contains(file));
         Self {
-            reciprocal_rank: first.map_or(0.0, |it| 1.0 / (it as f64 + 1.0)),
+            reciprocal_rank: first.map_or(0.0, |first| 1.0 / (first as f64 + 1.0)),
             hit_at_10: f64::from(u8::from(found(10) > 0)),
             recall_at_10: found(10) as f64 / relevant.len().max(1) as f64,
             recall_at_30: found(30) as f64 / relevant.len().max(1) as f64,
@@ -45,7 +48,7 @@ pub(crate) struct Table {
 impl Table {
     /// Counts a question for each of some groups.
     pub(crate) fn add(&mut self, system: &str, groups: &[&str], measures: Measures) {
-        let place = self.systems.iter().position(|it| it == system).unwrap_or_else(|| {
+        let place = self.systems.iter().position(|other| other == system).unwrap_or_else(|| {
             self.systems.push(system.to_owned());
             self.systems.len() - 1
         });

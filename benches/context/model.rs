@@ -18,7 +18,7 @@ pub(crate) fn embedder() -> Result<Option<Embedder>> {
     let model = Model::load(&folder)?;
     let fingerprint = model.fingerprint().to_owned();
     let dimensions = model.dimensions();
-    let embed = move |texts: &[&str]| model.embed(texts).map_err(|it| it.to_string());
+    let embed = move |texts: &[&str]| model.embed(texts).map_err(|error| error.to_string());
     Ok(Some(Embedder { fingerprint, dimensions, embed: Arc::new(embed) }))
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn measure(root: &Path, name: &str, pairs: &[Pair], table: &mut Table
     for pair in pairs {
         let query = analyzer.query(&pair.query);
         let hits = TextSearch::new(&parts, &query, Bm25 { k1: 1.2, b: 0.75 }).top(30);
-        let found: Vec<String> = hits.iter().map(|it| paths[it.id as usize].clone()).collect();
+        let found: Vec<String> = hits.iter().map(|hit| paths[hit.id as usize].clone()).collect();
         table.add(
             "BM25 over contents",
             &["all", &pair.kind, name],

@@ -100,7 +100,7 @@ fn processor_seconds() -> Result<f64> {
 fn memory() -> Result<String> {
     let status = fs::read_to_string("/proc/self/status")?;
     let of = |name: &str| {
-        let line = status.lines().find_map(|it| it.strip_prefix(name));
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kib: Option<u64> = line?.trim().trim_end_matches(" kB").parse().ok();
         Some(kib? / 1024)
     };

@@ -198,7 +198,8 @@ pub(crate) fn fill(client: &Client, project: &Path) -> Result<u64> {
 }
 
 fn allow(client: &Client, file: &FlowFileTexts) -> Result<()> {
-    let programs = file.programs.iter().map(|it| (it.file.clone(), it.hash.clone())).collect();
+    let programs =
+        file.programs.iter().map(|program| (program.file.clone(), program.hash.clone())).collect();
     client.call(
         &routes::ALLOW_FLOW_FILE.at(&file.name),
         AllowRequest { hash: file.hash.clone(), programs },
@@ -246,7 +247,7 @@ fn recall(client: &Client) -> Result<()> {
 }
 
 fn events(client: &Client) -> Result<()> {
-    let text = |it: &str| Scalar::String(it.to_owned());
+    let text = |text: &str| Scalar::String(text.to_owned());
     let all = [
         ("change:opened", "login-redirect", "opened"),
         ("build:done", "login-redirect", "passed after 3 attempts"),
@@ -265,7 +266,7 @@ fn events(client: &Client) -> Result<()> {
             .call(&routes::LIST_RUNS, RunsRequest::default())
             .map_err(|error| error.to_string())?;
         let ended =
-            runs.iter().filter(|it| matches!(it.state, RunState::Succeeded | RunState::Failed));
+            runs.iter().filter(|run| matches!(run.state, RunState::Succeeded | RunState::Failed));
         if ended.count() == 6 { Ok(()) } else { Err(format!("{runs:?}")) }
     });
     Ok(())

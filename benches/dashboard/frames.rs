@@ -35,13 +35,14 @@ pub(crate) fn kept(chrome: &mut Chrome, tab: &Tab, process: u64) -> Result<Kept>
     let found = chrome.call(Some(tab), "Performance.getMetrics", &json!({}));
     let metric = |name: &str| {
         let metrics = found["metrics"].as_array().into_iter().flatten();
-        let mut values =
-            metrics.filter(|it| it["name"] == name).filter_map(|it| it["value"].as_f64());
-        values.next().map(|it| it as u64).with_context(|| format!("Chromium has no {name}"))
+        let mut values = metrics
+            .filter(|metric| metric["name"] == name)
+            .filter_map(|metric| metric["value"].as_f64());
+        values.next().map(|value| value as u64).with_context(|| format!("Chromium has no {name}"))
     };
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let kib = status.lines().find_map(|it| it.strip_prefix("RssAnon:"));
-    let kib = kib.and_then(|it| it.trim().split(' ').next()).context("RssAnon")?;
+    let kib = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let kib = kib.and_then(|kib| kib.trim().split(' ').next()).context("RssAnon")?;
     Ok(Kept {
         heap: metric("JSHeapUsedSize")?,
         nodes: metric("Nodes")?,
@@ -61,10 +62,10 @@ pub(crate) fn collect(chrome: &mut Chrome, tab: &Tab) {
 pub(crate) fn process(chrome: &mut Chrome) -> Result<u64> {
     let found = chrome.call(None, "SystemInfo.getProcessInfo", &json!({}));
     let all = found["processInfo"].as_array().into_iter().flatten();
-    all.filter(|it| it["type"] == "renderer")
+    all.filter(|value| value["type"] == "renderer")
         .max_by(|a, b| {
             a["cpuTime"].as_f64().unwrap_or(0.0).total_cmp(&b["cpuTime"].as_f64().unwrap_or(0.0))
         })
-        .and_then(|it| it["id"].as_u64())
+        .and_then(|value| value["id"].as_u64())
         .context("Chromium has no process of a page")
 }

@@ -118,11 +118,11 @@ fn check(client: &Client, options: &Options, model: &str) -> Result<()> {
         limit: Some(1),
         ..EventsRequest::default()
     })?;
-    let first = first.events.first().map(|it| it.id);
+    let first = first.events.first().map(|event| event.id);
     ensure!(first == Some(1), "the service has dropped events before {first:?}");
     crate::wait::until(|| {
         let is_ready = model == "none"
-            || client.metrics().is_ok_and(|it| it.contains("\nwaypost_model_ready 1"));
+            || client.metrics().is_ok_and(|metric| metric.contains("\nwaypost_model_ready 1"));
         if is_ready { Ok(()) } else { Err("the model is not in use") }
     });
     Ok(())
@@ -139,7 +139,7 @@ fn publish(
     let began = Instant::now();
     let mut count = 0_u32;
     while !is_over.load(Ordering::Relaxed) {
-        let text = |it: &str| Scalar::String(it.to_owned());
+        let text = |text: &str| Scalar::String(text.to_owned());
         let data = vec![
             ("branch".to_owned(), text("main")),
             ("commit".to_owned(), text("41f58f1c9f0a4f0e8ac1d4b1c1fd8a3d0a0c2a77")),
@@ -224,8 +224,10 @@ fn delay(chrome: &mut Chrome, tab: &Tab) -> Result<f64> {
 
 fn conditions(options: &Options, model: &str) -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name =
-        cpu.lines().find(|it| it.starts_with("model name")).and_then(|it| it.split(": ").nth(1));
+    let name = cpu
+        .lines()
+        .find(|line| line.starts_with("model name"))
+        .and_then(|line| line.split(": ").nth(1));
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     format!(
         "{} memories, {} events, {} events a second for {} s, model {model}; {}, {} processors; load at the end {}\n",
@@ -249,7 +251,7 @@ fn table(
     for part in parts {
         tasks.add(part.tasks);
     }
-    let mib = |it: u64| format!("{:.1} MiB", it as f64 / f64::from(1 << 20));
+    let mib = |number: u64| format!("{:.1} MiB", number as f64 / f64::from(1 << 20));
     let number = |name: &str| counted[name].as_f64().unwrap_or_default();
     let frames = number("frames");
     let over = |of: fn(&Part) -> u64| parts.iter().map(of).map(mib).collect::<Vec<_>>().join(", ");

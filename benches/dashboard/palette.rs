@@ -19,24 +19,26 @@ pub(crate) fn reduced(picture: &[u8]) -> Result<Vec<u8>> {
         (png::ColorType::Rgba, png::BitDepth::Eight) => 4,
         other => anyhow::bail!("a picture of {other:?}"),
     };
-    let pixels: Vec<Color> =
-        bytes[..info.buffer_size()].chunks_exact(size).map(|it| [it[0], it[1], it[2]]).collect();
+    let pixels: Vec<Color> = bytes[..info.buffer_size()]
+        .chunks_exact(size)
+        .map(|chunk| [chunk[0], chunk[1], chunk[2]])
+        .collect();
     let mut counts: HashMap<Color, usize> = HashMap::new();
     for pixel in &pixels {
         *counts.entry(*pixel).or_default() += 1;
     }
     let mut palette: Vec<Color> = counts.keys().copied().collect();
-    palette.sort_by_key(|it| (std::cmp::Reverse(counts[it]), *it));
+    palette.sort_by_key(|palette| (std::cmp::Reverse(counts[palette]), *palette));
     palette.truncate(COLORS_MAX);
     let nearest: HashMap<Color, u8> = counts
         .keys()
-        .map(|it| {
-            let found = (0..palette.len()).min_by_key(|at| distance(palette[*at], *it));
-            (*it, found.unwrap_or_default() as u8)
+        .map(|key| {
+            let found = (0..palette.len()).min_by_key(|at| distance(palette[*at], *key));
+            (*key, found.unwrap_or_default() as u8)
         })
         .collect();
     ensure!(!palette.is_empty(), "a picture without pixels");
-    let indices: Vec<u8> = pixels.iter().map(|it| nearest[it]).collect();
+    let indices: Vec<u8> = pixels.iter().map(|pixel| nearest[pixel]).collect();
 
     let mut packed = Vec::new();
     let mut encoder = png::Encoder::new(&mut packed, info.width, info.height);

@@ -97,12 +97,15 @@ struct Arguments {
 
 fn tasks(trace: &str, process: u64) -> Result<Tasks> {
     let trace: Trace = serde_json::from_str(trace).context("a trace")?;
-    let of_process = || trace.trace_events.iter().filter(|it| it.pid == process);
+    let of_process = || trace.trace_events.iter().filter(|event| event.pid == process);
     let main = of_process()
-        .find(|it| it.name == "thread_name" && it.args.name.as_deref() == Some("CrRendererMain"))
+        .find(|process| {
+            process.name == "thread_name" && process.args.name.as_deref() == Some("CrRendererMain")
+        })
         .context("the trace has no main thread of the page")?;
     let mut found = Tasks::default();
-    for task in of_process().filter(|it| it.name == "RunTask" && it.tid == main.tid) {
+    for task in of_process().filter(|process| process.name == "RunTask" && process.tid == main.tid)
+    {
         let (took, cpu) = (task.dur / 1_000.0, task.tdur / 1_000.0);
         found.add(Tasks {
             count: 1,

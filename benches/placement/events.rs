@@ -53,7 +53,7 @@ impl Events {
 
     /// The next event, if it is not after a time.
     pub(crate) fn pop_until(&mut self, end: Time) -> Option<(Time, Event)> {
-        self.heap.peek().filter(|it| it.0.0 <= end)?;
+        self.heap.peek().filter(|heap| heap.0.0 <= end)?;
         self.heap.pop().map(|Reverse((at, _, event))| (at, event))
     }
 }

@@ -18,7 +18,7 @@ mod stores;
 use anyhow::{Context as _, Result};
 
 fn main() -> Result<()> {
-    let seed = std::env::args().nth(1).map_or(Ok(1), |it| it.parse::<u64>());
+    let seed = std::env::args().nth(1).map_or(Ok(1), |argument| argument.parse::<u64>());
     let seed = seed.context("the seed must be a number")?;
     report::print(&mut std::io::stdout().lock(), seed)
 }

@@ -58,7 +58,7 @@ impl Memory {
     /// Makes room for a store that is then loaded. Evicts the least recently used stores, or nothing
     /// if even all of them would not be enough.
     pub(crate) fn reserve(&mut self, store: usize, bytes: u64) -> bool {
-        let loaded: u64 = self.order.iter().map(|it| self.entries[&it.1].bytes).sum();
+        let loaded: u64 = self.order.iter().map(|order| self.entries[&order.1].bytes).sum();
         if self.used - loaded + bytes > self.limit {
             return false;
         }
@@ -82,7 +82,7 @@ impl Memory {
 
     /// Closes a store, if it is open here; one that is being loaded stays.
     pub(crate) fn close(&mut self, store: usize) {
-        if self.entries.get(&store).is_some_and(|it| it.used.is_some()) {
+        if self.entries.get(&store).is_some_and(|entry| entry.used.is_some()) {
             self.remove(store);
         }
     }

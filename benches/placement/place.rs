@@ -37,7 +37,7 @@ pub(crate) fn place(method: Method, stores: &[Store], machines: &[Machine]) -> V
     match method {
         Method::Ring => {
             let ring = Ring::new(machines);
-            stores.iter().map(|it| ring.owners(it.key)).collect()
+            stores.iter().map(|store| ring.owners(store.key)).collect()
         }
         Method::Rendezvous => stores
             .iter()
@@ -68,7 +68,7 @@ pub(crate) fn place_again(
 /// Numbers of copies that the second placement has and the first has not.
 pub(crate) fn moved(before: &[Owners], after: &[Owners]) -> usize {
     let pairs = before.iter().zip(after);
-    pairs.map(|(old, new)| new.iter().filter(|it| !old.contains(it)).count()).sum()
+    pairs.map(|(old, new)| new.iter().filter(|new| !old.contains(new)).count()).sum()
 }
 
 struct Ring {
@@ -90,10 +90,12 @@ impl Ring {
     }
 
     fn owners(&self, key: u64) -> Owners {
-        let from = self.points.partition_point(|it| it.0 < key);
-        let mut clockwise = self.points[from..].iter().chain(&self.points[..from]).map(|it| it.1);
+        let from = self.points.partition_point(|point| point.0 < key);
+        let mut clockwise =
+            self.points[from..].iter().chain(&self.points[..from]).map(|point| point.1);
         let first = clockwise.next().expect("a machine is live");
-        let second = clockwise.find(|it| *it != first).expect("two machines are live");
+        let second =
+            clockwise.find(|clockwise| *clockwise != first).expect("two machines are live");
         [first, second]
     }
 }
@@ -110,7 +112,7 @@ fn ranking(key: u64, machines: &[Machine], weight: impl Fn(&Machine) -> f64) -> 
     let mut scored: Vec<(f64, usize)> =
         live.map(|(number, it)| (score(key, it, weight(it)), number)).collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().map(|it| it.1).collect()
+    scored.into_iter().map(|scored| scored.1).collect()
 }
 
 /// What machines have been given, and how much they may have.
@@ -125,11 +127,14 @@ struct Loads {
 
 impl Loads {
     fn new(stores: &[Store], machines: &[Machine]) -> Self {
-        let live = |it: &Machine| if it.is_live { it.weight } else { 0.0 };
+        let live = |machine: &Machine| if machine.is_live { machine.weight } else { 0.0 };
         let weights: f64 = machines.iter().map(live).sum();
-        let bytes: f64 = stores.iter().map(|it| 2.0 * bytes(it)).sum();
+        let bytes: f64 = stores.iter().map(|store| 2.0 * bytes(store)).sum();
         let share = |total: f64| {
-            machines.iter().map(|it| total * (1.0 + EXCESS) * live(it) / weights).collect()
+            machines
+                .iter()
+                .map(|machine| total * (1.0 + EXCESS) * live(machine) / weights)
+                .collect()
         };
         let none = vec![0.0; machines.len()];
         Self {
@@ -161,11 +166,11 @@ impl Loads {
         other: Option<usize>,
         is_first: bool,
     ) -> usize {
-        let mut others = ranking.iter().copied().filter(|it| Some(*it) != other);
-        others.clone().find(|it| self.has_room(store, *it, is_first)).unwrap_or_else(|| {
-            let used = |it: &usize| {
-                let open = if is_first { self.open[*it] / self.open_max[*it] } else { 0.0 };
-                open.max(self.bytes[*it] / self.bytes_max[*it])
+        let mut others = ranking.iter().copied().filter(|ranking| Some(*ranking) != other);
+        others.clone().find(|other| self.has_room(store, *other, is_first)).unwrap_or_else(|| {
+            let used = |number: &usize| {
+                let open = if is_first { self.open[*number] / self.open_max[*number] } else { 0.0 };
+                open.max(self.bytes[*number] / self.bytes_max[*number])
             };
             let first = others.next().expect("two machines are live");
             others.fold(first, |best, it| if used(&it) < used(&best) { it } else { best })
@@ -189,7 +194,8 @@ fn place_bounded(stores: &[Store], machines: &[Machine]) -> Vec<Owners> {
     // The largest part of all bytes first, or of those likely to be open: the others fit the gaps.
     let all: f64 = stores.iter().map(bytes).sum();
     let all_open: f64 = stores.iter().map(open).sum();
-    let part = |it: &usize| (bytes(&stores[*it]) / all).max(open(&stores[*it]) / all_open);
+    let part =
+        |number: &usize| (bytes(&stores[*number]) / all).max(open(&stores[*number]) / all_open);
     let mut order: Vec<usize> = (0..stores.len()).collect();
     order.sort_by(|a, b| part(b).total_cmp(&part(a)).then(a.cmp(b)));
     for number in order {
@@ -208,18 +214,18 @@ fn place_bounded(stores: &[Store], machines: &[Machine]) -> Vec<Owners> {
 fn replace_lost(stores: &[Store], machines: &[Machine], before: &[Owners]) -> Vec<Owners> {
     let mut loads = Loads::new(stores, machines);
     for (store, pair) in stores.iter().zip(before) {
-        let left = pair.iter().filter(|it| machines[**it].is_live);
+        let left = pair.iter().filter(|pair| machines[**pair].is_live);
         for (place, machine) in left.enumerate() {
             loads.add(store, *machine, place == 0, 1.0);
         }
     }
     let mut after = before.to_vec();
     for (store, pair) in stores.iter().zip(&mut after) {
-        if pair.iter().all(|it| machines[*it].is_live) {
+        if pair.iter().all(|pair| machines[*pair].is_live) {
             continue;
         }
         let ranking = ranking(store.key, machines, |it| it.weight);
-        let left = pair.iter().copied().find(|it| machines[*it].is_live);
+        let left = pair.iter().copied().find(|pair| machines[*pair].is_live);
         let first = left.unwrap_or_else(|| {
             let first = loads.choose(store, &ranking, None, true);
             loads.add(store, first, true, 1.0);
@@ -234,7 +240,7 @@ fn replace_lost(stores: &[Store], machines: &[Machine], before: &[Owners]) -> Ve
 
 /// Gives empty machines the stores that rank them above an owner, up to their share.
 fn fill_added(stores: &[Store], machines: &[Machine], owners: &mut [Owners]) {
-    let mut is_empty: Vec<bool> = machines.iter().map(|it| it.is_live).collect();
+    let mut is_empty: Vec<bool> = machines.iter().map(|machine| machine.is_live).collect();
     let mut loads = Loads::new(stores, machines);
     for (store, pair) in stores.iter().zip(owners.iter()) {
         for (place, machine) in pair.iter().enumerate() {
@@ -243,8 +249,8 @@ fn fill_added(stores: &[Store], machines: &[Machine], owners: &mut [Owners]) {
         }
     }
     for (store, pair) in stores.iter().zip(owners) {
-        let score = |it: usize| score(store.key, &machines[it], machines[it].weight);
-        for added in (0..machines.len()).filter(|it| is_empty[*it]) {
+        let score = |number: usize| score(store.key, &machines[number], machines[number].weight);
+        for added in (0..machines.len()).filter(|number| is_empty[*number]) {
             let lowest = usize::from(score(pair[1]) <= score(pair[0]));
             let is_higher = score(added) > score(pair[lowest]) && !pair.contains(&added);
             if is_higher && loads.has_room(store, added, lowest == 0) {

@@ -52,11 +52,11 @@ fn print_stores(out: &mut impl Write, seed: u64) -> Result<()> {
     writeln!(out, "|---|---|---|---|---|---|---|---|")?;
     for median in MEDIANS {
         let stores = draw(&Workload::of(STORES, median), seed);
-        let sizes: Vec<f64> = stores.iter().map(|it| it.memories as f64).collect();
+        let sizes: Vec<f64> = stores.iter().map(|store| store.memories as f64).collect();
         let total: f64 = sizes.iter().sum();
-        let disk: f64 = stores.iter().map(|it| 2.0 * disk_bytes(it.memories)).sum();
-        let open: f64 = stores.iter().map(|it| resident_bytes(it.memories) as f64).sum();
-        let mut shares: Vec<f64> = stores.iter().map(|it| it.share).collect();
+        let disk: f64 = stores.iter().map(|store| 2.0 * disk_bytes(store.memories)).sum();
+        let open: f64 = stores.iter().map(|store| resident_bytes(store.memories) as f64).sum();
+        let mut shares: Vec<f64> = stores.iter().map(|store| store.share).collect();
         shares.sort_by(|a, b| b.total_cmp(a));
         let tenth: f64 = shares[..STORES / 10].iter().sum();
         writeln!(
@@ -97,11 +97,11 @@ fn print_placement(out: &mut impl Write, seed: u64) -> Result<()> {
             for machine in fewer.iter_mut().take(4) {
                 machine.is_live = false;
             }
-            let lost = owners.iter().flatten().filter(|it| !fewer[**it].is_live).count();
+            let lost = owners.iter().flatten().filter(|owner| !fewer[**owner].is_live).count();
             let after_loss = place_again(method, &stores, &fewer, &owners);
             let more = fleet(seed, MACHINES + 4, is_mixed);
             let after_addition = place_again(method, &stores, &more, &owners);
-            let weight = |it: &[Machine]| it.iter().map(|it| it.weight).sum::<f64>();
+            let weight = |machines: &[Machine]| machines.iter().map(|it| it.weight).sum::<f64>();
             let fair = 2.0 * STORES as f64 * (1.0 - weight(&machines) / weight(&more));
             writeln!(
                 out,
@@ -132,8 +132,8 @@ fn fullest(
             loads[*owner] += load(store);
         }
     }
-    let live = machines.iter().filter(|it| it.is_live);
-    let fair = loads.iter().sum::<f64>() / live.map(|it| it.weight).sum::<f64>();
+    let live = machines.iter().filter(|machine| machine.is_live);
+    let fair = loads.iter().sum::<f64>() / live.map(|live| live.weight).sum::<f64>();
     let relative = loads.iter().zip(machines).map(|(it, machine)| it / machine.weight / fair);
     relative.fold(0.0, f64::max)
 }
@@ -178,7 +178,7 @@ fn print_quiet(out: &mut impl Write, seed: u64) -> Result<Vec<(f64, Outcome)>> {
                 let mut scenario = scenario(median, method, second, Change::None, seed);
                 scenario.memory_bytes = MEMORY_BYTES / 64 * machine;
                 let outcome = run(&scenario)?;
-                let used: Vec<f64> = outcome.peaks.iter().map(|it| *it as f64 / GB).collect();
+                let used: Vec<f64> = outcome.peaks.iter().map(|peak| *peak as f64 / GB).collect();
                 let busy = quantile(&outcome.quiet.busy, 1.0) / QUIET_SECONDS as f64;
                 writeln!(
                     out,
@@ -259,10 +259,10 @@ fn print_journals(out: &mut impl Write, seed: u64, outcomes: &[(f64, Outcome)]) 
         let seconds = QUIET_SECONDS as usize;
         let appends = &outcome.quiet.appends[outcome.quiet.appends.len().saturating_sub(seconds)..];
         let mean = appends.iter().sum::<u64>() as f64 / QUIET_SECONDS as f64;
-        let busiest = stores.iter().map(|it| it.share).fold(0.0, f64::max) * mean;
+        let busiest = stores.iter().map(|store| store.share).fold(0.0, f64::max) * mean;
         let demand = Demand {
             appends: appends.iter().max().copied().unwrap_or_default() as f64,
-            bytes: stores.iter().map(|it| journal_bytes(it.memories)).sum(),
+            bytes: stores.iter().map(|store| journal_bytes(store.memories)).sum(),
             open: outcome.open.iter().sum::<usize>() as f64,
             machines: MACHINES as f64,
         };

@@ -125,27 +125,28 @@ pub(crate) fn run(scenario: &Scenario) -> Result<Outcome> {
 impl Simulation {
     fn new(scenario: Scenario) -> Result<Self> {
         let stores = draw(&scenario.workload, scenario.seed);
-        let largest = stores.iter().map(|it| resident_bytes(it.memories)).max().unwrap_or_default();
+        let largest =
+            stores.iter().map(|store| resident_bytes(store.memories)).max().unwrap_or_default();
         ensure!(largest <= scenario.memory_bytes, "a store of {largest} bytes fits no machine");
         let added = if let Change::Add(count) = scenario.change { count } else { 0 };
         let count = scenario.machines + added;
         let machines: Vec<Machine> = (0..count)
-            .map(|it| Machine {
-                key: hash(scenario.seed, !(it as u64)),
+            .map(|number| Machine {
+                key: hash(scenario.seed, !(number as u64)),
                 weight: 1.0,
-                is_live: it < scenario.machines,
+                is_live: number < scenario.machines,
             })
             .collect();
         let owners = place(scenario.method, &stores, &machines);
         let mut sum = 0.0;
-        let sums = stores.iter().map(|it| {
-            sum += it.share;
+        let sums = stores.iter().map(|store| {
+            sum += store.share;
             sum
         });
         Ok(Self {
             sums: sums.collect(),
             memories: (0..count).map(|_| Memory::new(scenario.memory_bytes)).collect(),
-            copies: owners.iter().map(|it| it.to_vec()).collect(),
+            copies: owners.iter().map(|owner| owner.to_vec()).collect(),
             loaders: (0..count).map(|_| Loader::default()).collect(),
             waiting: BTreeMap::new(),
             homeless: BTreeMap::new(),
@@ -186,8 +187,10 @@ impl Simulation {
         let recovery = &self.recovery;
         let seconds = |at: Time| at.saturating_sub(self.change_at) as f64 / SECOND as f64;
         let pairs = self.owners.iter().zip(&self.copies);
-        let is_over =
-            self.memories.iter().any(|it| it.peak() > it.limit() || it.used() > it.peak());
+        let is_over = self
+            .memories
+            .iter()
+            .any(|memory| memory.peak() > memory.limit() || memory.used() > memory.peak());
         Outcome {
             quiet,
             peaks,
@@ -241,16 +244,16 @@ impl Simulation {
         let next = micros(self.random.exponential(1.0 / workload.sessions_rate));
         let length = micros(self.random.exponential(workload.session_seconds));
         let drawn = self.random.unit() * self.sums.last().expect("there are stores");
-        let store = self.sums.partition_point(|it| *it < drawn).min(self.stores.len() - 1);
+        let store = self.sums.partition_point(|sum| *sum < drawn).min(self.stores.len() - 1);
         self.events.push(self.now, Event::Request { store, until: self.now + length });
         self.events.push(self.now + next, Event::SessionBegins);
     }
 
     /// Sends a request to an owner of its store.
     fn request(&mut self, store: usize, arrived: Time) {
-        let live = |it: &&usize| self.machines[**it].is_live;
+        let live = |number: &&usize| self.machines[**number].is_live;
         let copies = &self.copies[store];
-        let is_first_gone = copies.first().is_some_and(|it| !self.machines[*it].is_live);
+        let is_first_gone = copies.first().is_some_and(|copy| !self.machines[*copy].is_live);
         if is_first_gone && arrived == self.now {
             self.events.push(self.now + CONNECT_TIMEOUT, Event::Retry { store, arrived });
             return;

@@ -60,7 +60,7 @@ pub(crate) fn draw(workload: &Workload, seed: u64) -> Vec<Store> {
             Store { key: hash(seed, number), memories, share, used: 0.0 }
         })
         .collect();
-    let total: f64 = stores.iter().map(|it| it.share).sum();
+    let total: f64 = stores.iter().map(|store| store.share).sum();
     for store in &mut stores {
         store.share /= total;
         let sessions = store.share * workload.sessions_rate * 8.0 * 3_600.0;
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_tenth_of_the_stores_has_most_sessions() {
         let stores = draw(&Workload::of(10_000, 30_000.0), 1);
-        let mut shares: Vec<f64> = stores.iter().map(|it| it.share).collect();
+        let mut shares: Vec<f64> = stores.iter().map(|store| store.share).collect();
         shares.sort_by(|a, b| b.total_cmp(a));
         let tenth: f64 = shares[..1_000].iter().sum();
         assert!((0.75..0.87).contains(&tenth), "{tenth}");
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn ten_thousand_stores_have_a_billion_memories() {
         let stores = draw(&Workload::of(10_000, 30_000.0), 1);
-        let memories: u64 = stores.iter().map(|it| it.memories).sum();
+        let memories: u64 = stores.iter().map(|store| store.memories).sum();
         assert!((850_000_000..1_200_000_000).contains(&memories), "{memories}");
     }
 }

@@ -65,20 +65,20 @@ impl Collection {
     /// The same, one collection for each conversation.
     pub(crate) fn by_conversation(&self) -> Vec<Self> {
         let mut names: Vec<&str> =
-            self.questions.iter().map(|it| it.conversation.as_str()).collect();
+            self.questions.iter().map(|question| question.conversation.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         let part = |name: &&str| Self {
             documents: self
                 .documents
                 .iter()
-                .filter(|it| it.conversation == *name)
+                .filter(|document| document.conversation == *name)
                 .cloned()
                 .collect(),
             questions: self
                 .questions
                 .iter()
-                .filter(|it| it.conversation == *name)
+                .filter(|question| question.conversation == *name)
                 .cloned()
                 .collect(),
         };
@@ -87,18 +87,21 @@ impl Collection {
 
     /// The first words of the documents' titles, which name who speaks.
     pub(crate) fn speakers(&self) -> HashSet<&str> {
-        self.documents.iter().filter_map(|it| it.title.split_whitespace().next()).collect()
+        self.documents
+            .iter()
+            .filter_map(|document| document.title.split_whitespace().next())
+            .collect()
     }
 
     /// When a conversation ended: its questions are asked then.
     pub(crate) fn ended(&self, conversation: &str) -> Option<Timestamp> {
-        let those = self.documents.iter().filter(|it| it.conversation == conversation);
+        let those = self.documents.iter().filter(|document| document.conversation == conversation);
         those.filter_map(Document::time).max()
     }
 
     /// Whether its questions are of several categories.
     pub(crate) fn has_categories(&self) -> bool {
-        self.questions.iter().any(|it| it.category != self.questions[0].category)
+        self.questions.iter().any(|question| question.category != self.questions[0].category)
     }
 
     /// The documents' places by their ids.

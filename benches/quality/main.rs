@@ -161,8 +161,10 @@ fn measure<'a>(
                 [(1, "multi-hop"), (2, "temporal"), (3, "open"), (4, "single-hop")]
             {
                 let questions = collection.questions.iter().zip(&measures);
-                let those: Vec<Measures> =
-                    questions.filter(|(it, _)| it.category == number).map(|it| *it.1).collect();
+                let those: Vec<Measures> = questions
+                    .filter(|(it, _)| it.category == number)
+                    .map(|question| *question.1)
+                    .collect();
                 tables.by_category.push(Row::new(setting.name, name, those));
             }
         }
@@ -173,7 +175,7 @@ fn measure<'a>(
         let rankings = peers::model_alone(collection, setting.space_per_conversation, model)?;
         tables.whole.push(Row::new(setting.name, "MiniLM alone", judge(&rankings, &relevant)));
     }
-    for peer in peers.iter().filter(|it| it.collection == setting.name) {
+    for peer in peers.iter().filter(|peer| peer.collection == setting.name) {
         ensure!(
             peer.rankings.len() == relevant.len(),
             "{} has {} rankings for {} questions of {}",

@@ -23,14 +23,15 @@ impl Measures {
     /// the first [`DEPTH`] hold no answer.
     pub(crate) fn of(ranking: &[usize], relevant: &HashSet<usize>) -> Self {
         let found = |depth: usize| {
-            let count = ranking.iter().take(depth).filter(|it| relevant.contains(it)).count();
+            let count =
+                ranking.iter().take(depth).filter(|ranking| relevant.contains(ranking)).count();
             count as f64 / relevant.len().max(1) as f64
         };
         let discount = |place: usize| 1.0 / ((place + 2) as f64).log2();
         let hits = ranking.iter().take(10).enumerate().filter(|(_, it)| relevant.contains(it));
         let gain: f64 = hits.map(|(place, _)| discount(place)).sum();
         let ideal: f64 = (0..relevant.len().min(10)).map(discount).sum();
-        let first = ranking.iter().take(DEPTH).position(|it| relevant.contains(it));
+        let first = ranking.iter().take(DEPTH).position(|ranking| relevant.contains(ranking));
         Self {
             recall_5: found(5),
             recall_10: found(10),

@@ -19,7 +19,8 @@ pub(crate) fn model_alone(
     let texts: Vec<String> = collection.documents.iter().map(text).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let documents = model.embed(&texts)?;
-    let questions: Vec<&str> = collection.questions.iter().map(|it| it.text.as_str()).collect();
+    let questions: Vec<&str> =
+        collection.questions.iter().map(|question| question.text.as_str()).collect();
     let vectors = model.embed(&questions)?;
     let rankings = collection.questions.iter().zip(&vectors).map(|(question, vector)| {
         let mut found: Vec<(f32, usize)> = collection

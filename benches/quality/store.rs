@@ -43,7 +43,7 @@ impl<'a> Filled<'a> {
         let mut places: HashMap<MemoryId, Vec<usize>> = HashMap::new();
         let now = Timestamp::from_millis(1_767_225_600_000);
         for (first, chunk) in collection.documents.chunks(256).enumerate() {
-            let drafts = chunk.iter().map(|it| draft(it, layout));
+            let drafts = chunk.iter().map(|chunk| draft(chunk, layout));
             for (at, added) in store.add_batch(drafts, now).into_iter().enumerate() {
                 let memory = added?.into_memory();
                 places.entry(memory.id).or_default().push(first * 256 + at);
@@ -81,8 +81,10 @@ impl<'a> Filled<'a> {
     /// The memories that the documents with these ids became.
     pub(crate) fn ids(&self, documents: &[String]) -> HashSet<MemoryId> {
         let places = self.collection.places();
-        let places: HashSet<usize> =
-            documents.iter().filter_map(|it| places.get(it.as_str()).copied()).collect();
+        let places: HashSet<usize> = documents
+            .iter()
+            .filter_map(|document| places.get(document.as_str()).copied())
+            .collect();
         let those = self.places.iter().filter(|(_, it)| it.iter().any(|it| places.contains(it)));
         those.map(|(id, _)| *id).collect()
     }
@@ -108,7 +110,7 @@ impl<'a> Filled<'a> {
                     .search(&question.text, &options)
                     .with_context(|| format!("the query {:?}", question.text))?;
                 ensure!(found.mode == mode, "searched {:?} instead of {mode:?}", found.mode);
-                Ok(found.hits.iter().flat_map(|it| self.places[&it.memory.id].clone()).collect())
+                Ok(found.hits.iter().flat_map(|hit| self.places[&hit.memory.id].clone()).collect())
             })
             .collect()
     }

@@ -47,12 +47,12 @@ impl Table {
         )?;
         writeln!(out, "|---|---|---|---|---|---|---|---|---|")?;
         for row in &self.rows {
-            let of_setting = |it: &&Row| it.setting == row.setting;
+            let of_setting = |other: &&Row| other.setting == row.setting;
             let hybrid =
-                self.rows.iter().filter(of_setting).find(|it| it.system == "Waypost hybrid");
+                self.rows.iter().filter(of_setting).find(|row| row.system == "Waypost hybrid");
             let lead = hybrid
-                .filter(|it| it.system != row.system)
-                .map_or_else(String::new, |it| change(&row.measures, &it.measures));
+                .filter(|hybrid| hybrid.system != row.system)
+                .map_or_else(String::new, |hybrid| change(&row.measures, &hybrid.measures));
             let mean = Measures::mean(&row.measures);
             writeln!(
                 out,
@@ -81,7 +81,7 @@ pub(crate) fn change(from: &[Measures], to: &[Measures]) -> String {
 }
 
 fn ndcg(measures: &[Measures]) -> Vec<f64> {
-    measures.iter().map(|it| it.ndcg_10).collect()
+    measures.iter().map(|measure| measure.ndcg_10).collect()
 }
 
 /// "0.606 (0.580 to 0.632)".

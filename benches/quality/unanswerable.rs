@@ -47,15 +47,19 @@ pub(crate) fn measure(
     let conversations = collection.by_conversation();
     let layout = Layout { space_per_conversation: false, sessions };
     let mut all: [Vec<Best>; SYSTEMS.len()] = Default::default();
-    let filled = conversations.iter().map(|it| Filled::new(it, layout, model.embedder()));
+    let filled = conversations
+        .iter()
+        .map(|conversation| Filled::new(conversation, layout, model.embedder()));
     let filled = filled.collect::<Result<Vec<_>>>()?;
     for (at, own) in conversations.iter().enumerate() {
         let mut others = (at + 1..conversations.len()).chain(0..at);
-        let stranger = others.find(|it| conversations[*it].speakers().is_disjoint(&own.speakers()));
+        let stranger =
+            others.find(|other| conversations[*other].speakers().is_disjoint(&own.speakers()));
         for question in &own.questions {
             let text = &question.text;
             let answerable = ask(filled[at].store(), text)?;
-            let elsewhere = stranger.map(|it| ask(filled[it].store(), text)).transpose()?;
+            let elsewhere =
+                stranger.map(|stranger| ask(filled[stranger].store(), text)).transpose()?;
             let folder = tempfile::tempdir()?;
             copy(filled[at].folder(), folder.path())?;
             let evidence = filled[at].ids(&question.relevant);
@@ -63,7 +67,7 @@ pub(crate) fn measure(
             for (system, best) in all.iter_mut().enumerate() {
                 best.push(Best {
                     answerable: answerable[system],
-                    elsewhere: elsewhere.map(|it| it[system]),
+                    elsewhere: elsewhere.map(|elsewhere| elsewhere[system]),
                     removed: removed[system],
                 });
             }
@@ -115,16 +119,16 @@ impl Scores {
             scores
         };
         Self {
-            answerable: sorted(best.clone().map(|it| it.answerable).collect()),
-            elsewhere: sorted(best.clone().filter_map(|it| it.elsewhere).collect()),
-            removed: sorted(best.map(|it| it.removed).collect()),
+            answerable: sorted(best.clone().map(|best| best.answerable).collect()),
+            elsewhere: sorted(best.clone().filter_map(|best| best.elsewhere).collect()),
+            removed: sorted(best.map(|best| best.removed).collect()),
         }
     }
 
     /// The share of `scores` from the threshold on.
     fn above_threshold(&self, scores: &[f64]) -> f64 {
         let threshold = self.answerable[((1.0 - KEPT) * self.answerable.len() as f64) as usize];
-        let below = scores.partition_point(|it| *it < threshold);
+        let below = scores.partition_point(|score| *score < threshold);
         (scores.len() - below) as f64 / scores.len().max(1) as f64
     }
 
@@ -140,7 +144,7 @@ impl Scores {
                 bins[bin] += weight * (score - truth) / scores.len() as f64;
             }
         }
-        bins.iter().map(|it| it.abs()).sum()
+        bins.iter().map(|bin| bin.abs()).sum()
     }
 }
 
@@ -149,8 +153,8 @@ impl Scores {
 /// Is Stochastically Larger than the Other", 1947).
 fn area(these: &[f64], those: &[f64]) -> f64 {
     let wins = these.iter().map(|this| {
-        let below = those.partition_point(|it| it < this);
-        let equal = those[below..].partition_point(|it| it <= this);
+        let below = those.partition_point(|item| item < this);
+        let equal = those[below..].partition_point(|item| item <= this);
         below as f64 + equal as f64 / 2.0
     });
     wins.sum::<f64>() / (these.len() * those.len()).max(1) as f64
@@ -167,10 +171,10 @@ fn ask(store: &Store, question: &str) -> Result<[f64; SYSTEMS.len()]> {
             Some(name) => found
                 .hits
                 .iter()
-                .filter_map(|it| it.explanation.as_ref())
-                .flat_map(|it| &it.signals)
-                .filter(|it| it.name == *name)
-                .map(|it| it.value)
+                .filter_map(|hit| hit.explanation.as_ref())
+                .flat_map(|explanation| &explanation.signals)
+                .filter(|signals| signals.name == *name)
+                .map(|signals| signals.value)
                 .fold(0.0, f64::max),
         };
     }

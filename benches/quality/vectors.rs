@@ -45,7 +45,7 @@ impl CachedModel {
         let unknown: Vec<&str> = missing.iter().map(|at| texts[*at]).collect();
         for (at, vector) in missing.into_iter().zip(self.model.embed(&unknown)?) {
             let mut record = keys[at].to_vec();
-            record.extend(vector.iter().flat_map(|it| it.to_le_bytes()));
+            record.extend(vector.iter().flat_map(|vector| vector.to_le_bytes()));
             cache.file.write_all(&record)?;
             cache.vectors.insert(keys[at], vector);
         }
@@ -89,7 +89,7 @@ fn read(path: &PathBuf, dimensions: usize) -> Result<HashMap<Key, Vec<f32>>> {
             let (key, vector) = record.split_at(32);
             let vector = vector
                 .chunks_exact(4)
-                .map(|it| Ok(f32::from_le_bytes(it.try_into()?)))
+                .map(|chunk| Ok(f32::from_le_bytes(chunk.try_into()?)))
                 .collect::<Result<Vec<f32>>>()?;
             Ok((Key::try_from(key)?, vector))
         })

@@ -29,7 +29,8 @@ const SINGLE: u64 = 2_000;
 const WORDS: u64 = 20_000;
 
 fn main() -> Result<()> {
-    let memories = std::env::args().nth(1).map_or(Ok(50_000), |it| it.parse::<u64>())?;
+    let memories =
+        std::env::args().nth(1).map_or(Ok(50_000), |argument| argument.parse::<u64>())?;
     let mut out = std::io::stdout();
     let order = Arc::new(Order::default());
     let (writer, _writer_dir) = open(&order)?;
@@ -99,7 +100,8 @@ fn open(order: &Arc<Order>) -> Result<(Store, TempDir)> {
 
 fn fill(store: &Store, memories: u64, random: &mut Random) -> Result<()> {
     for from in (0..memories).step_by(500) {
-        let drafts = (from..(from + 500).min(memories)).map(|it| Draft::new(text(it, random)));
+        let drafts =
+            (from..(from + 500).min(memories)).map(|number| Draft::new(text(number, random)));
         for added in store.add_batch(drafts, Timestamp::EPOCH) {
             added?;
         }

@@ -17,12 +17,12 @@ fn the_page_shows_the_examples_as_they_are() {
     while let Some(line) = lines.next() {
         fresh.push_str(line);
         fresh.push('\n');
-        let Some(name) = line.strip_prefix(MARK).and_then(|it| it.strip_suffix(" -->")) else {
+        let Some(name) = line.strip_prefix(MARK).and_then(|rest| rest.strip_suffix(" -->")) else {
             continue;
         };
         let fence = lines.next().expect("a code block follows the mark");
         assert!(fence.starts_with("```"), "a code block follows the mark of {name}: {fence}");
-        let end = lines.find(|it| *it == "```").expect("the block ends");
+        let end = lines.find(|line| *line == "```").expect("the block ends");
         let example = fs::read_to_string(folder.join(name)).unwrap();
         let program = example.split("\n#[test]\n").next().unwrap_or_default();
         for part in [fence, program.trim_end(), end] {
@@ -41,8 +41,9 @@ fn the_page_shows_the_examples_as_they_are() {
     );
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        let name = path.file_name().and_then(|it| it.to_str()).unwrap().to_owned();
-        let is_program = path.extension().is_some_and(|it| it == "rs" || it == "sh");
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap().to_owned();
+        let is_program =
+            path.extension().is_some_and(|extension| extension == "rs" || extension == "sh");
         let is_example = is_program && name != "lib.rs";
         assert!(!is_example || shown.contains(&name), "docs/as-a-library.md does not show {name}");
     }

@@ -45,21 +45,21 @@ fn template() -> &'static (Files, BTreeMap<u64, Entry>) {
         };
         append(20);
         log.truncate_before(15).expect("writable");
-        let mut keep = |it: &Entry| if it.sequence % 5 == 0 { Keep::No } else { Keep::Yes };
+        let mut keep = |entry: &Entry| if entry.sequence % 5 == 0 { Keep::No } else { Keep::Yes };
         log.compact(&mut keep).expect("there is room");
         append(20);
-        let entries = entries(&log).into_iter().map(|it| (it.sequence, it)).collect();
+        let entries = entries(&log).into_iter().map(|entry| (entry.sequence, entry)).collect();
         (files(dir.path()), entries)
     })
 }
 
 fn files(dir: &Path) -> Files {
     let listed = std::fs::read_dir(dir).expect("readable");
-    let paths = listed.map(|it| it.expect("readable").path());
+    let paths = listed.map(|listed| listed.expect("readable").path());
     paths
-        .map(|it| {
-            let name = it.file_name().expect("a file").to_string_lossy().into_owned();
-            (name, std::fs::read(it).expect("readable"))
+        .map(|path| {
+            let name = path.file_name().expect("a file").to_string_lossy().into_owned();
+            (name, std::fs::read(path).expect("readable"))
         })
         .collect()
 }

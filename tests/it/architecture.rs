@@ -108,7 +108,9 @@ fn library_crates_import_only_what_the_architecture_allows() {
         let found = &workspace.declared[*name];
         let extra: Vec<&String> = found
             .iter()
-            .filter(|it| workspace.declared.contains_key(*it) && !allowed.contains(&it.as_str()))
+            .filter(|found| {
+                workspace.declared.contains_key(*found) && !allowed.contains(&found.as_str())
+            })
             .collect();
         assert!(extra.is_empty(), "{name} may import {allowed:?}, but also imports {extra:?}");
     }
@@ -156,14 +158,14 @@ fn heavy_dependencies_stay_where_they_belong() {
 #[test]
 fn the_lock_file_stays_below_its_ceiling() {
     let lock = std::fs::read_to_string(root().join("Cargo.lock")).expect("Cargo.lock is there");
-    let packages = lock.lines().filter(|it| *it == "[[package]]").count();
+    let packages = lock.lines().filter(|line| *line == "[[package]]").count();
     assert!(packages <= PACKAGES_MAX, "{packages} packages, {PACKAGES_MAX} are allowed");
 }
 
 #[test]
 fn yaml_is_read_in_two_files() {
     let named = output_of("git", &["grep", "--files-with-matches", "serde_yaml::", "--", "*.rs"]);
-    let named: Vec<&str> = named.lines().filter(|it| !it.starts_with("tests/")).collect();
+    let named: Vec<&str> = named.lines().filter(|line| !line.starts_with("tests/")).collect();
     assert_eq!(named, YAML);
 }
 
@@ -179,7 +181,7 @@ fn lock_files_beside_the_workspace_know_what_its_crates_need() {
             let Some(required) = workspace.required.get(name) else { continue };
             seen += 1;
             let missing: Vec<&String> =
-                required.iter().filter(|it| !locked.contains(it.as_str())).collect();
+                required.iter().filter(|required| !locked.contains(required.as_str())).collect();
             assert!(
                 missing.is_empty(),
                 "{file}: {name} also needs {missing:?}; build it and commit the file"
@@ -195,10 +197,10 @@ fn lock_files_beside_the_workspace_know_what_its_crates_need() {
 fn parts_of_the_service_import_neither_app_nor_http() {
     let source = root().join("bins/service/src");
     let parts = ["context", "events", "flows", "memory", "mesh", "model"];
-    let mut paths: Vec<_> = parts.map(|it| source.join(format!("{it}.rs"))).into();
+    let mut paths: Vec<_> = parts.map(|part| source.join(format!("{part}.rs"))).into();
     for part in parts {
         let folder = std::fs::read_dir(source.join(part)).expect("a folder of a part");
-        paths.extend(folder.map(|it| it.expect("an entry").path()));
+        paths.extend(folder.map(|folder| folder.expect("an entry").path()));
     }
     for path in paths {
         let text = std::fs::read_to_string(&path).expect("a file of a part");
@@ -212,9 +214,9 @@ fn parts_of_the_service_import_neither_app_nor_http() {
 /// Each package of a lock file, and the names of what it depends on.
 fn locked_packages(lock: &str) -> impl Iterator<Item = (&str, BTreeSet<&str>)> {
     lock.split("[[package]]").skip(1).filter_map(|package| {
-        let name = package.lines().find_map(|it| it.strip_prefix("name = "))?.trim_matches('"');
-        let dependencies = package.lines().filter_map(|it| it.strip_prefix(" \""));
-        let names = dependencies.filter_map(|it| it.split([' ', '"']).next());
+        let name = package.lines().find_map(|line| line.strip_prefix("name = "))?.trim_matches('"');
+        let dependencies = package.lines().filter_map(|line| line.strip_prefix(" \""));
+        let names = dependencies.filter_map(|dependency| dependency.split([' ', '"']).next());
         Some((name, names.collect()))
     })
 }
@@ -235,8 +237,8 @@ impl Workspace {
             &["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"],
         );
         let metadata: Value = serde_json::from_str(&metadata).expect("cargo prints JSON");
-        let text = |it: &Value| it.as_str().expect("a string").to_owned();
-        let list = |it: &Value| it.as_array().expect("an array").clone();
+        let text = |value: &Value| value.as_str().expect("a string").to_owned();
+        let list = |value: &Value| value.as_array().expect("an array").clone();
         let library_root = format!("{}/crates/", text(&metadata["workspace_root"]));
         let mut workspace = Self {
             declared: BTreeMap::new(),
@@ -249,10 +251,11 @@ impl Workspace {
                 workspace.libraries.insert(name.clone());
             }
             let dependencies = list(&package["dependencies"]);
-            let normal = dependencies.iter().filter(|it| it["kind"].is_null());
-            let always =
-                normal.clone().filter(|it| it["optional"] == false && it["target"].is_null());
-            let names = |it: &Value| text(&it["name"]);
+            let normal = dependencies.iter().filter(|dependency| dependency["kind"].is_null());
+            let always = normal
+                .clone()
+                .filter(|normal| normal["optional"] == false && normal["target"].is_null());
+            let names = |value: &Value| text(&value["name"]);
             workspace.required.insert(name.clone(), always.map(names).collect());
             workspace.declared.insert(name, normal.map(names).collect());
         }

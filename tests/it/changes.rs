@@ -76,7 +76,7 @@ fn a_member_of_a_growing_family_is_named_in_few_files() {
 }
 
 fn has_word(text: &str, word: &str) -> bool {
-    let is_part = |it: char| it.is_alphanumeric() || it == '_';
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(at, _)| {
         !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part)
     })

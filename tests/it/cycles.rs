@@ -40,13 +40,13 @@ fn files_of_a_crate_form_no_large_cycle() {
         let largest = largest_cycle(&imports(sources));
         let files = largest.len();
         if files > listed.unwrap_or(FILES_MAX) {
-            let names: Vec<String> = largest.iter().map(|it| it.join("::")).collect();
+            let names: Vec<String> = largest.iter().map(|largest| largest.join("::")).collect();
             wrong.push(format!("{package}: a cycle of {files} files: {}", names.join(", ")));
-        } else if listed.is_some_and(|it| files < it) {
+        } else if listed.is_some_and(|listed| files < listed) {
             wrong.push(format!("{package}: the largest cycle has {files} files; update KNOWN"));
         }
     }
-    wrong.extend(known.keys().map(|it| format!("{it}: not a package; update KNOWN")));
+    wrong.extend(known.keys().map(|key| format!("{key}: not a package; update KNOWN")));
     assert!(wrong.is_empty(), "at most {FILES_MAX} files may form a cycle: {wrong:#?}");
 }
 
@@ -62,7 +62,7 @@ fn the_scanner_finds_imports_in_code_only() {
     let sources = sources.map(|(module, text)| (module.to_owned(), text.to_owned())).into();
     let found: Vec<(String, Vec<String>)> = imports(&sources)
         .into_iter()
-        .map(|(from, to)| (from.join("::"), to.iter().map(|it| it.join("::")).collect()))
+        .map(|(from, to)| (from.join("::"), to.iter().map(|to| to.join("::")).collect()))
         .collect();
     let expected = [
         ("", vec!["a"]),
@@ -82,7 +82,7 @@ fn the_scanner_finds_imports_in_code_only() {
 fn place(path: &Path) -> Option<(String, String)> {
     let path = path.to_str()?.strip_suffix(".rs")?;
     let (package, file) = path.split_once("/src/")?;
-    let is_test = file.split('/').any(|it| it == "tests");
+    let is_test = file.split('/').any(|part| part == "tests");
     let module =
         if matches!(file, "lib" | "main") { String::new() } else { file.replace('/', "::") };
     (!is_test).then(|| (package.to_owned(), module))
@@ -90,7 +90,7 @@ fn place(path: &Path) -> Option<(String, String)> {
 
 /// What each file of a crate imports, by the text of each module.
 fn imports(sources: &BTreeMap<String, String>) -> Imports<'_> {
-    let modules: BTreeSet<Module<'_>> = sources.keys().map(|it| segments(it)).collect();
+    let modules: BTreeSet<Module<'_>> = sources.keys().map(|key| segments(key)).collect();
     let mut imports = Imports::new();
     for (module, text) in sources {
         let module = segments(module);
@@ -110,15 +110,18 @@ fn imports(sources: &BTreeMap<String, String>) -> Imports<'_> {
             }
         }
         let files = found.into_iter().filter_map(|path| {
-            (1..=path.len()).rev().map(|it| path[..it].to_vec()).find(|it| modules.contains(it))
+            (1..=path.len())
+                .rev()
+                .map(|number| path[..number].to_vec())
+                .find(|path| modules.contains(path))
         });
-        imports.insert(module.clone(), files.filter(|it| *it != module).collect());
+        imports.insert(module.clone(), files.filter(|file| *file != module).collect());
     }
     imports
 }
 
 fn segments(module: &str) -> Module<'_> {
-    module.split("::").filter(|it| !it.is_empty()).collect()
+    module.split("::").filter(|part| !part.is_empty()).collect()
 }
 
 fn parent<'a>(module: &[&'a str]) -> Module<'a> {
@@ -131,13 +134,13 @@ fn read_path<'a>(
     mut path: Module<'a>,
     found: &mut BTreeSet<Module<'a>>,
 ) {
-    while let Some(token) = tokens.pop_if(|it| *it == "{" || is_word(it)) {
+    while let Some(token) = tokens.pop_if(|token| *token == "{" || is_word(token)) {
         if token == "{" {
-            while tokens.last().is_some_and(|it| *it != "}") {
+            while tokens.last().is_some_and(|token| *token != "}") {
                 read_path(tokens, path.clone(), found);
                 // What is left of a branch: a comma, a star, a new name.
-                while tokens.pop_if(|it| !matches!(*it, "," | "}")).is_some() {}
-                tokens.pop_if(|it| *it == ",");
+                while tokens.pop_if(|token| !matches!(*token, "," | "}")).is_some() {}
+                tokens.pop_if(|token| *token == ",");
             }
             tokens.pop();
             return;
@@ -147,7 +150,7 @@ fn read_path<'a>(
             "self" => {}
             _ => path.push(token),
         }
-        if tokens.pop_if(|it| *it == "::").is_none() {
+        if tokens.pop_if(|token| *token == "::").is_none() {
             break;
         }
     }
@@ -239,7 +242,7 @@ fn literal_length(text: &str) -> usize {
     if is_raw && body[hashes..].starts_with('"') {
         let end = format!("\"{}", "#".repeat(hashes));
         let open = before + hashes + 1;
-        return text[open..].find(&end).map_or(text.len(), |it| open + it + end.len());
+        return text[open..].find(&end).map_or(text.len(), |text| open + text + end.len());
     }
     let quote = match body.chars().next() {
         Some('"') => '"',
@@ -262,9 +265,9 @@ fn literal_length(text: &str) -> usize {
 /// The files of the largest cycle: those that reach each other.
 fn largest_cycle<'a>(imports: &Imports<'a>) -> BTreeSet<Module<'a>> {
     let reached: Imports<'a> =
-        imports.keys().map(|it| (it.clone(), reached(imports, it))).collect();
+        imports.keys().map(|key| (key.clone(), reached(imports, key))).collect();
     let cycle = |from: &Module<'a>| -> BTreeSet<Module<'a>> {
-        let returns = |it: &&Module<'a>| reached[*it].contains(from);
+        let returns = |module: &&Module<'a>| reached[*module].contains(from);
         reached[from].iter().filter(returns).cloned().collect()
     };
     imports.keys().map(cycle).max_by_key(BTreeSet::len).unwrap_or_default()

@@ -62,7 +62,7 @@ fn recipes_that_documents_name_are_in_the_justfile() {
 #[test]
 fn every_invariant_names_a_test_that_exists() {
     let architecture = read(Path::new("docs/architecture.md"));
-    let sources: String = tracked(".rs").iter().map(|it| read(it)).collect();
+    let sources: String = tracked(".rs").iter().map(|tracked| read(tracked)).collect();
     let mut invariants = 0;
     for line in architecture.lines().filter(|line| line.starts_with("| A")) {
         invariants += 1;
@@ -83,10 +83,11 @@ fn every_invariant_names_a_test_that_exists() {
 #[test]
 fn what_is_tried_against_the_browser_names_tests_that_exist() {
     let browser = read(Path::new("docs/browser.md"));
-    let sources: String = tracked(".rs").iter().map(|it| read(it)).collect();
-    let table = browser.split("## Hostile pages").nth(1).and_then(|it| it.split("\n## ").next());
+    let sources: String = tracked(".rs").iter().map(|tracked| read(tracked)).collect();
+    let table =
+        browser.split("## Hostile pages").nth(1).and_then(|part| part.split("\n## ").next());
     let rows: Vec<&str> =
-        table.unwrap_or_default().lines().filter(|it| it.contains("| `")).collect();
+        table.unwrap_or_default().lines().filter(|line| line.contains("| `")).collect();
     for row in &rows {
         for test in row.split('`').skip(1).step_by(2) {
             assert!(sources.contains(&format!("fn {test}(")), "no test {test}: {row}");
@@ -104,9 +105,10 @@ fn no_file_names_a_package_registry() {
         .collect();
     let mut found = Vec::new();
     for file in tracked("") {
-        let is_lock = file.file_name().is_some_and(|it| it == "Cargo.lock");
+        let is_lock = file.file_name().is_some_and(|name| name == "Cargo.lock");
         let Ok(text) = fs::read_to_string(root().join(&file)) else { continue };
-        if !is_lock && let Some(host) = registries.iter().find(|it| text.contains(*it)) {
+        if !is_lock && let Some(host) = registries.iter().find(|registry| text.contains(*registry))
+        {
             found.push(format!("{} names {host}", file.display()));
         }
     }
@@ -131,13 +133,13 @@ fn link_targets(markdown: &str) -> Vec<&str> {
 
 /// The commands of console blocks, without their prompt.
 fn commands(markdown: &str) -> Vec<&str> {
-    markdown.lines().filter_map(|it| it.trim_start().strip_prefix("$ ")).collect()
+    markdown.lines().filter_map(|line| line.trim_start().strip_prefix("$ ")).collect()
 }
 
 #[cfg(unix)]
 fn is_executable(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    fs::metadata(file).is_ok_and(|it| it.permissions().mode() & 0o100 != 0)
+    fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o100 != 0)
 }
 
 #[cfg(not(unix))]

@@ -36,11 +36,13 @@ fn types(text: &str) -> Vec<Type<'_>> {
     for (number, line) in lines.iter().enumerate() {
         let Some(rest) = line.strip_prefix("pub ") else { continue };
         let Some((keyword @ ("enum" | "struct"), rest)) = rest.split_once(' ') else { continue };
-        let name = rest.split(|it: char| !it.is_alphanumeric()).next().unwrap_or_default();
+        let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
         let above = lines.iter().take(number).rev();
         let may_grow = above
-            .take_while(|it| it.starts_with("#[") || it.starts_with("//") || it.starts_with("    "))
-            .any(|it| *it == "#[non_exhaustive]");
+            .take_while(|above| {
+                above.starts_with("#[") || above.starts_with("//") || above.starts_with("    ")
+            })
+            .any(|above| *above == "#[non_exhaustive]");
         let (_, body) = text.split_once(*line).unwrap_or_default();
         let body = body.split("\n}").next().unwrap_or_default();
         found.push(Type { keyword, name, may_grow, body });
@@ -51,11 +53,11 @@ fn types(text: &str) -> Vec<Type<'_>> {
 /// Whether a builder in this source sets the field: a method or an argument of `new`.
 fn is_set(source: &str, field: &str) -> bool {
     let methods = [format!("fn with_{field}("), format!("fn with_{field}<"), without(field)];
-    let new = source.split("fn new(").skip(1).filter_map(|it| it.split('{').next());
-    methods.iter().any(|it| source.contains(it))
+    let new = source.split("fn new(").skip(1).filter_map(|part| part.split('{').next());
+    methods.iter().any(|method| source.contains(method))
         || new
-            .flat_map(|it| it.split([',', '(', '\n']))
-            .any(|it| it.trim().strip_prefix(field).is_some_and(|it| it.starts_with(':')))
+            .flat_map(|new| new.split([',', '(', '\n']))
+            .any(|part| part.trim().strip_prefix(field).is_some_and(|rest| rest.starts_with(':')))
 }
 
 /// A builder that switches something off, and embedding's `offline()`.
@@ -93,8 +95,8 @@ fn errors_and_options_may_grow_and_closed_vocabularies_may_not() {
                 }
             }
             let fields =
-                body.lines().filter_map(|it| it.strip_prefix("    pub ")?.split(':').next());
-            for field in fields.filter(|it| is_options && !is_set(source, it)) {
+                body.lines().filter_map(|line| line.strip_prefix("    pub ")?.split(':').next());
+            for field in fields.filter(|field| is_options && !is_set(source, field)) {
                 wrong.push(format!("{path}: {name} lacks with_{field}"));
             }
         }

@@ -46,7 +46,7 @@ fn check(calls: &[&str], allowed: &[(&str, usize, &str)], remedy: &str) {
             continue;
         }
         let text = read(path.as_ref());
-        let count = calls.iter().map(|it| text.matches(it).count()).sum();
+        let count = calls.iter().map(|call| text.matches(call).count()).sum();
         if count > 0 {
             found.push((path, count));
         }

@@ -36,9 +36,9 @@ fn tracked(ending: &str) -> Vec<PathBuf> {
     let listed = output_of("git", &["ls-files", "-z"]);
     let files: Vec<PathBuf> = listed
         .split('\0')
-        .filter(|it| !it.is_empty() && it.ends_with(ending))
+        .filter(|part| !part.is_empty() && part.ends_with(ending))
         .map(PathBuf::from)
-        .filter(|it| root().join(it).is_file())
+        .filter(|part| root().join(part).is_file())
         .collect();
     assert!(!files.is_empty(), "git keeps files that end in {ending:?}");
     files

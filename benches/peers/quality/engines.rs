@@ -94,7 +94,7 @@ impl Fts5 {
 
 impl Engine for Fts5 {
     fn search(&self, question: &str, limit: usize) -> Result<Vec<usize>> {
-        let words = question.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty());
+        let words = question.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
         let query: Vec<String> = words.map(|word| format!("\"{word}\"")).collect();
         if query.is_empty() {
             return Ok(Vec::new());

@@ -71,7 +71,7 @@ fn rankings(
     collection
         .questions
         .iter()
-        .map(|it| engines[&group(&it.conversation)].search(&it.text, DEPTH))
+        .map(|question| engines[&group(&question.conversation)].search(&question.text, DEPTH))
         .collect()
 }
 

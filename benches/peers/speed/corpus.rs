@@ -34,7 +34,7 @@ impl Zipf {
     /// The rank of one word.
     pub fn rank(&self, random: &mut Random) -> usize {
         let at = random.unit();
-        self.below.partition_point(|it| *it < at).min(WORDS - 1)
+        self.below.partition_point(|below| *below < at).min(WORDS - 1)
     }
 }
 

@@ -65,7 +65,7 @@ pub fn run(_options: &Options, report: &mut Report) -> Result<()> {
     terms.with_padding(None);
     let mut onnx = Onnx::start(&folder);
     let version =
-        onnx.as_ref().map_or_else(|why| format!("none ({why:#})"), |it| it.version.clone());
+        onnx.as_ref().map_or_else(|why| format!("none ({why:#})"), |onnx| onnx.version.clone());
     report.table(
         "Embedding",
         &format!(
@@ -272,7 +272,7 @@ fn row(report: &mut Report, texts: &Texts, what: &str, target: &str, measured: &
     });
     let onnx = measured.onnx.as_ref().map_or_else(|| "no onnxruntime".to_owned(), figure);
     let verdict =
-        ratio.map_or(Verdict::Open, |it| Verdict::from(if many { it >= 1.0 } else { it <= 1.0 }));
+        ratio.map_or(Verdict::Open, |ratio| Verdict::from(if many { ratio >= 1.0 } else { ratio <= 1.0 }));
     report.row(
         &format!("{} × {what}", texts.len()),
         target,

@@ -77,9 +77,9 @@ pub fn run(options: &Options, report: &mut Report) -> Result<()> {
                 &samples.to_string(),
                 &peer.map_or_else(
                     || "redis-server is missing".to_owned(),
-                    |it| format!("Redis {it}"),
+                    |peer| format!("Redis {peer}"),
                 ),
-                peer.map(|it| samples.p50() / it.p50()),
+                peer.map(|peer| samples.p50() / peer.p50()),
                 samples.p50() <= 1e-3 && samples.p99() <= 5e-3,
             );
         }
@@ -109,7 +109,7 @@ fn measure(
         };
         publish_all().inspect_err(|_| mark.end())?;
         let marks = reading.join().map_err(|_| anyhow::anyhow!("reading panicked"))??;
-        for (number, at) in marks.into_iter().filter(|it| it.0 >= WARM_UP) {
+        for (number, at) in marks.into_iter().filter(|mark| mark.0 >= WARM_UP) {
             let from = sent.get(&number).with_context(|| format!("no event {number}"))?;
             samples.add(at.saturating_sub(*from) as f64 * 1e-9);
         }

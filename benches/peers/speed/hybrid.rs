@@ -90,11 +90,11 @@ fn measure(memories: usize, has_peers: bool, report: &mut Report) -> Result<Vec<
             systems.iter().zip(values).map(|(system, it)| format!("{} {it}", system.name()));
         named.collect::<Vec<_>>().join(", ")
     };
-    let filling = seconds.iter().map(|it| duration(*it)).collect();
+    let filling = seconds.iter().map(|second| duration(*second)).collect();
     let mut remarks = vec![format!("Filling {size} (wall time): {}.", named(filling))];
     let mut checks: Vec<Check> = systems.iter().map(|_| Check::default()).collect();
     for (kind, what) in KINDS.iter().enumerate() {
-        let questions: Vec<&Question> = questions.iter().filter(|it| it.kind == kind).collect();
+        let questions: Vec<&Question> = questions.iter().filter(|question| question.kind == kind).collect();
         for question in &questions {
             check(&systems, question, &mut checks)?;
         }
@@ -108,7 +108,7 @@ fn measure(memories: usize, has_peers: bool, report: &mut Report) -> Result<Vec<
         row(&format!("{size} memories, {what}"), &systems, &taken, report);
     }
     let share = |value: fn(&Check) -> usize, of: fn(&Check) -> usize| {
-        named(checks.iter().map(|it| percent(value(it), of(it))).collect())
+        named(checks.iter().map(|check| percent(value(check), of(check))).collect())
     };
     remarks.push(format!(
         "{size}: share of queries whose memory is among the ten hits: {}; share of the ten hits of \
@@ -131,7 +131,7 @@ fn fill(
     let mut texts = corpus.texts(memories);
     let mut done = 0;
     while let Some(batch) = texts.next_batch(BATCH, &mut questions) {
-        let vectors: Vec<Vec<f32>> = batch.iter().map(|it| corpus.vector(it)).collect();
+        let vectors: Vec<Vec<f32>> = batch.iter().map(|batch| corpus.vector(batch)).collect();
         for (system, seconds) in systems.iter_mut().zip(&mut seconds) {
             let from = wall_seconds();
             system.add(&batch, &vectors)?;
@@ -205,8 +205,8 @@ fn check(systems: &[Box<dyn System>], question: &Question, checks: &mut [Check])
         check.questions += 1;
         check.hits += hits.len();
         check.own += usize::from(hits.contains(&question.memory));
-        check.exact += hits.iter().filter(|it| exact.contains(*it)).count();
-        check.shared += hits.iter().filter(|it| ours.contains(*it)).count();
+        check.exact += hits.iter().filter(|hit| exact.contains(*hit)).count();
+        check.shared += hits.iter().filter(|hit| ours.contains(*hit)).count();
     }
     Ok(())
 }
@@ -225,7 +225,7 @@ fn row(what: &str, systems: &[Box<dyn System>], taken: &[Taken], report: &mut Re
         &ours.searches.to_string(),
         &compared.collect::<Vec<_>>().join("; "),
         ratio,
-        ratio.map_or(Verdict::Open, |it| Verdict::from(it <= 1.0)),
+        ratio.map_or(Verdict::Open, |ratio| Verdict::from(ratio <= 1.0)),
     );
 }
 

@@ -57,7 +57,7 @@ fn main() -> Result<()> {
     let options = options()?;
     let mut report = Report::begin();
     for (name, section) in SECTIONS {
-        if options.only.is_empty() || options.only.iter().any(|it| it == name) {
+        if options.only.is_empty() || options.only.iter().any(|only| only == name) {
             rig::progress(format_args!("== {name}"));
             if let Err(error) = section(&options, &mut report) {
                 report.close(&format!("The section ended here: {error:#}."));

@@ -38,11 +38,11 @@ pub fn length(bytes: &[u8]) -> Result<Option<usize>> {
     while bytes[start..].starts_with(PING) {
         start += PING.len();
     }
-    let Some(line) = bytes[start..].windows(2).position(|it| it == b"\r\n") else {
+    let Some(line) = bytes[start..].windows(2).position(|window| window == b"\r\n") else {
         return Ok(None);
     };
     let text = String::from_utf8_lossy(&bytes[start..start + line]);
-    let length = text.strip_prefix("MSG ").and_then(|it| it.rsplit(' ').next()?.parse().ok());
+    let length = text.strip_prefix("MSG ").and_then(|rest| rest.rsplit(' ').next()?.parse().ok());
     let length: usize = length.with_context(|| format!("NATS answered {text}"))?;
     let (body, end) = (start + line + 2, start + line + 2 + length + 2);
     if bytes.len() >= end && !bytes[body..end].starts_with(b"{\"stream\"") {
@@ -134,7 +134,7 @@ impl Connection {
                 continue;
             }
             let length =
-                line.strip_prefix("MSG ").and_then(|it| it.rsplit(' ').next()?.parse().ok());
+                line.strip_prefix("MSG ").and_then(|rest| rest.rsplit(' ').next()?.parse().ok());
             let length: usize = length.with_context(|| format!("NATS said {line}"))?;
             self.body.resize(length + 2, 0);
             return Ok(self.reader.read_exact(&mut self.body)?);

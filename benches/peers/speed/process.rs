@@ -58,9 +58,9 @@ impl Program {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid()));
         let stat = stat.unwrap_or_default();
         // The name may hold blanks; user and system time are the 12th and 13th field after it.
-        let fields = stat.rsplit_once(')').map_or("", |it| it.1);
+        let fields = stat.rsplit_once(')').map_or("", |parts| parts.1);
         let ticks = fields.split_whitespace().skip(11).take(2);
-        ticks.filter_map(|it| it.parse::<f64>().ok()).sum::<f64>() / TICKS_A_SECOND
+        ticks.filter_map(|tick| tick.parse::<f64>().ok()).sum::<f64>() / TICKS_A_SECOND
     }
 
     /// Ends it at once.
@@ -170,7 +170,7 @@ impl Service {
         let mut stream = TcpStream::connect(self.program.address)?;
         stream.set_read_timeout(Some(Duration::from_secs(120)))?;
         let request = self.request(method, path, body);
-        let end = request.windows(4).position(|it| it == b"\r\n\r\n").context("no head")?;
+        let end = request.windows(4).position(|window| window == b"\r\n\r\n").context("no head")?;
         stream.write_all(&request[..end])?;
         stream.write_all(b"\r\nconnection: close")?;
         stream.write_all(&request[end..])?;
@@ -197,7 +197,7 @@ impl Service {
         let body = serde_json::json!({ "query": query }).to_string();
         let hits: Vec<Value> =
             serde_json::from_str(&self.send("POST", "/api/memory/search", &body)?)?;
-        Ok(hits.iter().filter_map(|it| it["id"].as_u64()).collect())
+        Ok(hits.iter().filter_map(|hit| hit["id"].as_u64()).collect())
     }
 
     /// Waits until it is ready and the index has so many memories: seconds since the start.

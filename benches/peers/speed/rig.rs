@@ -163,7 +163,7 @@ impl Report {
         ratio: Option<f64>,
         verdict: impl Into<Verdict>,
     ) {
-        let ratio = ratio.map_or_else(String::new, |it| format!("{it:.2}"));
+        let ratio = ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}"));
         let verdict = match verdict.into() {
             Verdict::Met => "met",
             Verdict::Missed => "**missed**",
@@ -196,7 +196,7 @@ pub fn progress(what: fmt::Arguments<'_>) {
 /// Bytes of memory that a process holds in RAM.
 pub fn resident_bytes(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find(|it| it.starts_with("VmRSS:"))?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kib * 1024)
 }
@@ -205,23 +205,23 @@ fn machine() -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
         cpu.lines()
-            .find(|it| it.starts_with(name))
-            .and_then(|it| it.split_once(':'))
+            .find(|line| line.starts_with(name))
+            .and_then(|line| line.split_once(':'))
             .map_or("unknown", |(_, value)| value.trim())
             .to_owned()
     };
     let flags = field("flags");
     let features: Vec<&str> = ["avx2", "fma", "f16c", "avx512f", "avx512_vnni", "asimd"]
         .into_iter()
-        .filter(|feature| flags.split(' ').any(|it| it == *feature))
+        .filter(|feature| flags.split(' ').any(|part| part == *feature))
         .collect();
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kib: f64 = memory
         .lines()
         .next()
-        .and_then(|it| it.split_whitespace().nth(1))
-        .and_then(|it| it.parse().ok())
+        .and_then(|line| line.split_whitespace().nth(1))
+        .and_then(|word| word.parse().ok())
         .unwrap_or(0.0);
     format!(
         "{}: {} (family {}, model {}; {}), {cores} cores, {:.0} GiB, Linux {}. Load at the start: {}.",
@@ -245,7 +245,7 @@ fn command(program: &str, arguments: &[&str]) -> String {
     Command::new(program)
         .args(arguments)
         .output()
-        .map(|it| String::from_utf8_lossy(&it.stdout).trim().to_owned())
+        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
         .unwrap_or_default()
 }
 

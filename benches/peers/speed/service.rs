@@ -185,14 +185,14 @@ struct Peer {
 fn peers(folder: &Path, writes: &Writes) -> Result<Vec<Peer>> {
     let mut peers = Vec::new();
     if let Some(program) = redis(&folder.join(format!("redis {}", writes.what)))? {
-        let requests = writes.bodies.iter().map(|it| xadd(it)).collect();
+        let requests = writes.bodies.iter().map(|body| xadd(body)).collect();
         peers.push(Peer { name: "Redis", program, protocol: Protocol::Redis, requests });
     }
     if writes.are_events
         && let Some(program) = nats(&folder.join(format!("nats {}", writes.what)))?
     {
         nats::create_stream(program.address)?;
-        let requests = writes.bodies.iter().map(|it| nats::published(it)).collect();
+        let requests = writes.bodies.iter().map(|body| nats::published(body)).collect();
         let name = "NATS JetStream, not synced:";
         peers.push(Peer { name, program, protocol: Protocol::Nats, requests });
     }
@@ -203,7 +203,7 @@ fn writes(binary: &Path, folder: &Path, writes: &Writes, report: &mut Report) ->
     let Writes { what, path, bodies, targets, .. } = writes;
     let service = Service::start(binary, &folder.join(what), "none")?;
     let peers = peers(folder, writes)?;
-    let ours: Vec<Vec<u8>> = bodies.iter().map(|it| service.request("POST", path, it)).collect();
+    let ours: Vec<Vec<u8>> = bodies.iter().map(|body| service.request("POST", path, body)).collect();
     let mut sent = 0;
     for Target { clients, rate, ratio: least } in targets {
         let clients = *clients;
@@ -211,9 +211,9 @@ fn writes(binary: &Path, folder: &Path, writes: &Writes, report: &mut Report) ->
         let mut own = Side::new(&service.program, Protocol::Http, clients, requests)?;
         let mut sides = peers
             .iter()
-            .map(|it| {
-                let requests = Requests::numbered(it.requests.clone(), 0);
-                Ok((it, Side::new(&it.program, it.protocol, clients, requests)?))
+            .map(|peer| {
+                let requests = Requests::numbered(peer.requests.clone(), 0);
+                Ok((peer, Side::new(&peer.program, peer.protocol, clients, requests)?))
             })
             .collect::<Result<Vec<_>>>()?;
         for _ in 0..ROUNDS {
@@ -240,7 +240,7 @@ fn writes(binary: &Path, folder: &Path, writes: &Writes, report: &mut Report) ->
             &own.shown(),
             &shown.join("; "),
             ratio,
-            own.rate() >= *rate && ratio.is_none_or(|it| it >= *least),
+            own.rate() >= *rate && ratio.is_none_or(|ratio| ratio >= *least),
         );
     }
     Ok(())
@@ -318,7 +318,7 @@ fn fill(project: &Path) -> Result<()> {
     };
     let random = Mutex::new(Random(7));
     let embed = move |texts: &[&str]| {
-        let mut random = random.lock().map_err(|it| it.to_string())?;
+        let mut random = random.lock().map_err(|error| error.to_string())?;
         let mut vector = || (0..model.dimensions()).map(|_| random.unit() as f32 - 0.5).collect();
         Ok(texts.iter().map(|_| vector()).collect())
     };
@@ -364,7 +364,7 @@ fn searches(binary: &Path, folder: &Path, report: &mut Report) -> Result<()> {
     report.row(what, "p50 ≤ 1.5 ms", &again.to_string(), "", None, again.p50() <= 0.0015);
 
     let adds = bodies(REQUESTS);
-    let adds = adds.iter().map(|it| service.request("POST", "/api/memory/add", it)).collect();
+    let adds = adds.iter().map(|add| service.request("POST", "/api/memory/add", add)).collect();
     let mut adds = Requests::numbered(adds, 0);
     let mut adders = Load::connect(service.program.address, Protocol::Http, 64)?;
     let stop = AtomicBool::new(false);
@@ -396,6 +396,6 @@ fn searches(binary: &Path, folder: &Path, report: &mut Report) -> Result<()> {
 /// How many texts the service has embedded.
 fn embedded(service: &Service) -> Result<f64> {
     let metrics = service.send("GET", "/metrics", "")?;
-    let line = metrics.lines().find_map(|it| it.strip_prefix("waypost_embeddings_total "));
+    let line = metrics.lines().find_map(|line| line.strip_prefix("waypost_embeddings_total "));
     Ok(line.context("no such metric")?.parse()?)
 }

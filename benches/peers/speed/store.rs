@@ -56,11 +56,11 @@ pub fn run(options: &Options, report: &mut Report) -> Result<()> {
 
 /// The real model's name for its vectors, if it is in the cache; else a made-up one.
 fn model() -> (ModelInfo, bool) {
-    let folder = std::env::home_dir().map(|it| it.join(".cache/waypost/models/all-MiniLM-L6-v2"));
-    let real = folder.and_then(|it| Model::load(&it).ok()).map(|it| ModelInfo {
-        name: it.name().to_owned(),
-        fingerprint: it.fingerprint().to_owned(),
-        dimensions: it.dimensions(),
+    let folder = std::env::home_dir().map(|home| home.join(".cache/waypost/models/all-MiniLM-L6-v2"));
+    let real = folder.and_then(|folder| Model::load(&folder).ok()).map(|load| ModelInfo {
+        name: load.name().to_owned(),
+        fingerprint: load.fingerprint().to_owned(),
+        dimensions: load.dimensions(),
     });
     let is_real = real.is_some();
     let made_up = || ModelInfo { name: "none".into(), fingerprint: "none".into(), dimensions: 384 };
@@ -176,7 +176,7 @@ fn memory(
     report: &mut Report,
 ) -> Result<()> {
     let megabytes = |service: &Service| {
-        rig::resident_bytes(service.program.pid()).map_or(f64::NAN, |it| it as f64 / 1e6)
+        rig::resident_bytes(service.program.pid()).map_or(f64::NAN, |bytes| bytes as f64 / 1e6)
     };
     let mut row = |what: &str, limit: f64, used: f64| {
         let (limit_text, text) = (format!("≤ {limit} MB"), format!("{used:.0} MB"));

@@ -178,7 +178,7 @@ impl Ours {
     }
 
     fn search(&self, question: &str) -> Vec<u64> {
-        self.ask(question, |it| it.top(HITS)).into_iter().map(|it| it.id).collect()
+        self.ask(question, |it| it.top(HITS)).into_iter().map(|ask| ask.id).collect()
     }
 
     fn check(&self, question: &str) -> Result<()> {
@@ -236,7 +236,7 @@ impl Theirs {
     fn reload(&mut self) -> Result<()> {
         self.reader.reload()?;
         let searcher = self.reader.searcher();
-        let ids = searcher.segment_readers().iter().map(|it| it.fast_fields().u64("id"));
+        let ids = searcher.segment_readers().iter().map(|reader| reader.fast_fields().u64("id"));
         self.ids = ids.collect::<Result<_, _>>()?;
         Ok(())
     }
@@ -278,5 +278,5 @@ impl Theirs {
 /// Bytes of the files in a folder.
 fn bytes(folder: &Path) -> f64 {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    files.filter_map(|it| it.metadata().ok()).map(|it| it.len() as f64).sum()
+    files.filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len() as f64).sum()
 }

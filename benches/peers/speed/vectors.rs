@@ -158,7 +158,7 @@ fn search(
     let mut found = Vec::new();
     for query in queries {
         searches.seconds.add(time(|| {
-            found.push(VectorSearch::new(&parts, query).map(|it| it.top(K)));
+            found.push(VectorSearch::new(&parts, query).map(|search| search.top(K)));
         }));
     }
     for ((found, query), near) in found.into_iter().zip(queries).zip(near) {
@@ -173,9 +173,9 @@ fn search(
         searches.work.scanned += found.work.scanned;
         searches.work.doubtful += found.work.doubtful;
         searches.work.scored += found.work.scored;
-        let hits: HashSet<usize> = found.hits.iter().map(|it| it.slot as usize).collect();
+        let hits: HashSet<usize> = found.hits.iter().map(|hit| hit.slot as usize).collect();
         let passing = near.iter().map(|(row, _)| *row);
-        let passing = passing.filter(|row| filter.is_none_or(|it| it(*row as u32)));
+        let passing = passing.filter(|row| filter.is_none_or(|filter| filter(*row as u32)));
         for row in passing.take(K) {
             searches.wanted += 1;
             searches.shared += usize::from(hits.contains(&row));
@@ -186,9 +186,9 @@ fn search(
 
 fn remark(what: &str, set: &Set, searches: &[Searches; 3], floats: &Samples) -> String {
     let rows = set.kept.len();
-    let [all, few, half] = searches.each_ref().map(|it| {
-        let of = (it.wanted / K * rows) as f64 / 100.0;
-        let work = it.work;
+    let [all, few, half] = searches.each_ref().map(|reference| {
+        let of = (reference.wanted / K * rows) as f64 / 100.0;
+        let work = reference.work;
         format!(
             "{:.0} / {:.2} / {:.2} %",
             work.scanned as f64 / of,

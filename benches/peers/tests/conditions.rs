@@ -190,7 +190,7 @@ fn differing() -> Vec<Record> {
         "data.gone == 1",
         "data.gone == 1 || data.whole == 4",
     ];
-    conditions.map(|it| Record::new(it.to_owned(), said.clone())).into()
+    conditions.map(|condition| Record::new(condition.to_owned(), said.clone())).into()
 }
 
 impl Record {
@@ -211,10 +211,10 @@ fn what_is_recorded_of_cel_is_what_it_says() {
             Record::new(condition, said)
         });
         // Where CEL decides nothing, there is nothing to compare with.
-        let records = differing().into_iter().chain(drawn.filter(|it| it.cel.is_some()));
+        let records = differing().into_iter().chain(drawn.filter(|drawn| drawn.cel.is_some()));
         let lines = records
             .take(RECORDS)
-            .map(|it| serde_json::to_string(&it).expect("it becomes JSON") + "\n");
+            .map(|record| serde_json::to_string(&record).expect("it becomes JSON") + "\n");
         fs::write(RECORDED, lines.collect::<String>()).expect("it is written");
     }
     let recorded = fs::read_to_string(RECORDED).expect("it is there");

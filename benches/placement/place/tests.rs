@@ -27,8 +27,8 @@ fn fills(stores: &[Store], machines: &[Machine], owners: &[Owners]) -> Vec<f64> 
         }
     }
     let total: f64 = filled.iter().sum();
-    let live = machines.iter().filter(|it| it.is_live);
-    let weights: f64 = live.map(|it| it.weight).sum();
+    let live = machines.iter().filter(|machine| machine.is_live);
+    let weights: f64 = live.map(|live| live.weight).sum();
     filled.iter().zip(machines).map(|(it, machine)| it / total * weights / machine.weight).collect()
 }
 
@@ -56,7 +56,7 @@ fn a_loss_moves_only_the_copies_that_were_lost() {
         let before = place(method, &stores, &machines);
         machines[0].is_live = false;
         machines[7].is_live = false;
-        let lost = before.iter().flatten().filter(|it| !machines[**it].is_live).count();
+        let lost = before.iter().flatten().filter(|before| !machines[**before].is_live).count();
         assert!(lost > 500, "{lost}");
         let after = place_again(method, &stores, &machines, &before);
         assert_eq!(moved(&before, &after), lost, "{method:?}");
@@ -77,7 +77,7 @@ fn added_machines_get_their_share_and_nothing_else_moves() {
         assert!(moved as f64 <= excess * fair, "{method:?}: {moved}, {fair} would be fair");
         assert!(moved as f64 >= 0.7 * fair, "{method:?}: {moved}, {fair} would be fair");
         let to_old = before.iter().zip(&after).flat_map(|(old, new)| {
-            new.iter().filter(|it| !old.contains(it) && **it < 20).collect::<Vec<_>>()
+            new.iter().filter(|new| !old.contains(new) && **new < 20).collect::<Vec<_>>()
         });
         assert_eq!(to_old.count(), 0, "{method:?}");
     }

@@ -101,12 +101,12 @@ impl Simulation {
     pub(super) fn notice(&mut self) {
         let machines = &self.machines;
         for copies in &mut self.copies {
-            copies.retain(|it| machines[*it].is_live);
+            copies.retain(|copy| machines[*copy].is_live);
         }
         let jobs = self.plan();
-        let (urgent, later) = jobs.into_iter().partition(|it| self.copies[it.store].is_empty());
+        let (urgent, later) = jobs.into_iter().partition(|job| self.copies[job.store].is_empty());
         self.recovery.later = later;
-        self.recovery.without_copy = self.copies.iter().filter(|it| it.is_empty()).count();
+        self.recovery.without_copy = self.copies.iter().filter(|copy| copy.is_empty()).count();
         self.recovery.unrestored = self.recovery.without_copy;
         self.recovery.unfinished += self.recovery.later.len();
         self.events.push(self.now + REPLACE - NOTICE, Event::Replaced);
@@ -126,7 +126,7 @@ impl Simulation {
         self.recovery.moved = moved(&self.owners, &owners);
         let pairs = self.owners.iter().zip(&owners).enumerate();
         let jobs = pairs.flat_map(|(store, (old, new))| {
-            let targets = new.iter().filter(|it| !old.contains(it));
+            let targets = new.iter().filter(|new| !old.contains(new));
             targets.map(move |target| Job { store, target: *target, source: None })
         });
         let jobs = jobs.collect();
@@ -142,9 +142,9 @@ impl Simulation {
         self.recovery.jobs.extend(jobs);
         self.recovery.queue.extend(from..self.recovery.jobs.len());
         let (stores, copies, jobs) = (&self.stores, &self.copies, &self.recovery.jobs);
-        self.recovery.queue.sort_by_key(|it| {
-            let store = jobs[*it].store;
-            (!copies[store].is_empty(), std::cmp::Reverse(stores[store].memories), *it)
+        self.recovery.queue.sort_by_key(|queue| {
+            let store = jobs[*queue].store;
+            (!copies[store].is_empty(), std::cmp::Reverse(stores[store].memories), *queue)
         });
         self.copy_next();
     }
@@ -191,8 +191,8 @@ impl Simulation {
             let database = self.stores[store].key as usize % self.recovery.databases.len();
             return (!self.recovery.databases[database]).then_some(Source::Database(database));
         }
-        let free = copies.iter().rev().find(|it| !self.recovery.sends[**it]);
-        free.map(|it| Source::Machine(*it))
+        let free = copies.iter().rev().find(|copy| !self.recovery.sends[**copy]);
+        free.map(|free| Source::Machine(*free))
     }
 
     pub(super) fn copied(&mut self, job: usize) {
@@ -216,7 +216,7 @@ impl Simulation {
         }
         let Some(job) = self.recovery.rebuilds[machine].front().copied() else { return };
         let Job { store, source, .. } = self.recovery.jobs[job];
-        let has_all = source.is_some_and(|it| self.has_all(it));
+        let has_all = source.is_some_and(|source| self.has_all(source));
         let seconds = if has_all { open_seconds } else { rebuild_seconds };
         let memories = self.stores[store].memories;
         if self.memories[machine].reserve(store, resident_bytes(memories)) {
@@ -264,9 +264,9 @@ impl Simulation {
     fn hand_over(&mut self, store: usize, target: usize) {
         let owners = self.owners[store];
         self.copies[store].push(target);
-        if owners.iter().all(|it| self.copies[store].contains(it)) {
+        if owners.iter().all(|owner| self.copies[store].contains(owner)) {
             let copies = std::mem::replace(&mut self.copies[store], owners.to_vec());
-            for former in copies.into_iter().filter(|it| !owners.contains(it)) {
+            for former in copies.into_iter().filter(|copy| !owners.contains(copy)) {
                 self.memories[former].close(store);
             }
         }

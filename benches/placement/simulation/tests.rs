@@ -96,9 +96,9 @@ fn an_open_second_owner_shortens_the_waits_after_a_loss() {
     let on_disk = outcome(&scenario);
     scenario.second = Second::Open;
     let open = outcome(&scenario);
-    let waits = |it: &Outcome| it.after.waits.iter().sum::<f64>();
+    let waits = |outcome: &Outcome| outcome.after.waits.iter().sum::<f64>();
     assert!(waits(&open) < waits(&on_disk), "{:?} {:?}", open.after.waits, on_disk.after.waits);
-    let bytes = |it: &Outcome| it.peaks.iter().sum::<u64>();
+    let bytes = |outcome: &Outcome| outcome.peaks.iter().sum::<u64>();
     assert!(bytes(&open) > bytes(&on_disk) * 3 / 2, "it needs more memory");
 }
 

@@ -8,7 +8,9 @@ pub(crate) fn meant(typed: &str) -> String {
         return typed.to_owned();
     }
     let authority = typed.split(['/', '?', '#']).next().unwrap_or_default();
-    if !authority.starts_with('[') && authority.split_once(':').is_some_and(|it| !is_port(it.1)) {
+    if !authority.starts_with('[')
+        && authority.split_once(':').is_some_and(|parts| !is_port(parts.1))
+    {
         // Another scheme, which the policy will reject with an error that names it.
         return typed.to_owned();
     }
@@ -24,7 +26,7 @@ pub(crate) fn meant(typed: &str) -> String {
 }
 
 fn is_port(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit())
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

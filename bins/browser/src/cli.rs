@@ -136,8 +136,9 @@ impl Arguments {
         let profiles = settings.data_dir.join("browser");
         let mut sockets = http::candidates(&settings.data_dir, &settings.mesh.folder);
         // A folder without a project does not become one because of a socket.
-        sockets.retain(|it| !it.starts_with(&settings.data_dir) || settings.data_dir.is_dir());
-        let allow = settings.browser.allow.iter().map(|it| it.parse::<Allow>());
+        sockets
+            .retain(|socket| !socket.starts_with(&settings.data_dir) || settings.data_dir.is_dir());
+        let allow = settings.browser.allow.iter().map(|allow| allow.parse::<Allow>());
         Ok(Options {
             url: address::meant(&self.url),
             listen: settings.browser.listen,
@@ -146,7 +147,7 @@ impl Arguments {
             engine: EngineOptions {
                 which: settings.browser.engine,
                 sandbox: !self.no_sandbox,
-                profile: self.profile.map(|it| profiles.join(it)),
+                profile: self.profile.map(|profile| profiles.join(profile)),
                 path: env::var_os("PATH").unwrap_or_default(),
                 temporary: env::temp_dir(),
             },
@@ -175,7 +176,7 @@ impl Arguments {
 
 /// Checks the name of a profile: it must be the name of a folder, and nothing else.
 fn profile(text: &str) -> Result<String, String> {
-    let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if (1..=64).contains(&text.len()) && text.bytes().all(is_plain) {
         return Ok(text.to_owned());
     }
@@ -186,9 +187,9 @@ fn profile(text: &str) -> Result<String, String> {
 fn own_ports(settings: &Settings) -> anyhow::Result<Vec<u16>> {
     let mut ports = vec![settings.listen.port()];
     let url = url::Url::parse(&settings.url).ok();
-    ports.extend(url.and_then(|it| it.port_or_known_default()));
+    ports.extend(url.and_then(|url| url.port_or_known_default()));
     let pairing = Pairing::open(&settings.mesh.pairing_dir).context("the pairing")?;
     let address = pairing.as_ref().and_then(Pairing::address);
-    ports.extend(address.and_then(|it| it.rsplit_once(':')?.1.parse::<u16>().ok()));
+    ports.extend(address.and_then(|address| address.rsplit_once(':')?.1.parse::<u16>().ok()));
     Ok(ports)
 }

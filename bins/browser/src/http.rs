@@ -53,8 +53,12 @@ enum Accepted {
 impl Entrance {
     async fn accept(&self) -> io::Result<Accepted> {
         match self {
-            Self::Port(listener) => listener.accept().await.map(|it| Accepted::ByPort(it.0)),
-            Self::Socket(listener) => listener.accept().await.map(|it| Accepted::BySocket(it.0)),
+            Self::Port(listener) => {
+                listener.accept().await.map(|accept| Accepted::ByPort(accept.0))
+            }
+            Self::Socket(listener) => {
+                listener.accept().await.map(|accept| Accepted::BySocket(accept.0))
+            }
         }
     }
 }

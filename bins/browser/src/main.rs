@@ -18,11 +18,12 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let Err(error) = cli::Arguments::parse().resolve().and_then(|it| run::run(&it)) else {
+    let Err(error) = cli::Arguments::parse().resolve().and_then(|resolve| run::run(&resolve))
+    else {
         return ExitCode::SUCCESS;
     };
     let hint = error.downcast_ref().and_then(hint);
-    let hint = hint.map_or_else(String::new, |it| format!("\nhint: {it}"));
+    let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
     let written = writeln!(std::io::stderr(), "error: {error:#}{hint}");
     if written.is_err() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }

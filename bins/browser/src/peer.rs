@@ -70,7 +70,7 @@ async fn answer(commands: &Commands, call: Call) -> Result<Value, Problem> {
     let done = done.map_err(|_| {
         Problem::new(408, "timeout", "it was not done while the caller waited for it")
     })?;
-    done.map_err(|it| Problem::new(it.kind.status(), it.kind.as_str(), it.detail))
+    done.map_err(|error| Problem::new(error.kind.status(), error.kind.as_str(), error.detail))
 }
 
 /// Broadcasts events in order.

@@ -203,10 +203,10 @@ fn is_port_of_service(data_dir: PathBuf) -> impl Fn(u16) -> bool + Send + Sync {
         let read =
             waypost_project::read_of_project(&data_dir, SERVICE_FILE, SERVICE_FILE_BYTES_MAX);
         let described =
-            read.ok().flatten().and_then(|it| serde_json::from_slice::<Value>(&it).ok());
-        let url = described.as_ref().and_then(|it| it["url"].as_str());
-        let url = url.and_then(|it| url::Url::parse(it).ok());
-        url.and_then(|it| it.port_or_known_default()) == Some(port)
+            read.ok().flatten().and_then(|read| serde_json::from_slice::<Value>(&read).ok());
+        let url = described.as_ref().and_then(|described| described["url"].as_str());
+        let url = url.and_then(|other| url::Url::parse(other).ok());
+        url.and_then(|url| url.port_or_known_default()) == Some(port)
     }
 }
 

@@ -107,7 +107,7 @@ pub(crate) fn run(
         state.around = around(relay);
         state.tend(now());
         // A terminal that accepts no output is gone.
-        if screen.draw(|it| paint::paint(it, &state, depth)).is_err() {
+        if screen.draw(|screen| paint::paint(screen, &state, depth)).is_err() {
             break;
         }
         let first = match happenings.recv_timeout(TICK) {
@@ -262,7 +262,7 @@ async fn overhear(
             Err(RecvError::Lagged(_)) => None,
             Err(RecvError::Closed) => return,
         };
-        let told = line.map_or(Ok(()), |it| tell.send(Happening::News(it)));
+        let told = line.map_or(Ok(()), |line| tell.send(Happening::News(line)));
         if told.is_err() {
             return;
         }

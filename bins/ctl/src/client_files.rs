@@ -112,7 +112,7 @@ impl Edit<'_> {
             Ok((change, kept)) => {
                 self.report(change, &alone, output)?;
                 warn_of(&self.place, &kept, output);
-                if let Some(beside) = self.beside.as_ref().filter(|it| **it != self.place) {
+                if let Some(beside) = self.beside.as_ref().filter(|beside| **beside != self.place) {
                     // If the agent cannot read it either, it has no effect.
                     let text = ClientFile::read(beside).map(|file| file.text().to_owned());
                     let text = text.unwrap_or_default();

@@ -49,12 +49,12 @@ pub(crate) fn renamed(problem: &Problem, command: &Command) -> Option<String> {
     if problem.errors.is_empty() || by_fields.detail != problem.detail {
         return None;
     }
-    let named = |it: &FieldError| {
-        let message = with_options(command, &it.message);
-        match option_of(command, &it.pointer) {
+    let named = |error: &FieldError| {
+        let message = with_options(command, &error.message);
+        match option_of(command, &error.pointer) {
             Some(option) => format!("{option}: {message}"),
             None => {
-                Problem::fields(vec![FieldError { message, pointer: it.pointer.clone() }]).detail
+                Problem::fields(vec![FieldError { message, pointer: error.pointer.clone() }]).detail
             }
         }
     };
@@ -75,12 +75,16 @@ fn option_of(command: &Command, pointer: &str) -> Option<String> {
     let mut parts = pointer.strip_prefix("set/").unwrap_or(pointer).split('/');
     let field = parts.next()?;
     let kebab = kebab(field);
-    let otherwise = OTHERWISE.iter().find(|it| it.0 == field).map_or(&[][..], |it| it.1);
+    let otherwise = OTHERWISE
+        .iter()
+        .find(|otherwise| otherwise.0 == field)
+        .map_or(&[][..], |otherwise| otherwise.1);
     let names = std::iter::once(kebab.as_str()).chain(otherwise.iter().copied());
-    let mut found = names.filter_map(|name| command.get_arguments().find(|it| is_called(it, name)));
+    let mut found =
+        names.filter_map(|name| command.get_arguments().find(|argument| is_called(argument, name)));
     let mut shown = shown(found.next()?);
     // An index in a list has no name on the command line; a key has.
-    for key in parts.filter(|it| it.parse::<usize>().is_err()) {
+    for key in parts.filter(|part| part.parse::<usize>().is_err()) {
         shown.push(' ');
         shown.push_str(key);
     }
@@ -99,7 +103,7 @@ fn shown(argument: &Arg) -> String {
         return format!("--{long}");
     }
     let names = argument.get_value_names().and_then(<[_]>::first);
-    let name = names.map_or_else(|| argument.get_id().as_str(), |it| it.as_str());
+    let name = names.map_or_else(|| argument.get_id().as_str(), |name| name.as_str());
     format!("<{}>", name.to_uppercase())
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn split(text: &str) -> Result<Vec<(String, Scalar)>, String> {
             return Err(format!("pair {at} has no key; expected key=value"));
         }
         let (value, quoted) =
-            value(&mut rest).map_err(|it| format!("the value of {key:?} {it}"))?;
+            value(&mut rest).map_err(|error| format!("the value of {key:?} {error}"))?;
         pairs.push((key, if quoted { Scalar::String(value) } else { scalar(value) }));
     }
     Ok(pairs)
@@ -95,7 +95,7 @@ fn value(rest: &mut Rest<'_>) -> Result<(String, bool), &'static str> {
 
 /// The character that an escape stands for; a backslash before any other character is literal.
 fn escaped(rest: &mut Rest<'_>) -> char {
-    rest.next_if(|it| matches!(it, ',' | '=' | '"' | '\\')).unwrap_or('\\')
+    rest.next_if(|c| matches!(c, ',' | '=' | '"' | '\\')).unwrap_or('\\')
 }
 
 /// A number, if that number is written exactly so everywhere; any other text stays as it is:

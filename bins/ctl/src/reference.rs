@@ -55,10 +55,9 @@ fn describe_command(command: &Command, path: &str, text: &mut String) {
 
 fn usage(command: &Command) -> String {
     let mut usage = String::new();
-    if command
-        .get_arguments()
-        .any(|it| !it.is_positional() && !it.is_global_set() && it.get_id() != "help")
-    {
+    if command.get_arguments().any(|argument| {
+        !argument.is_positional() && !argument.is_global_set() && argument.get_id() != "help"
+    }) {
         usage += " [OPTIONS]";
     }
     for argument in command.get_positionals() {
@@ -73,8 +72,9 @@ fn usage(command: &Command) -> String {
 fn arguments(command: &Command, text: &mut String, global: bool) {
     let shown: Vec<_> = command
         .get_arguments()
-        .filter(|it| {
-            it.is_global_set() == global && !matches!(it.get_id().as_str(), "help" | "version")
+        .filter(|argument| {
+            argument.is_global_set() == global
+                && !matches!(argument.get_id().as_str(), "help" | "version")
         })
         .collect();
     if shown.is_empty() {
@@ -82,7 +82,7 @@ fn arguments(command: &Command, text: &mut String, global: bool) {
     }
     *text += "| argument | meaning |\n|---|---|\n";
     for argument in shown {
-        let short = argument.get_short().map_or(String::new(), |it| format!("-{it}, "));
+        let short = argument.get_short().map_or(String::new(), |short| format!("-{short}, "));
         let name = match argument.get_long() {
             None => format!("<{}>", value_name(argument)),
             Some(long) if argument.get_action().takes_values() => {
@@ -94,7 +94,7 @@ fn arguments(command: &Command, text: &mut String, global: bool) {
         let values: Vec<_> = argument
             .get_possible_values()
             .iter()
-            .map(|it| format!("`{}`", it.get_name()))
+            .map(|value| format!("`{}`", value.get_name()))
             .collect();
         let values = if argument.get_action().takes_values() && !values.is_empty() {
             format!(": {}", values.join(", "))
@@ -113,7 +113,7 @@ fn value_name(argument: &Arg) -> String {
 }
 
 fn is_many(argument: &Arg) -> bool {
-    argument.get_num_args().is_some_and(|it| it.max_values() > 1)
+    argument.get_num_args().is_some_and(|argument| argument.max_values() > 1)
         || matches!(argument.get_action(), clap::ArgAction::Append)
 }
 

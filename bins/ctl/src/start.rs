@@ -194,7 +194,9 @@ pub(crate) fn become_service() -> Result<()> {
 fn service() -> Result<PathBuf> {
     let exe = std::env::current_exe().and_then(fs::canonicalize).unwrap_or_default();
     let beside = exe.with_file_name("service");
-    if fs::metadata(&beside).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0) {
+    if fs::metadata(&beside)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    {
         return Ok(beside);
     }
     let why = format!("the program `service` is not beside {}", exe.display());
@@ -206,7 +208,7 @@ fn open_log(path: &Path) -> Result<File> {
     let cannot = |error: std::io::Error| {
         Failure::of(&error).while_doing(format!("cannot write the log {}", path.display()))
     };
-    if path.symlink_metadata().is_ok_and(|it| it.len() > LOG_BYTES_MAX) {
+    if path.symlink_metadata().is_ok_and(|metadata| metadata.len() > LOG_BYTES_MAX) {
         fs::rename(path, path.with_extension("log.old")).map_err(cannot)?;
     }
     let flags = OFlags::WRONLY
@@ -216,7 +218,7 @@ fn open_log(path: &Path) -> Result<File> {
         | OFlags::NONBLOCK
         | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
-    let file = File::from(file.map_err(|it| cannot(it.into()))?);
+    let file = File::from(file.map_err(|error| cannot(error.into()))?);
     let found = file.metadata().map_err(cannot)?;
     if !found.is_file() || found.uid() != rustix::process::geteuid().as_raw() {
         return Err(Failure::new(format!("{} is not a file of this user", path.display())));

@@ -91,7 +91,7 @@ impl App {
     /// Why requests cannot be served as they should until the next start, if so, and what to do. A
     /// full disk is no reason: all goes on when there is room.
     pub(crate) fn fault(&self) -> Option<String> {
-        if let Some(fault) = self.cluster.as_ref().and_then(|it| it.fault()) {
+        if let Some(fault) = self.cluster.as_ref().and_then(|cluster| cluster.fault()) {
             return Some(fault.to_string());
         }
         let what = if self.store.write_fault().is_some() {
@@ -131,7 +131,7 @@ impl App {
         if let Some(halt) = self.flows.halt() {
             return Some(halt.why().to_owned());
         }
-        let free = self.free_bytes().filter(|it| *it < FREE_BYTES_MIN)?;
+        let free = self.free_bytes().filter(|bytes| *bytes < FREE_BYTES_MIN)?;
         Some(format!(
             "the disk of the service has {} MiB free, and writes that would leave less than 64 MiB are refused: make room",
             free >> 20

@@ -95,7 +95,7 @@ impl Arguments {
         options.flows.environment = env::vars_os().filter_map(text).collect();
         if let Some(hub) = &mut options.model.sources.hub {
             // The variables of the model hub's own clients.
-            let given = |name| env::var(name).ok().filter(|it| !it.is_empty());
+            let given = |name| env::var(name).ok().filter(|value| !value.is_empty());
             hub.endpoint = given("HF_ENDPOINT");
             hub.token = given("HF_TOKEN");
         }
@@ -137,8 +137,8 @@ pub(crate) fn is_in_use(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let memory = cause.downcast_ref::<waypost_memory::Error>();
         let events = cause.downcast_ref::<waypost_events::Error>();
-        memory.is_some_and(|it| it.kind() == waypost_memory::ErrorKind::Locked)
-            || events.is_some_and(|it| it.kind() == waypost_events::ErrorKind::Locked)
+        memory.is_some_and(|memory| memory.kind() == waypost_memory::ErrorKind::Locked)
+            || events.is_some_and(|event| event.kind() == waypost_events::ErrorKind::Locked)
     })
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn startup_error(
     let hint = hint::hint(error, data_dir);
     match format {
         LogFormat::Text => {
-            let hint = hint.map_or_else(String::new, |it| format!("\nhint: {}", escaped(&it)));
+            let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {}", escaped(&hint)));
             format!("error: {}{hint}", escaped(&message))
         }
         LogFormat::Json => {
@@ -175,16 +175,16 @@ pub(crate) fn startup_error(
 fn filter(level: &str) -> String {
     const DETAILED: [&str; 2] = ["debug", "trace"];
 
-    let is_detailed = |it: &str| DETAILED.contains(&it.trim().to_ascii_lowercase().as_str());
-    let directives = level.split(',').map(|it| match it.split_once('=') {
-        None if is_detailed(it) => format!("info,waypost={it}"),
+    let is_detailed = |text: &str| DETAILED.contains(&text.trim().to_ascii_lowercase().as_str());
+    let directives = level.split(',').map(|part| match part.split_once('=') {
+        None if is_detailed(part) => format!("info,waypost={part}"),
         Some((target, level)) if is_detailed(level) && !target.trim().starts_with("waypost") => {
             format!("{target}=info")
         }
-        _ => it.to_owned(),
+        _ => part.to_owned(),
     });
     // rmcp logs every message; `rmcp=info` in the filter shows it. A lower level for everything is one for rmcp, too.
-    let is_verbose = |it: &str| it.trim().eq_ignore_ascii_case("info") || is_detailed(it);
+    let is_verbose = |text: &str| text.trim().eq_ignore_ascii_case("info") || is_detailed(text);
     let rmcp = if level.split(',').any(is_verbose) { "rmcp=warn," } else { "" };
     format!("{rmcp}{}", directives.collect::<Vec<_>>().join(","))
 }

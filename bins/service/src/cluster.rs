@@ -170,7 +170,7 @@ impl Cluster {
                 if wake.is_stopping() {
                     threads_end.get_or_insert_with(Instant::now);
                 }
-                let is_late = threads_end.is_some_and(|it| it.elapsed() >= LAST_RECORDS);
+                let is_late = threads_end.is_some_and(|end| end.elapsed() >= LAST_RECORDS);
                 let is_silent = begun.elapsed() >= LAST_RECORDS && hub.contact().age >= SILENT;
                 if is_late || is_silent {
                     return hub.stop();
@@ -264,7 +264,7 @@ impl Cluster {
             self.events.compare()?;
             Ok(self.flows.get().map_or(Ok(()), Files::compare)?)
         };
-        compared().map_err(|it| self.unfollowed(it))
+        compared().map_err(|error| self.unfollowed(error))
     }
 
     fn follow_all(
@@ -280,7 +280,7 @@ impl Cluster {
         }
         let mut outcome = Ok(());
         for followed in [memory, events, flows, notices] {
-            outcome = outcome.and(followed.map_err(|it| self.unfollowed(it)));
+            outcome = outcome.and(followed.map_err(|error| self.unfollowed(error)));
         }
         outcome
     }
@@ -295,7 +295,8 @@ impl Cluster {
 
     /// Whether this machine follows the journal: one that cannot must not lead the others.
     pub(crate) fn follows(&self) -> bool {
-        self.fault().is_none() && self.followed.lock().is_some_and(|it| it.elapsed() < FOLLOWS_MAX)
+        self.fault().is_none()
+            && self.followed.lock().is_some_and(|followed| followed.elapsed() < FOLLOWS_MAX)
     }
 
     /// Logs a failure that differs from the last one, and the end of failures.
@@ -411,16 +412,16 @@ impl Cluster {
             && reached(Part::Notices, self.notices.applied());
         if is_whole {
             let tokens = self.tokens_of_base()?;
-            self.hub.set_base(*mark, tokens).map_err(|it| chain(&it))?;
+            self.hub.set_base(*mark, tokens).map_err(|error| chain(&error))?;
         }
         Ok(is_whole)
     }
 
     /// Syncs the files of the memory, the events and the flows, and returns the last record of each on disk.
     fn sync(&self) -> Result<[u64; 3], String> {
-        let memory = self.store.sync().map_err(|it| chain(&it))?;
-        let events = self.events.sync().map_err(|it| chain(&it))?;
-        let flows = self.flows.get().map_or(Ok(0), Files::sync).map_err(|it| chain(&it))?;
+        let memory = self.store.sync().map_err(|error| chain(&error))?;
+        let events = self.events.sync().map_err(|error| chain(&error))?;
+        let flows = self.flows.get().map_or(Ok(0), Files::sync).map_err(|error| chain(&error))?;
         Ok([memory, events, flows])
     }
 
@@ -431,7 +432,7 @@ impl Cluster {
         if state[..] == former[..] {
             return Ok(state);
         }
-        self.tokens.restore(&former, now()).map_err(|it| chain(&it))?;
+        self.tokens.restore(&former, now()).map_err(|error| chain(&error))?;
         lines(&self.tokens)
     }
 
@@ -472,9 +473,9 @@ impl Cluster {
     /// can read its records, and tells the digest of the memories.
     pub(crate) fn lead(&self) -> Result<(), String> {
         let until = self.hub.within(EXCHANGE);
-        let journal = self.hub.journal(&until).map_err(|it| chain(&it))?;
+        let journal = self.hub.journal(&until).map_err(|error| chain(&error))?;
         if journal.feature() < waypost_cluster::FEATURE {
-            journal.raise_feature(&until).map_err(|it| chain(&it))?;
+            journal.raise_feature(&until).map_err(|error| chain(&error))?;
         }
         match self.digests.next(&self.store) {
             Some(digest) if journal.feature() >= DIGESTS => self.tell(&Notice::Digest(digest)),
@@ -505,10 +506,12 @@ impl Cluster {
     /// Does what a notice says, perhaps again.
     fn carry_out(&self, notice: &Notice) -> Result<(), String> {
         match notice {
-            Notice::Retention(point) => self.events.apply_retention(point).map_err(|it| chain(&it)),
+            Notice::Retention(point) => {
+                self.events.apply_retention(point).map_err(|error| chain(&error))
+            }
             Notice::Tokens(change) => {
                 self.has_token_change.store(true, Ordering::Release);
-                self.tokens.apply(change, now()).map_err(|it| chain(&it))
+                self.tokens.apply(change, now()).map_err(|error| chain(&error))
             }
             Notice::Digest(digest) => {
                 self.digests.note(*digest);
@@ -540,7 +543,7 @@ impl Cluster {
 
 /// The shared tokens as the member file has them.
 fn lines(tokens: &TokenStore) -> Result<Vec<String>, String> {
-    tokens.shared_lines().map_err(|it| chain(&it))
+    tokens.shared_lines().map_err(|error| chain(&error))
 }
 
 /// Why a part has not followed the journal.
@@ -553,7 +556,7 @@ pub(crate) struct Unfollowed {
 
 impl Unfollowed {
     fn new(error: &(dyn std::error::Error + 'static), shared: Option<&SharedError>) -> Self {
-        Self { why: chain(error), forever: shared.filter(|it| it.is_final()).cloned() }
+        Self { why: chain(error), forever: shared.filter(|shared| shared.is_final()).cloned() }
     }
 }
 

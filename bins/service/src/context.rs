@@ -134,7 +134,7 @@ impl ProjectContext {
 
     /// How changes are detected.
     pub(crate) fn watching(&self) -> How {
-        self.watch.lock().as_ref().map_or(How::Off, |it| it.how())
+        self.watch.lock().as_ref().map_or(How::Off, |watch| watch.how())
     }
 
     /// Saves the index and the vectors, so that the next start is fast.
@@ -168,11 +168,11 @@ fn options(
     }
     let mut exclude = settings.exclude.clone();
     // The index never covers files that the service writes, wherever in the project they are.
-    let data_dir = dir.parent().and_then(|it| it.strip_prefix(root).ok());
+    let data_dir = dir.parent().and_then(|parent| parent.strip_prefix(root).ok());
     // A linked working tree uses the vectors of the main working tree.
     let main = waypost_context::main_worktree(root).ok().flatten();
     let vectors_beside = main.zip(dir.strip_prefix(root).ok()).map(|(main, dir)| main.join(dir));
-    exclude.extend(data_dir.filter(|it| !it.as_os_str().is_empty()).map(pattern));
+    exclude.extend(data_dir.filter(|dir| !dir.as_os_str().is_empty()).map(pattern));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut options = waypost_context::Options::default()
         .with_vectors_max(settings.vectors_max)
@@ -198,7 +198,7 @@ fn ignored(file: &Path) -> Vec<String> {
     // Opening a pipe would wait for a writer.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(file);
-    let read = opened.and_then(|it| it.take(IGNORE_BYTES_MAX).read_to_string(&mut text));
+    let read = opened.and_then(|opened| opened.take(IGNORE_BYTES_MAX).read_to_string(&mut text));
     if let Err(error) = read
         && error.kind() != ErrorKind::NotFound
     {

@@ -40,7 +40,7 @@ impl Reported {
     /// Logs damage found since the last call.
     pub(crate) fn report(&self, found: Vec<Damaged>) {
         let mut reported = self.0.lock();
-        for damaged in found.iter().filter(|it| !reported.contains(it)) {
+        for damaged in found.iter().filter(|found| !reported.contains(found)) {
             tracing::error!(
                 store = damaged.store,
                 damage = damaged.damage.describe(damaged.folder, "sequence"),

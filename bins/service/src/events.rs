@@ -26,7 +26,7 @@ pub(crate) fn open(
         waypost_events::Options::default().with_retention(retention).with_reached(reached);
     bus_options.shared_journal = shared;
     let dir = options.data_dir.join("events");
-    let owner = |it: &waypost_events::Error| match it {
+    let owner = |error: &waypost_events::Error| match error {
         waypost_events::Error::Locked { pid, .. } => Some(pid.clone()),
         _ => None,
     };

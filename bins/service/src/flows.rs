@@ -122,7 +122,7 @@ impl Flows {
             Approval::Nowhere => return Err(waypost_project::Error::NoState.into()),
         };
         let approved = match approvals.as_ref().map(Approvals::list) {
-            Some(Ok(list)) => list.into_iter().map(|it| (it.file, it.sha256)).collect(),
+            Some(Ok(list)) => list.into_iter().map(|item| (item.file, item.sha256)).collect(),
             Some(Err(error)) => {
                 tracing::warn!(error = chain(&error), "cannot use the approvals");
                 BTreeSet::new()

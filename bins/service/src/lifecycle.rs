@@ -246,8 +246,8 @@ fn allow_open_files(connections: usize) -> usize {
     const OTHERS: u64 = 512 + SOCKET_CONNECTIONS_MAX as u64;
     let limit = getrlimit(Resource::Nofile);
     let wanted = connections as u64 + OTHERS;
-    let possible = limit.maximum.map_or(wanted, |it| wanted.min(it));
-    if limit.current.is_some_and(|it| it < possible)
+    let possible = limit.maximum.map_or(wanted, |maximum| wanted.min(maximum));
+    if limit.current.is_some_and(|current| current < possible)
         && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(possible), ..limit })
     {
         tracing::warn!(%error, "failed to raise the limit on open files");

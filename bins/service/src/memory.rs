@@ -27,7 +27,7 @@ pub(crate) fn open(
     let mut options = StoreOptions::default()
         .with_progress(Arc::new(move |it| {
             let mut told = told.lock();
-            if told.is_none_or(|it| it.elapsed() >= Duration::from_secs(1)) {
+            if told.is_none_or(|told| told.elapsed() >= Duration::from_secs(1)) {
                 *told = Some(Instant::now());
                 let what = match it.phase {
                     OpenPhase::State => "the state from the log",
@@ -40,7 +40,7 @@ pub(crate) fn open(
         .with_index_later(true)
         .with_reached(reached);
     options.shared_journal = shared;
-    let owner = |it: &waypost_memory::Error| match it {
+    let owner = |error: &waypost_memory::Error| match error {
         waypost_memory::Error::Locked { pid, .. } => Some(pid.clone()),
         _ => None,
     };

@@ -61,7 +61,7 @@ impl Membership {
 
     /// The problem of the mesh, if it was joined.
     fn trouble(&self) -> Option<String> {
-        self.state.lock().joined.as_ref().and_then(|it| it.trouble())
+        self.state.lock().joined.as_ref().and_then(|joined| joined.trouble())
     }
 
     /// Leaves the mesh, or prevents joining it.

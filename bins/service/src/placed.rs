@@ -24,7 +24,7 @@ impl Placed {
 
     /// `false` if the path leads nowhere or elsewhere now, or cannot be followed.
     pub(crate) fn is_in_place(&self) -> bool {
-        identity(&self.path).is_ok_and(|it| it == self.identity)
+        identity(&self.path).is_ok_and(|identity| identity == self.identity)
     }
 }
 

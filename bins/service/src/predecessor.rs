@@ -26,7 +26,7 @@ pub(crate) fn open<T, E>(
             Ok(opened) => return Ok(opened),
             Err(error) => error,
         };
-        let Some(pid) = owner(&error).filter(|it| is_gone(it)) else { return Err(error) };
+        let Some(pid) = owner(&error).filter(|owner| is_gone(owner)) else { return Err(error) };
         if started.elapsed() > RELEASE_TIME_MAX {
             return Err(error);
         }
@@ -46,5 +46,5 @@ fn is_gone(pid: &str) -> bool {
     }
     // The state follows the name in parentheses, which may contain any character (proc(5)).
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|it| it.trim_start().starts_with(['Z', 'X']))
+    stat.rsplit(')').next().is_some_and(|part| part.trim_start().starts_with(['Z', 'X']))
 }

@@ -68,7 +68,7 @@ impl Presence {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION"),
             url,
-            socket: self.files.first().map(|it| it.path()),
+            socket: self.files.first().map(|file| file.path()),
         };
         let text = serde_json::to_vec_pretty(&described).context("service.json")?;
         waypost_project::write_private(&file, &[&text[..], b"\n"].concat())?;
@@ -79,7 +79,7 @@ impl Presence {
 
 impl Drop for Presence {
     fn drop(&mut self) {
-        for file in self.files.iter().filter(|it| it.is_in_place()) {
+        for file in self.files.iter().filter(|file| file.is_in_place()) {
             if let Err(error) = fs::remove_file(file.path()) {
                 tracing::warn!(file = %file.path().display(), %error, "failed to remove a file of the running service");
             }

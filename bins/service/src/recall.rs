@@ -46,7 +46,7 @@ impl Recall {
             );
         }
         tracing::debug!(entries = opened.entries, "opened the recall log");
-        let keep_turns = Some(settings.retention).filter(|it| !it.is_zero());
+        let keep_turns = Some(settings.retention).filter(|retention| !retention.is_zero());
         Ok(Self { log, keep_turns, pace: Pace::default(), retained: Mutex::new(Instant::now()) })
     }
 

@@ -222,7 +222,7 @@ impl Options {
             },
             recall: settings.recall,
             context: settings.context.clone(),
-            mesh: Some(settings.mesh.clone()).filter(|it| it.enabled),
+            mesh: Some(settings.mesh.clone()).filter(|mesh| mesh.enabled),
             rerank: settings.rerank.model.clone().map(|folder| RerankOptions {
                 folder,
                 budget: settings.rerank.budget,

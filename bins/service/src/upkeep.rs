@@ -77,12 +77,12 @@ fn destroy_purged(app: &App, cluster: &Cluster, erased: &mut Erased) {
         *erased = Erased { through: removed, due: Some(now + ERASE_AGAIN) };
     }
     let has_purged = cluster.has_purged();
-    if !has_purged && erased.due.is_none_or(|it| now < it) {
+    if !has_purged && erased.due.is_none_or(|due| now < due) {
         return;
     }
     match app.publisher.erase_forgotten() {
         Ok(Ok(_)) => {
-            erased.due = erased.due.filter(|it| now < *it);
+            erased.due = erased.due.filter(|due| now < *due);
             if has_purged {
                 cluster.destroy_purged();
             }
@@ -108,8 +108,9 @@ fn expire(app: &App) {
 /// Drops events. In a cluster, one machine decides which, and all drop them.
 fn retain(app: &App) {
     if let Some(cluster) = app.cluster.as_ref().filter(|_| app.leadership.leads()) {
-        let decided = app.events.decide_retention(now()).map_err(|it| chain(&it));
-        let told = decided.and_then(|it| it.map_or(Ok(()), |point| cluster.retain(point)));
+        let decided = app.events.decide_retention(now()).map_err(|error| chain(&error));
+        let told =
+            decided.and_then(|decided| decided.map_or(Ok(()), |point| cluster.retain(point)));
         if let Err(error) = told {
             tracing::warn!(error, "failed to tell the cluster which events to drop");
         }

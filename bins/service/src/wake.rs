@@ -79,7 +79,7 @@ impl Bell {
         let mut gathers = false;
         loop {
             let now = Instant::now();
-            if self.answer() || until.is_some_and(|it| now >= it) {
+            if self.answer() || until.is_some_and(|until| now >= until) {
                 // Before the thread checks for work, so that later work is mentioned again.
                 self.mentioned.store(false, Ordering::SeqCst);
                 return;
@@ -87,7 +87,7 @@ impl Bell {
             if !gathers && self.mentioned.load(Ordering::SeqCst) {
                 gathers = true;
                 let end = now + self.gather;
-                until = Some(until.map_or(end, |it| it.min(end)));
+                until = Some(until.map_or(end, |until| until.min(end)));
             }
             match until {
                 Some(until) => std::thread::park_timeout(until.saturating_duration_since(now)),

@@ -70,7 +70,7 @@ impl Stores {
         let has_run = options.data_dir.join(waypost_log::Witness::FILE).exists();
         let witness = Witness::read(&options.data_dir)?;
         let link = Link::open(&options.data_dir, &options.cluster)?;
-        let part = |part| link.as_ref().map(|it| it.part(part));
+        let part = |part| link.as_ref().map(|link| link.part(part));
         let (reached, shared) = (witness.memory(), part(Part::Memory));
         let store = memory::open(&options.data_dir, reached, options.min_score, shared)?;
         let store = Arc::new(store);
@@ -89,7 +89,7 @@ impl Stores {
         let is_shared = tokens.is_shared().context("failed to read the tokens")?;
         // The token file may have been lost since.
         let has_others = match Begun::read(&options.data_dir) {
-            Ok(begun) => begun.is_some_and(|it| it.is_joinable),
+            Ok(begun) => begun.is_some_and(|begun| begun.is_joinable),
             Err(error) => {
                 return Err(anyhow::Error::new(error).context(
                     "a command of `ctl cluster` was interrupted: run it again, which says how to continue; or, to continue without a cluster, run `ctl cluster leave`",
@@ -256,7 +256,7 @@ pub(crate) fn workers(app: &Arc<App>, options: &Options) -> anyhow::Result<Vec<W
             priority,
             store: store(),
             context: context(),
-            shared: app.cluster.as_ref().map(|it| it.vectors()),
+            shared: app.cluster.as_ref().map(|cluster| cluster.vectors()),
             wake: wake(),
         };
         workers.push(Worker::left("model", move || loader.run()));

@@ -42,8 +42,8 @@ pub const FOLDERS: [&str; 7] = [
 pub fn is_part(path: &str) -> bool {
     let is_plain = |part: &str| {
         !part.is_empty()
-            && !part.bytes().all(|it| it == b'.')
-            && part.bytes().all(|it| it.is_ascii_alphanumeric() || b"._-".contains(&it))
+            && !part.bytes().all(|byte| byte == b'.')
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
     };
     let name = path.rsplit('/').next().unwrap_or_default();
     let is_scrap = name == "lock" || matches!(name.rsplit_once('.'), Some((_, "new" | "damaged")));
@@ -51,7 +51,9 @@ pub fn is_part(path: &str) -> bool {
         && path.split('/').all(is_plain)
         && !is_scrap
         && (FILES.contains(&path)
-            || FOLDERS.iter().any(|it| path.strip_prefix(it).is_some_and(|it| it.starts_with('/'))))
+            || FOLDERS
+                .iter()
+                .any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))))
 }
 
 /// Whether a repair has set that file aside, or a folder that it is in. A new backup leaves these out; those of earlier
@@ -216,7 +218,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn line(&mut self, line: &impl Serialize) -> Result<(), Error> {
-        let mut bytes = serde_json::to_vec(line).map_err(|it| not_written(it.into()))?;
+        let mut bytes = serde_json::to_vec(line).map_err(|error| not_written(error.into()))?;
         bytes.push(b'\n');
         self.put(&bytes)
     }
@@ -316,7 +318,7 @@ impl<R: BufRead> Reader<R> {
         self.all.update(&line);
         let line = self.whole_line(&file)?;
         let told: Option<DigestLine> = serde_json::from_slice(&line).ok();
-        if told.is_none_or(|it| it.sha256 != digest) {
+        if told.is_none_or(|told| told.sha256 != digest) {
             return Err(damaged(&file.file, "has a wrong SHA-256"));
         }
         self.all.update(&line);
@@ -463,7 +465,7 @@ mod tests {
     #[test]
     fn a_damaged_file_is_named() {
         let mut bytes = written();
-        let at = bytes.windows(2).position(|it| it == [0, 10]).expect("it is there");
+        let at = bytes.windows(2).position(|window| window == [0, 10]).expect("it is there");
         bytes[at] = 1;
         let told = read(&bytes).expect_err("it is damaged").to_string();
         assert!(told.contains("memory/log/1.log"), "{told}");

@@ -191,7 +191,7 @@ impl Client {
 
     fn note(&self, position: JournalPosition) {
         let mut known = self.position.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.as_ref().is_none_or(|it| position.replaces(it)) {
+        if known.as_ref().is_none_or(|known| position.replaces(known)) {
             *known = Some(position);
         }
     }
@@ -219,11 +219,13 @@ impl Client {
         let outcome = send();
         // Also that of a refusal: what is not found may only not be here yet.
         let Some(position) = self.position() else { return outcome };
-        let is_same = |it: &&JournalPosition| {
-            (&it.store, it.incarnation) == (&position.store, position.incarnation)
+        let is_same = |other: &&JournalPosition| {
+            (&other.store, other.incarnation) == (&position.store, position.incarnation)
         };
         match self.earlier.iter().find(is_same) {
-            Some(earlier) if !named.iter().any(|it| is_same(&it) && it.seq >= earlier.seq) => {
+            Some(earlier)
+                if !named.iter().any(|named| is_same(&named) && named.seq >= earlier.seq) =>
+            {
                 self.note(earlier.clone());
                 match send() {
                     // A machine that does not get there, without the database for example, still answers.
@@ -268,7 +270,8 @@ impl Client {
             Patience::Silence => request.timeout_per_read(Some(SILENCE_TIME_MAX)),
             Patience::Endless => request,
         };
-        let response = self.agent.run(request.build()).map_err(|it| self.not_reachable(it))?;
+        let response =
+            self.agent.run(request.build()).map_err(|error| self.not_reachable(error))?;
         self.accepted(response)
     }
 
@@ -284,7 +287,7 @@ impl Client {
         let kind = response
             .headers()
             .get(CONTENT_TYPE)
-            .and_then(|it| it.to_str().ok())
+            .and_then(|value| value.to_str().ok())
             .unwrap_or_default();
         let is_problem = kind.starts_with(crate::PROBLEM_JSON);
         if is_problem && let Ok(problem) = response.body_mut().read_json::<Problem>() {
@@ -298,7 +301,8 @@ impl Client {
 
     fn read<T: DeserializeOwned>(&self, mut response: Response<Body>) -> Result<T> {
         if response.status() == 204 {
-            return serde_json::from_value(Value::Null).map_err(|it| self.not_understood(&it));
+            return serde_json::from_value(Value::Null)
+                .map_err(|error| self.not_understood(&error));
         }
         response.body_mut().with_config().limit(u64::MAX).read_json().map_err(|error| match error {
             ureq::Error::Json(error) if !error.is_io() => self.not_understood(&error),
@@ -357,12 +361,14 @@ fn way(base: &str) -> Result<Way> {
     }
     let uri: Uri = base.parse().map_err(|_| address())?;
     let host = uri.host().ok_or_else(address)?;
-    if uri.query().is_some() || uri.authority().is_some_and(|it| it.as_str().contains('@')) {
+    if uri.query().is_some()
+        || uri.authority().is_some_and(|authority| authority.as_str().contains('@'))
+    {
         return Err(address());
     }
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let here = host.eq_ignore_ascii_case("localhost")
-        || bare.parse::<IpAddr>().is_ok_and(|it| it.to_canonical().is_loopback());
+        || bare.parse::<IpAddr>().is_ok_and(|value| value.to_canonical().is_loopback());
     match uri.scheme_str() {
         Some("http") if here => Ok(Way::Loopback),
         Some("http") => Err(Error::Plain { url: base.to_owned() }),
@@ -373,7 +379,7 @@ fn way(base: &str) -> Result<Way> {
 
 fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>> {
     let found: std::result::Result<Vec<_>, _> = parse_pem(pem).collect();
-    let found = found.map_err(|it| Error::Authorities { reason: it.to_string() })?;
+    let found = found.map_err(|error| Error::Authorities { reason: error.to_string() })?;
     let found: Vec<_> = found
         .into_iter()
         .filter_map(|it| match it {

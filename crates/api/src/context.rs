@@ -331,5 +331,5 @@ fn unknown_type(name: &str) -> String {
 fn climbs_out(glob: &str) -> bool {
     let drive = matches!(glob.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     let mut parts = glob.split(['/', '\\', '{', '}', ',']);
-    drive || glob.starts_with(['/', '\\', '~']) || parts.any(|it| it == "..")
+    drive || glob.starts_with(['/', '\\', '~']) || parts.any(|part| part == "..")
 }

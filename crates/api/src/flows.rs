@@ -152,11 +152,13 @@ pub struct AllowRequest {
 
 impl Check for AllowRequest {
     fn check(&self, faults: &mut Faults) {
-        let is_hash = self.hash.len() == 64 && self.hash.bytes().all(|it| it.is_ascii_hexdigit());
+        let is_hash =
+            self.hash.len() == 64 && self.hash.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_hash {
             faults.add("hash", "must be the SHA-256 of the text, 64 hexadecimal digits");
         }
-        let is_hash = |it: &String| it.len() == 64 && it.bytes().all(|it| it.is_ascii_hexdigit());
+        let is_hash =
+            |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !self.programs.values().all(is_hash) {
             faults.add("programs", "must be a SHA-256 of 64 hexadecimal digits for each program");
         }

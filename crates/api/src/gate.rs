@@ -58,7 +58,7 @@ impl Gate {
     /// complete origins of web pages.
     #[must_use]
     pub fn with_settings(self, hosts: &[String], origins: &[String]) -> Self {
-        let lower = |it: &[String]| it.iter().map(|it| it.to_ascii_lowercase()).collect();
+        let lower = |strings: &[String]| strings.iter().map(|it| it.to_ascii_lowercase()).collect();
         Self {
             hosts: lower(hosts),
             origins: lower(origins),
@@ -82,7 +82,7 @@ impl Gate {
     /// As [`check`](Self::check), but a request that opens the page in a tab has no wrong origin.
     pub fn check_visit(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
         self.check_host(uri, headers)?;
-        let is = |name, value: &str| headers.get(name).is_some_and(|it| it == value);
+        let is = |name, value: &str| headers.get(name).is_some_and(|header| header == value);
         let is_visit = is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document");
         if is_visit && !headers.contains_key(ORIGIN) {
             return Ok(());
@@ -95,8 +95,9 @@ impl Gate {
         let host = headers
             .get(HOST)
             .ok_or_else(|| Problem::new(400, "the Host header is missing; send exactly one"))?;
-        let named = std::str::from_utf8(host.as_bytes()).ok().filter(|it| self.is_ours(it));
-        let target_is_ours = uri.authority().is_none_or(|it| self.is_ours(it.as_str()));
+        let named = std::str::from_utf8(host.as_bytes()).ok().filter(|text| self.is_ours(text));
+        let target_is_ours =
+            uri.authority().is_none_or(|authority| self.is_ours(authority.as_str()));
         if named.is_none() || !target_is_ours {
             let (port, remedy) = (self.address.port(), self.remedy);
             return Err(Problem::new(
@@ -110,14 +111,14 @@ impl Gate {
     /// Whether a request is from one of the server's own pages: its `Origin` is that of its `Host`, which must have been
     /// checked.
     pub fn is_own_page(&self, headers: &HeaderMap) -> bool {
-        let text = |name| headers.get(name).and_then(|it| it.to_str().ok());
+        let text = |name| headers.get(name).and_then(|header| header.to_str().ok());
         let (Some(origin), Some(host)) = (text(&ORIGIN), text(&HOST)) else { return false };
         let origin = origin.to_ascii_lowercase();
         let own = if self.default_port == 443 { "https" } else { "http" };
         let Some((scheme, authority)) = origin.split_once("://") else { return false };
         // A proxy in front of the service may add the encryption.
         let is_known = scheme == own || self.origins.contains(&origin);
-        let site = headers.get(&SITE).is_none_or(|it| it == "same-origin");
+        let site = headers.get(&SITE).is_none_or(|header| header == "same-origin");
         self.has_pages && is_known && site && authority.eq_ignore_ascii_case(host)
     }
 
@@ -164,7 +165,7 @@ impl Gate {
         if authority.contains('@') {
             return false;
         }
-        if self.hosts.iter().any(|it| *it == authority || *it == parsed.host()) {
+        if self.hosts.iter().any(|host| *host == authority || *host == parsed.host()) {
             return true;
         }
         if parsed.port_u16().unwrap_or(self.default_port) != self.address.port() {
@@ -176,7 +177,9 @@ impl Gate {
         }
         // A literal address cannot be rebound, so a program that listens on several addresses accepts each of them.
         let literal: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
-        literal.is_some_and(|it| it == self.address.ip() || self.address.ip().is_unspecified())
+        literal.is_some_and(|literal| {
+            literal == self.address.ip() || self.address.ip().is_unspecified()
+        })
     }
 }
 

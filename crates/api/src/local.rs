@@ -107,18 +107,18 @@ pub fn unix_peer_uid(_stream: impl AsFd) -> io::Result<u32> {
 /// The user of the program that has connected to us from `peer`, on this machine; `ours` is our end. `None` if the
 /// system does not know it, and for a program that has already closed its end.
 pub fn tcp_client_uid(ours: SocketAddr, peer: SocketAddr) -> io::Result<Option<u32>> {
-    Ok(find(peer, Some(ours))?.filter(|it| it.inode != 0).map(|it| it.uid))
+    Ok(find(peer, Some(ours))?.filter(|find| find.inode != 0).map(|find| find.uid))
 }
 
 /// The user of the program that listens at `server`, on this machine, and that our end `ours` is connected to.
 pub fn tcp_server_uid(ours: SocketAddr, server: SocketAddr) -> io::Result<Option<u32>> {
     // The process that accepted the connection may no longer be the one that listens there.
-    if let Some(accepted) = find(server, Some(ours))?.filter(|it| it.inode != 0) {
+    if let Some(accepted) = find(server, Some(ours))?.filter(|find| find.inode != 0) {
         return Ok(Some(accepted.uid));
     }
     // It has not been accepted, so it belongs to the listener: whichever process gets the listener gets the connection,
     // too.
-    Ok(find(server, None)?.filter(|it| it.inode != 0).map(|it| it.uid))
+    Ok(find(server, None)?.filter(|find| find.inode != 0).map(|find| find.uid))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -226,8 +226,9 @@ mod tests {
             let Ok(listener) = TcpListener::bind(address) else { continue };
             let port = listener.local_addr().expect("an address").port();
             let client = TcpStream::connect(format!("{reached}:{port}")).expect("it listens");
-            let ends =
-                |it: &TcpStream| (it.local_addr().expect("ours"), it.peer_addr().expect("theirs"));
+            let ends = |stream: &TcpStream| {
+                (stream.local_addr().expect("ours"), stream.peer_addr().expect("theirs"))
+            };
             let server = || {
                 let (ours, server) = ends(&client);
                 tcp_server_uid(ours, server).expect("an answer")

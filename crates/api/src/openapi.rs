@@ -103,7 +103,7 @@ fn tag(path: &str) -> &'static str {
 
 fn parameters(route: &Route, types: &Types) -> Vec<Value> {
     let mut parameters = Vec::new();
-    for name in route.path.split('/').filter_map(|it| it.strip_prefix('{')?.strip_suffix('}')) {
+    for name in route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
         let schema = match (tag(route.path), name) {
             ("memory" | "events", "id") => {
                 json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": crate::limits::ID_MAX })

@@ -48,16 +48,16 @@ impl FromStr for JournalPosition {
         else {
             return Err(InvalidPosition);
         };
-        let is_digit = |it: u8| it.is_ascii_digit() || (b'a'..=b'f').contains(&it);
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         let is_uuid = store.len() == 36
             && store.bytes().enumerate().all(|(at, it)| match at {
                 8 | 13 | 18 | 23 => it == b'-',
                 _ => is_digit(it),
             });
-        let number = |it: &str| {
-            let is_plain = it.bytes().all(|it| it.is_ascii_digit());
+        let number = |text: &str| {
+            let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
             if is_plain {
-                it.parse::<u64>().map_err(|_| InvalidPosition)
+                text.parse::<u64>().map_err(|_| InvalidPosition)
             } else {
                 Err(InvalidPosition)
             }

@@ -142,7 +142,7 @@ impl<'de> Deserializer<'de> for Values {
 
     fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let text = self.single()?;
-        let is_whole = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+        let is_whole = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         match text.parse() {
             Ok(value) => visitor.visit_u64(value),
             Err(_) if is_whole => {

@@ -124,13 +124,14 @@ pub(crate) fn json<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     input: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {
     let text = String::deserialize(input)?;
-    let broken = |it: serde_json::Error| D::Error::custom(format!("must be a JSON object: {it}"));
+    let broken =
+        |error: serde_json::Error| D::Error::custom(format!("must be a JSON object: {error}"));
     let tree = strict::parse(text.as_bytes()).map_err(broken)?;
     if !matches!(tree, Tree::Object(_)) {
         return Err(D::Error::custom(format!("must be a JSON object, not {}", tree.kind())));
     }
-    serde_path_to_error::deserialize(tree).map_err(|it| {
-        let fault = explain(it.path(), &it.inner().to_string(), '/');
+    serde_path_to_error::deserialize(tree).map_err(|error| {
+        let fault = explain(error.path(), &error.inner().to_string(), '/');
         D::Error::custom(format!("{}: {}", fault.pointer.trim_start_matches('/'), fault.message))
     })
 }

@@ -64,7 +64,7 @@ impl TokenChange {
     /// [`InvalidChange`].
     pub fn decode(bytes: &[u8]) -> Result<Self, InvalidChange> {
         let damaged = |reason: String| InvalidChange::Damaged { reason };
-        let json = |it: serde_json::Error| damaged(it.to_string());
+        let json = |error: serde_json::Error| damaged(error.to_string());
         let any: AnyVersion = serde_json::from_slice(bytes).map_err(json)?;
         if any.version > VERSION {
             return Err(InvalidChange::Newer { found: any.version, known: VERSION });
@@ -109,7 +109,7 @@ impl TokenChange {
     pub(crate) fn parts(records: &Records, at: Timestamp) -> Vec<Self> {
         let mut parts = vec![Self { at, records: Records::new() }];
         for (id, record) in shared(records) {
-            if parts.last().is_some_and(|it| it.records.len() == PART_TOKENS) {
+            if parts.last().is_some_and(|part| part.records.len() == PART_TOKENS) {
                 parts.push(Self { at, records: Records::new() });
             }
             if let Some(part) = parts.last_mut() {

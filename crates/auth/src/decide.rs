@@ -95,8 +95,9 @@ pub(crate) fn forget(records: &mut Records, now: Timestamp) -> bool {
 /// The same for this machine's tokens: shared ones are forgotten with a [`crate::TokenChange`].
 fn forget_of(table: &mut Table, now: Timestamp) {
     let Table { records, shared } = table;
-    let is_over = |it: &&Record| !is_listed(it, now) && (!*shared || is_local(records, it.id));
-    let over: Vec<TokenId> = records.values().filter(is_over).map(|it| it.id).collect();
+    let is_over =
+        |record: &&Record| !is_listed(record, now) && (!*shared || is_local(records, record.id));
+    let over: Vec<TokenId> = records.values().filter(is_over).map(|value| value.id).collect();
     for id in over {
         records.remove(&id);
     }
@@ -157,7 +158,7 @@ fn end_all(records: &mut Records, id: TokenId, now: Timestamp) -> Result<Vec<Tok
     let mut revoked = Vec::new();
     for id in derived(records, id) {
         let Some(record) = records.get_mut(&id) else { continue };
-        if record.revoked.is_none() && record.expires.is_none_or(|it| now < it) {
+        if record.revoked.is_none() && record.expires.is_none_or(|expire| now < expire) {
             record.revoked = Some(now);
             revoked.push(id);
         }
@@ -178,7 +179,7 @@ pub(crate) fn is_local(records: &Records, id: TokenId) -> bool {
     let mut next = Some(id);
     // Limited, so that a circle in a file that was changed by hand ends, too.
     for _ in 0..=records.len() {
-        let Some(record) = next.and_then(|it| records.get(&it)) else { return false };
+        let Some(record) = next.and_then(|next| records.get(&next)) else { return false };
         if record.first_admin || record.local {
             return true;
         }
@@ -200,7 +201,7 @@ pub(crate) fn close(records: &mut Records) -> bool {
     while let Some(id) = open.pop() {
         let Some(end) = records.get(&id).map(End::of) else { continue };
         for child in children.remove(&id).unwrap_or_default() {
-            changed |= records.get_mut(&child).is_some_and(|it| end.bound(it));
+            changed |= records.get_mut(&child).is_some_and(|record| end.bound(record));
             open.push(child);
         }
     }

@@ -59,7 +59,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Contents>> {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         // A socket cannot be opened.
-        Err(_) if fs::metadata(path).is_ok_and(|it| !it.is_file()) => {
+        Err(_) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) => {
             return Err(Error::NotAFile { path: path.to_owned() });
         }
         Err(error) => return Err(failed(error)),
@@ -183,7 +183,8 @@ pub(crate) fn keep_private(path: &Path) -> Result<()> {
     let exposed = |reason| Error::Exposed { path: path.to_owned(), reason, wanted: 0o600 };
     let user = rustix::process::geteuid().as_raw();
     // Root may serve a folder of another user, and then trusts that user.
-    let folders = self::metadata(folder_of(path))?.filter(|_| user == 0).map(|it| it.uid());
+    let folders =
+        self::metadata(folder_of(path))?.filter(|_| user == 0).map(|metadata| metadata.uid());
     if ![0, user, folders.unwrap_or(user)].contains(&metadata.uid()) {
         return Err(exposed(format!("it belongs to user {}", metadata.uid())));
     }
@@ -201,7 +202,7 @@ pub(crate) fn keep_private(path: &Path) -> Result<()> {
 /// Rejects a folder in which all users may create files. A group-writable one is common (a umask of
 /// 002) and safe enough: a file that another user creates there is rejected because of its owner.
 pub(crate) fn refuse_public_folder(folder: &Path) -> Result<()> {
-    let mode = metadata(folder)?.map_or(0, |it| it.mode() & 0o777);
+    let mode = metadata(folder)?.map_or(0, |metadata| metadata.mode() & 0o777);
     if mode & 0o002 == 0 {
         return Ok(());
     }

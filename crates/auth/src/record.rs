@@ -82,11 +82,13 @@ pub(crate) fn encode(table: &Table) -> Vec<u8> {
 
 pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Table> {
     let corrupt = |reason: String| Error::Corrupt { path: path.to_owned(), reason };
-    let any: AnyVersion = serde_json::from_slice(bytes).map_err(|it| corrupt(it.to_string()))?;
+    let any: AnyVersion =
+        serde_json::from_slice(bytes).map_err(|error| corrupt(error.to_string()))?;
     if any.version > VERSION {
         return Err(Error::Newer { path: path.to_owned(), found: any.version, known: VERSION });
     }
-    let file: Document = serde_json::from_slice(bytes).map_err(|it| corrupt(it.to_string()))?;
+    let file: Document =
+        serde_json::from_slice(bytes).map_err(|error| corrupt(error.to_string()))?;
     if file.version == 0 {
         return Err(corrupt("unknown format 0".to_owned()));
     }
@@ -111,7 +113,8 @@ pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Table> {
 fn version_of(tokens: &[Record], shared: bool) -> u32 {
     if shared || tokens.iter().any(|token| token.local) {
         VERSION
-    } else if tokens.iter().any(|token| token.scopes.iter().any(|it| it == Scope::BrowserUse)) {
+    } else if tokens.iter().any(|token| token.scopes.iter().any(|scope| scope == Scope::BrowserUse))
+    {
         3
     } else if tokens.iter().any(|token| token.parent.is_some()) {
         2

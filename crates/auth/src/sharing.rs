@@ -84,7 +84,10 @@ impl TokenStore {
     pub fn shared_lines(&self) -> Result<Vec<String>> {
         // The time of the call would make a difference.
         let state = self.shared_state(Timestamp::from_millis(0))?;
-        Ok(state.iter().map(|it| String::from_utf8_lossy(&it.encode()).into_owned()).collect())
+        Ok(state
+            .iter()
+            .map(|state| String::from_utf8_lossy(&state.encode()).into_owned())
+            .collect())
     }
 
     /// On each other machine: replaces the shared tokens of this file by those. Local tokens stay;
@@ -116,12 +119,12 @@ impl TokenStore {
     /// # Errors
     /// [`Error::InvalidChange`], and those of reading and writing the file.
     pub fn restore(&self, lines: &[String], now: Timestamp) -> Result<()> {
-        let decode = |it: &String| TokenChange::decode(it.as_bytes());
+        let decode = |text: &String| TokenChange::decode(text.as_bytes());
         let state = lines.iter().map(decode).collect::<std::result::Result<Vec<_>, _>>()?;
         if state.is_empty() {
             Ok(())
         } else if self.is_shared()? {
-            state.iter().try_for_each(|it| self.apply(it, now))
+            state.iter().try_for_each(|state| self.apply(state, now))
         } else {
             self.adopt(&state, now)
         }
@@ -148,7 +151,7 @@ impl TokenStore {
         }
         let ends = |(id, it): (&TokenId, &Record)| {
             let end = End::of(it);
-            before.get(id).is_some_and(|it| End::of(it) != end).then_some((*id, end))
+            before.get(id).is_some_and(|before| End::of(before) != end).then_some((*id, end))
         };
         let ended: Vec<_> = table.records.iter().filter_map(ends).collect();
         self.unstored.write().extend(ended.iter().copied());
@@ -157,7 +160,7 @@ impl TokenStore {
         } else {
             self.write_ends(&lock, &table)?;
         }
-        self.unstored.write().retain(|id, _| !ended.iter().any(|it| it.0 == *id));
+        self.unstored.write().retain(|id, _| !ended.iter().any(|ended| ended.0 == *id));
         Ok(())
     }
 

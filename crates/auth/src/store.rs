@@ -200,7 +200,7 @@ impl TokenStore {
         let records = self.known()?;
         let mut list =
             records.keys().map(|id| decide::info(&records, *id)).collect::<Result<Vec<_>>>()?;
-        list.sort_by_key(|it| (it.created, it.id));
+        list.sort_by_key(|item| (item.created, item.id));
         Ok(list)
     }
 

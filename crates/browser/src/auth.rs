@@ -76,7 +76,7 @@ impl AuthWatch {
     /// The last change and its time.
     #[must_use]
     pub fn last(&self) -> Option<(&AuthChange, u64)> {
-        self.last.as_ref().map(|it| (&it.0, it.1))
+        self.last.as_ref().map(|last| (&last.0, last.1))
     }
 
     /// Records the current evidence. Returns the change once it has been stable for half a second.
@@ -122,7 +122,10 @@ impl AuthWatch {
                 self.pending = None;
                 // What arrived with the page that a wrong password led to does not count; what
                 // arrived while the page stayed does.
-                let is_same = self.baseline.as_ref().is_some_and(|it| it.document == seen.document);
+                let is_same = self
+                    .baseline
+                    .as_ref()
+                    .is_some_and(|baseline| baseline.document == seen.document);
                 if self.state == AuthState::Anonymous || !is_same {
                     self.baseline = Some(seen.clone());
                 }
@@ -154,9 +157,9 @@ impl AuthWatch {
                 Some(change(AuthState::Authenticated, seen, signals))
             }
             AuthState::Authenticated => {
-                let had_logout = self.baseline.as_ref().is_some_and(|it| it.logout);
+                let had_logout = self.baseline.as_ref().is_some_and(|baseline| baseline.logout);
                 let is_elsewhere =
-                    self.baseline.as_ref().is_some_and(|it| it.origin != seen.origin);
+                    self.baseline.as_ref().is_some_and(|baseline| baseline.origin != seen.origin);
                 if asks && !seen.logout {
                     Some(change(AuthState::LoginForm, seen, vec![Signal::PasswordFieldShown]))
                 } else if had_logout && !seen.logout && !is_elsewhere && self.has_fewer(seen) {
@@ -171,7 +174,9 @@ impl AuthWatch {
     }
 
     fn has_fewer(&self, seen: &Evidence) -> bool {
-        self.baseline.as_ref().is_some_and(|it| seen.guarded_cookies < it.guarded_cookies)
+        self.baseline
+            .as_ref()
+            .is_some_and(|baseline| seen.guarded_cookies < baseline.guarded_cookies)
     }
 }
 

@@ -133,7 +133,8 @@ impl Chromium {
     /// Starts Chromium again if it is gone.
     async fn ensure(&self) -> Result<(), Problem> {
         let mut running = self.running.lock().await;
-        if running.is_some() && self.shared.pipe.lock().as_ref().is_some_and(|it| !it.is_gone()) {
+        if running.is_some() && self.shared.pipe.lock().as_ref().is_some_and(|pipe| !pipe.is_gone())
+        {
             return Ok(());
         }
         *running = None;
@@ -221,7 +222,8 @@ impl Chromium {
         let params = json!({ "url": "about:blank" });
         let created = self.call(None, "Target.createTarget", params, by).await?;
         let target = created["targetId"].as_str().unwrap_or_default().to_owned();
-        let opened = self.shared.until(by, |it| it.state.lock().tab_of_target(&target)).await?;
+        let opened =
+            self.shared.until(by, |shared| shared.state.lock().tab_of_target(&target)).await?;
         // Earlier commands to the page are processed first: otherwise a journey that began before
         // them would go unnoticed.
         let session = self.session(opened)?;
@@ -243,7 +245,9 @@ impl Chromium {
         };
         let params = json!({ "targetId": target });
         self.call(None, "Target.closeTarget", params, by).await?;
-        self.shared.until(by, |it| (!it.state.lock().tabs.contains_key(&tab)).then_some(())).await
+        self.shared
+            .until(by, |shared| (!shared.state.lock().tabs.contains_key(&tab)).then_some(()))
+            .await
     }
 
     pub(crate) async fn end(&self, by: Deadline) -> Result<(), Problem> {

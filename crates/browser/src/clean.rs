@@ -46,7 +46,7 @@ pub fn clean_line(text: &str) -> String {
 /// one.
 #[must_use]
 pub(crate) fn unseen(text: &str) -> usize {
-    text.chars().filter(|it| is_unseen(*it)).count()
+    text.chars().filter(|c| is_unseen(*c)).count()
 }
 
 fn is_mark(letter: char) -> bool {

@@ -282,9 +282,9 @@ impl Arguments {
                 if state.is_some() && selector.is_none() {
                     return Err(Problem::invalid("state: requires a selector"));
                 }
-                let element = selector.map(|it| Selector::parse(&it)).transpose()?;
+                let element = selector.map(|selector| Selector::parse(&selector)).transpose()?;
                 let conditions = [
-                    element.map(|it| Condition::Element(it, state.unwrap_or_default())),
+                    element.map(|element| Condition::Element(element, state.unwrap_or_default())),
                     text.map(Condition::Text),
                     url.map(Condition::Url),
                     network_idle.then_some(Condition::NetworkIdle),
@@ -311,7 +311,9 @@ impl Arguments {
 fn target(selector: Option<String>, reference: Option<String>) -> Result<Option<Target>, Problem> {
     match (selector, reference) {
         (None, None) => Ok(None),
-        (Some(selector), None) => Selector::parse(&selector).map(|it| Some(Target::Selector(it))),
+        (Some(selector), None) => {
+            Selector::parse(&selector).map(|value| Some(Target::Selector(value)))
+        }
         (None, Some(text)) => {
             let reference = Reference::parse(&text).ok_or_else(|| {
                 Problem::invalid("ref: expected a reference from a summary, such as d3e12")
@@ -332,9 +334,9 @@ fn needed(selector: Option<String>, reference: Option<String>) -> Result<Target,
 /// `A-Z`, `a-z` and `0-9` and a `/`, which are not counted.
 fn check_reader(name: String) -> Result<String, Problem> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
-    let is_prefix = |it: &str| {
-        (1..=READER_PREFIX_BYTES_MAX).contains(&it.len())
-            && it.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    let is_prefix = |text: &str| {
+        (1..=READER_PREFIX_BYTES_MAX).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
     };
     let own = match name.split_once('/') {
         Some((prefix, own)) if is_prefix(prefix) => own,

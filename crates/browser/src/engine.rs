@@ -68,7 +68,7 @@ impl Engine {
 
     /// The address of a tab.
     pub(crate) fn url(&self, tab: TabId) -> Option<String> {
-        self.tabs().into_iter().find(|it| it.tab == tab).map(|it| it.url)
+        self.tabs().into_iter().find(|other| other.tab == tab).map(|tab| tab.url)
     }
 
     /// Opens an empty tab.

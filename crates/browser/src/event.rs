@@ -53,7 +53,7 @@ pub enum Event {
 /// kept.
 pub(crate) fn discreet(url: &str) -> String {
     let Ok(mut url) = Url::parse(url) else { return String::new() };
-    let names: Vec<String> = url.query_pairs().map(|it| it.0.into_owned()).collect();
+    let names: Vec<String> = url.query_pairs().map(|pair| pair.0.into_owned()).collect();
     url.set_fragment(None);
     url.set_query(None);
     // An address without a host has neither of these.

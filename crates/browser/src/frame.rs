@@ -297,9 +297,9 @@ impl Frame {
         let mut places = Vec::new();
         for row in 0..self.view().rows {
             for column in 0..self.view().columns {
-                let target = self.cell(column, row).and_then(|it| it.target);
+                let target = self.cell(column, row).and_then(|cell| cell.target);
                 if let Some(target) = target
-                    && let Some(met) = met.get_mut(usize::from(target)).filter(|it| !**it)
+                    && let Some(met) = met.get_mut(usize::from(target)).filter(|met| !**met)
                 {
                     *met = true;
                     places.push((column, row, target));
@@ -315,23 +315,24 @@ impl Frame {
     pub fn point(&self, column: u16, row: u16) -> (f64, f64) {
         let (width, height) = self.view().cell();
         let middle = ((f64::from(column) + 0.5) * width, (f64::from(row) + 0.5) * height);
-        let target = self.cell(column, row).and_then(|it| it.target);
-        let target = target.and_then(|it| self.targets.get(usize::from(it)));
+        let target = self.cell(column, row).and_then(|cell| cell.target);
+        let target = target.and_then(|target| self.targets.get(usize::from(target)));
         let far = |(x, y): (f64, f64)| (x - middle.0).hypot(y - middle.1);
-        let areas = target.map(|it| it.areas.as_slice()).unwrap_or_default();
-        let points = areas.iter().map(|it| it.nearest(middle));
+        let areas = target.map(|target| target.areas.as_slice()).unwrap_or_default();
+        let points = areas.iter().map(|area| area.nearest(middle));
         let nearest = points.min_by(|a, b| far(*a).total_cmp(&far(*b)));
         // A cell far from its target shows a letter that overflows from it.
-        nearest.filter(|it| far(*it) < 4.0 * height).unwrap_or(middle)
+        nearest.filter(|nearest| far(*nearest) < 4.0 * height).unwrap_or(middle)
     }
 
     /// The text of a row, without trailing spaces.
     #[must_use]
     pub fn row_text(&self, row: u16) -> String {
-        let cells = (0..self.view().columns).filter_map(|it| self.cell(it, row));
-        let letters = cells.filter(|it| it.width > 0);
-        let text: String =
-            letters.map(|it| if it.text.is_empty() { " " } else { it.text.as_str() }).collect();
+        let cells = (0..self.view().columns).filter_map(|number| self.cell(number, row));
+        let letters = cells.filter(|cell| cell.width > 0);
+        let text: String = letters
+            .map(|letter| if letter.text.is_empty() { " " } else { letter.text.as_str() })
+            .collect();
         text.trim_end().to_owned()
     }
 }

@@ -72,7 +72,7 @@ impl FromStr for Key {
     fn from_str(given: &str) -> Result<Self, Problem> {
         let mut modifiers = 0;
         let mut rest = given;
-        while let Some((held, after)) = rest.split_once('+').filter(|it| !it.1.is_empty()) {
+        while let Some((held, after)) = rest.split_once('+').filter(|parts| !parts.1.is_empty()) {
             modifiers |= match held {
                 "Alt" => 1,
                 "Control" | "Ctrl" => 2,
@@ -86,10 +86,12 @@ impl FromStr for Key {
         let mut key = match (letters.next(), letters.next()) {
             (Some(letter), None) if !letter.is_control() => Self::of(letter),
             _ => {
-                let function = rest.strip_prefix('F').and_then(|it| it.parse::<u32>().ok());
-                let function =
-                    function.filter(|it| (1..=12).contains(it) && rest == format!("F{it}"));
-                let named = NAMED.iter().find(|it| it.0 == rest).map(|it| (it.1, it.2));
+                let function = rest.strip_prefix('F').and_then(|rest| rest.parse::<u32>().ok());
+                let function = function.filter(|function| {
+                    (1..=12).contains(function) && rest == format!("F{function}")
+                });
+                let named =
+                    NAMED.iter().find(|named| named.0 == rest).map(|named| (named.1, named.2));
                 let named = named.or_else(|| Some((111 + function?, None)));
                 let (number, text) = named.ok_or_else(|| unknown(given))?;
                 Self {

@@ -89,8 +89,8 @@ impl Plain {
         let state = self.state.lock();
         let info = |(tab, known): (&TabId, &Tab)| TabInfo {
             tab: *tab,
-            url: known.page().map_or_else(|| "about:blank".to_owned(), |it| it.url.to_string()),
-            title: known.page().map(|it| it.title.clone()).unwrap_or_default(),
+            url: known.page().map_or_else(|| "about:blank".to_owned(), |page| page.url.to_string()),
+            title: known.page().map(|page| page.title.clone()).unwrap_or_default(),
             popup: false,
             crashed: false,
         };
@@ -138,8 +138,8 @@ impl Plain {
         let work = tokio::task::spawn_blocking(move || fetcher.fetch(&asked, by));
         let late = || Problem::new(ProblemKind::Timeout, "the server did not respond in time");
         let fetched = by.of(work).await.map_err(|_| late())?;
-        let fetched =
-            fetched.map_err(|it| Problem::new(ProblemKind::Unavailable, it.to_string()))??;
+        let fetched = fetched
+            .map_err(|error| Problem::new(ProblemKind::Unavailable, error.to_string()))??;
         {
             let mut state = self.state.lock();
             state.last_document += 1;
@@ -216,17 +216,20 @@ impl Plain {
         let known = state.tabs.get(&tab).ok_or_else(|| no_tab(tab))?;
         let Some(page) = known.page() else { return Ok(Evidence::default()) };
         let open = page.open();
-        let fields =
-            open.select("input[type=password]").into_iter().filter(|it| open.is_shown(*it)).count();
-        let leaves = |it: &ElementRef<'_>| {
-            let text = text_of(*it).to_lowercase().replace(' ', "");
+        let fields = open
+            .select("input[type=password]")
+            .into_iter()
+            .filter(|select| open.is_shown(*select))
+            .count();
+        let leaves = |reference: &ElementRef<'_>| {
+            let text = text_of(*reference).to_lowercase().replace(' ', "");
             ["logout", "signout", "logoff", "abmelden"].contains(&text.as_str())
         };
         let jar = self.fetcher.jar.lock();
         let cookies = jar.matches(&page.url);
-        let guarded = cookies.iter().filter(|it| it.http_only() == Some(true)).count();
+        let guarded = cookies.iter().filter(|cookie| cookie.http_only() == Some(true)).count();
         let mut values: Vec<String> =
-            cookies.iter().map(|it| format!("{}\0{}", it.name(), it.value())).collect();
+            cookies.iter().map(|cookie| format!("{}\0{}", cookie.name(), cookie.value())).collect();
         values.sort_unstable();
         Ok(Evidence {
             origin: page.url.origin().ascii_serialization(),
@@ -264,7 +267,7 @@ impl Plain {
     }
 
     pub(crate) fn read(&self, tab: TabId, reach: &ReadScope) -> Result<Extract, Problem> {
-        let downloads = self.state.lock().tabs.get(&tab).map(|it| it.downloads.clone());
+        let downloads = self.state.lock().tabs.get(&tab).map(|tab| tab.downloads.clone());
         self.with_page(tab, |page| {
             let open = page.open();
             let scope = match &reach.scope {

@@ -142,7 +142,7 @@ impl Policy {
     }
 
     pub(crate) fn serves(&self, proxy: SocketAddr, client: SocketAddr) -> bool {
-        self.is_own_client.is_none_or(|it| it(proxy, client))
+        self.is_own_client.is_none_or(|other| other(proxy, client))
     }
 
     /// Blocks one more port for pages.
@@ -197,9 +197,10 @@ impl Policy {
     /// if the name had addresses of another class before.
     pub fn admit(&self, host: &str, port: u16, addresses: &[IpAddr]) -> Result<(), Problem> {
         let name = plain(host);
-        let is_name = addresses.iter().any(|it| it.to_string() != name.trim_matches(['[', ']']));
-        let classes: Vec<Class> = addresses.iter().map(|it| class(*it)).collect();
-        let inside = addresses.iter().zip(&classes).find(|it| *it.1 != Class::Public);
+        let is_name =
+            addresses.iter().any(|address| address.to_string() != name.trim_matches(['[', ']']));
+        let classes: Vec<Class> = addresses.iter().map(|address| class(*address)).collect();
+        let inside = addresses.iter().zip(&classes).find(|pair| *pair.1 != Class::Public);
         let Some((address, class)) = inside else {
             if is_name {
                 self.names.lock().note(&name, &classes);
@@ -208,7 +209,7 @@ impl Policy {
         };
         let refused = |detail| Err(Problem::new(ProblemKind::Forbidden, detail));
         let is_own = self.own_ports.lock().contains(&port)
-            || self.is_own_port.as_ref().is_some_and(|it| it.0(port));
+            || self.is_own_port.as_ref().is_some_and(|other| other.0(port));
         if is_own {
             return refused(format!(
                 "{host}:{port} is a port of Waypost itself, which pages cannot access"
@@ -231,10 +232,10 @@ impl Policy {
 
     /// Whether a setting or a person permits access to a non-public host on a port.
     fn is_granted(&self, name: &str, port: u16) -> bool {
-        let is_allowed = self.allow.iter().any(|it| match it {
+        let is_allowed = self.allow.iter().any(|allow| match allow {
             Allow::Private => true,
             Allow::Host { host: allowed, port: on } => {
-                plain(allowed) == name && on.is_none_or(|it| it == port)
+                plain(allowed) == name && on.is_none_or(|on| on == port)
             }
         });
         is_allowed || self.granted.lock().contains(&(name.to_owned(), port))
@@ -290,7 +291,7 @@ mod tests {
 
     fn admit(policy: &Policy, host: &str, addresses: &[&str]) -> bool {
         let addresses: Vec<_> =
-            addresses.iter().map(|it| it.parse().expect("an address")).collect();
+            addresses.iter().map(|address| address.parse().expect("an address")).collect();
         policy.admit(host, 80, &addresses).is_ok()
     }
 

@@ -79,7 +79,7 @@ impl Reference {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (document, element) = text.strip_prefix('d')?.split_once('e')?;
         let number = |text: &str| {
-            let is_plain = text.len() <= 15 && text.bytes().all(|it| it.is_ascii_digit());
+            let is_plain = text.len() <= 15 && text.bytes().all(|byte| byte.is_ascii_digit());
             if is_plain { text.parse().ok() } else { None }
         };
         Some(Self { document: number(document)?, element: number(element)? })

@@ -63,8 +63,8 @@ impl Ways {
     /// Why the last request to this host was rejected, if it was.
     pub(crate) fn refusal(&self, host: &str, port: u16) -> Option<Problem> {
         let refusals = self.refusals.lock();
-        let last = refusals.iter().rev().find(|it| it.0 == host && it.1 == port);
-        last.map(|it| it.2.clone())
+        let last = refusals.iter().rev().find(|refusal| refusal.0 == host && refusal.1 == port);
+        last.map(|last| last.2.clone())
     }
 
     /// Forgets earlier refusals.
@@ -214,7 +214,7 @@ async fn serve(mut client: TcpStream, ways: &Ways) -> io::Result<()> {
 async fn read_head(client: &mut TcpStream) -> io::Result<Option<(Head, Vec<u8>)>> {
     let mut read = Vec::with_capacity(2048);
     loop {
-        if let Some(end) = read.windows(4).position(|it| it == b"\r\n\r\n") {
+        if let Some(end) = read.windows(4).position(|window| window == b"\r\n\r\n") {
             let rest = read.split_off(end + 4);
             return Ok(Head::parse(&read).map(|head| (head, rest)));
         }
@@ -263,7 +263,7 @@ impl Head {
             let port = url.port_or_known_default()?;
             return Some(Self { host: url.host_str()?.to_owned(), port, forwarded: None });
         }
-        let url = Url::parse(target).ok().filter(|it| it.scheme() == "http")?;
+        let url = Url::parse(target).ok().filter(|value| value.scheme() == "http")?;
         let (host, port) = (url.host_str()?.to_owned(), url.port_or_known_default()?);
         let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
         let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];

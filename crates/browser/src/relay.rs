@@ -146,14 +146,14 @@ impl Relay {
         let Request { command, tab, wait } = request;
         let by = Deadline::after(wait);
         if let Command::Tabs(action) = command {
-            return self.change_tabs(action, tab, by).await.map(|it| self.scrubbed(it));
+            return self.change_tabs(action, tab, by).await.map(|tab| self.scrubbed(tab));
         }
         self.begun(by).await?;
         let tab = self.tab(tab, by.later_of(LEAST_TIME)).await?;
         let answer = match command {
             Command::Navigate(url) => {
-                let here = self.engine.url(tab).and_then(|it| Url::parse(&it).ok());
-                let base = here.filter(|it| !it.cannot_be_a_base());
+                let here = self.engine.url(tab).and_then(|url| Url::parse(&url).ok());
+                let base = here.filter(|here| !here.cannot_be_a_base());
                 let url = self.policy.url(&url, base.as_ref(), Actor::Agent)?;
                 self.go(tab, Navigation::To(url), by).await?
             }
@@ -188,12 +188,12 @@ impl Relay {
     async fn tab(&self, asked: Option<TabId>, by: Deadline) -> Result<TabId, Problem> {
         let tabs = self.engine.tabs();
         if let Some(asked) = asked {
-            let is_there = tabs.iter().any(|it| it.tab == asked);
+            let is_there = tabs.iter().any(|tab| tab.tab == asked);
             return is_there.then_some(asked).ok_or_else(|| no_tab(asked));
         }
         let current = self.state.lock().current;
-        let current = current.filter(|it| tabs.iter().any(|tab| tab.tab == *it));
-        let tab = match current.or_else(|| tabs.last().map(|it| it.tab)) {
+        let current = current.filter(|current| tabs.iter().any(|tab| tab.tab == *current));
+        let tab = match current.or_else(|| tabs.last().map(|tab| tab.tab)) {
             Some(tab) => tab,
             None => self.first_tab(by).await?,
         };
@@ -263,8 +263,9 @@ impl Relay {
         let is_part = scope.is_some() || viewport;
         let before = {
             let state = self.state.lock();
-            let last = state.readings.iter().find(|it| it.0 == tab && it.1 == reader);
-            last.map(|it| it.2.clone())
+            let last =
+                state.readings.iter().find(|reading| reading.0 == tab && reading.1 == reader);
+            last.map(|last| last.2.clone())
         };
         let mut wanted = reach(mode, tokens, scope, viewport);
         if mode == Mode::Diff {
@@ -286,7 +287,7 @@ impl Relay {
         // A part of a page, or a page without its text, is not a basis for a comparison.
         if !is_part && matches!(mode, Mode::Full | Mode::Diff) {
             let mut state = self.state.lock();
-            state.readings.retain(|it| it.0 != tab || it.1 != reader);
+            state.readings.retain(|reading| reading.0 != tab || reading.1 != reader);
             if state.readings.len() >= READINGS_MAX {
                 state.readings.pop_front();
             }
@@ -387,14 +388,15 @@ impl Relay {
             _ => {}
         }
         let tabs = self.engine.tabs();
-        let current = self.state.lock().current.filter(|it| tabs.iter().any(|tab| tab.tab == *it));
+        let current =
+            self.state.lock().current.filter(|current| tabs.iter().any(|tab| tab.tab == *current));
         Ok(json!({ "tabs": tabs, "current": current }))
     }
 
     /// Forgets what was known of a closed tab.
     fn forget(&self, tab: TabId) {
         let mut state = self.state.lock();
-        state.readings.retain(|it| it.0 != tab);
+        state.readings.retain(|reading| reading.0 != tab);
         state.auth.remove(&tab);
         state.urls.remove(&tab);
     }
@@ -430,7 +432,7 @@ impl Relay {
     /// Waits until the first page has arrived.
     async fn begun(&self, by: Deadline) -> Result<(), Problem> {
         let mut has_begun = self.has_begun.subscribe();
-        let waited = by.of(has_begun.wait_for(|it| *it)).await;
+        let waited = by.of(has_begun.wait_for(|begun| *begun)).await;
         waited.map(drop).map_err(|_| {
             Problem::new(ProblemKind::Timeout, "the first page has not loaded yet; try again")
         })
@@ -446,8 +448,8 @@ impl Relay {
             tab.title = self.tidy_line(&tab.title);
         }
         let current = self.state.lock().current;
-        let current = current.filter(|it| tabs.iter().any(|tab| tab.tab == *it));
-        let current = current.or_else(|| tabs.last().map(|it| it.tab));
+        let current = current.filter(|current| tabs.iter().any(|tab| tab.tab == *current));
+        let current = current.or_else(|| tabs.last().map(|tab| tab.tab));
         (tabs, current)
     }
 
@@ -455,7 +457,7 @@ impl Relay {
     /// running.
     #[must_use]
     pub fn doing(&self) -> Option<String> {
-        self.state.lock().doing.last_key_value().map(|it| it.1.clone())
+        self.state.lock().doing.last_key_value().map(|value| value.1.clone())
     }
 
     /// Notes a command with its object. Of a typed text, only the field is shown.

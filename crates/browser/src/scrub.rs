@@ -25,7 +25,7 @@ pub(crate) fn scrub(value: &mut Value, change: &dyn Fn(&str) -> String) {
     let is_same = |selector: &str| change(selector).trim() == selector.trim();
     match value {
         Value::String(text) => *text = change(text),
-        Value::Array(values) => values.iter_mut().for_each(|it| scrub(it, change)),
+        Value::Array(values) => values.iter_mut().for_each(|value| scrub(value, change)),
         Value::Object(members) => {
             members.retain(|name, value| name != "selector" || value.as_str().is_none_or(is_same));
             for (name, value) in members {
@@ -49,7 +49,7 @@ pub(crate) fn scrub(value: &mut Value, change: &dyn Fn(&str) -> String) {
 }
 /// An address without the name and the password that it may have.
 pub(crate) fn without_login(url: &str) -> String {
-    let Some(mut parsed) = Url::parse(url).ok().filter(|it| it.has_authority()) else {
+    let Some(mut parsed) = Url::parse(url).ok().filter(|value| value.has_authority()) else {
         return url.to_owned();
     };
     if parsed.username().is_empty() && parsed.password().is_none() {

@@ -47,11 +47,11 @@ const NAMES: &[&str] = &[
 /// Whether a field's names, label or `autocomplete` identify it as secret.
 pub(crate) fn says_secret(names: &[&str], label: &str, fill: &str) -> bool {
     let plain = |text: &str| -> String {
-        text.chars().filter(|it| it.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
-    let mut said = names.iter().chain(std::iter::once(&label)).map(|it| plain(it));
+    let mut said = names.iter().chain(std::iter::once(&label)).map(|name| plain(name));
     let is_filled = ["password", "one-time-code", "cc-"].iter().any(|it| fill.contains(it));
-    is_filled || said.any(|said| NAMES.iter().any(|it| said.contains(it)))
+    is_filled || said.any(|said| NAMES.iter().any(|name| said.contains(name)))
 }
 
 /// Values of secret fields. They are never returned in any form.
@@ -82,12 +82,12 @@ impl Secrets {
         }
         let mut kept = self.kept.lock();
         // A prefix of a known value is masked with it, as when letters are deleted.
-        if kept.iter().any(|it| it.field == field && it.value.starts_with(value)) {
+        if kept.iter().any(|kept| kept.field == field && kept.value.starts_with(value)) {
             return;
         }
         // While a value is typed, each version starts with the preceding one; only the last is
         // kept.
-        kept.retain(|it| !(it.field == field && value.starts_with(it.value.as_str())));
+        kept.retain(|kept| !(kept.field == field && value.starts_with(kept.value.as_str())));
         let form: String = byte_serialize(value.as_bytes()).collect();
         let spaced = form.replace('+', "%20");
         let (component, escaped) = (as_component(value), as_identifier(value));
@@ -97,10 +97,10 @@ impl Secrets {
                 forms.push(other);
             }
         }
-        let forms = forms.iter().map(|it| Form::new(it)).collect();
+        let forms = forms.iter().map(|form| Form::new(form)).collect();
         kept.push_back(Kept { field: field.to_owned(), value: value.to_owned(), forms });
-        let of_field = kept.iter().filter(|it| it.field == field).count();
-        let goes = |it: &Kept| of_field <= OF_FIELD_MAX || it.field == field;
+        let of_field = kept.iter().filter(|kept| kept.field == field).count();
+        let goes = |kept: &Kept| of_field <= OF_FIELD_MAX || kept.field == field;
         if (of_field > OF_FIELD_MAX || kept.len() > SECRETS_MAX)
             && let Some(oldest) = kept.iter().position(goes)
         {
@@ -117,14 +117,14 @@ impl Secrets {
                 return text.to_owned();
             }
             let lower = text.to_ascii_lowercase();
-            for form in kept.iter().flat_map(|it| &it.forms) {
+            for form in kept.iter().flat_map(|kept| &kept.forms) {
                 form.find(text, &lower, &mut found);
             }
         }
         if found.is_empty() {
             return text.to_owned();
         }
-        found.sort_unstable_by_key(|it| (it.start, it.end));
+        found.sort_unstable_by_key(|found| (found.start, found.end));
         let (mut masked, mut at) = (String::with_capacity(text.len()), 0);
         for range in found {
             // A match that starts inside the preceding one is merged with it.
@@ -147,7 +147,10 @@ fn as_component(value: &str) -> String {
         if is_plain {
             written.push(char::from(byte));
         } else {
-            written.extend(byte_serialize(&[byte]).map(|it| if it == "+" { "%20" } else { it }));
+            written.extend(
+                byte_serialize(&[byte])
+                    .map(|serialize| if serialize == "+" { "%20" } else { serialize }),
+            );
         }
     }
     written
@@ -155,7 +158,7 @@ fn as_component(value: &str) -> String {
 
 /// The form that `CSS.escape` writes in a selector.
 fn as_identifier(value: &str) -> String {
-    let is_plain = |it: char| it.is_alphanumeric() || !it.is_ascii() || it == '-' || it == '_';
+    let is_plain = |c: char| c.is_alphanumeric() || !c.is_ascii() || c == '-' || c == '_';
     let mut written = String::new();
     for letter in value.chars() {
         written.extend((!is_plain(letter)).then_some('\\'));

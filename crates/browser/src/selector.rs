@@ -29,10 +29,10 @@ impl Selector {
                 text.len()
             )));
         }
-        if text.chars().any(|it| it.is_control() && !it.is_whitespace()) {
+        if text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
             return Err(Problem::invalid("selector: contains a control character"));
         }
-        let steps: Vec<String> = text.split(">>>").map(|it| it.trim().to_owned()).collect();
+        let steps: Vec<String> = text.split(">>>").map(|part| part.trim().to_owned()).collect();
         if steps.iter().any(String::is_empty) {
             return Err(Problem::invalid(
                 "selector: empty; expected CSS, such as `#login` or `form button`",

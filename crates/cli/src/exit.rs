@@ -31,5 +31,5 @@ pub const TABLE: [(u8, &str); 6] = [
 
 /// The short meaning of a status.
 pub(crate) fn meaning(code: u8) -> &'static str {
-    TABLE.iter().find(|it| it.0 == code).map_or("failed", |it| it.1)
+    TABLE.iter().find(|table| table.0 == code).map_or("failed", |table| table.1)
 }

@@ -121,7 +121,7 @@ impl Failure {
 
     /// The status of the service's response, if that is the reason.
     pub fn status(&self) -> Option<u16> {
-        self.problem.as_ref().map(|it| it.status)
+        self.problem.as_ref().map(|problem| problem.status)
     }
 
     /// The failure as a problem of RFC 9457, with the exit status, the causes and the hint.
@@ -176,7 +176,7 @@ impl From<client::Error> for Failure {
                 };
                 let hint = problem.known_kind().and_then(hint_for).map(str::to_owned);
                 let id = problem.request_id.as_ref();
-                hint.or_else(|| id.map(|it| cause_of(it))).into_iter().fold(failure, Self::with_hint)
+                hint.or_else(|| id.map(|id| cause_of(id))).into_iter().fold(failure, Self::with_hint)
             }
             Error::NotReachable { .. } => failure
                 .with_code(exit::NOT_REACHABLE)
@@ -308,7 +308,7 @@ const NO_ANSWER: &str = "the service is suspended, overloaded or waiting for its
 /// The remedy if a file, or the nearest folder that this user can see, belongs to another user.
 pub fn of_other_user(path: &Path) -> Option<String> {
     let own = rustix::process::geteuid().as_raw();
-    let seen = |it: &Path| Some((it.to_owned(), it.symlink_metadata().ok()?.uid()));
+    let seen = |path: &Path| Some((path.to_owned(), path.symlink_metadata().ok()?.uid()));
     let (path, uid) = path.ancestors().find_map(seen)?;
     (uid != own && own != 0).then(|| {
         format!(
@@ -325,7 +325,7 @@ const DENIED: &str = "if the file is yours, `chmod u+rwX` it and the folders abo
 fn is_denied(error: &(dyn StdError + 'static)) -> bool {
     let of_log = || error.downcast_ref::<Arc<io::Error>>().map(AsRef::as_ref);
     let error = error.downcast_ref::<io::Error>().or_else(of_log);
-    error.is_some_and(|it| it.kind() == io::ErrorKind::PermissionDenied)
+    error.is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// Whether a write failed because the disk is full.
@@ -336,13 +336,13 @@ pub fn is_full(error: &io::Error) -> bool {
 /// The remedy for a full disk, on which a file of about that many bytes was to be written. Small files
 /// have no number.
 pub fn of_full_disk(file: &Path, bytes: Option<u64>) -> String {
-    let there = file.ancestors().find(|it| it.is_dir()).unwrap_or(Path::new("."));
+    let there = file.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
     let free = waypost_log::free_bytes(there).map_or_else(
         |_| String::new(),
         |free| format!("{} are free on the disk of {}; ", HumanBytes(free), there.display()),
     );
     let needed =
-        bytes.map_or_else(|| "less than 1 MiB".to_owned(), |it| HumanBytes(it).to_string());
+        bytes.map_or_else(|| "less than 1 MiB".to_owned(), |bytes| HumanBytes(bytes).to_string());
     format!("the disk is full: {free}this needs {needed}")
 }
 

@@ -30,7 +30,8 @@ pub fn open(path: &Path) -> Result<(File, u64)> {
 fn open_at_once(path: &Path) -> Result<(File, Metadata)> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from);
-    let opened = opened.map(File::from).and_then(|it| it.metadata().map(|found| (it, found)));
+    let opened =
+        opened.map(File::from).and_then(|opened| opened.metadata().map(|found| (opened, found)));
     match opened {
         Ok((_, found)) if found.is_dir() => Err(cannot_read(path, &ErrorKind::IsADirectory.into())),
         // That of a socket.
@@ -43,7 +44,7 @@ fn open_at_once(path: &Path) -> Result<(File, Metadata)> {
 
 /// Whether it is a pipe without a place on a disk, which another program has given to this one.
 fn is_unnamed_pipe(file: &File) -> bool {
-    rustix::fs::fstatfs(file).is_ok_and(|it| u64::try_from(it.f_type) == Ok(PIPE_FS))
+    rustix::fs::fstatfs(file).is_ok_and(|fstatf| u64::try_from(fstatf.f_type) == Ok(PIPE_FS))
 }
 
 fn not_regular(path: &Path) -> Failure {

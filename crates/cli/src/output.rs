@@ -78,8 +78,8 @@ impl Output {
     pub fn new(json: bool, color: Color) -> Self {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
-        let set = |name: &str| std::env::var_os(name).is_some_and(|it| !it.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|it| it == "dumb");
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
         let auto = !set("NO_COLOR") && !dumb;
         let colored = |terminal: bool| match color {
             Color::Always => true,

@@ -32,27 +32,30 @@ impl Positions {
         let is_recent = |at: u64| at <= now && now - at <= REMEMBERED_SECONDS;
         let line = |line: &str| {
             let (at, position) = line.split_once(' ')?;
-            let at = at.parse().ok().filter(|it| is_recent(*it))?;
+            let at = at.parse().ok().filter(|value| is_recent(*value))?;
             Some((at, position.parse().ok()?))
         };
-        let is_plain = file.symlink_metadata().is_ok_and(|it| it.is_file() && it.len() < BYTES_MAX);
+        let is_plain = file
+            .symlink_metadata()
+            .is_ok_and(|metadata| metadata.is_file() && metadata.len() < BYTES_MAX);
         let text =
             if is_plain { fs::read_to_string(&file).unwrap_or_default() } else { String::new() };
         Self { known: RefCell::new(text.lines().filter_map(line).take(STORES_MAX).collect()), file }
     }
 
     pub(crate) fn known(&self) -> Vec<JournalPosition> {
-        self.known.borrow().iter().map(|it| it.1.clone()).collect()
+        self.known.borrow().iter().map(|known| known.1.clone()).collect()
     }
 
     /// Writes the file with a position that a response had, unless an earlier one was further. If that fails, a later
     /// command may read less.
     pub(crate) fn note(&self, position: JournalPosition) {
         let mut known = self.known.borrow_mut();
-        if known.iter().any(|it| it.1.store == position.store && !position.replaces(&it.1)) {
+        if known.iter().any(|known| known.1.store == position.store && !position.replaces(&known.1))
+        {
             return;
         }
-        known.retain(|it| it.1.store != position.store);
+        known.retain(|known| known.1.store != position.store);
         known.insert(0, (seconds(), position));
         known.truncate(STORES_MAX);
         let lines: Vec<String> =
@@ -66,5 +69,5 @@ impl Positions {
 }
 
 fn seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }

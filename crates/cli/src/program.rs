@@ -172,7 +172,7 @@ impl Program {
             static NOTED: Once = Once::new();
             self.note_ignored(&NOTED, &ignored.join(", "));
         }
-        let is_ignored = |name: &str| ignored.iter().any(|it| it == name);
+        let is_ignored = |name: &str| ignored.iter().any(|ignored| ignored == name);
         let environment = |name: &str| std::env::var_os(name).filter(|_| !is_ignored(name));
         let variables: Vec<String> =
             std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
@@ -248,13 +248,13 @@ impl Program {
 
     /// The certificate authorities that OpenSSL and others use; if there are none, `None`: then the built-in ones apply.
     fn system_authorities(&self) -> Option<Vec<u8>> {
-        let mut named = std::env::var_os("SSL_CERT_FILE").filter(|it| !it.is_empty());
+        let mut named = std::env::var_os("SSL_CERT_FILE").filter(|value| !value.is_empty());
         if self.is_of_agent && named.take().is_some() {
             static NOTED: Once = Once::new();
             self.note_ignored(&NOTED, "SSL_CERT_FILE");
         }
         let usual = SYSTEM_AUTHORITIES.iter().map(PathBuf::from);
-        named.map(PathBuf::from).into_iter().chain(usual).find_map(|it| files::read(&it).ok())
+        named.map(PathBuf::from).into_iter().chain(usual).find_map(|named| files::read(&named).ok())
     }
 
     /// What earlier commands have seen; `None` for a user without a state folder.
@@ -331,7 +331,7 @@ impl Program {
     /// The token of a flow's run; a token file that the command line names takes precedence.
     fn environment_token(&self) -> Option<String> {
         let is_named = self.global.token_file.is_some();
-        std::env::var("WAYPOST_TOKEN").ok().filter(|it| !is_named && !it.is_empty())
+        std::env::var("WAYPOST_TOKEN").ok().filter(|value| !is_named && !value.is_empty())
     }
 }
 

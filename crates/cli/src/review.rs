@@ -49,7 +49,7 @@ fn lines(text: &[u8]) -> Vec<&[u8]> {
 /// Rejects a hash that no file has: it was mistyped, or the file has changed since.
 pub fn refuse_unknown<'a>(given: &[String], known: impl Iterator<Item = &'a str>) -> Result<()> {
     let known: Vec<&str> = known.collect();
-    match given.iter().find(|hash| !known.iter().any(|it| it.eq_ignore_ascii_case(hash))) {
+    match given.iter().find(|hash| !known.iter().any(|known| known.eq_ignore_ascii_case(hash))) {
         None => Ok(()),
         Some(hash) => Err(Failure::not_found(format!(
             "no file to approve has the SHA-256 {hash}; nothing was approved"

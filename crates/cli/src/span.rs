@@ -44,11 +44,11 @@ fn point(
     let spanned = || span(text).and_then(from_now);
     written.or_else(spanned).ok_or_else(|| {
         let of_day = [text, &day].map(|it| it.parse::<Timestamp>().err());
-        let [whole, day] = of_day.map(|it| it.map(|it| it.reason().to_owned()));
+        let [whole, day] = of_day.map(|day| day.map(|it| it.reason().to_owned()));
         let reason = if text.contains(['T', 't', ':']) { whole } else { day };
         // Only a text that begins as a date is wrong as one.
-        let is_date = text.len() > 4 && text.bytes().take(4).all(|it| it.is_ascii_digit());
-        let reason = reason.filter(|_| is_date).map_or(String::new(), |it| format!(" ({it})"));
+        let is_date = text.len() > 4 && text.bytes().take(4).all(|byte| byte.is_ascii_digit());
+        let reason = reason.filter(|_| is_date).map_or(String::new(), |reason| format!(" ({reason})"));
         let why = format!(
             "is not a valid time{reason}; write a span of up to 100 years such as `30d`, `12h` or `2w`, a day such as `2025-01-31`, or `2025-01-31T09:30:00Z`"
         );
@@ -66,7 +66,7 @@ fn invalid(option: &str, text: &str, why: &str) -> Failure {
 /// A time limit: a duration such as `10s`, up to 3 minutes.
 pub fn short(text: &str) -> Result<Duration, String> {
     span(text)
-        .filter(|it| (Duration::from_secs(1)..=SHORT_MAX).contains(it))
+        .filter(|span| (Duration::from_secs(1)..=SHORT_MAX).contains(span))
         .ok_or_else(|| "expected a time from 1s to 3m, such as `10s`".to_owned())
 }
 
@@ -83,6 +83,7 @@ fn span(text: &str) -> Option<Duration> {
         _ => return None,
     };
     // A century is enough, and stays inside what RFC 3339 can write.
-    let seconds = count.checked_mul(unit_seconds).filter(|it| *it <= 36_500 * DAY_SECONDS);
+    let seconds =
+        count.checked_mul(unit_seconds).filter(|product| *product <= 36_500 * DAY_SECONDS);
     seconds.map(Duration::from_secs)
 }

@@ -39,7 +39,7 @@ impl Hub {
 
     /// Whether another machine was first just now, or in this turn.
     fn is_contended(&self, part: Part) -> bool {
-        self.turn.catches_up(part) || self.lost_at.lock().is_some_and(|it| now() - it < CONTENDED)
+        self.turn.catches_up(part) || self.lost_at.lock().is_some_and(|at| now() - at < CONTENDED)
     }
 
     /// Appends the records of a part behind its record `after`. After `Moved`, the part has the turn
@@ -117,7 +117,7 @@ impl Hub {
         }
         let tail = self.tail_with(journal, new.part, new.after, until)?;
         let outcome = if new.records.is_empty() {
-            let head = journal.confirm(tail, until).map_err(|it| self.stopped(&it))?;
+            let head = journal.confirm(tail, until).map_err(|error| self.stopped(&error))?;
             let is_same = head.position == tail;
             if is_same { Outcome::Appended(tail) } else { Outcome::Moved(head.position) }
         } else {
@@ -206,7 +206,7 @@ impl Hub {
                 // `tail_with` refuses the append.
                 return Ok(());
             }
-            let lock = journal.lock(until).map_err(|it| self.stopped(&it))?;
+            let lock = journal.lock(until).map_err(|error| self.stopped(&error))?;
             end = end.max(lock.position().seq);
             // If this machine has read more, the lock has ended while its answer was on its way, or
             // the server has lost records: an append without the lock finds out.
@@ -248,7 +248,7 @@ impl Hub {
     pub(crate) fn settle(&self, journal: &Journal, until: &Until) -> Result<(), Stopped> {
         let mut unsettled = self.unsettled.lock();
         let Some(pending) = &*unsettled else { return Ok(()) };
-        journal.resolve(pending, until).map_err(|it| self.stopped(&it))?;
+        journal.resolve(pending, until).map_err(|error| self.stopped(&error))?;
         *unsettled = None;
         Ok(())
     }
@@ -314,7 +314,7 @@ fn append_locked(
 }
 
 fn fits_lock(records: &[waypost_journal::Record]) -> bool {
-    let bytes: usize = records.iter().map(|it| it.payload.len()).sum();
+    let bytes: usize = records.iter().map(|record| record.payload.len()).sum();
     records.len() <= LOCKED_RECORDS_MAX && bytes <= LOCKED_BYTES_MAX
 }
 

@@ -175,8 +175,8 @@ impl Hub {
                 opened => break opened,
             }
         };
-        let journal = opened.inspect_err(|it| {
-            if let waypost_journal::Error::Unreachable(why) = it {
+        let journal = opened.inspect_err(|error| {
+            if let waypost_journal::Error::Unreachable(why) = error {
                 connection.failed = Some((now(), why.clone()));
             }
         })?;
@@ -312,7 +312,7 @@ impl Hub {
 
     /// The epoch of the lease that this machine has.
     pub fn fence(&self) -> Option<u64> {
-        Some(self.fence.load(Ordering::Acquire)).filter(|it| *it > 0)
+        Some(self.fence.load(Ordering::Acquire)).filter(|fence| *fence > 0)
     }
 
     /// Whether the database answers.

@@ -191,15 +191,15 @@ impl Begun {
         // An interruption between the two writes of `complete`.
         let store = match Member::read(data) {
             Err(Error::Damaged { .. }) => None,
-            member => member?.map(|it| it.store),
+            member => member?.map(|member| member.store),
         };
-        Ok(Some(begun).filter(|it| Some(it.member.store) != store))
+        Ok(Some(begun).filter(|begun| Some(begun.member.store) != store))
     }
 
     /// Whether other machines may have joined a store that was begun in this data folder: also if its
     /// file cannot be read.
     pub fn may_have_others(data: &Path) -> bool {
-        Self::read(data).map_or(true, |begun| begun.is_some_and(|it| it.is_joinable))
+        Self::read(data).map_or(true, |begun| begun.is_some_and(|begun| begun.is_joinable))
     }
 
     /// Writes the file; it is on disk when this returns.
@@ -253,10 +253,10 @@ fn read<T>(
 fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits: Vec<u8> = text
         .bytes()
-        .filter(|it| *it != b'-')
-        .map(|it| char::from(it).to_digit(16).map(|it| it as u8))
+        .filter(|byte| *byte != b'-')
+        .map(|byte| char::from(byte).to_digit(16).map(|digit| digit as u8))
         .collect::<Option<_>>()?;
-    let pairs = digits.chunks_exact(2).map(|it| it[0] << 4 | it[1]).collect::<Vec<u8>>();
+    let pairs = digits.chunks_exact(2).map(|chunk| chunk[0] << 4 | chunk[1]).collect::<Vec<u8>>();
     if digits.len() == 2 * N { pairs.try_into().ok() } else { None }
 }
 
@@ -323,7 +323,7 @@ mod tests {
         let text = member().text();
         for cut in 0..text.lines().count() {
             let lines: Vec<&str> =
-                text.lines().enumerate().filter(|it| it.0 != cut).map(|it| it.1).collect();
+                text.lines().enumerate().filter(|pair| pair.0 != cut).map(|pair| pair.1).collect();
             MARKER.write(&file, &(lines.join("\n") + "\n")).unwrap();
             assert!(matches!(Member::read(dir.path()), Err(Error::Damaged { .. })), "line {cut}");
         }

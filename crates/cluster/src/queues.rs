@@ -137,7 +137,7 @@ impl Queues {
 
     /// The part's turn has ended: other machines can append.
     pub(crate) fn end_turn(&mut self, part: Part) {
-        self.locked = self.locked.filter(|it| it.0 != part);
+        self.locked = self.locked.filter(|locked| locked.0 != part);
     }
 
     /// Whether nothing follows the tail: by the lock, or by the last look. A look counts once for each
@@ -170,8 +170,8 @@ impl Queues {
             if *place < queue.taken || queue.is_dropped && *place < queue.place {
                 return 0;
             }
-            let next = queue.rows.iter().find(|it| it.entry.sequence > *place);
-            next.map_or(self.tail.seq, |it| it.seq - 1)
+            let next = queue.rows.iter().find(|row| row.entry.sequence > *place);
+            next.map_or(self.tail.seq, |next| next.seq - 1)
         };
         let applied = self.of_parts.iter().zip(places).map(of_queue).min();
         self.applied = self.applied.max(applied.unwrap_or(0));
@@ -282,7 +282,7 @@ impl Queues {
         let queue = &mut self.of_parts[part.index()];
         queue.drop_through(after);
         // The part is further: who asked was overtaken.
-        queue.asked = queue.asked.filter(|it| *it >= after);
+        queue.asked = queue.asked.filter(|asked| *asked >= after);
         let Some(first) = queue.rows.front() else {
             return if queue.place > after { Page::Dropped } else { Page::Unread };
         };
@@ -300,7 +300,8 @@ impl Queues {
             len += 1;
         }
         // The rest of the last append may follow.
-        let is_last = len == queue.rows.len() && queue.rows.back().is_some_and(|it| it.seq == tail);
+        let is_last =
+            len == queue.rows.len() && queue.rows.back().is_some_and(|back| back.seq == tail);
         if is_last && tail < end && queue.bytes < QUEUE_BYTES_MAX {
             let whole = queue.whole_appends();
             if whole == 0 {
@@ -308,7 +309,7 @@ impl Queues {
             }
             len = whole;
         }
-        Page::Rows(queue.rows.iter().take(len).map(|it| it.entry.clone()).collect())
+        Page::Rows(queue.rows.iter().take(len).map(|row| row.entry.clone()).collect())
     }
 }
 
@@ -349,6 +350,6 @@ impl Queue {
     /// The number of records without those of the last append.
     fn whole_appends(&self) -> usize {
         let Some(last) = self.rows.back() else { return 0 };
-        self.rows.len() - self.rows.iter().rev().take_while(|it| it.batch == last.batch).count()
+        self.rows.len() - self.rows.iter().rev().take_while(|row| row.batch == last.batch).count()
     }
 }

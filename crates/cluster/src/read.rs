@@ -113,11 +113,11 @@ impl Hub {
         let _one_at_a_time = self.reading.lock();
         let tail = self.queues.lock().tail();
         let fetched = journal.fetch(tail, &FetchOptions::default(), until);
-        let fetched = fetched.map_err(|it| self.stopped(&it))?;
+        let fetched = fetched.map_err(|error| self.stopped(&error))?;
         self.contact.succeeded();
         let is_end = fetched.rows.is_empty();
         let taken = self.queues.lock().take(fetched.rows, fetched.head.position.seq);
-        taken.map_err(|it| SharedError::Diverged(it.0))?;
+        taken.map_err(|error| SharedError::Diverged(error.0))?;
         Ok(is_end.then_some(tail))
     }
 }

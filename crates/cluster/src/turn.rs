@@ -34,7 +34,7 @@ impl Turn {
     /// Waits until no other part appends; false if that takes too long.
     pub(crate) fn enter(&self, part: Part, time: Duration) -> bool {
         let mut holder = self.holder.lock();
-        let is_other = |it: &mut Holder| it.part.is_some_and(|it| it != part);
+        let is_other = |holder: &mut Holder| holder.part.is_some_and(|other| other != part);
         if self.free.wait_while_for(&mut holder, is_other, time).timed_out() {
             return false;
         }
@@ -57,7 +57,7 @@ impl Turn {
     /// Whether no part appends, now or within this time.
     pub(crate) fn is_free_within(&self, time: Duration) -> bool {
         let mut holder = self.holder.lock();
-        !self.free.wait_while_for(&mut holder, |it| it.part.is_some(), time).timed_out()
+        !self.free.wait_while_for(&mut holder, |free| free.part.is_some(), time).timed_out()
     }
 
     pub(crate) fn has_lock(&self, part: Part) -> bool {

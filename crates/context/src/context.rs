@@ -97,7 +97,7 @@ impl Context {
     pub fn open(root: &Path, dir: &Path, options: Options) -> Result<Self> {
         let root = Root::open(root)?;
         let rules = Rules::new(&options.discovery)?;
-        fs::create_dir_all(dir).map_err(|it| Error::io(dir, it))?;
+        fs::create_dir_all(dir).map_err(|error| Error::io(dir, error))?;
         let lock = lock(dir)?;
         let settings = settings(&options);
         let (saved, rebuilt) = match Self::saved(dir, settings) {
@@ -191,7 +191,7 @@ impl Context {
                 *status.redactions.entry(String::from(&**kind)).or_default() += u64::from(*count);
             }
         }
-        status.vectors = index.vectors.as_ref().map_or(0, |it| it.len() as u64);
+        status.vectors = index.vectors.as_ref().map_or(0, |vector| vector.len() as u64);
         drop(index);
         for (&skip, &count) in &survey.walk.skipped {
             *status.skipped.entry(skip.name()).or_default() += count;
@@ -208,8 +208,8 @@ impl Context {
             }
         }
         let past = self.past.read();
-        status.head = past.history.as_ref().map(|it| it.head().to_owned());
-        status.commits = past.history.as_ref().map_or(0, |it| it.commits().len() as u64);
+        status.head = past.history.as_ref().map(|history| history.head().to_owned());
+        status.commits = past.history.as_ref().map_or(0, |history| history.commits().len() as u64);
         status.history_error.clone_from(&past.error);
         drop(past);
         status.vectors_pending = self.lacking.load(Ordering::Relaxed);
@@ -257,11 +257,11 @@ impl Context {
             let chunks = index.chunks().map(|(slot, it)| (it.text, slot)).collect();
             (chunks, Arc::clone(&self.texts.read()))
         };
-        if !texts.is_wasteful(chunks.iter().map(|it| u64::from(it.0.bytes)).sum()) {
+        if !texts.is_wasteful(chunks.iter().map(|chunk| u64::from(chunk.0.bytes)).sum()) {
             return Ok(());
         }
-        chunks.sort_unstable_by_key(|it| (it.0.offset, it.1));
-        let places: Vec<TextAt> = chunks.iter().map(|it| it.0).collect();
+        chunks.sort_unstable_by_key(|chunk| (chunk.0.offset, chunk.1));
+        let places: Vec<TextAt> = chunks.iter().map(|chunk| chunk.0).collect();
         let (copy, moved) = texts.copy(&self.dir, &places)?;
         let mut index = self.index.write();
         for ((_, slot), at) in chunks.into_iter().zip(moved) {
@@ -273,7 +273,7 @@ impl Context {
 
     /// Files that were skipped for a reason worth reporting.
     fn skipped(&self) -> u64 {
-        let refused = self.refused.lock().values().filter(|it| it.1.is_counted()).count();
+        let refused = self.refused.lock().values().filter(|value| value.1.is_counted()).count();
         self.survey.read().walk.skipped.values().sum::<u64>() + refused as u64
     }
 
@@ -297,8 +297,8 @@ fn lock(dir: &Path) -> Result<[File; 2]> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     options.mode(0o600).custom_flags(flags.bits().cast_signed());
-    let file = options.open(&path).map_err(|it| Error::io(&path, it))?;
-    let folder = File::open(dir).map_err(|it| Error::io(dir, it))?;
+    let file = options.open(&path).map_err(|error| Error::io(&path, error))?;
+    let folder = File::open(dir).map_err(|error| Error::io(dir, error))?;
     for (locked, path) in [(&folder, dir), (&file, &path)] {
         locked.try_lock().map_err(|error| match error {
             fs::TryLockError::WouldBlock => Error::InUse { path: path.to_owned() },

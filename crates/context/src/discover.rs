@@ -40,7 +40,7 @@ use crate::Kind;
 
 /// Whether a word is one of a list, which has a space between two of them.
 fn is_one_of(word: &str, list: &str) -> bool {
-    list.split(' ').any(|it| it == word)
+    list.split(' ').any(|part| part == word)
 }
 
 /// A file to read.

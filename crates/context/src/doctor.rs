@@ -34,8 +34,8 @@ pub fn verify(dir: &Path) -> Result<Vec<String>> {
             Err(why) => damage.push(format!("context/index: {why}")),
             Ok(texts) => {
                 let chunks = index.files().flat_map(|(_, file)| {
-                    let chunks = file.chunks.iter().filter_map(|it| index.chunk(*it));
-                    chunks.map(|it| (file.hash, it.text))
+                    let chunks = file.chunks.iter().filter_map(|chunk| index.chunk(*chunk));
+                    chunks.map(|chunk| (file.hash, chunk.text))
                 });
                 let bad = chunks.filter(|(hash, at)| texts.read(hash, *at).is_none()).count();
                 if bad > 0 {
@@ -48,7 +48,9 @@ pub fn verify(dir: &Path) -> Result<Vec<String>> {
         },
     }
     let vectors = dir.join("vectors");
-    if vectors.is_file() && !Vectors::is_whole(&vectors).map_err(|it| Error::io(&vectors, it))? {
+    if vectors.is_file()
+        && !Vectors::is_whole(&vectors).map_err(|error| Error::io(&vectors, error))?
+    {
         damage.push("context/vectors: a part is not what was written".to_owned());
     }
     if let Ok(bytes) = std::fs::read(dir.join("history"))

@@ -136,7 +136,7 @@ impl Chunk {
             return format!("{}\n{}", self.own_title(), self.content);
         }
         let mut docs = [&self.content[..start], &self.content[end..]];
-        docs.sort_by_key(|it| it.trim().is_empty());
+        docs.sort_by_key(|doc| doc.trim().is_empty());
         let docs = docs[0].trim();
         // A line of only comment marks ends the paragraph.
         let empty = |line: &&str| line.trim().trim_matches(['/', '*', '#', '!']).is_empty();
@@ -211,7 +211,7 @@ impl Extractor {
 
     fn take_apart(&mut self, found: &Found, decoded: &str, now: Timestamp) -> Extract {
         let settings = |it| matches!(it, Language::Toml | Language::Yaml | Language::Docker);
-        let is_code = found.class.language.is_some_and(|it| !settings(it));
+        let is_code = found.class.language.is_some_and(|language| !settings(language));
         let (clean, redactions) = redact(decoded, is_code);
         let generated = text::is_generated(&clean);
         let extract = match found.class.language {

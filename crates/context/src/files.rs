@@ -18,13 +18,13 @@ pub(crate) fn replace(
         out.into_inner()?.sync_all()?;
         fs::rename(&unfinished, path)
     };
-    write().map_err(|it| Error::io(path, it))?;
+    write().map_err(|error| Error::io(path, error))?;
     path.parent().map_or(Ok(()), sync_dir)
 }
 
 /// Syncs a folder, so that files created or renamed in it are on disk.
 pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
-    File::open(dir).and_then(|it| it.sync_all()).map_err(|it| Error::io(dir, it))
+    File::open(dir).and_then(|file| file.sync_all()).map_err(|error| Error::io(dir, error))
 }
 
 /// The total size of the files in a folder, as far as they are readable.

@@ -93,7 +93,7 @@ impl History {
     ) -> Result<Option<Self>> {
         let Some(place) = Place::find(root)? else { return Ok(None) };
         let Some(head) = head::resolve(&place)?.0 else { return Ok(None) };
-        let known = known.filter(|it| it.prefix == place.prefix);
+        let known = known.filter(|known| known.prefix == place.prefix);
         guarded(&place, || {
             let objects = Objects::open(&place, cancel)?;
             let drafts = walk::walk(&objects, head, &place.prefix, known, redact)?;
@@ -116,12 +116,12 @@ impl History {
     /// The word and the idea are Mozilla's, for visited pages. Its value here was measured by how
     /// well it predicts the files of the next commit: `docs/context.md`.
     pub fn frecency(&self, path: &str) -> f32 {
-        self.file(path).map_or(0.0, |it| it.frecency)
+        self.file(path).map_or(0.0, |file| file.frecency)
     }
 
     /// When a commit in this history last changed a file.
     pub fn last_change(&self, path: &str) -> Option<Timestamp> {
-        self.file(path).map(|it| Timestamp::from_secs(it.last_change))
+        self.file(path).map(|file| Timestamp::from_secs(file.last_change))
     }
 
     /// The newest commits, at most 500, newest first.
@@ -161,12 +161,12 @@ impl History {
     /// Whether all indices are those of paths, which are sorted.
     fn is_valid(&self) -> bool {
         let moved = self.moved.iter().flat_map(|(from, to)| [from, to]);
-        let mut places = self.records.iter().flat_map(|it| &it.paths).chain(moved);
-        places.all(|it| (*it as usize) < self.paths.len()) && self.paths.is_sorted()
+        let mut places = self.records.iter().flat_map(|record| &record.paths).chain(moved);
+        places.all(|place| (*place as usize) < self.paths.len()) && self.paths.is_sorted()
     }
 
     fn file(&self, path: &str) -> Option<&File> {
-        let at = self.paths.binary_search_by(|it| (**it).cmp(path)).ok()?;
+        let at = self.paths.binary_search_by(|other| (**other).cmp(path)).ok()?;
         Some(&self.files[at])
     }
 }
@@ -210,13 +210,13 @@ impl<'a> Commit<'a> {
     /// as two.
     pub fn paths(&self) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
         let paths = &self.history.paths;
-        self.record.paths.iter().map(|&it| &*paths[it as usize])
+        self.record.paths.iter().map(|&path| &*paths[path as usize])
     }
 
     /// Where these files are now, each with its position among the paths that all commits name.
     pub(crate) fn places(&self) -> impl ExactSizeIterator<Item = (u32, &'a str)> + use<'a> {
         let history = self.history;
         let present = record::present(self.record, &history.moved);
-        present.into_iter().map(|it| (it, &*history.paths[it as usize]))
+        present.into_iter().map(|present| (present, &*history.paths[present as usize]))
     }
 }

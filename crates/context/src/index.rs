@@ -95,19 +95,19 @@ impl Index {
     pub(crate) fn below(&self, path: &str) -> Vec<String> {
         let folder = format!("{path}/");
         let below = self.by_path.range::<str, _>((Included(folder.as_str()), Unbounded));
-        let below = below.map(|it| it.0).take_while(|it| it.starts_with(&folder));
-        let own = self.by_path.get_key_value(path).map(|it| it.0);
-        own.into_iter().chain(below).map(|it| String::from(&**it)).collect()
+        let below = below.map(|below| below.0).take_while(|it| it.starts_with(&folder));
+        let own = self.by_path.get_key_value(path).map(|value| value.0);
+        own.into_iter().chain(below).map(|own| String::from(&**own)).collect()
     }
 
     /// How often documents refer to a file.
     pub(crate) fn linked(&self, file: &FileFact) -> u32 {
-        file.keys.iter().filter_map(|it| self.linked.get(it)).sum()
+        file.keys.iter().filter_map(|key| self.linked.get(key)).sum()
     }
 
     /// Whether another document says that it replaces this one.
     pub(crate) fn is_replaced(&self, file: &FileFact) -> bool {
-        !self.replaced.is_empty() && file.keys.iter().any(|it| self.replaced.contains_key(it))
+        !self.replaced.is_empty() && file.keys.iter().any(|key| self.replaced.contains_key(key))
     }
 
     /// Inserts a file in place of the previous one at its path. Returns the old words: freeing them
@@ -125,7 +125,7 @@ impl Index {
             self.next_chunk += 1;
             let chunk = self.chunks.assign(self.next_chunk);
             self.words[Words::Chunks as usize].insert(chunk, words);
-            if let Some(words) = inside.get(at).filter(|it| it.length() > 0) {
+            if let Some(words) = inside.get(at).filter(|inside| inside.length() > 0) {
                 self.words[Words::Inside as usize].insert(chunk, words);
             }
             set(&mut self.chunk_facts, chunk, ChunkFact { file: slot, ..fact });
@@ -222,7 +222,7 @@ impl Index {
 
     /// Approximate size in memory, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
-        let words: u64 = self.words.iter().map(|it| it.stats().bytes).sum();
+        let words: u64 = self.words.iter().map(|word| word.stats().bytes).sum();
         let files: usize = self.files().map(|(_, it)| 2 * it.path.len() + 320).sum();
         let chunks = self.chunk_facts.len() * (size_of::<ChunkFact>() + 32);
         words + (files + chunks) as u64 + self.vectors.as_ref().map_or(0, VectorIndex::bytes)

@@ -22,8 +22,9 @@ pub(crate) fn prepare(
     history: Option<&History>,
     now: Timestamp,
 ) -> Prepared {
-    let links = extract.links.iter().filter_map(|it| link_key(&found.path, it)).collect();
-    let replaces = extract.supersedes.iter().flat_map(|it| replaced_keys(&found.path, it));
+    let links = extract.links.iter().filter_map(|link| link_key(&found.path, link)).collect();
+    let replaces =
+        extract.supersedes.iter().flat_map(|supersede| replaced_keys(&found.path, supersede));
     let replaces = replaces.collect();
     let redactions = extract.redactions.iter().map(|(kind, count)| ((*kind).into(), *count));
     let redactions = redactions.collect();
@@ -51,8 +52,11 @@ pub(crate) fn prepare(
     if let Some(history) = history {
         remember(&mut file, history);
     }
-    let chunk_words: Vec<Document> =
-        extract.chunks.iter().map(|it| analyzer.document(it.own_title(), &it.content)).collect();
+    let chunk_words: Vec<Document> = extract
+        .chunks
+        .iter()
+        .map(|chunk| analyzer.document(chunk.own_title(), &chunk.content))
+        .collect();
     let chunks = extract.chunks.iter().map(chunk_fact).collect();
     let (body, inside) = inside(analyzer, &words_of(extract.body, extract.parser), &extract.spans);
     let path = analyzer.document("", &file.path.replace(['/', '-'], " "));
@@ -65,14 +69,15 @@ fn inside(analyzer: &Analyzer, text: &str, spans: &[Range<u32>]) -> (Document, V
     let mut texts = vec![String::new(); spans.len()];
     let mut rest = String::new();
     // By start, outer spans first.
-    let mut order: Vec<usize> = (0..spans.len()).filter(|&it| !spans[it].is_empty()).collect();
-    order.sort_by_key(|&it| (spans[it].start, Reverse(spans[it].end)));
+    let mut order: Vec<usize> =
+        (0..spans.len()).filter(|&number| !spans[number].is_empty()).collect();
+    order.sort_by_key(|&order| (spans[order].start, Reverse(spans[order].end)));
     let mut open: Vec<usize> = Vec::new();
     let mut at = 0;
     let mut take = |open: &[usize], at: &mut usize, to: u32| {
         let to = to as usize;
         if let Some(piece) = text.get(*at..to) {
-            let own = open.last().map_or(&mut rest, |&it| &mut texts[it]);
+            let own = open.last().map_or(&mut rest, |&open| &mut texts[open]);
             own.push_str(piece);
             own.push('\n');
         }
@@ -91,7 +96,7 @@ fn inside(analyzer: &Analyzer, text: &str, spans: &[Range<u32>]) -> (Document, V
         open.pop();
     }
     take(&open, &mut at, text.len() as u32);
-    let inside: Vec<Document> = texts.iter().map(|it| analyzer.document("", it)).collect();
+    let inside: Vec<Document> = texts.iter().map(|text| analyzer.document("", text)).collect();
     let rest = analyzer.document("", &rest);
     (Document::union(inside.iter().chain([&rest])), inside)
 }
@@ -123,18 +128,18 @@ fn chunk_fact(chunk: &Chunk) -> ChunkFact {
 /// Whether a piece of a document says nothing by itself: a heading without a text, or the part of a
 /// change log that has neither a version nor a list, such as a reference to where it has moved.
 fn is_bare(chunk: &Chunk) -> bool {
-    let is_mark = |it: char| it.is_whitespace() || it.is_ascii_punctuation();
-    let is_text = |it: &&str| {
-        let plain = it.trim_matches(is_mark);
-        !plain.is_empty() && plain != chunk.name && !it.starts_with(['#', '='])
+    let is_mark = |c: char| c.is_whitespace() || c.is_ascii_punctuation();
+    let is_text = |text: &&str| {
+        let plain = text.trim_matches(is_mark);
+        !plain.is_empty() && plain != chunk.name && !text.starts_with(['#', '='])
     };
     let mut lines = chunk.content.lines().filter(is_text).peekable();
     match chunk.kind.source() {
         Source::Code => false,
         _ if lines.peek().is_none() => true,
         _ if chunk.kind == Kind::Changelog && chunk.date.is_none() => {
-            let is_item = |it: &str| it.trim_start().starts_with(['-', '*', '+', '•']);
-            !chunk.name.contains(|it: char| it.is_ascii_digit()) && !lines.any(is_item)
+            let is_item = |text: &str| text.trim_start().starts_with(['-', '*', '+', '•']);
+            !chunk.name.contains(|c: char| c.is_ascii_digit()) && !lines.any(is_item)
         }
         _ => false,
     }
@@ -172,7 +177,7 @@ mod tests {
         let spans = [0..0, span("class", "last }"), span("fn { inner one", "}"), second];
         let analyzer = Analyzer::english();
         let (all, inside) = inside(&analyzer, text, &spans);
-        let words = |it: &str| analyzer.document("", it).length();
+        let words = |text: &str| analyzer.document("", text).length();
         assert_eq!(all.length(), words(text));
         let expected = ["", "class outer middle last", "fn inner one", "fn inner"].map(words);
         assert_eq!(inside.iter().map(Document::length).collect::<Vec<_>>(), expected);

@@ -63,7 +63,7 @@ pub(crate) fn encode(index: &Index, notes: &Notes, out: &mut impl Write) -> io::
     put(&mut out, &index.files.len())?;
     for (slot, file) in index.files() {
         let chunks: Vec<&ChunkFact> =
-            file.chunks.iter().filter_map(|it| index.chunk(*it)).collect();
+            file.chunks.iter().filter_map(|chunk| index.chunk(*chunk)).collect();
         put(&mut out, &(slot, &*file.path, file, chunks))?;
     }
     let sum = out.sum.to_le_bytes();
@@ -121,7 +121,7 @@ fn decode(bytes: &[u8]) -> Result<(Index, Notes), &'static str> {
         let file = FileFact { path: path.into(), ..file };
         let is_within = (slot as usize) < bounds.0
             && file.chunks.len() == chunks.len()
-            && file.chunks.iter().all(|it| (*it as usize) < bounds.1);
+            && file.chunks.iter().all(|chunk| (*chunk as usize) < bounds.1);
         if !is_within {
             return Err("a slot is out of range");
         }

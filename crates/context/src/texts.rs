@@ -74,8 +74,8 @@ impl Texts {
 
     /// Creates a new file; existing ones stay.
     pub(crate) fn create(dir: &Path) -> Result<Self> {
-        let newest = generations(dir)?.into_iter().map(|it| it.0).max();
-        let generation = newest.map_or(1, |it| it.saturating_add(1));
+        let newest = generations(dir)?.into_iter().map(|generation| generation.0).max();
+        let generation = newest.map_or(1, |newest| newest.saturating_add(1));
         let path = dir.join(format!("{NAME}{generation}"));
         let make = || {
             let mut options = OpenOptions::new();
@@ -83,7 +83,7 @@ impl Texts {
             file.write_all_at(MAGIC, 0)?;
             Ok(file)
         };
-        let file = make().map_err(|it| Error::io(&path, it))?;
+        let file = make().map_err(|error| Error::io(&path, error))?;
         sync_dir(dir)?;
         Ok(Self { path, file, generation, end: AtomicU64::new(MAGIC.len() as u64) })
     }
@@ -92,7 +92,7 @@ impl Texts {
     pub(crate) fn remove_others(&self, dir: &Path) -> Result<()> {
         for (generation, path) in generations(dir)? {
             if generation != self.generation {
-                fs::remove_file(&path).map_err(|it| Error::io(path, it))?;
+                fs::remove_file(&path).map_err(|error| Error::io(path, error))?;
             }
         }
         Ok(())
@@ -114,7 +114,7 @@ impl Texts {
             out.extend(content);
         }
         let base = self.end.fetch_add(out.len() as u64, Ordering::AcqRel);
-        self.file.write_all_at(&out, base).map_err(|it| Error::io(&self.path, it))?;
+        self.file.write_all_at(&out, base).map_err(|error| Error::io(&self.path, error))?;
         for place in &mut places {
             place.offset += base;
         }
@@ -169,18 +169,18 @@ impl Texts {
 
     /// Syncs the file.
     pub(crate) fn sync(&self) -> Result<()> {
-        self.file.sync_data().map_err(|it| Error::io(&self.path, it))
+        self.file.sync_data().map_err(|error| Error::io(&self.path, error))
     }
 }
 
 /// The text files in a folder.
 fn generations(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(dir).map_err(|it| Error::io(dir, it))? {
-        let entry = entry.map_err(|it| Error::io(dir, it))?;
+    for entry in fs::read_dir(dir).map_err(|error| Error::io(dir, error))? {
+        let entry = entry.map_err(|error| Error::io(dir, error))?;
         let name = entry.file_name();
-        let number = name.to_str().and_then(|it| it.strip_prefix(NAME)?.parse().ok());
-        found.extend(number.map(|it| (it, entry.path())));
+        let number = name.to_str().and_then(|text| text.strip_prefix(NAME)?.parse().ok());
+        found.extend(number.map(|number| (number, entry.path())));
     }
     Ok(found)
 }

@@ -110,7 +110,7 @@ impl Vectors {
         let mut bytes = vec![0; 2 * self.dimensions];
         self.file.read_exact_at(&mut bytes, at).ok()?;
         let halves = bytes.as_chunks::<2>().0.iter();
-        Some(halves.map(|it| f16::from_le_bytes(*it).to_f32()).collect())
+        Some(halves.map(|half| f16::from_le_bytes(*half).to_f32()).collect())
     }
 
     pub(crate) fn append<'a>(
@@ -124,12 +124,12 @@ impl Vectors {
             bytes.extend_from_slice(&self.model);
             bytes.extend_from_slice(text);
             bytes.extend((vector.len() as u32).to_le_bytes());
-            bytes.extend(vector.iter().flat_map(|it| f16::from_f32(*it).to_le_bytes()));
+            bytes.extend(vector.iter().flat_map(|vector| f16::from_f32(*vector).to_le_bytes()));
             let sum = crc32c::crc32c(&bytes[start..]);
             bytes.extend(sum.to_le_bytes());
             places.push((*text, self.end + (start + HEAD_BYTES) as u64));
         }
-        self.file.write_all_at(&bytes, self.end).map_err(|it| Error::io(&self.path, it))?;
+        self.file.write_all_at(&bytes, self.end).map_err(|error| Error::io(&self.path, error))?;
         self.end += bytes.len() as u64;
         self.places.extend(places);
         Ok(())
@@ -138,7 +138,7 @@ impl Vectors {
     /// Syncs the file.
     pub(crate) fn sync(&mut self) -> Result<()> {
         let done = self.file.flush().and_then(|()| self.file.sync_data());
-        done.map_err(|it| Error::io(&self.path, it))
+        done.map_err(|error| Error::io(&self.path, error))
     }
 }
 

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     fn folders(root: &Path, count: usize) -> Vec<String> {
-        let names: Vec<String> = (0..count).map(|it| format!("d{it}")).collect();
+        let names: Vec<String> = (0..count).map(|number| format!("d{number}")).collect();
         for name in &names {
             fs::create_dir(root.join(name)).expect("a folder");
         }

@@ -189,6 +189,6 @@ impl Error {
 
 /// What each source says.
 fn reasons(attempts: &[Attempt]) -> String {
-    let reason = |it: &Attempt| format!("{}: {}", it.source, it.reason);
+    let reason = |attempt: &Attempt| format!("{}: {}", attempt.source, attempt.reason);
     attempts.iter().map(reason).collect::<Vec<_>>().join("; ")
 }

@@ -170,7 +170,8 @@ impl Model {
             })
             .collect::<std::result::Result<Vec<_>, _>>()
             .map_err(failed)?;
-        let vectors = guarded(|| self.encoder.encode(&rows)).and_then(|it| it).map_err(failed)?;
+        let vectors =
+            guarded(|| self.encoder.encode(&rows)).and_then(|guarded| guarded).map_err(failed)?;
         vectors.into_iter().map(|vector| unit_length(vector).map_err(failed)).collect()
     }
 }
@@ -189,7 +190,8 @@ impl fmt::Debug for Model {
 
 /// Scales to unit length; rejects a broken model's vectors (not finite, or all zero).
 fn unit_length(mut vector: Vec<f32>) -> std::result::Result<Vec<f32>, String> {
-    let length = vector.iter().map(|&it| f64::from(it) * f64::from(it)).sum::<f64>().sqrt();
+    let length =
+        vector.iter().map(|&vector| f64::from(vector) * f64::from(vector)).sum::<f64>().sqrt();
     if !length.is_finite() || length < 1e-12 {
         return Err(format!("it returns vectors without a direction (their length is {length})"));
     }

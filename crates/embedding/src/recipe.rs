@@ -171,7 +171,7 @@ fn read_prompts(folder: &Path) -> Result<Prompts> {
         })?,
     };
     let prompt = |names: &[&str]| {
-        names.iter().find_map(|it| prompts.get(*it)).map_or(usual, String::as_str).to_owned()
+        names.iter().find_map(|name| prompts.get(*name)).map_or(usual, String::as_str).to_owned()
     };
     Ok(Prompts { query: prompt(&QUERY_PROMPTS), passage: prompt(&PASSAGE_PROMPTS) })
 }

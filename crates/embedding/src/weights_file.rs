@@ -24,7 +24,7 @@ pub(crate) fn parameters<'a>(
         Error::damaged(path, format!("it is truncated, or not in the safetensors format ({error})"))
     })?;
     let mut parameters = file.tensors();
-    parameters.retain(|(name, _)| PARAMETERS.iter().any(|it| name.ends_with(it)));
+    parameters.retain(|(name, _)| PARAMETERS.iter().any(|parameter| name.ends_with(parameter)));
     if parameters.is_empty() {
         return Err(Error::damaged(path, "it has no tensors"));
     }
@@ -62,11 +62,17 @@ pub(crate) fn check_finite(folder: &Path) -> Result<()> {
 #[cfg(feature = "fetch")]
 fn are_finite(tensor: &TensorView<'_>) -> bool {
     let (pairs, _) = tensor.data().as_chunks::<2>();
-    let halves = |exponent| pairs.iter().all(|it| u16::from_le_bytes(*it) & exponent != exponent);
+    let halves =
+        |exponent| pairs.iter().all(|pair| u16::from_le_bytes(*pair) & exponent != exponent);
     match tensor.dtype() {
         Dtype::F16 => halves(0x7c00),
         Dtype::BF16 => halves(0x7f80),
-        _ => tensor.data().as_chunks::<4>().0.iter().all(|it| f32::from_le_bytes(*it).is_finite()),
+        _ => tensor
+            .data()
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .all(|chunk| f32::from_le_bytes(*chunk).is_finite()),
     }
 }
 

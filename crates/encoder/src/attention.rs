@@ -52,7 +52,7 @@ impl Task for Attention<'_> {
             if let Some(relative) = relative {
                 scratch.distances.clear();
                 // The scores are not yet scaled.
-                let distances = relative.of(first / head, terms).map(|it| it / scale);
+                let distances = relative.of(first / head, terms).map(|of| of / scale);
                 scratch.distances.extend(distances);
             }
             for from in (0..terms).step_by(TERMS) {

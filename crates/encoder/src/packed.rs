@@ -60,7 +60,7 @@ impl Packed {
     pub fn run(&self, rows: &[&Row]) -> Vec<f32> {
         let (width, kernel) = (self.width(), self.kernel);
         let count: usize = rows.iter().map(|row| row.len()).sum();
-        let inner = self.layers.iter().map(|it| it.inner.width()).max().unwrap_or(0);
+        let inner = self.layers.iter().map(|layer| layer.inner.width()).max().unwrap_or(0);
         let mut hidden = vec![0.0; count * width];
         let mut memory = vec![0.0; count * (width + inner.max(3 * width))];
         let (narrow, wide) = memory.split_at_mut(count * width);

@@ -29,7 +29,7 @@ impl Relative {
     /// token `j` as seen from the token `i`.
     pub fn of(&self, head: usize, terms: usize) -> impl Iterator<Item = f32> {
         let behind = (1..terms).rev().map(bucket);
-        let ahead = (0..terms).map(|it| if it == 0 { 0 } else { BUCKETS + bucket(it) });
+        let ahead = (0..terms).map(|number| if number == 0 { 0 } else { BUCKETS + bucket(number) });
         behind.chain(ahead).map(move |bucket| self.table[bucket * self.heads + head])
     }
 }
@@ -48,7 +48,7 @@ mod tests {
     /// As `MPNetEncoder.relative_position_bucket` of transformers 5.23 returns them.
     #[test]
     fn distances_have_the_buckets_of_the_reference() {
-        let table = (0..64).map(|it| it as f32).collect();
+        let table = (0..64).map(|number| number as f32).collect();
         let relative = Relative { table, heads: 2 };
         let numbers: Vec<f32> = relative.of(1, 300).collect();
         assert_eq!(numbers.len(), 599);

@@ -19,7 +19,7 @@ impl Row {
             if padding == Some(word) {
                 return word;
             }
-            let here = last.map_or(0, |it| it.saturating_add(1));
+            let here = last.map_or(0, |last| last.saturating_add(1));
             last = Some(here);
             here
         };

@@ -16,7 +16,7 @@ impl Bus {
         // Retention may continue after this: the log then covers less than the file says, never
         // more.
         let floor = self.floor();
-        let log = self.log.snapshot().map_err(|it| self.log_error(&it))?.under("log");
+        let log = self.log.snapshot().map_err(|error| self.log_error(&error))?.under("log");
         Ok(if floor == Floor::default() { log } else { log.and_bytes(floor::NAME, floor.bytes()) })
     }
 }

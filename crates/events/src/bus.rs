@@ -69,7 +69,7 @@ impl Writer {
     pub(crate) fn push(&mut self, id: u64, time: Timestamp, keyed: Option<Keyed>) {
         self.applied = id;
         self.keys.push(id, time, keyed);
-        self.unsaved.extend(keyed.map(|it| (it, id, time)));
+        self.unsaved.extend(keyed.map(|keyed| (keyed, id, time)));
     }
 }
 
@@ -91,8 +91,8 @@ impl Bus {
     /// been published: [`repair`](crate::repair) keeps what is left. A missing or damaged index is
     /// rebuilt from the log.
     pub fn open(dir: &Path, options: &Options) -> Result<(Self, Opened)> {
-        create_folder(dir).map_err(|it| Error::of_log(&it, dir))?;
-        let lock = FolderLock::take(dir).map_err(|it| Error::of_log(&it, dir))?;
+        create_folder(dir).map_err(|error| Error::of_log(&error, dir))?;
+        let lock = FolderLock::take(dir).map_err(|error| Error::of_log(&error, dir))?;
         refuse_interrupted(dir)?;
         let floor = floor::read(dir)?;
         let found = Found::look(&dir.join("state"))?;
@@ -109,8 +109,10 @@ impl Bus {
         // The keys of dropped events are in no log: a replica that joins does not know them.
         let adopted = if options.shared_journal.is_some() { first } else { 0 };
         let keys_from = floor.keys_from.unwrap_or(adopted);
-        let upstream =
-            options.shared_journal.clone().map(|it| Upstream::new(it, replica::is_same_record));
+        let upstream = options
+            .shared_journal
+            .clone()
+            .map(|journal| Upstream::new(journal, replica::is_same_record));
         let (block_store, kept, index_rebuilt) = found.accept(log.bytes(), (first, last))?;
         let mut opened = Opened {
             events: (last + 1).saturating_sub(first),
@@ -156,7 +158,7 @@ impl Bus {
         *self.index.write() = index;
         let mut entries = self.log.entries_after(indexed_to.min(keys_to));
         while let Some(entry) = entries.next_ref() {
-            let entry = entry.map_err(|it| self.log_error(&it))?;
+            let entry = entry.map_err(|error| self.log_error(&error))?;
             let (id, malformed) = (entry.sequence, |it| malformed(entry.sequence, it));
             let stored =
                 Stored::read(entry.kind, entry.version, entry.payload).map_err(malformed)?;
@@ -189,8 +191,10 @@ impl Bus {
         if id < self.first() || id > self.last() {
             return Ok(None);
         }
-        let entry = self.log.read(id).map_err(|it| self.log_error(&it))?;
-        entry.map(|it| decode(it.sequence, it.kind, it.version, &it.payload)).transpose()
+        let entry = self.log.read(id).map_err(|error| self.log_error(&error))?;
+        entry
+            .map(|entry| decode(entry.sequence, entry.kind, entry.version, &entry.payload))
+            .transpose()
     }
 
     /// The last event that can be read, 0 for none.
@@ -270,11 +274,13 @@ fn open_log(dir: &Path, options: &Options, reached: u64) -> Result<(Log, Recover
         .with_can_read(codec::can_read)
         .with_on_change(options.on_change);
     let dir = dir.join("log");
-    Log::open(&dir, &log_options).map_err(|it| Error::of_log(&it, &dir))
+    Log::open(&dir, &log_options).map_err(|error| Error::of_log(&error, &dir))
 }
 
 pub(crate) fn decode(id: u64, kind: u8, version: u8, payload: &[u8]) -> Result<Event> {
-    Stored::read(kind, version, payload).and_then(|it| it.event(id)).map_err(|it| malformed(id, it))
+    Stored::read(kind, version, payload)
+        .and_then(|read| read.event(id))
+        .map_err(|error| malformed(id, error))
 }
 
 pub(crate) fn malformed(id: u64, malformed: Malformed) -> Error {

@@ -105,7 +105,7 @@ pub(crate) fn version_of(event: &Event) -> u8 {
 /// of names.
 pub(crate) fn canonical(kind: &EventType, data: &Data) -> Vec<u8> {
     let mut pairs: Vec<(&str, &Value)> = data.iter().collect();
-    pairs.sort_unstable_by_key(|it| it.0);
+    pairs.sort_unstable_by_key(|pair| pair.0);
     let mut out = Vec::with_capacity(32 + data.bytes());
     put_text(&mut out, kind.as_str());
     for (key, value) in pairs {
@@ -196,7 +196,9 @@ impl<'a> Stored<'a> {
 
     /// The idempotency key that it was published with.
     pub(crate) fn idempotency_key(&self) -> Read<Option<IdempotencyKey>> {
-        self.key.map(|it| it.parse().map_err(|_| Malformed("invalid idempotency key"))).transpose()
+        self.key
+            .map(|key| key.parse().map_err(|_| Malformed("invalid idempotency key")))
+            .transpose()
     }
 }
 
@@ -256,7 +258,7 @@ impl<'a> Input<'a> {
     }
 
     fn lineage(&mut self) -> Read<Lineage> {
-        let root = Some(self.number()?).filter(|it| *it > 0);
+        let root = Some(self.number()?).filter(|number| *number > 0);
         let depth = self.byte()?;
         let cause = match self.byte()? {
             0 => None,

@@ -48,7 +48,7 @@ impl Data {
             Err(error) => return invalid(error.to_string()),
         };
         let mut letters = key.chars();
-        if !letters.next().is_some_and(|it| it.is_ascii_alphabetic() || it == '_')
+        if !letters.next().is_some_and(|letter| letter.is_ascii_alphabetic() || letter == '_')
             || !letters.all(is_name_char)
             || key.len() > KEY_BYTES_MAX
         {
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     fn read(json: &str) -> Result<Data, String> {
-        serde_json::from_str(json).map_err(|it| it.to_string())
+        serde_json::from_str(json).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn what_is_no_data_is_refused() {
-        let many: Vec<String> = (0..65).map(|it| format!("\"k{it}\":1")).collect();
+        let many: Vec<String> = (0..65).map(|number| format!("\"k{number}\":1")).collect();
         for (json, said) in [
             ("[]", "invalid type"),
             ("null", "invalid type"),
@@ -353,7 +353,7 @@ mod tests {
             assert!(error.contains(said), "{json:.60}: {error}");
         }
         let full: Vec<String> =
-            (0..5).map(|it| format!("\"k{it}\":\"{}\"", "x".repeat(60 << 10))).collect();
+            (0..5).map(|number| format!("\"k{number}\":\"{}\"", "x".repeat(60 << 10))).collect();
         assert!(
             read(&format!("{{{}}}", full.join(","))).unwrap_err().contains("the limit is 262144")
         );

@@ -51,7 +51,7 @@ pub(crate) fn decide<'a>(batches: &'a [Batch], keys: &Window) -> Decided<'a> {
     let mut verdicts = Vec::new();
     let mut new: Vec<&EncodedDraft> = Vec::new();
     let mut keys_here: HashMap<u128, (usize, u64)> = HashMap::new();
-    for ready in batches.iter().flat_map(|it| &it.request) {
+    for ready in batches.iter().flat_map(|batch| &batch.request) {
         let verdict = match ready.keyed {
             None => Verdict::New(new.len()),
             Some(Keyed { key, body }) => match (keys.get(key), keys_here.get(&key)) {
@@ -76,7 +76,7 @@ pub(crate) fn decide<'a>(batches: &'a [Batch], keys: &Window) -> Decided<'a> {
 /// The first batches that fit one append, at least one.
 pub(crate) fn first_batches(batches: &[Batch], max: AppendMax) -> &[Batch] {
     let mut size = Size::default();
-    let count = batches.iter().take_while(|it| size.add(&it.request, max)).count();
+    let count = batches.iter().take_while(|batch| size.add(&batch.request, max)).count();
     &batches[..count.max(1)]
 }
 
@@ -91,7 +91,7 @@ impl Size {
     /// Adds a batch, and returns whether all of them are within the limits.
     pub(crate) fn add(&mut self, drafts: &[EncodedDraft], max: AppendMax) -> bool {
         self.drafts += drafts.len();
-        self.bytes += drafts.iter().map(|it| it.payload.len()).sum::<usize>();
+        self.bytes += drafts.iter().map(|draft| draft.payload.len()).sum::<usize>();
         self.drafts <= max.records && self.bytes <= max.bytes
     }
 }

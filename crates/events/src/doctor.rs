@@ -61,7 +61,7 @@ type Repairing = Repair<LastKnown>;
 
 /// Rejects a bus whose repair was interrupted.
 pub(crate) fn refuse_interrupted(dir: &Path) -> Result<()> {
-    let interrupted = Repairing::interrupted(dir).map_err(|it| Error::of_log(&it, dir))?;
+    let interrupted = Repairing::interrupted(dir).map_err(|error| Error::of_log(&error, dir))?;
     interrupted.map_or(Ok(()), |why| Err(Error::Damaged(why)))
 }
 
@@ -74,11 +74,11 @@ pub fn check_versions(dir: &Path, verify: Verify) -> Result<()> {
     let log_dir = dir.join("log");
     let options = waypost_log::Options::default().with_can_read(can_read).with_verify(verify);
     let checked = [
-        Repairing::read(dir).map(drop).map_err(|it| Error::of_log(&it, dir)),
+        Repairing::read(dir).map(drop).map_err(|error| Error::of_log(&error, dir)),
         floor::read(dir).map(drop),
-        Log::check_versions(&log_dir, &options).map_err(|it| Error::of_log(&it, &log_dir)),
+        Log::check_versions(&log_dir, &options).map_err(|error| Error::of_log(&error, &log_dir)),
     ];
-    let newer = checked.into_iter().find(|it| matches!(it, Err(Error::Newer(_))));
+    let newer = checked.into_iter().find(|checked| matches!(checked, Err(Error::Newer(_))));
     newer.unwrap_or(Ok(()))
 }
 
@@ -97,7 +97,7 @@ pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
         return Ok(checked);
     }
     let _lock = lock(dir)?;
-    let failed = |it: waypost_log::Error| Error::of_log(&it, dir);
+    let failed = |error: waypost_log::Error| Error::of_log(&error, dir);
     checked.damage.extend(Repairing::interrupted(dir).map_err(failed)?);
     let noted_first = match floor::read(dir) {
         Err(Error::Damaged(why)) => {
@@ -126,7 +126,7 @@ pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
     };
     checked.events = report.records;
     checked.last = report.last_sequence.max(reached);
-    checked.damage.extend(report.damage.iter().map(|it| it.describe(LOG.0, LOG.1)));
+    checked.damage.extend(report.damage.iter().map(|damage| damage.describe(LOG.0, LOG.1)));
     let first = noted_first.max(report.first_sequence);
     // A damaged log is shorter than it was; a difference to the index proves nothing then.
     if checked.damage.is_empty()
@@ -151,7 +151,8 @@ pub fn check_log(dir: &Path, reached: u64) -> Result<u64> {
     let reached = reached.max(floor::read(dir)?.first - 1);
     let log_dir = dir.join("log");
     let options = waypost_log::Options::default().with_reached(reached).with_can_read(can_read);
-    let report = Log::verify(&log_dir, &options).map_err(|it| Error::of_log(&it, &log_dir))?;
+    let report =
+        Log::verify(&log_dir, &options).map_err(|error| Error::of_log(&error, &log_dir))?;
     if report.damage.is_empty() {
         return Ok(report.last_sequence);
     }
@@ -179,11 +180,11 @@ pub fn repair_watched(dir: &Path, known: u64, on_change: Option<fn()>) -> Result
         if known == 0 {
             return Ok(Repaired::default());
         }
-        std::fs::create_dir_all(dir).map_err(|it| Error::io(dir, it))?;
+        std::fs::create_dir_all(dir).map_err(|error| Error::io(dir, error))?;
     }
     let changing = || on_change.into_iter().for_each(|hook| hook());
     let _lock = lock(dir)?;
-    let failed = |it: waypost_log::Error| Error::of_log(&it, dir);
+    let failed = |error: waypost_log::Error| Error::of_log(&error, dir);
     let mut mark = Repairing::read(dir).map_err(failed)?.unwrap_or_default();
     let (noted_first, damaged_first) = match floor::read(dir) {
         Err(Error::Damaged(why)) => (1, Some(why)),
@@ -208,8 +209,8 @@ pub fn repair_watched(dir: &Path, known: u64, on_change: Option<fn()>) -> Result
         .with_reached(known)
         .with_can_read(can_read)
         .with_on_change(on_change);
-    let log_error = |it: &waypost_log::Error| Error::of_log(it, &log_dir);
-    let report = Log::verify(&log_dir, &options).map_err(|it| log_error(&it))?;
+    let log_error = |error: &waypost_log::Error| Error::of_log(error, &log_dir);
+    let report = Log::verify(&log_dir, &options).map_err(|error| log_error(&error))?;
     mark.add_all(&report.damage, LOG.1);
     // Once the log is salvaged, nothing in it shows that it was damaged.
     changing();
@@ -220,12 +221,12 @@ pub fn repair_watched(dir: &Path, known: u64, on_change: Option<fn()>) -> Result
         changing();
         floor::set_aside(dir)?;
     }
-    let (log, recovery) = Log::open(&log_dir, &options).map_err(|it| log_error(&it))?;
+    let (log, recovery) = Log::open(&log_dir, &options).map_err(|error| log_error(&error))?;
     mark.add_all(&recovery.damage, LOG.1);
     let mut repaired = Repaired { set_aside: mark.set_aside, ..Repaired::default() };
     let mut entries = log.entries_after(0);
     while let Some(entry) = entries.next_ref() {
-        let entry = entry.map_err(|it| log_error(&it))?;
+        let entry = entry.map_err(|error| log_error(&error))?;
         decode(entry.sequence, entry.kind, entry.version, entry.payload)?;
         repaired.kept += 1;
     }
@@ -245,7 +246,7 @@ pub fn repair_watched(dir: &Path, known: u64, on_change: Option<fn()>) -> Result
 }
 
 fn lock(dir: &Path) -> Result<FolderLock> {
-    FolderLock::take(dir).map_err(|it| Error::of_log(&it, dir))
+    FolderLock::take(dir).map_err(|error| Error::of_log(&error, dir))
 }
 
 fn missing(last: u64) -> String {

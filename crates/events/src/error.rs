@@ -154,7 +154,7 @@ impl Error {
                 Damage::describe_all(damage, LOG.0, LOG.1)
             ));
         }
-        let cause = std::error::Error::source(error).map(|it| format!(": {it}"));
+        let cause = std::error::Error::source(error).map(|source| format!(": {source}"));
         let cause = cause.unwrap_or_default();
         let within = || format!("the event log in {}: {error}{cause}", dir.display());
         match error.kind() {

@@ -121,13 +121,13 @@ impl Draft {
                 format!("must have at most {SOURCE_BYTES_MAX} bytes and no control characters");
             return invalid("source", reason);
         }
-        let is_space = |it: &&str| !it.is_empty() && is_name(it, SPACE_BYTES_MAX);
-        if self.space.as_deref().is_some_and(|it| !is_space(&it)) {
+        let is_space = |text: &&str| !text.is_empty() && is_name(text, SPACE_BYTES_MAX);
+        if self.space.as_deref().is_some_and(|space| !is_space(&space)) {
             let reason = format!("must have 1 to {SPACE_BYTES_MAX} bytes and no control character");
             return invalid("space", reason);
         }
         let names = self.lineage.cause.iter().chain(&self.lineage.flows);
-        if names.into_iter().any(|it| !is_name(it, LINEAGE_NAME_BYTES_MAX)) {
+        if names.into_iter().any(|name| !is_name(name, LINEAGE_NAME_BYTES_MAX)) {
             let reason = format!(
                 "must have names with at most {LINEAGE_NAME_BYTES_MAX} bytes and no control characters"
             );
@@ -161,7 +161,7 @@ impl FromStr for IdempotencyKey {
         if text.is_empty() || text.len() > IDEMPOTENCY_KEY_BYTES_MAX {
             return Err(InvalidKey { what: format!("it has {} bytes", text.len()) });
         }
-        if let Some(at) = text.bytes().position(|it| !it.is_ascii_graphic()) {
+        if let Some(at) = text.bytes().position(|byte| !byte.is_ascii_graphic()) {
             return Err(InvalidKey { what: format!("byte {} is invalid", at + 1) });
         }
         Ok(Self(text.to_owned()))

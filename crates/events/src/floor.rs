@@ -35,7 +35,8 @@ impl Default for Floor {
 impl Floor {
     fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.trim_end_matches('\n').split('\n');
-        let mut next = || numbers.next().map(|it| it.parse().ok().filter(|it| *it > 0));
+        let mut next =
+            || numbers.next().map(|number| number.parse().ok().filter(|value| *value > 0));
         let (first, keys_from) = (next()??, next());
         let keys_from = match keys_from {
             None => None,
@@ -65,16 +66,15 @@ impl Floor {
 /// [`Error::Damaged`] if the file is damaged, [`Error::Newer`] if a newer release wrote it.
 pub(crate) fn read(dir: &Path) -> Result<Floor> {
     let path = dir.join(NAME);
-    let marked = FIRST.read(&path).map_err(|it| Error::of_log(&it, dir))?;
+    let marked = FIRST.read(&path).map_err(|error| Error::of_log(&error, dir))?;
     let floor = match &marked {
         Marked::Absent => Some(Floor::default()),
-        Marked::Text { version, text } => {
-            Floor::parse(text).filter(|it| it.keys_from.is_some() == (*version >= FIRST.version))
-        }
+        Marked::Text { version, text } => Floor::parse(text)
+            .filter(|value| value.keys_from.is_some() == (*version >= FIRST.version)),
         Marked::Damaged(bytes) => {
             let digits = std::str::from_utf8(bytes).ok();
-            let digits = digits.filter(|it| it.starts_with(|it: char| it.is_ascii_digit()));
-            digits.and_then(Floor::parse).filter(|it| it.keys_from.is_none())
+            let digits = digits.filter(|digit| digit.starts_with(|c: char| c.is_ascii_digit()));
+            digits.and_then(Floor::parse).filter(|value| value.keys_from.is_none())
         }
         Marked::Newer(version) => return Err(Error::newer(&path, *version, FIRST)),
     };
@@ -89,7 +89,7 @@ pub(crate) fn read(dir: &Path) -> Result<Floor> {
 /// Writes and syncs it atomically.
 pub(crate) fn write(dir: &Path, floor: Floor) -> Result<()> {
     let (marker, text) = floor.text();
-    marker.write(&dir.join(NAME), &text).map_err(|it| Error::of_log(&it, dir))
+    marker.write(&dir.join(NAME), &text).map_err(|error| Error::of_log(&error, dir))
 }
 
 /// The path to which [`set_aside`] moves an unreadable file.
@@ -100,6 +100,6 @@ pub(crate) fn aside(dir: &Path) -> PathBuf {
 /// Sets an unreadable file aside.
 pub(crate) fn set_aside(dir: &Path) -> Result<()> {
     let path = dir.join(NAME);
-    fs::rename(&path, aside(dir)).map_err(|it| Error::io(&path, it))?;
+    fs::rename(&path, aside(dir)).map_err(|error| Error::io(&path, error))?;
     Ok(sync_dir(dir)?)
 }

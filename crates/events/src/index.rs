@@ -73,7 +73,7 @@ impl Look {
         if offsets.is_empty() {
             return Self::Nothing;
         }
-        Self::Ids(offsets.into_iter().map(|it| base + u64::from(it)).collect())
+        Self::Ids(offsets.into_iter().map(|offset| base + u64::from(offset)).collect())
     }
 }
 
@@ -96,8 +96,8 @@ impl Index {
             return Self { number: block_of(first), ..Self::default() };
         }
         let number = first_block + stored.len() as u64;
-        let finished = stored.into_iter().map(|it| Finished {
-            summary: Arc::new(it),
+        let finished = stored.into_iter().map(|stored| Finished {
+            summary: Arc::new(stored),
             block: None,
             is_checked: AtomicBool::new(false),
         });
@@ -131,7 +131,8 @@ impl Index {
     /// The last event of the blocks in the block store, 0 for none.
     pub(crate) fn stored_to(&self) -> u64 {
         let first = self.number - self.finished.len() as u64;
-        let count = self.finished.iter().take_while(|it| it.block.is_none()).count() as u64;
+        let count =
+            self.finished.iter().take_while(|finished| finished.block.is_none()).count() as u64;
         if count == 0 { 0 } else { *ids_of(first + count - 1).end() }
     }
 
@@ -185,7 +186,7 @@ impl Index {
             None => return true,
         };
         let span = (id - 1) % BLOCK_EVENTS / SPAN_EVENTS;
-        times.get(span as usize).is_none_or(|it| *it >= since)
+        times.get(span as usize).is_none_or(|time| *time >= since)
     }
 
     fn finished_block(&self, number: u64) -> Option<&Finished> {
@@ -210,7 +211,7 @@ impl Index {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         let mut others = 0;
         let current = self.current.summary();
-        for summary in self.finished.iter().map(|it| &*it.summary).chain([&current]) {
+        for summary in self.finished.iter().map(|finished| &*finished.summary).chain([&current]) {
             for (kind, count) in &summary.counts {
                 match counts.get_mut(&**kind) {
                     Some(it) => *it += u64::from(*count),

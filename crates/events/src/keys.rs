@@ -73,13 +73,13 @@ struct Generation {
 impl Window {
     /// The last use of the key.
     pub(crate) fn get(&self, key: u128) -> Option<Use> {
-        self.generations.iter().rev().find_map(|it| it.uses.get(&key).copied())
+        self.generations.iter().rev().find_map(|generation| generation.uses.get(&key).copied())
     }
 
     /// Takes the event `id` in, whose place is behind all others.
     pub(crate) fn push(&mut self, id: u64, time: Timestamp, keyed: Option<Keyed>) {
         let number = id / GENERATION_EVENTS;
-        if self.generations.back().is_none_or(|it| it.number != number) {
+        if self.generations.back().is_none_or(|back| back.number != number) {
             self.generations.push_back(Generation { number, ..Generation::default() });
         }
         let Some(newest) = self.generations.back_mut() else { return };
@@ -97,9 +97,9 @@ impl Window {
     /// Keys of events before this one are older than the window at `now`, when `last` is the last
     /// event.
     pub(crate) fn forgettable(&self, now: Timestamp, last: u64) -> u64 {
-        let is_old = |it: &&Generation| {
-            it.time_max.saturating_add(KEY_WINDOW) < now
-                && it.end().saturating_add(KEY_WINDOW_EVENTS) <= last
+        let is_old = |generation: &&Generation| {
+            generation.time_max.saturating_add(KEY_WINDOW) < now
+                && generation.end().saturating_add(KEY_WINDOW_EVENTS) <= last
         };
         let newest = self.generations.iter().take_while(is_old).last();
         newest.map_or(self.first(), Generation::end)
@@ -107,7 +107,7 @@ impl Window {
 
     /// Forgets the keys of events before this one.
     pub(crate) fn forget_before(&mut self, id: u64) {
-        while self.generations.front().is_some_and(|it| it.end() <= id) {
+        while self.generations.front().is_some_and(|front| front.end() <= id) {
             self.generations.pop_front();
         }
         if let Some(oldest) = self.generations.front_mut().filter(|it| it.start() < id) {
@@ -122,12 +122,12 @@ impl Window {
 
     /// The number of keys.
     pub(crate) fn len(&self) -> usize {
-        self.generations.iter().map(|it| it.uses.len()).sum()
+        self.generations.iter().map(|generation| generation.uses.len()).sum()
     }
 
     /// Every key with its event, in order of the events.
     pub(crate) fn all(&self) -> Vec<(u64, u128)> {
-        let uses = self.generations.iter().flat_map(|it| &it.uses);
+        let uses = self.generations.iter().flat_map(|generation| &generation.uses);
         let mut all: Vec<_> = uses.map(|(key, it)| (it.id, *key)).collect();
         all.sort_unstable();
         all
@@ -184,7 +184,7 @@ mod tests {
         window.push(GENERATION_EVENTS + 4, at(1000), Some(keyed(5)));
         let mut ids = |before| {
             window.forget_before(before);
-            window.all().into_iter().map(|it| it.0).collect::<Vec<_>>()
+            window.all().into_iter().map(|pair| pair.0).collect::<Vec<_>>()
         };
         const NEXT: u64 = GENERATION_EVENTS;
         assert_eq!(ids(1), [1, 5, 6, NEXT, NEXT + 3, NEXT + 4]);

@@ -109,6 +109,6 @@ impl fmt::Debug for Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.live.change(|it| it.retain(|(number, _)| *number != self.number));
+        self.live.change(|live| live.retain(|(number, _)| *number != self.number));
     }
 }

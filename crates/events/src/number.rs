@@ -72,7 +72,7 @@ impl Number {
 }
 
 fn all_digits(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit())
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn fits(whole: i128) -> bool {

@@ -63,11 +63,11 @@ impl Bus {
             let reason = format!("must have at most {BATCH_DRAFTS_MAX} events");
             return Err(Error::invalid("batch", reason));
         }
-        let checked: Vec<_> = drafts.into_iter().map(|it| ready(it, now)).collect();
+        let checked: Vec<_> = drafts.into_iter().map(|draft| ready(draft, now)).collect();
         let mut all_ready = Vec::with_capacity(checked.len());
         let refusals: Vec<Option<Refused>> =
-            checked.into_iter().map(|it| it.map(|it| all_ready.push(it)).err()).collect();
-        if all_ready.iter().map(|it: &EncodedDraft| it.payload.len()).sum::<usize>()
+            checked.into_iter().map(|checked| checked.map(|it| all_ready.push(it)).err()).collect();
+        if all_ready.iter().map(|draft: &EncodedDraft| draft.payload.len()).sum::<usize>()
             > BATCH_BYTES_MAX
         {
             let reason = format!("must have at most {BATCH_BYTES_MAX} bytes");
@@ -143,7 +143,7 @@ impl Bus {
                 reply.answer(match &first {
                     Ok(first) => {
                         let decided = drafts.into_iter().zip(verdicts);
-                        Ok(decided.map(|it| self.answer(it, *first)).collect())
+                        Ok(decided.map(|decided| self.answer(decided, *first)).collect())
                     }
                     Err(error) => self.refusals(drafts, verdicts.collect(), error),
                 });
@@ -158,10 +158,10 @@ impl Bus {
             Ok(writer.applied + 1)
         } else {
             let range = self.log.append_batch(&records(&new));
-            range.map(|it| it.start).map_err(|it| self.log_error(&it))
+            range.map(|range| range.start).map_err(|error| self.log_error(&error))
         };
         if let Ok(first) = appended {
-            self.apply(first, new.iter().map(|it| (&it.event, it.keyed)), writer);
+            self.apply(first, new.iter().map(|new| (&new.event, new.keyed)), writer);
         }
         Written { batches: batches.len(), verdicts, first: appended }
     }
@@ -176,7 +176,7 @@ impl Bus {
             let Decided { verdicts, new } = decide(some, &writer.keys);
             let error = match self.append_shared(upstream, &verdicts, &new, writer) {
                 Ok(first) => {
-                    self.apply(first, new.iter().map(|it| (&it.event, it.keyed)), writer);
+                    self.apply(first, new.iter().map(|new| (&new.event, new.keyed)), writer);
                     return Written { batches: some.len(), verdicts, first: Ok(first) };
                 }
                 Err(NotAppended::Moved) => {
@@ -259,7 +259,8 @@ impl Bus {
         verdicts: Vec<Verdict>,
         error: &Error,
     ) -> Answers {
-        let needs_none = |it: &Verdict| matches!(it, Verdict::Known { .. } | Verdict::Reused(_));
+        let needs_none =
+            |verdict: &Verdict| matches!(verdict, Verdict::Known { .. } | Verdict::Reused(_));
         let is_unconfirmed = self.upstream.is_some() && !drafts.is_empty();
         if is_unconfirmed || !verdicts.iter().all(needs_none) {
             return Err(error.clone());
@@ -299,10 +300,10 @@ impl Bus {
 }
 
 fn records<'a>(new: &[&'a EncodedDraft]) -> Vec<Record<'a>> {
-    let record = |it: &&'a EncodedDraft| Record {
+    let record = |draft: &&'a EncodedDraft| Record {
         kind: EVENT_KIND,
-        version: version_of(&it.event),
-        payload: &it.payload,
+        version: version_of(&draft.event),
+        payload: &draft.payload,
     };
     new.iter().map(record).collect()
 }

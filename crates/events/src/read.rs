@@ -178,11 +178,11 @@ impl Bus {
             self.check_cursor(after, first, last)?;
         }
         let search = Search {
-            pattern: query.pattern.as_ref().filter(|it| **it != Pattern::all()),
+            pattern: query.pattern.as_ref().filter(|pattern| **pattern != Pattern::all()),
             since: query.since,
             space: query.space.as_deref(),
-            from: query.after.map_or(first, |it| it.saturating_add(1)),
-            to: query.before.map_or(last, |it| it.saturating_sub(1).min(last)),
+            from: query.after.map_or(first, |after| after.saturating_add(1)),
+            to: query.before.map_or(last, |before| before.saturating_sub(1).min(last)),
             limit: query.limit,
             newest: query.after.is_none(),
         };
@@ -275,7 +275,7 @@ impl Bus {
             let (event, bytes) = if let Some(entries) = &mut entries {
                 entries.skip_to(*id);
                 let Some(entry) = entries.next_ref() else { break };
-                let entry = entry.map_err(|it| self.log_error(&it))?;
+                let entry = entry.map_err(|error| self.log_error(&error))?;
                 if entry.sequence != *id {
                     continue;
                 }
@@ -292,7 +292,7 @@ impl Bus {
                 break;
             }
         }
-        taken.retain(|it| it.time >= since && search.shows(it.space.as_deref()));
+        taken.retain(|taken| taken.time >= since && search.shows(taken.space.as_deref()));
         if search.newest {
             taken.reverse();
         }
@@ -332,7 +332,7 @@ impl Bus {
         let mut run = Vec::new();
         let mut entries = self.log.entries_after(low - 1);
         while let Some(entry) = entries.next_ref() {
-            let entry = entry.map_err(|it| self.log_error(&it))?;
+            let entry = entry.map_err(|error| self.log_error(&error))?;
             if entry.sequence > high {
                 break;
             }
@@ -340,7 +340,7 @@ impl Bus {
             let malformed = |it| malformed(id, it);
             let stored =
                 Stored::read(entry.kind, entry.version, entry.payload).map_err(malformed)?;
-            let is_wanted = search.pattern.is_none_or(|it| it.matches_text(stored.kind));
+            let is_wanted = search.pattern.is_none_or(|pattern| pattern.matches_text(stored.kind));
             if is_wanted && stored.time >= since && search.shows(stored.space) {
                 let event = found.within(stored.event(id).map_err(malformed)?);
                 if search.newest {

@@ -22,7 +22,7 @@ impl Bus {
     /// has copied.
     pub fn compare(&self) -> Result<()> {
         let Some(upstream) = &self.upstream else { return Ok(()) };
-        upstream.compare(&self.log).map_err(|it| self.refused(&it))
+        upstream.compare(&self.log).map_err(|error| self.refused(&error))
     }
 
     /// Applies what other replicas have published to the [shared
@@ -41,7 +41,7 @@ impl Bus {
             // Without the writer's lock: nobody waits for the shared journal because of this. The
             // writer may have more than it shows.
             let after = self.log.last_sequence();
-            let page = upstream.page(&self.log, after).map_err(|it| self.refused(&it))?;
+            let page = upstream.page(&self.log, after).map_err(|error| self.refused(&error))?;
             if page.is_empty() {
                 return Ok(count);
             }
@@ -59,7 +59,8 @@ impl Bus {
     pub(crate) fn catch_up(&self, upstream: &Upstream, writer: &mut Writer) -> Result<u64> {
         let mut count = 0;
         loop {
-            let page = upstream.page(&self.log, writer.applied).map_err(|it| self.refused(&it))?;
+            let page =
+                upstream.page(&self.log, writer.applied).map_err(|error| self.refused(&error))?;
             if page.is_empty() {
                 return Ok(count);
             }
@@ -70,7 +71,8 @@ impl Bus {
     /// Applies those events of a page that are new: to the log, then to the index and the keys.
     fn take_page(&self, upstream: &Upstream, page: &[Entry], writer: &mut Writer) -> Result<u64> {
         let after = self.log.last_sequence();
-        let events = upstream.take(&self.log, page, read_whole).map_err(|it| self.refused(&it))?;
+        let events =
+            upstream.take(&self.log, page, read_whole).map_err(|error| self.refused(&error))?;
         self.apply(after + 1, events.iter().map(|(it, keyed)| (it, *keyed)), writer);
         Ok(events.len() as u64)
     }
@@ -99,7 +101,7 @@ impl Bus {
     /// Syncs the log and returns the last event that is on disk: what a power cut leaves. On a bus
     /// without a shared journal, every event that can be read is on disk.
     pub fn sync(&self) -> Result<u64> {
-        self.log.sync().map_err(|it| self.log_error(&it))?;
+        self.log.sync().map_err(|error| self.log_error(&error))?;
         Ok(self.log.reached())
     }
 
@@ -125,7 +127,7 @@ impl Bus {
         }
         let mut entries = self.log.entries_after(first - 1);
         while let Some(entry) = entries.next_ref() {
-            let entry = entry.map_err(|it| self.log_error(&it))?;
+            let entry = entry.map_err(|error| self.log_error(&error))?;
             if entry.sequence > position {
                 break;
             }
@@ -140,9 +142,9 @@ impl Bus {
 
 /// Whether two records of one number are the same event: the data of one may have been replaced.
 pub fn is_same_record(one: &Entry, other: &Entry) -> bool {
-    let without_data = |it: &Entry| -> std::result::Result<_, Malformed> {
-        let stored = Stored::read(it.kind, it.version, &it.payload)?;
-        let event = Event { data: Data::default(), ..stored.event(it.sequence)? };
+    let without_data = |entry: &Entry| -> std::result::Result<_, Malformed> {
+        let stored = Stored::read(entry.kind, entry.version, &entry.payload)?;
+        let event = Event { data: Data::default(), ..stored.event(entry.sequence)? };
         Ok((event, stored.idempotency_key()?))
     };
     one == other || matches!((without_data(one), without_data(other)), (Ok(a), Ok(b)) if a == b)
@@ -154,6 +156,6 @@ fn read_whole(entry: &Entry) -> Result<(Event, Option<Keyed>)> {
     let stored = Stored::read(entry.kind, entry.version, &entry.payload).map_err(malformed)?;
     let event = stored.event(entry.sequence).map_err(malformed)?;
     let key = stored.idempotency_key().map_err(malformed)?;
-    let keyed = key.map(|it| Keyed::new(&it, stored.space, &event.kind, &event.data));
+    let keyed = key.map(|key| Keyed::new(&key, stored.space, &event.kind, &event.data));
     Ok((event, keyed))
 }

@@ -56,12 +56,12 @@ impl Bus {
         }
         if drops {
             self.block_store.sync()?;
-            self.log.truncate_before(log_from).map_err(|it| self.log_error(&it))?;
+            self.log.truncate_before(log_from).map_err(|error| self.log_error(&error))?;
         }
         self.block_store.forget_before(block_of(first), keys_from)?;
         self.block_store.sync()?;
         for _ in 0..SEGMENTS_CHECKED {
-            if !self.log.check_next().map_err(|it| self.log_error(&it))? {
+            if !self.log.check_next().map_err(|error| self.log_error(&error))? {
                 break;
             }
         }
@@ -124,9 +124,9 @@ impl Bus {
         let first = first.min(last + 1);
         let mut entries = self.log.entries_after(first - 1);
         while let Some(entry) = entries.next_ref() {
-            let entry = entry.map_err(|it| self.log_error(&it))?;
+            let entry = entry.map_err(|error| self.log_error(&error))?;
             let stored = Stored::read(entry.kind, entry.version, entry.payload)
-                .map_err(|it| malformed(entry.sequence, it))?;
+                .map_err(|error| malformed(entry.sequence, error))?;
             if stored.time >= oldest {
                 return Ok(entry.sequence);
             }
@@ -141,8 +141,8 @@ impl Bus {
     fn first_within(&self, bytes_max: u64) -> u64 {
         let mut extents = self.log.extents();
         let newest = extents.pop();
-        let mut bytes = newest.map_or(0, |it| it.bytes);
-        let mut first = newest.map_or(1, |it| it.first);
+        let mut bytes = newest.map_or(0, |newest| newest.bytes);
+        let mut first = newest.map_or(1, |newest| newest.first);
         for extent in extents.into_iter().rev() {
             bytes += extent.bytes;
             if bytes > bytes_max {
@@ -167,7 +167,7 @@ impl Bus {
                 let is_kept = it.sequence >= kept_from || self.needs_key_of(it);
                 if is_kept { Keep::Yes } else { Keep::No }
             })
-            .map_err(|it| self.log_error(&it))?;
+            .map_err(|error| self.log_error(&error))?;
         self.block_store.rewrite()?;
         Ok(compacted)
     }
@@ -175,7 +175,9 @@ impl Bus {
     /// The first event that stays in the log if those before `first` were dropped: the next start
     /// compares the others with the shared journal.
     fn kept_from(&self, first: u64) -> u64 {
-        self.upstream.as_ref().map_or(first, |it| first.min(it.base().saturating_add(1)))
+        self.upstream
+            .as_ref()
+            .map_or(first, |upstream| first.min(upstream.base().saturating_add(1)))
     }
 
     /// Whether the log is to keep a dropped event because of its key.
@@ -183,7 +185,7 @@ impl Bus {
         let is_known = entry.sequence >= self.keys_from.load(Ordering::Acquire);
         let stored = || Stored::read(entry.kind, entry.version, &entry.payload);
         // What cannot be read is not removed.
-        self.upstream.is_some() && is_known && stored().map_or(true, |it| it.key.is_some())
+        self.upstream.is_some() && is_known && stored().map_or(true, |stored| stored.key.is_some())
     }
 
     /// Replaces the data of events, and removes what they had from the files; ids, types, times and
@@ -207,12 +209,12 @@ impl Bus {
             .log
             .compact(&mut |entry| {
                 let Some(data) = data.get(&entry.sequence) else { return Keep::Yes };
-                with_data(entry, data).unwrap_or_else(|it| {
-                    failed.get_or_insert(malformed(entry.sequence, it));
+                with_data(entry, data).unwrap_or_else(|error| {
+                    failed.get_or_insert(malformed(entry.sequence, error));
                     Keep::Yes
                 })
             })
-            .map_err(|it| self.log_error(&it))?;
+            .map_err(|error| self.log_error(&error))?;
         failed.map_or(Ok(compacted.replaced), Err)
     }
 
@@ -225,13 +227,13 @@ impl Bus {
         let mut count = 0;
         let mut entries = self.log.entries_after(from.max(first).saturating_sub(1));
         while let Some(entry) = entries.next_ref() {
-            let entry = entry.map_err(|it| self.log_error(&it))?;
+            let entry = entry.map_err(|error| self.log_error(&error))?;
             if entry.sequence > last {
                 break;
             }
             let event = decode(entry.sequence, entry.kind, entry.version, entry.payload)?;
             let line = crate::wire::line(&event);
-            serde_json::to_writer(&mut *out, &line).map_err(|it| failed(it.into()))?;
+            serde_json::to_writer(&mut *out, &line).map_err(|error| failed(error.into()))?;
             out.write_all(b"\n").map_err(failed)?;
             count += 1;
         }
@@ -243,7 +245,7 @@ impl Bus {
         let (first, last) = (self.first(), self.last());
         let (counts, other_kinds) = self.index.read().counts();
         let mut kinds: Vec<(String, u64)> = counts.into_iter().collect();
-        kinds.sort_by_key(|it| std::cmp::Reverse(it.1));
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.1));
         Status {
             events: (last + 1).saturating_sub(first),
             first,

@@ -13,8 +13,8 @@ use waypost_flows::{Effect, Engine, FlowFile, FlowSet, Options, Outcome, Report,
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let flows: usize = arguments.next().map_or(Ok(1000), |it| it.parse())?;
-    let events: u64 = arguments.next().map_or(Ok(1_000_000), |it| it.parse())?;
+    let flows: usize = arguments.next().map_or(Ok(1000), |argument| argument.parse())?;
+    let events: u64 = arguments.next().map_or(Ok(1_000_000), |argument| argument.parse())?;
     let file = FlowFile::new("flows.yaml", &file(flows)?)?;
     let mut out = std::io::stdout();
 
@@ -24,7 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     engine.install(FlowSet::new([&file]));
     engine.commit()?;
 
-    let samples: Vec<Event> = (0..2000).map(|it| event(it, flows)).collect::<Result<_, _>>()?;
+    let samples: Vec<Event> =
+        (0..2000).map(|number| event(number, flows)).collect::<Result<_, _>>()?;
     let mut deciding = Duration::ZERO;
     let mut runs = 0_u64;
     for id in 1..=events {
@@ -100,7 +101,7 @@ fn finish(engine: &mut Engine) -> Result<u64, waypost_flows::Error> {
                         Timestamp::EPOCH,
                     );
                 }
-                Effect::Announce(notice) => notice.end.iter().for_each(|it| engine.announced(it)),
+                Effect::Announce(notice) => notice.end.iter().for_each(|end| engine.announced(end)),
                 _ => {}
             }
         }
@@ -108,7 +109,7 @@ fn finish(engine: &mut Engine) -> Result<u64, waypost_flows::Error> {
 }
 
 fn bytes_of(folder: &Path) -> std::io::Result<u64> {
-    std::fs::read_dir(folder)?.map(|it| Ok(it?.metadata()?.len())).sum()
+    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the example measures")]

@@ -102,7 +102,7 @@ impl Call<'_> {
             Kind::Command(it) => {
                 let script = it.script(data, &self.flow.trigger.data)?;
                 let shell = it.shell.unwrap_or(self.flow.shell);
-                let exists = |it: &&&str| Path::new(it).exists();
+                let exists = |text: &&&str| Path::new(text).exists();
                 let path = shell.paths().iter().find(exists).ok_or_else(|| {
                     let why = "shell: bash needs /bin/bash or /usr/bin/bash; install bash, or write shell: sh";
                     Unready(why.to_owned())
@@ -239,7 +239,7 @@ impl Fields {
     pub(crate) fn action(mut self) -> Result<Action, String> {
         let name = self.kind.name();
         let known = self.kind.fields();
-        if let Some(other) = self.special().into_iter().find(|it| !known.contains(it)) {
+        if let Some(other) = self.special().into_iter().find(|special| !known.contains(special)) {
             return Err(format!(
                 "an action of type {name} has no field {other}; expected {}",
                 known.join(", ")
@@ -270,7 +270,9 @@ impl Fields {
         Ok(match self.kind {
             KindName::Command => {
                 let command = self.command.take();
-                command.map(|it| Kind::Command(Command { allow_dash, shell: self.shell, ..it }))
+                command.map(|command| {
+                    Kind::Command(Command { allow_dash, shell: self.shell, ..command })
+                })
             }
             KindName::Exec => {
                 let exec = self.exec.take().map(|words| Exec::new(words, allow_dash));

@@ -59,7 +59,7 @@ impl Shell {
             // A shell that takes its input for a network connection reads a file of the user.
             Self::Bash => &["--norc", "-c"],
         };
-        options.iter().map(|it| (*it).to_owned()).chain([script]).collect()
+        options.iter().map(|option| (*option).to_owned()).chain([script]).collect()
     }
 }
 
@@ -117,7 +117,7 @@ impl FromStr for Command {
         if source.trim().is_empty() {
             return Err(invalid(0, "the command is empty"));
         }
-        check_length("the command", source.len()).map_err(|it| invalid(0, &it))?;
+        check_length("the command", source.len()).map_err(|error| invalid(0, &error))?;
         if let Some(at) = source.find('\0') {
             return Err(invalid(at, "the command has a NUL character"));
         }
@@ -131,7 +131,11 @@ impl FromStr for Command {
                     "the delimiter of a here-document is literal; write a word after <<"
                 }
             };
-            let at = code.template().references().get(number).map_or(0, |it| it.span.start);
+            let at = code
+                .template()
+                .references()
+                .get(number)
+                .map_or(0, |reference| reference.span.start);
             return Err(invalid(at, what));
         }
         Ok(Self { code, allow_dash: false, shell: None })

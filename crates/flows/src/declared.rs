@@ -55,18 +55,20 @@ impl DataType {
                 let digits = value.strip_prefix('-').unwrap_or(value);
                 let is_short = (1..=DIGITS_MAX).contains(&digits.len());
                 let is_canonical = digits == "0" || !digits.starts_with('0');
-                is_short && is_canonical && digits.bytes().all(|it| it.is_ascii_digit())
+                is_short && is_canonical && digits.bytes().all(|byte| byte.is_ascii_digit())
             }
             Kind::Number => {
                 value.len() <= SHORT_MAX && waypost_events::Number::from_decimal(value).is_some()
             }
             Kind::Boolean => value == "true" || value == "false",
             Kind::Slug => {
-                value.starts_with(|it: char| it.is_ascii_alphanumeric())
+                value.starts_with(|c: char| c.is_ascii_alphanumeric())
                     && value.len() <= SHORT_MAX
-                    && value.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it))
+                    && value
+                        .bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
             }
-            Kind::OneOf(choices) => choices.iter().any(|it| it == value),
+            Kind::OneOf(choices) => choices.iter().any(|choice| choice == value),
             Kind::Matches(regex) => regex.is_match(value),
             Kind::Text => true,
         }
@@ -112,7 +114,7 @@ impl fmt::Display for DataType {
 from_text!(DataType: "a type, such as integer or one of [a, b]");
 
 fn one_of(list: &str) -> Result<Kind, String> {
-    let inside = list.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let inside = list.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let inside = inside.ok_or("one of needs a list in brackets: one of [open, closed]")?;
     let mut choices: Vec<String> = Vec::new();
     for choice in inside.split(',').map(str::trim) {
@@ -122,7 +124,7 @@ fn one_of(list: &str) -> Result<Kind, String> {
         if choice.contains(['"', '\'', '[', ']']) || choice.chars().any(char::is_control) {
             return Err(format!("{choice:?} in one of: write entries without quotes and brackets"));
         }
-        if choices.iter().any(|it| it == choice) {
+        if choices.iter().any(|other| other == choice) {
             return Err(format!("duplicate entry {choice:?} in one of"));
         }
         choices.push(choice.to_owned());
@@ -141,7 +143,7 @@ fn matches(source: &str) -> Result<Kind, String> {
     };
     let parsed = |source: &str| {
         let built = regex::RegexBuilder::new(source).size_limit(1 << 20).build();
-        built.map_err(|it| invalid(&it))
+        built.map_err(|error| invalid(&error))
     };
     // Also alone: `a)|(b` would escape the anchors.
     parsed(source)?;

@@ -196,8 +196,8 @@ impl FromStr for FlowName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
-        let right = text.starts_with(|it: char| it.is_ascii_alphanumeric())
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let right = text.starts_with(|c: char| c.is_ascii_alphanumeric())
             && text.chars().all(is_part)
             && text.len() <= 64;
         if right {

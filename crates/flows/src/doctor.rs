@@ -54,9 +54,9 @@ pub fn check_versions(dir: &Path, verify: Verify) -> Result<(), Error> {
     let checked = [
         folder.repairing().map(drop),
         folder.missing().map(drop),
-        Log::check_versions(&folder.log(), &options).map_err(|it| folder.error(it)),
+        Log::check_versions(&folder.log(), &options).map_err(|error| folder.error(error)),
     ];
-    let newer = checked.into_iter().find(|it| matches!(it, Err(Error::Newer { .. })));
+    let newer = checked.into_iter().find(|checked| matches!(checked, Err(Error::Newer { .. })));
     newer.unwrap_or(Ok(()))
 }
 
@@ -81,15 +81,15 @@ pub fn verify(dir: &Path, reached: u64) -> Result<Checked, Error> {
         return Ok(checked);
     }
     let options = log_options(reached);
-    let report = Log::verify(&folder.log(), &options).map_err(|it| folder.error(it))?;
+    let report = Log::verify(&folder.log(), &options).map_err(|error| folder.error(error))?;
     checked.records = report.records;
-    checked.damage.extend(report.damage.iter().map(|it| it.describe(LOG.0, LOG.1)));
+    checked.damage.extend(report.damage.iter().map(|damage| damage.describe(LOG.0, LOG.1)));
     if checked.damage.is_empty() {
         checked.damage.extend(folder.interrupted()?);
     }
     // Opening a damaged or torn log would change it.
     if checked.damage.is_empty() && report.torn_bytes == 0 {
-        let (log, _) = Log::open(&folder.log(), &options).map_err(|it| folder.error(it))?;
+        let (log, _) = Log::open(&folder.log(), &options).map_err(|error| folder.error(error))?;
         checked.cursor = replayed(&folder, &log, &[], 0)?.machine.cursor;
     }
     Ok(checked)
@@ -106,7 +106,7 @@ pub fn check_log(dir: &Path, reached: u64) -> Result<(), Error> {
     let folder = JournalDir::new(dir);
     folder.check()?;
     let report =
-        Log::verify(&folder.log(), &log_options(reached)).map_err(|it| folder.error(it))?;
+        Log::verify(&folder.log(), &log_options(reached)).map_err(|error| folder.error(error))?;
     if report.damage.is_empty() {
         return Ok(());
     }
@@ -139,10 +139,10 @@ pub fn repair(
     }
     let options = log_options(reached);
     if folder.has_log() || reached > 0 && found.notes.gaps.is_empty() {
-        let report = Log::verify(&folder.log(), &options).map_err(|it| folder.error(it))?;
+        let report = Log::verify(&folder.log(), &options).map_err(|error| folder.error(error))?;
         found.add_all(&report.damage, LOG.1);
-        let lost = report.damage.iter().filter(|it| it.to >= it.from);
-        found.notes.gaps.extend(lost.map(|it| Gap { from: it.from, to: it.to }));
+        let lost = report.damage.iter().filter(|damage| damage.to >= damage.from);
+        found.notes.gaps.extend(lost.map(|lost| Gap { from: lost.from, to: lost.to }));
     } else if found.notes.gaps.is_empty() {
         return Ok(repaired);
     }
@@ -156,8 +156,9 @@ pub fn repair(
     repaired.set_aside.clone_from(&found.set_aside);
     let gaps = found.notes.gaps.clone();
     let options = options.with_on_damage(OnDamage::Salvage).with_free_bytes_min(0);
-    let (log, _) = Log::open(&folder.log(), &options).map_err(|it| folder.error(it))?;
-    let end = gaps.iter().map(|it| it.to.min(log.last_sequence().max(it.from))).max().unwrap_or(0);
+    let (log, _) = Log::open(&folder.log(), &options).map_err(|error| folder.error(error))?;
+    let end =
+        gaps.iter().map(|gap| gap.to.min(log.last_sequence().max(gap.from))).max().unwrap_or(0);
     let Replayed { mut machine, decided, evaluated, count } = replayed(&folder, &log, &gaps, end)?;
     repaired.kept = count;
     repaired.reached = log.last_sequence();
@@ -203,7 +204,7 @@ fn replayed(folder: &JournalDir, log: &Log, gaps: &[Gap], end: u64) -> Result<Re
     let evaluated = Evaluated::new(gaps);
     let mut replayed = Replayed { machine, decided: false, evaluated, count: 0 };
     for entry in log.entries_after(0) {
-        let entry = entry.map_err(|it| folder.error(it))?;
+        let entry = entry.map_err(|error| folder.error(error))?;
         let record = Record::decode(&entry)?;
         replayed.decided |= entry.sequence > end && matches!(record, Record::Cursor { .. });
         replayed.evaluated.add(&record, entry.sequence);
@@ -226,7 +227,7 @@ struct Evaluated {
 
 impl Evaluated {
     fn new(gaps: &[Gap]) -> Self {
-        let around = gaps.iter().map(|it| (*it, 0, None)).collect();
+        let around = gaps.iter().map(|gap| (*gap, 0, None)).collect();
         Self { around, reached: 0, with_runs: BTreeSet::new() }
     }
 

@@ -124,7 +124,7 @@ impl Notice {
         let kind = kind.parse().expect("flow: and a name are a type");
         let mut data = Data::default();
         for (name, text) in values {
-            let text: String = text.chars().filter(|it| *it != '\0').take(TEXT_CHARS_MAX).collect();
+            let text: String = text.chars().filter(|c| *c != '\0').take(TEXT_CHARS_MAX).collect();
             data.insert(name, text).expect("a few short texts under names that are names");
         }
         Self { kind, data, lineage, idempotency_key, end: None }

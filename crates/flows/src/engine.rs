@@ -90,9 +90,10 @@ impl Engine {
         let lock = folder.lock()?;
         folder.check()?;
         let (log, _) = Log::open(&folder.log(), &log_options(options.reached))
-            .map_err(|it| folder.error(it))?;
+            .map_err(|error| folder.error(error))?;
         folder.mark()?;
-        let upstream = options.shared_journal.clone().map(|it| Upstream::new(it, |a, b| a == b));
+        let upstream =
+            options.shared_journal.clone().map(|journal| Upstream::new(journal, |a, b| a == b));
         let role = match &upstream {
             Some(_) => Role::Following { is_stale: false },
             None => Role::Alone,
@@ -104,7 +105,7 @@ impl Engine {
         let skips = SkipDetector::since(machine.latest);
         let mut clock = Clock::since(machine.latest);
         if matches!(role, Role::Alone) {
-            if let Some(last) = last_event.filter(|it| *it < machine.cursor) {
+            if let Some(last) = last_event.filter(|event| *event < machine.cursor) {
                 return Err(Error::EventsLost { cursor: machine.cursor, last });
             }
             machine.recover(&identity, clock.read(now));
@@ -198,7 +199,7 @@ impl Engine {
     /// When to call [`wake`](Self::wake) next.
     pub fn next_wake(&self) -> Option<Timestamp> {
         let next = self.machine.next_wake().filter(|_| self.decides());
-        next.map(|it| self.clock.of_system(it))
+        next.map(|next| self.clock.of_system(next))
     }
 
     /// Handles what is due: ended debounce periods, retries, breakers that close.
@@ -312,15 +313,15 @@ impl Engine {
 /// Refuses names that records and keys cannot have.
 fn check_names(options: &Options) -> Result<(), Error> {
     let identity = &options.identity;
-    let is_part = |it: u8| it.is_ascii_alphanumeric();
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric();
     if !(1..=16).contains(&identity.len()) || !identity.bytes().all(is_part) {
         return Err(Error::Identity(identity.clone()));
     }
     let machine = options.machine.as_deref();
     let is_missing = machine.is_none() && options.shared_journal.is_some();
-    let is_part = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
-    let is_name = |it: &&str| (1..=64).contains(&it.len()) && it.bytes().all(is_part);
-    if is_missing || machine.is_some_and(|it| !is_name(&it)) {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let is_name = |text: &&str| (1..=64).contains(&text.len()) && text.bytes().all(is_part);
+    if is_missing || machine.is_some_and(|machine| !is_name(&machine)) {
         return Err(Error::Machine(machine.unwrap_or_default().to_owned()));
     }
     Ok(())
@@ -330,7 +331,7 @@ fn check_names(options: &Options) -> Result<(), Error> {
 fn replay(files: &Files, machine: &mut Machine) -> Result<u64, Error> {
     let mut count = 0;
     for entry in files.log().entries_after(0) {
-        let entry = entry.map_err(|it| files.error(it))?;
+        let entry = entry.map_err(|error| files.error(error))?;
         machine.apply(&Record::decode(&entry)?, entry.sequence);
         count += 1;
     }

@@ -37,8 +37,8 @@ impl Why {
             flow: flow.name.clone(),
             selects: flow.trigger.pattern.matches(&event.kind),
             is_enabled: flow.enabled,
-            truth: condition.map(|it| it.holds(event)),
-            findings: condition.map(|it| it.explain(event)).unwrap_or_default(),
+            truth: condition.map(|condition| condition.holds(event)),
+            findings: condition.map(|condition| condition.explain(event)).unwrap_or_default(),
             stopped: mistyped(flow, event).or_else(|| guarded(flow, event)),
             missed: None,
             run: None,
@@ -48,7 +48,7 @@ impl Why {
     /// Whether the flow would run for the event. A rate limit or a full queue can still skip the
     /// run.
     pub fn wants(&self) -> bool {
-        let holds = self.truth.is_none_or(|it| it == Truth::True);
+        let holds = self.truth.is_none_or(|truth| truth == Truth::True);
         self.selects && self.is_enabled && holds && self.stopped.is_none()
     }
 }
@@ -94,7 +94,7 @@ pub fn plan(flow: &Flow, event: &Event, around: &ActionContext<'_>) -> Plan {
         let call = Call { flow, action, event, run: &run, attempt: 1, key: &key };
         PlannedStep {
             name: action.name.clone(),
-            condition: action.condition.as_ref().map(|it| it.holds(event)),
+            condition: action.condition.as_ref().map(|condition| condition.holds(event)),
             task: call.task(around),
         }
     });
@@ -107,7 +107,7 @@ impl Engine {
         let flows = self.flows().iter().map(|entry| {
             let mut why = Why::of(&entry.flow, event);
             let id = RunId { flow: entry.flow.name.clone(), event: event.id, replay: 0 };
-            why.run = self.run(&id).ok().map(|it| it.id.clone());
+            why.run = self.run(&id).ok().map(|run| run.id.clone());
             if why.wants() && why.run.is_none() {
                 why.missed = Some(self.missed(&entry.flow, event.id));
             }

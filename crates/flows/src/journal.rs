@@ -43,8 +43,8 @@ impl RepairNotes for Consequences {
     }
 
     fn lines(&self) -> String {
-        let gaps = self.gaps.iter().map(|it| format!("{} {}\n", it.from, it.to));
-        let dead = self.dead.iter().map(|it| format!("dead {it}\n"));
+        let gaps = self.gaps.iter().map(|gap| format!("{} {}\n", gap.from, gap.to));
+        let dead = self.dead.iter().map(|dead| format!("dead {dead}\n"));
         let undecided = self.undecided.iter().map(|(from, to)| format!("undecided {from} {to}\n"));
         gaps.chain(dead).chain(undecided).collect()
     }
@@ -92,7 +92,7 @@ impl JournalDir {
 
     /// Returns a message if a repair was not completed.
     pub(crate) fn interrupted(&self) -> Result<Option<String>, Error> {
-        Repairing::interrupted(&self.dir).map_err(|it| self.error(it))
+        Repairing::interrupted(&self.dir).map_err(|error| self.error(error))
     }
 
     /// Returns a message if there was a journal and its files are missing.
@@ -129,12 +129,14 @@ impl JournalDir {
     /// Whether the log has a file with records.
     pub(crate) fn has_log(&self) -> bool {
         let Ok(files) = std::fs::read_dir(self.log()) else { return false };
-        files.flatten().any(|it| it.path().extension().is_some_and(|it| it == "log"))
+        files
+            .flatten()
+            .any(|file| file.path().extension().is_some_and(|extension| extension == "log"))
     }
 
     /// What an incomplete repair had found.
     pub(crate) fn repairing(&self) -> Result<Option<Repairing>, Error> {
-        Repairing::read(&self.dir).map_err(|it| self.error(it))
+        Repairing::read(&self.dir).map_err(|error| self.error(error))
     }
 
     pub(crate) fn set_repairing(&self, found: &Repairing) -> Result<(), Error> {

@@ -197,13 +197,13 @@ impl Loader {
                 Err((problem, hash)) => (None, hash, Some(problem)),
                 Ok(file) => {
                     let hash = Some(file.hash.clone());
-                    let flows: Vec<FlowName> = file.flows().map(|it| it.name.clone()).collect();
+                    let flows: Vec<FlowName> = file.flows().map(|flow| flow.name.clone()).collect();
                     match self.check(&file, &mut stamps).and_then(|()| unlike(&files, file)) {
                         Ok(file) => (Some(file), hash, None),
                         Err(problem) => {
                             if let Problem::Unapproved(_) = problem {
                                 unapproved.extend(flows);
-                                unapproved.extend(self.flows_of(&name).map(|it| it.name.clone()));
+                                unapproved.extend(self.flows_of(&name).map(|of| of.name.clone()));
                             }
                             (None, hash, Some(problem))
                         }
@@ -217,10 +217,10 @@ impl Loader {
                 );
             let file = wanted.or_else(|| {
                 let last = self.files.get(&name).filter(|_| is_kept).cloned();
-                last.and_then(|it| unlike(&files, it).ok())
+                last.and_then(|last| unlike(&files, last).ok())
             });
-            let in_force = file.as_ref().map(|it| it.hash.clone());
-            files.extend(file.map(|it| (name.clone(), it)));
+            let in_force = file.as_ref().map(|file| file.hash.clone());
+            files.extend(file.map(|file| (name.clone(), file)));
             status.push(FileStatus { name, in_force, found: found_hash, problem });
         }
         let hashes = |files: &BTreeMap<String, FlowFile>| -> Vec<(String, ContentHash)> {
@@ -300,7 +300,7 @@ impl Loader {
         for flow in file.flows() {
             let named = Named::of(&self.project, flow, flow.actions.iter(), stamps)?;
             for program in named.contents(&self.project)? {
-                match parts.iter_mut().find(|it| it.file == program.file) {
+                match parts.iter_mut().find(|part| part.file == program.file) {
                     Some(part) => drop(part.named_by.insert(flow.name.to_string())),
                     None => parts.push(Approvable {
                         file: program.file,
@@ -313,8 +313,8 @@ impl Loader {
             }
             parts[0].not_covered.extend(named.others);
         }
-        let covered: Vec<String> = parts.iter().map(|it| it.file.clone()).collect();
-        parts[0].not_covered.retain(|it| !covered.contains(it));
+        let covered: Vec<String> = parts.iter().map(|part| part.file.clone()).collect();
+        parts[0].not_covered.retain(|other| !covered.contains(other));
         Ok(parts)
     }
 
@@ -358,9 +358,9 @@ impl Loader {
         };
         let found = self.read(name).map_err(|(problem, _)| file(problem))?;
         let parts = self.parts(&found, &mut Stamps::default()).map_err(file)?;
-        let parts = parts.into_iter().map(|it| {
-            let last = self.approvals.as_ref().map_or(Ok(None), |all| all.last(&it.file));
-            Ok((last.map_err(ApprovalError::Approvals)?.unwrap_or_default(), it))
+        let parts = parts.into_iter().map(|part| {
+            let last = self.approvals.as_ref().map_or(Ok(None), |all| all.last(&part.file));
+            Ok((last.map_err(ApprovalError::Approvals)?.unwrap_or_default(), part))
         });
         parts.collect()
     }
@@ -408,7 +408,7 @@ impl Loader {
             Ok(folder) => folder,
             Err(_)
                 if fs::symlink_metadata(&self.folder)
-                    .is_err_and(|it| it.kind() == io::ErrorKind::NotFound) =>
+                    .is_err_and(|error| error.kind() == io::ErrorKind::NotFound) =>
             {
                 return Vec::new();
             }
@@ -419,12 +419,12 @@ impl Loader {
         if let Some(why) = self.leads_out() {
             return vec![(self.shown(), Err((Problem::Untrusted(why), None)))];
         }
-        let names = folder.filter_map(|it| Some(it.ok()?.file_name()));
-        let names =
-            names.map(|it| it.into_string().map_err(|it| it.to_string_lossy().into_owned()));
+        let names = folder.filter_map(|folder| Some(folder.ok()?.file_name()));
+        let names = names
+            .map(|name| name.into_string().map_err(|error| error.to_string_lossy().into_owned()));
         // A name that is not UTF-8 is shown with a sign in place of what is not.
-        let shown = |it: &Result<String, String>| it.clone().unwrap_or_else(|it| it);
-        let mut names: Vec<_> = names.filter(|it| is_flow_file(&shown(it))).collect();
+        let shown = |text: &Result<String, String>| text.clone().unwrap_or_else(|error| error);
+        let mut names: Vec<_> = names.filter(|name| is_flow_file(&shown(name))).collect();
         names.sort_unstable_by_key(shown);
         let files = names.into_iter().enumerate().map(|(idx, name)| {
             let found = match &name {
@@ -495,7 +495,7 @@ impl Loader {
     fn leads_out(&self) -> Option<String> {
         let folder = self.folder.strip_prefix(&self.project).ok()?;
         let project = self.project.canonicalize().ok()?;
-        let is_within = self.folder.canonicalize().is_ok_and(|it| it.starts_with(&project));
+        let is_within = self.folder.canonicalize().is_ok_and(|path| path.starts_with(&project));
         (!is_within).then(|| {
             let folder = folder.display();
             format!(
@@ -559,14 +559,14 @@ fn names(contents: &BTreeMap<String, ContentHash>) -> String {
 }
 
 fn is_flow_file(name: &str) -> bool {
-    let is_yaml = Path::new(name).extension().is_some_and(|it| it == "yaml");
+    let is_yaml = Path::new(name).extension().is_some_and(|extension| extension == "yaml");
     is_yaml && !name.starts_with('.') && !name.contains('/')
 }
 
 /// The file, unless another file has a flow of the same name.
 fn unlike(files: &BTreeMap<String, FlowFile>, file: FlowFile) -> Result<FlowFile, Problem> {
     for flow in file.flows() {
-        let other = files.values().find(|it| it.flows().any(|it| it.name == flow.name));
+        let other = files.values().find(|value| value.flows().any(|other| other.name == flow.name));
         if let Some(other) = other {
             let (flow, file) = (flow.name.to_string(), other.name.clone());
             return Err(Problem::Twice { flow, file });

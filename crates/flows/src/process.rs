@@ -118,7 +118,7 @@ pub fn run(program: &Program, boot: &str, stop: &Stop, spawned: impl FnOnce(Lead
         Err(error) => return refused(&format!("{}: {error}", program.path.display())),
     };
     spawned(Leader::of(&child, boot));
-    match Watch::new(child, program, begun).and_then(|it| it.until_end(stop)) {
+    match Watch::new(child, program, begun).and_then(|watch| watch.until_end(stop)) {
         Ok(finished) => finished,
         Err(error) => refused(&format!("failed to watch it: {error}")),
     }
@@ -173,7 +173,7 @@ impl<'a> Watch<'a> {
         let stdout = output(child.stdout.take().map(OwnedFd::from))?;
         let stderr = output(child.stderr.take().map(OwnedFd::from))?;
         Ok(Self {
-            stdin: stdin.map(|it| (it, program.input.as_slice())),
+            stdin: stdin.map(|stdin| (stdin, program.input.as_slice())),
             child,
             program,
             begun,
@@ -265,7 +265,7 @@ impl<'a> Watch<'a> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(stop_at.is_some_and(|it| watched[it].revents().contains(PollFlags::IN)))
+        Ok(stop_at.is_some_and(|at| watched[at].revents().contains(PollFlags::IN)))
     }
 
     /// Writes as much of the input as the program accepts.

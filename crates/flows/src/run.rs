@@ -49,7 +49,7 @@ impl FromStr for RunId {
         };
         let mut parts = text.split('.');
         let flow = parts.next().unwrap_or_default().parse().map_err(|_| invalid())?;
-        let event = parts.next().and_then(|it| it.parse().ok()).ok_or_else(invalid)?;
+        let event = parts.next().and_then(|part| part.parse().ok()).ok_or_else(invalid)?;
         let replay = parts.next().map_or(Ok(0), str::parse).map_err(|_| invalid())?;
         let id = Self { flow, event, replay };
         // One text for each run: no leading zeros, no fourth part.

@@ -76,7 +76,9 @@ impl FlowFile {
                 let Kind::Command(command) = &action.kind else { continue };
                 let path = format!("flows/{idx}/actions/{number}/command");
                 let cautions = command.cautions().into_iter();
-                found.extend(cautions.map(|it| invalid_at(&self.text, &path, &it.to_string())));
+                found.extend(
+                    cautions.map(|caution| invalid_at(&self.text, &path, &caution.to_string())),
+                );
             }
         }
         found
@@ -87,7 +89,7 @@ impl Flow {
     /// The keys of values that must be plain although no type is declared for them.
     pub fn undeclared(&self) -> BTreeSet<&str> {
         let types = &self.trigger.data;
-        self.actions.iter().flat_map(|it| it.kind.undeclared(types)).collect()
+        self.actions.iter().flat_map(|action| action.kind.undeclared(types)).collect()
     }
 }
 
@@ -158,13 +160,13 @@ impl FlowSet {
         let prefixed = self
             .lengths
             .range(..=text.len())
-            .filter_map(move |it| text.get(..*it).and_then(|it| self.prefixes.get(it)));
-        exact.chain(prefixed).flatten().map(|it| &self.entries[*it])
+            .filter_map(move |length| text.get(..*length).and_then(|text| self.prefixes.get(text)));
+        exact.chain(prefixed).flatten().map(|exact| &self.entries[*exact])
     }
 
     /// The flow of this name.
     pub fn get(&self, name: &FlowName) -> Option<&Arc<FlowEntry>> {
-        self.names.get(name).map(|it| &self.entries[*it])
+        self.names.get(name).map(|name| &self.entries[*name])
     }
 
     /// All flows, in the order of the files.

@@ -23,9 +23,9 @@ impl FromStr for Span {
         let mut rest = text;
         let mut sum = Duration::ZERO;
         while !rest.is_empty() {
-            let digits = rest.find(|it: char| !it.is_ascii_digit()).ok_or_else(invalid)?;
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(invalid)?;
             let (number, after) = rest.split_at(digits);
-            let letters = after.find(|it: char| !it.is_ascii_lowercase()).unwrap_or(after.len());
+            let letters = after.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(after.len());
             let (unit, after) = after.split_at(letters);
             let number: u64 = number.parse().map_err(|_| invalid())?;
             let milliseconds = match unit {

@@ -205,7 +205,7 @@ impl Environment {
 fn check_size(arguments: &[String], variables: &[(String, String)]) -> Result<(), Unready> {
     let variables = variables.iter().map(|(name, value)| name.len() + 1 + value.len());
     // Each word has a terminating byte and a pointer.
-    let words = arguments.iter().map(String::len).chain(variables).map(|it| it + 9);
+    let words = arguments.iter().map(String::len).chain(variables).map(|len| len + 9);
     let (mut all, mut longest) = (0, 0);
     for word in words {
         all += word;
@@ -225,9 +225,9 @@ fn check_size(arguments: &[String], variables: &[(String, String)]) -> Result<()
 fn folder_within(project: &Path, folder: Option<&ProjectPath>) -> Result<PathBuf, Unready> {
     let text = folder.map_or(".", ProjectPath::as_str);
     let wrong = |problem: &str| Unready(format!("cwd: {text} {problem}"));
-    let project = project.canonicalize().map_err(|it| wrong(&format!("not found: {it}")))?;
+    let project = project.canonicalize().map_err(|error| wrong(&format!("not found: {error}")))?;
     let folder = project.join(text);
-    let folder = folder.canonicalize().map_err(|it| wrong(&format!("not found: {it}")))?;
+    let folder = folder.canonicalize().map_err(|error| wrong(&format!("not found: {error}")))?;
     if !folder.starts_with(&project) {
         return Err(wrong("is outside the project"));
     }
@@ -237,14 +237,15 @@ fn folder_within(project: &Path, folder: Option<&ProjectPath>) -> Result<PathBuf
 /// The file of a program: it is looked up here, because a lookup by the system in a changed `PATH`
 /// costs a fork.
 fn executable(program: &Path, path: &str, folder: &Path) -> Result<PathBuf, Unready> {
-    let is_executable = |it: &PathBuf| {
-        it.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+    let is_executable = |path: &PathBuf| {
+        path.metadata()
+            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     };
     let found = if program.components().count() > 1 || program.is_absolute() {
         Some(folder.join(program)).filter(is_executable)
     } else {
-        let folders = path.split(':').filter(|it| it.starts_with('/'));
-        folders.map(|it| Path::new(it).join(program)).find(is_executable)
+        let folders = path.split(':').filter(|part| part.starts_with('/'));
+        folders.map(|folder| Path::new(folder).join(program)).find(is_executable)
     };
     found.ok_or_else(|| Unready(format!("no program {} in PATH", program.display())))
 }

@@ -54,7 +54,7 @@ pub struct InvalidTemplate {
 impl InvalidTemplate {
     pub(crate) fn new(text: &str, at: usize, what: impl Into<String>) -> Self {
         let before = &text[..at];
-        let start = before.rfind('\n').map_or(0, |it| it + 1);
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
         Self {
             line: before.matches('\n').count() + 1,
             column: before[start..].chars().count() + 1,
@@ -91,7 +91,7 @@ impl Template {
 
     /// The author's text, defaults included, with a mark in place of each of the event's values.
     pub(crate) fn marked(&self, data: &Data, mark: char) -> String {
-        let value = |it: &Reference| match (data.get(&it.key), &it.default) {
+        let value = |reference: &Reference| match (data.get(&reference.key), &reference.default) {
             (None, Some(default)) => default.clone(),
             _ => mark.to_string(),
         };
@@ -139,21 +139,21 @@ from_text!(Template: "a text");
 fn references(text: &str) -> Result<Vec<Reference>, InvalidTemplate> {
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some(open) = text[from..].find("{{").map(|it| from + it) {
+    while let Some(open) = text[from..].find("{{").map(|text| from + text) {
         let inside = open + 2;
         let begins = text[inside..].trim_start();
-        let name = begins.trim_start_matches(|it: char| it.is_ascii_alphanumeric() || it == '_');
+        let name = begins.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
         let rest = name.trim_start();
         let is_placeholder =
             (name.starts_with('.') || rest.starts_with(['|', '}']) || rest.is_empty())
-                && begins.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
+                && begins.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                 && !matches!(&begins[..begins.len() - name.len()], "end" | "else");
         if !is_placeholder {
             from = open + 1;
             continue;
         }
         let invalid = |at, what: String| Err(InvalidTemplate::new(text, at, what));
-        let Some(close) = text[inside..].find("}}").map(|it| inside + it) else {
+        let Some(close) = text[inside..].find("}}").map(|text| inside + text) else {
             return invalid(open, "{{ has no }}".to_owned());
         };
         match reference(&text[inside..close], open..close + 2) {
@@ -170,7 +170,7 @@ fn reference(inside: &str, span: Range<usize>) -> Result<Reference, String> {
         Some((path, filter)) => (path.trim(), Some(filter.trim())),
         None => (inside.trim(), None),
     };
-    let Some(key) = path.strip_prefix("data.").filter(|it| is_key(it)) else {
+    let Some(key) = path.strip_prefix("data.").filter(|rest| is_key(rest)) else {
         return Err(format!(
             "unknown value {{{{{path}}}}}; a value of the event is {{{{data.key}}}}"
         ));
@@ -187,13 +187,13 @@ fn reference(inside: &str, span: Range<usize>) -> Result<Reference, String> {
 
 /// Whether it can be a key of an event's data.
 pub(crate) fn is_key(key: &str) -> bool {
-    key.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
-        && key.chars().all(|it| it.is_ascii_alphanumeric() || it == '_' || it == '-')
+    key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
 fn default(filter: &str) -> Option<String> {
     let text = filter.strip_prefix("default(")?.strip_suffix(')')?.trim();
-    let quote = text.chars().next().filter(|it| *it == '"' || *it == '\'')?;
+    let quote = text.chars().next().filter(|c| *c == '"' || *c == '\'')?;
     let text = text.strip_prefix(quote)?.strip_suffix(quote)?;
     (!text.contains(quote)).then(|| text.to_owned())
 }

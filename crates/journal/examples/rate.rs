@@ -22,7 +22,7 @@ type Sink<'a> = Mutex<Box<dyn FnMut(&[Vec<u8>]) -> Result<(), Failure> + Send + 
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let url = arguments.next().ok_or("usage: rate URL [SECONDS]")?;
-    let time = Duration::from_secs(arguments.next().map_or(Ok(2), |it| it.parse())?);
+    let time = Duration::from_secs(arguments.next().map_or(Ok(2), |argument| argument.parse())?);
     let mut out = std::io::stdout().lock();
     for clients in [1, 64] {
         for round in 1..=5 {
@@ -49,8 +49,8 @@ fn rate(clients: usize, time: Duration, sink: &Sink<'_>) -> Result<f64, Failure>
             left > 0
         });
         let (payloads, replies): (Vec<_>, Vec<_>) =
-            group.into_iter().map(|it| (it.request, it.reply)).unzip();
-        let done = sink.lock().is_ok_and(|mut it| it(&payloads).is_ok());
+            group.into_iter().map(|group| (group.request, group.reply)).unzip();
+        let done = sink.lock().is_ok_and(|mut sink| sink(&payloads).is_ok());
         for reply in replies {
             reply.answer(done);
         }
@@ -87,7 +87,7 @@ fn journal(url: &str, round: u8, clients: usize) -> Result<Sink<'static>, Failur
     let settings = Settings::parse(url, &|name| std::env::var_os(name))?;
     let until = || Until::within(Duration::from_secs(60));
     let mut store = [0; 16];
-    getrandom::fill(&mut store[2..]).map_err(|it| it.to_string())?;
+    getrandom::fill(&mut store[2..]).map_err(|error| error.to_string())?;
     (store[0], store[1]) = (round, clients as u8);
     let journal = Journal::create(settings, StoreId(store), &until())?;
     let mut after = Position::start(journal.store());

@@ -196,9 +196,9 @@ impl Journal {
         execute: Execute,
         until: &Until,
     ) -> Result<bool, Failure> {
-        let fence = fence.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
+        let fence = fence.map(|fence| i64::try_from(fence).unwrap_or(i64::MAX));
         let (after, end) = (batch.pending.after, batch.pending.end);
-        let number = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
+        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let (incarnation, from, to) =
             (number(self.incarnation), number(after.seq), number(end.seq));
         let (from_hash, to_hash) = (after.hash.0.as_slice(), end.hash.0.as_slice());
@@ -236,7 +236,7 @@ impl Journal {
 
 /// Why an append found another head row; `None` if only the probe was another one.
 pub(crate) fn not_written(head: &Head, after: Position, fence: Fence) -> Option<Outcome> {
-    if fence.is_some_and(|it| it != head.lease_epoch) {
+    if fence.is_some_and(|fence| fence != head.lease_epoch) {
         return Some(Outcome::Fenced(head.lease_epoch));
     }
     (head.position != after).then_some(Outcome::Moved(head.position))

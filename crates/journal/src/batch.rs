@@ -55,7 +55,7 @@ impl<'a> Batch<'a> {
     /// When the answer to an append of these records counts as lost: the more there is to send, the
     /// later.
     pub(crate) fn answered(&self, until: &Until) -> Until {
-        let bytes: usize = self.payloads.iter().map(|it| it.len()).sum();
+        let bytes: usize = self.payloads.iter().map(|payload| payload.len()).sum();
         let sending = Duration::from_millis(bytes as u64 / BYTES_PER_MILLI);
         until.at_most(ANSWER_MAX + sending)
     }
@@ -72,7 +72,7 @@ fn check(records: &[Record]) -> Result<()> {
             "an append has 1 to {BATCH_RECORDS_MAX} records, not {count}"
         )));
     }
-    let bytes: usize = records.iter().map(|it| it.payload.len()).sum();
+    let bytes: usize = records.iter().map(|record| record.payload.len()).sum();
     if bytes > BATCH_BYTES_MAX {
         return Err(Error::Invalid(format!(
             "an append has at most {BATCH_BYTES_MAX} bytes of payload, not {bytes}"
@@ -115,6 +115,6 @@ impl Places {
 pub fn random_id() -> Result<[u8; 16]> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|it| Error::Invalid(format!("the system has no random numbers: {it}")))?;
+        .map_err(|error| Error::Invalid(format!("the system has no random numbers: {error}")))?;
     Ok(bytes)
 }

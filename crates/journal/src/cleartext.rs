@@ -142,7 +142,7 @@ mod tests {
 
     fn take(bytes: &[u8], piece: usize) -> io::Result<bool> {
         let mut messages = Messages::default();
-        bytes.chunks(piece).try_for_each(|it| messages.take(it))?;
+        bytes.chunks(piece).try_for_each(|chunk| messages.take(chunk))?;
         Ok(messages.is_done)
     }
 

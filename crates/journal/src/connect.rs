@@ -52,8 +52,8 @@ pub(crate) fn connect(settings: &Settings, first: usize, until: &Until) -> Resul
     if failed.len() == 1 {
         return failed.pop().map_or(Err(Error::Stopped), Err);
     }
-    let at = failed.iter().position(|it| {
-        !matches!(it, Error::Unreachable(_) | Error::Standby(_) | Error::Connection(_))
+    let at = failed.iter().position(|failed| {
+        !matches!(failed, Error::Unreachable(_) | Error::Standby(_) | Error::Connection(_))
     });
     if let Some(at) = at {
         return Err(failed.swap_remove(at));
@@ -97,7 +97,7 @@ fn connect_to(server: &Server, settings: &Settings, until: &Until) -> Result<Lin
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|it| Error::Unreachable(format!("{host}: {it}")))?;
+        .map_err(|error| Error::Unreachable(format!("{host}: {error}")))?;
     let limit = until.at_most(2 * settings.connect);
     let dialling = until.at_most(settings.connect);
     let connected = runtime.block_on(async {
@@ -105,7 +105,7 @@ fn connect_to(server: &Server, settings: &Settings, until: &Until) -> Result<Lin
             let connected = before(&limit, config.connect(tls.clone())).await;
             match connected {
                 Some(Err(error)) if is_silent(&error) && !dialling.is_over() => {}
-                Some(connected) => return connected.map_err(|it| refused(&host, &it)),
+                Some(connected) => return connected.map_err(|error| refused(&host, &error)),
                 None => {
                     return Err(Error::Unreachable(format!("{host}: it did not answer in time")));
                 }
@@ -135,8 +135,8 @@ async fn before<T>(limit: &Until, work: impl Future<Output = T>) -> Option<T> {
 
 /// Whether nobody has answered an attempt to reach the server.
 fn is_silent(error: &tokio_postgres::Error) -> bool {
-    let cause = error.source().and_then(|it| it.downcast_ref::<std::io::Error>());
-    cause.is_some_and(|it| it.kind() == std::io::ErrorKind::TimedOut)
+    let cause = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+    cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::TimedOut)
 }
 
 /// Why there is no connection. The server's messages name users and databases, never passwords.

@@ -259,5 +259,5 @@ impl Error {
 }
 
 fn of_chunk(chunk: Option<u32>) -> String {
-    chunk.map_or_else(String::new, |it| format!(" in chunk {it}"))
+    chunk.map_or_else(String::new, |chunk| format!(" in chunk {chunk}"))
 }

@@ -65,7 +65,7 @@ impl Journal {
         let mut due = if is_new { now() } else { now() + pause };
         loop {
             let appended = self.appended();
-            let wait = due.max(appended.map_or(due, |it| it.1 + PAUSE_FIRST)) - now();
+            let wait = due.max(appended.map_or(due, |appended| appended.1 + PAUSE_FIRST)) - now();
             if is_heard || wait.is_zero() || (until.is_over() && head.is_none()) {
                 let rows = self.head_rows(link, &until.at_least(ANSWER))?;
                 let found = Head::from_rows(&rows, self.store)?;
@@ -84,13 +84,13 @@ impl Journal {
             if let Some(head) = head.filter(|_| until.is_over()) {
                 return Ok(head);
             }
-            let wait = due.max(appended.map_or(due, |it| it.1 + PAUSE_FIRST)) - now();
+            let wait = due.max(appended.map_or(due, |appended| appended.1 + PAUSE_FIRST)) - now();
             link.listen(&until.at_most(wait))?;
-            let own = self.appended().map_or(0, |it| it.0);
+            let own = self.appended().map_or(0, |appended| appended.0);
             for payload in link.take_notifications() {
                 follower.is_notified = true;
                 let announced = self.announced(&payload);
-                is_heard |= announced.is_none_or(|it| it > own);
+                is_heard |= announced.is_none_or(|announced| announced > own);
                 if let Some(seq) = announced {
                     self.note_confirmed(seq);
                 }

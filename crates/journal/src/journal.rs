@@ -266,7 +266,7 @@ impl Journal {
         let mut known = self.known.lock();
         known.probe = known.probe.max(head.probe);
         known.feature = known.feature.max(head.feature);
-        let furthest = known.head.map_or(0, |it| it.position.seq);
+        let furthest = known.head.map_or(0, |head| head.position.seq);
         if head.incarnation == self.incarnation && head.position.seq >= furthest {
             known.head = Some(*head);
         }
@@ -274,7 +274,7 @@ impl Journal {
 
     /// The head row as it was read last, if it is beyond this position.
     pub(crate) fn head_known_beyond(&self, seq: u64) -> Option<Head> {
-        self.known.lock().head.filter(|it| it.position.seq > seq)
+        self.known.lock().head.filter(|head| head.position.seq > seq)
     }
 
     pub(crate) fn forget_head(&self) {
@@ -308,7 +308,7 @@ impl Journal {
     pub(crate) fn may_announce(&self, pause: Duration) -> bool {
         let mut known = self.known.lock();
         let now = now();
-        let may = known.announced.is_none_or(|it| now - it >= pause);
+        let may = known.announced.is_none_or(|announced| now - announced >= pause);
         if may {
             known.announced = Some(now);
         }

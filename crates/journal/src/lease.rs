@@ -83,7 +83,7 @@ impl Contender {
         self.holder = head.lease_holder;
         // Only once: a copy of this machine, which must not exist, may hold it.
         let is_first = !std::mem::replace(&mut self.has_looked, true);
-        let is_own = |it: MachineId| is_first && it == self.id;
+        let is_own = |id: MachineId| is_first && id == self.id;
         head.lease_holder.is_none_or(is_own) || now - seen.since >= self.ttl
     }
 }

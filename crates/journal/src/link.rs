@@ -145,7 +145,7 @@ impl Link {
                 client.execute_typed(&sql, &parameters),
                 client.batch_execute("COMMIT")
             );
-            count.and_then(|it| commit.map(|()| it))
+            count.and_then(|count| commit.map(|()| count))
         })
     }
 
@@ -259,11 +259,13 @@ impl Line {
             let step = std::future::poll_fn(|cx| {
                 // Queue a request first, then write it and read; at last see what was answered.
                 if let Poll::Ready(done) = poll(cx, self) {
-                    return Poll::Ready(done.map_err(|it| failure(Some(&it))));
+                    return Poll::Ready(done.map_err(|error| failure(Some(&error))));
                 }
                 let ended = self.read(cx);
                 match (poll(cx, self), ended) {
-                    (Poll::Ready(done), _) => Poll::Ready(done.map_err(|it| failure(Some(&it)))),
+                    (Poll::Ready(done), _) => {
+                        Poll::Ready(done.map_err(|error| failure(Some(&error))))
+                    }
                     (Poll::Pending, Some(Ended(why))) => Poll::Ready(Err(failure(why.as_ref()))),
                     (Poll::Pending, None) => Poll::Pending,
                 }
@@ -334,11 +336,11 @@ fn is_refusal(code: &SqlState) -> bool {
     const CLASSES: [&str; 12] =
         ["0A", "21", "22", "23", "25", "26", "28", "40", "42", "44", "55", "P0"];
     *code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
-        && code.code().get(..2).is_some_and(|it| CLASSES.contains(&it))
+        && code.code().get(..2).is_some_and(|code| CLASSES.contains(&code))
 }
 
 fn typed<'a>(parameters: &[&'a dyn Parameter]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
-    parameters.iter().map(|it| it.typed()).collect()
+    parameters.iter().map(|parameter| parameter.typed()).collect()
 }
 
 /// A text of the server, which may not begin a line of its own in a message.

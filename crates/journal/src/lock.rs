@@ -66,7 +66,7 @@ impl Guard {
             return Ok(outcome);
         }
         let batch = Batch::new(after, records, fence.unwrap_or(0))?;
-        let bytes: usize = records.iter().map(|it| it.payload.len()).sum();
+        let bytes: usize = records.iter().map(|record| record.payload.len()).sum();
         let count = records.len();
         if count > LOCKED_RECORDS_MAX || bytes > LOCKED_BYTES_MAX {
             return Err(Error::Invalid(format!(
@@ -75,7 +75,7 @@ impl Guard {
             )));
         }
         let execute = Link::execute_and_commit;
-        match link.warned(|it| journal.append_on(it, &batch, fence, execute, until)) {
+        match link.warned(|link| journal.append_on(link, &batch, fence, execute, until)) {
             Ok(true) => {
                 let end = batch.pending.end;
                 journal.announce(&mut link, end.seq);
@@ -86,7 +86,7 @@ impl Guard {
             Err(Failure::Unknown(reason)) => {
                 drop(link);
                 let (end, _) = journal.resolve_from(&batch.pending, reason, until)?;
-                end.map_or(Err(Error::LockLost), |it| Ok(Outcome::Appended(it)))
+                end.map_or(Err(Error::LockLost), |end| Ok(Outcome::Appended(end)))
             }
             Err(failure) => Err(failure.into()),
         }

@@ -123,7 +123,7 @@ impl Journal {
     /// If the database cannot be reached.
     pub fn raise_feature(&self, until: &Until) -> Result<u32> {
         let (head, machines) = (self.head(until)?, self.machines(until)?);
-        let lowest = machines.iter().map(|it| it.report.feature).min().unwrap_or(0);
+        let lowest = machines.iter().map(|machine| machine.report.feature).min().unwrap_or(0);
         if lowest <= head.feature {
             return Ok(head.feature);
         }
@@ -155,8 +155,9 @@ impl Journal {
         if let Some(counter) = self.write_report(REPORT, report, &[&counter], until)? {
             return Ok(Reported::Counted(counter));
         }
-        let listed = self.machines(until)?.into_iter().find(|it| it.report.id == report.id);
-        listed.map(|it| Reported::Overtaken(it.counter)).ok_or(Error::Forgotten(report.id))
+        let listed =
+            self.machines(until)?.into_iter().find(|machine| machine.report.id == report.id);
+        listed.map(|listed| Reported::Overtaken(listed.counter)).ok_or(Error::Forgotten(report.id))
     }
 
     /// Lists the machines of the cluster, in the order in which they joined.
@@ -235,7 +236,7 @@ impl Machine {
                 purged: number(row, 5)?,
                 base: number(row, 8)?,
                 removed: number(row, 9)?,
-                flows: flows.and_then(|it| it.try_into().ok()),
+                flows: flows.and_then(|flow| flow.try_into().ok()),
                 fault: column(row, 13)?,
             },
             incarnation: number(row, 6)?,

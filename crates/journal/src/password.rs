@@ -32,7 +32,7 @@ pub(crate) struct Wanted<'a> {
 
 impl Passwords {
     pub(crate) fn from_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Self> {
-        let set = |name| variable(name).filter(|it| !it.is_empty());
+        let set = |name| variable(name).filter(|variable| !variable.is_empty());
         if let Some(password) = set("PGPASSWORD") {
             let password = password.into_string();
             return Ok(Self::Fixed(
@@ -121,9 +121,9 @@ fn matching(line: &str, wanted: &Wanted<'_>) -> Option<String> {
 /// Splits at colons; a backslash escapes a colon and a backslash.
 fn fields(line: &str) -> impl Iterator<Item = &str> {
     let mut is_escaped = false;
-    line.trim_end_matches('\r').split(move |it: char| {
-        let is_end = it == ':' && !is_escaped;
-        is_escaped = it == '\\' && !is_escaped;
+    line.trim_end_matches('\r').split(move |c: char| {
+        let is_end = c == ':' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
         is_end
     })
 }

@@ -99,8 +99,10 @@ impl Settings {
             Some(_) => return Err(wrong("the URL of the database names hosts twice".to_owned())),
             None => hosts.to_owned(),
         };
-        let servers =
-            hosts.split(',').map(|it| server(it, &parameters)).collect::<Result<Vec<Server>>>()?;
+        let servers = hosts
+            .split(',')
+            .map(|part| server(part, &parameters))
+            .collect::<Result<Vec<Server>>>()?;
         Ok(Self {
             servers,
             user,
@@ -119,7 +121,7 @@ impl Settings {
     /// [`Error::Setting`] if it is not 1 to 40 characters of `a-z`, `0-9` and `_`, of which the
     /// first is no digit.
     pub fn with_schema(mut self, schema: &str) -> Result<Self> {
-        let valid = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_';
+        let valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         let first = schema.as_bytes().first();
         if schema.len() > 40
             || first.is_none_or(u8::is_ascii_digit)
@@ -186,7 +188,7 @@ enum Mode {
 impl Parameters {
     fn parse(query: &str) -> Result<Self> {
         let mut found = Self::default();
-        for pair in query.split('&').filter(|it| !it.is_empty()) {
+        for pair in query.split('&').filter(|part| !part.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let value = decode(value)?;
             match name {
@@ -196,7 +198,8 @@ impl Parameters {
                 "sslrootcert" => found.roots = Some(PathBuf::from(value)),
                 "application_name" => found.application = Some(value),
                 "connect_timeout" => {
-                    let seconds = value.parse::<u32>().ok().filter(|it| (1..=600).contains(it));
+                    let seconds =
+                        value.parse::<u32>().ok().filter(|value| (1..=600).contains(value));
                     let seconds = seconds.ok_or_else(|| {
                         wrong("connect_timeout is a number of seconds from 1 to 600".to_owned())
                     })?;
@@ -251,11 +254,11 @@ fn roots(parameters: &Parameters) -> Result<&Path> {
 }
 
 fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|it| it.is_loopback())
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|value| value.is_loopback())
 }
 
 fn port(text: &str) -> Result<u16> {
-    let number = text.parse::<u16>().ok().filter(|it| *it > 0);
+    let number = text.parse::<u16>().ok().filter(|value| *value > 0);
     number.ok_or_else(|| wrong("a port is a number from 1 to 65535".to_owned()))
 }
 

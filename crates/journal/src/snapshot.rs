@@ -86,7 +86,7 @@ impl Snapshot {
     /// The last record of a part that the snapshot has, by the part's number; `None` for a part that it
     /// does not have.
     pub fn place(&self, part: u8) -> Option<u64> {
-        self.places.iter().find(|it| it.0 == part).map(|it| it.1)
+        self.places.iter().find(|place| place.0 == part).map(|place| place.1)
     }
 
     /// Reads [`COLUMNS`].

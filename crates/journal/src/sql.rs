@@ -57,7 +57,7 @@ types! {
 
 /// A column of a row.
 pub(crate) fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T> {
-    row.try_get(at).map_err(|it| Error::Answer(it.to_string()))
+    row.try_get(at).map_err(|error| Error::Answer(error.to_string()))
 }
 
 /// A column with a number that is not negative.

@@ -38,7 +38,7 @@ impl Status {
     pub fn is_synchronous(&self) -> Option<bool> {
         match self.standbys_required {
             0 => Some(false),
-            required => self.standbys_synchronous.map(|it| it >= required),
+            required => self.standbys_synchronous.map(|synchronous| synchronous >= required),
         }
     }
 }
@@ -53,7 +53,8 @@ impl Journal {
         let (rows, server) = self
             .read(until, |link, until| Ok((link.query(STATUS, &[], until)?, link.host.clone())))?;
         let row = rows.first().ok_or_else(|| Error::Answer("no row of status".to_owned()))?;
-        let count = |at| column::<i64>(row, at).map(|it| u32::try_from(it).unwrap_or(u32::MAX));
+        let count =
+            |at| column::<i64>(row, at).map(|column| u32::try_from(column).unwrap_or(u32::MAX));
         let (connected, visible) = (count(2)?, count(5)?);
         let is_visible = visible == connected;
         let standby_names: String = column(row, 0)?;

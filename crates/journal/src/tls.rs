@@ -34,10 +34,10 @@ impl Tls {
         };
         let mut roots = RootCertStore::empty();
         for certificate in
-            CertificateDer::pem_file_iter(file).map_err(|it| failed(it.to_string()))?
+            CertificateDer::pem_file_iter(file).map_err(|error| failed(error.to_string()))?
         {
-            let certificate = certificate.map_err(|it| failed(it.to_string()))?;
-            roots.add(certificate).map_err(|it| failed(it.to_string()))?;
+            let certificate = certificate.map_err(|error| failed(error.to_string()))?;
+            roots.add(certificate).map_err(|error| failed(error.to_string()))?;
         }
         if roots.is_empty() {
             return Err(failed("it has no certificate in PEM".to_owned()));
@@ -45,7 +45,7 @@ impl Tls {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|it| wrong(format!("TLS cannot be used: {it}")))?;
+            .map_err(|error| wrong(format!("TLS cannot be used: {error}")))?;
         Ok(Self::VerifyFull(Arc::new(config.with_root_certificates(roots).with_no_client_auth())))
     }
 }

@@ -56,7 +56,8 @@ impl Until {
     /// that is at least `least` away, if this one is.
     pub(crate) fn share(&self, count: usize, least: Duration) -> Self {
         let left = self.left();
-        let part = u32::try_from(count).ok().and_then(|it| left.checked_div(it)).unwrap_or(left);
+        let part =
+            u32::try_from(count).ok().and_then(|number| left.checked_div(number)).unwrap_or(left);
         self.at_most(part.max(least))
     }
 

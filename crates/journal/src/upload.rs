@@ -94,7 +94,7 @@ impl Journal {
         let mut chunk = vec![0; SNAPSHOT_CHUNK_BYTES];
         loop {
             let length = fill(source, &mut chunk)?;
-            let Some(bytes) = chunk.get(..length).filter(|it| !it.is_empty()) else { break };
+            let Some(bytes) = chunk.get(..length).filter(|chunk| !chunk.is_empty()) else { break };
             self.put_chunk(id, bytes, &mut sent, &until.at_most(STATEMENT_TIME_MAX))?;
             progress(sent.bytes);
             if length < SNAPSHOT_CHUNK_BYTES {
@@ -133,12 +133,13 @@ impl Journal {
     }
 
     fn begin_snapshot(&self, new: &NewSnapshot, until: &Until) -> Result<SnapshotId> {
-        let parts: Vec<i16> = new.places.iter().map(|it| it.0.into()).collect();
+        let parts: Vec<i16> = new.places.iter().map(|place| place.0.into()).collect();
         let distinct: BTreeSet<&i16> = parts.iter().collect();
         if distinct.len() != parts.len() {
             return Err(Error::Invalid("a part of a snapshot has two places".to_owned()));
         }
-        let places = new.places.iter().map(|it| bigint(it.1)).collect::<Result<Vec<i64>>>()?;
+        let places =
+            new.places.iter().map(|place| bigint(place.1)).collect::<Result<Vec<i64>>>()?;
         let id = SnapshotId(random_id()?);
         let (incarnation, seq) = (bigint(self.incarnation)?, bigint(new.position.seq)?);
         let hash = new.position.hash.0.as_slice();
@@ -159,7 +160,7 @@ impl Journal {
     ) -> Result<()> {
         let number = i32::try_from(sent.chunks)
             .ok()
-            .filter(|it| *it < i32::MAX)
+            .filter(|number| *number < i32::MAX)
             .ok_or_else(|| Error::Invalid("a snapshot has fewer than 2^31 chunks".to_owned()))?;
         let hash: [u8; 32] = Sha256::digest(bytes).into();
         sent.whole.update(bytes);
@@ -200,7 +201,7 @@ struct Sent {
 /// Reads until the buffer is full or the source ends; returns how much it has read.
 fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> Result<usize> {
     let mut length = 0;
-    while let Some(rest) = buffer.get_mut(length..).filter(|it| !it.is_empty()) {
+    while let Some(rest) = buffer.get_mut(length..).filter(|buffer| !buffer.is_empty()) {
         match source.read(rest) {
             Ok(0) => break,
             Ok(count) => length += count,

@@ -131,17 +131,17 @@ impl Journal {
         until: &Until,
     ) -> Result<u64> {
         check(model, vectors.len())?;
-        let texts: Vec<&[u8]> = vectors.iter().map(|it| it.0.as_slice()).collect();
+        let texts: Vec<&[u8]> = vectors.iter().map(|vector| vector.0.as_slice()).collect();
         if texts.iter().collect::<BTreeSet<_>>().len() < texts.len() {
             return Err(Error::Invalid("a text has two vectors".to_owned()));
         }
-        if let Some((_, it)) = vectors.iter().find(|it| it.1.len() > VECTOR_BYTES_MAX) {
+        if let Some((_, it)) = vectors.iter().find(|vector| vector.1.len() > VECTOR_BYTES_MAX) {
             let bytes = it.len();
             return Err(Error::Invalid(format!(
                 "a vector has at most {VECTOR_BYTES_MAX} bytes, not {bytes}"
             )));
         }
-        let values: Vec<&[u8]> = vectors.iter().map(|it| it.1.as_slice()).collect();
+        let values: Vec<&[u8]> = vectors.iter().map(|vector| vector.1.as_slice()).collect();
         self.repeat_execute(PUT, &[&self.store, &model, &texts, &values], until)
     }
 

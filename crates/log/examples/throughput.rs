@@ -53,8 +53,11 @@ fn append(folder: &Path, writers: usize) -> Result<f64, Box<dyn Error>> {
         let threads: Vec<_> = (0..writers).map(|_| scope.spawn(one)).collect();
         threads
             .into_iter()
-            .map(|it| {
-                it.join().map_err(|_| "a writer panicked".to_owned())?.map_err(|it| it.to_string())
+            .map(|thread| {
+                thread
+                    .join()
+                    .map_err(|_| "a writer panicked".to_owned())?
+                    .map_err(|error| error.to_string())
             })
             .sum::<Result<u64, String>>()
     })?;

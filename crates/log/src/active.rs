@@ -53,7 +53,7 @@ impl Active {
     fn prepare(disk: &Disk, name: &str, base: u64, len: u64) -> Result<(DiskFile, Chain, u64)> {
         let place = Place { base, generation: 0 };
         let header = header(place);
-        let checksum = parse_header(&header).map_or(0, |it| it.1);
+        let checksum = parse_header(&header).map_or(0, |header| header.1);
         let offset = HEADER_BYTES;
         let chain = Chain { place, offset, sequence: base, durable: offset, checksum };
         let file = disk.create(name)?;
@@ -67,7 +67,8 @@ impl Active {
     /// Continues the last segment of an opened log.
     pub(crate) fn resume(disk: &Disk, scan: Scan) -> Result<Self> {
         let file = disk.open_for_writing(&scan.name)?;
-        let capacity = file.len().map_err(|it| Error::io("measure", scan.name.as_ref(), it))?;
+        let capacity =
+            file.len().map_err(|error| Error::io("measure", scan.name.as_ref(), error))?;
         let chain = Chain {
             place: scan.place,
             offset: scan.view.end,
@@ -224,6 +225,6 @@ impl Active {
 /// `free_min`.
 fn affordable(disk: &Disk, free_min: u64, least: u64, wanted: u64) -> Result<u64> {
     let free = disk.free_bytes()?;
-    let fits = |it: &u64| free_min.saturating_add(*it) <= free;
+    let fits = |number: &u64| free_min.saturating_add(*number) <= free;
     [wanted, least].into_iter().find(fits).ok_or(Error::Full)
 }

@@ -40,7 +40,7 @@ impl Shared {
         let mut open = None;
         let outcome = before[..before.len().saturating_sub(1)]
             .iter()
-            .try_for_each(|it| self.compact_segment(it, keep, &mut open, &mut compacted))
+            .try_for_each(|before| self.compact_segment(before, keep, &mut open, &mut compacted))
             .and_then(|()| self.put_in_place(&mut open));
         if let Err(error) = outcome {
             if let Some(merge) = open {
@@ -65,7 +65,7 @@ impl Shared {
         let decided = decide(segment, keep)?;
         let changed = decided.removed + decided.replaced > 0;
         let limit = self.options.segment_bytes;
-        if open.as_ref().is_some_and(|it| it.rewrite.bytes() + decided.bytes > limit) {
+        if open.as_ref().is_some_and(|open| open.rewrite.bytes() + decided.bytes > limit) {
             self.put_in_place(open)?;
         }
         if !changed && open.is_none() && decided.bytes > limit / 2 {
@@ -97,7 +97,7 @@ impl Shared {
         if !merge.changed && merge.covers.len() == 1 {
             return self.disk.remove(merge.rewrite.name());
         }
-        let next = merge.covers.last().map_or(0, |it| it.view.read().next);
+        let next = merge.covers.last().map_or(0, |cover| cover.view.read().next);
         let segment = merge.rewrite.finish(&self.disk, next)?;
         self.swap(&merge.covers, Some(segment));
         self.unlink(merge.covers.get(1..).unwrap_or_default())
@@ -109,8 +109,9 @@ impl Shared {
         let _one_at_a_time = self.maintenance.lock();
         let list = self.list();
         let sealed = list.len().saturating_sub(1);
-        let count = list[..sealed].iter().take_while(|it| it.view.read().next <= sequence).count();
-        let first = list.get(count).map_or(1, |it| it.place.base);
+        let count =
+            list[..sealed].iter().take_while(|item| item.view.read().next <= sequence).count();
+        let first = list.get(count).map_or(1, |item| item.place.base);
         if count > 0 {
             self.disk.replace(FLOOR, &floor(first))?;
             self.swap(&list[..count], None);
@@ -145,5 +146,5 @@ fn decide(segment: &Arc<Segment>, keep: &mut dyn FnMut(&Entry) -> Keep) -> Resul
 
 /// Bytes in use by headers and records.
 pub(crate) fn bytes(segments: &[Arc<Segment>]) -> u64 {
-    segments.iter().map(|it| it.view.read().end).sum()
+    segments.iter().map(|segment| segment.view.read().end).sum()
 }

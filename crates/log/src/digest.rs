@@ -13,6 +13,6 @@ impl fmt::Display for Digest {
     /// `POSITION:HEX`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.position)?;
-        self.sha256.iter().try_for_each(|it| write!(f, "{it:02x}"))
+        self.sha256.iter().try_for_each(|sha256| write!(f, "{sha256:02x}"))
     }
 }

@@ -55,7 +55,7 @@ impl Disk {
     /// Opens the folder, and creates and syncs the missing folders of its path.
     pub(crate) fn open(path: &Path, gate: Option<Gate>) -> Result<Self> {
         create_folder(path)?;
-        let folder = File::open(path).map_err(|it| Error::io("open", path, it))?;
+        let folder = File::open(path).map_err(|error| Error::io("open", path, error))?;
         Ok(Self { path: path.to_path_buf(), folder, gate })
     }
 
@@ -73,14 +73,14 @@ impl Disk {
                 options.open(&path)
             })
             .map(|file| DiskFile { name: name.to_owned(), file })
-            .map_err(|it| Error::io("create", &path, it))
+            .map_err(|error| Error::io("create", &path, error))
     }
 
     /// Opens a file for reading and writing.
     pub(crate) fn open_for_writing(&self, name: &str) -> Result<DiskFile> {
         let path = self.path.join(name);
         let opened = OpenOptions::new().read(true).write(true).open(&path);
-        let file = opened.map_err(|it| Error::io("open", &path, it))?;
+        let file = opened.map_err(|error| Error::io("open", &path, error))?;
         Ok(DiskFile { name: name.to_owned(), file })
     }
 
@@ -111,7 +111,7 @@ impl Disk {
 
     /// Whether the file's name still leads to it.
     pub(crate) fn has(&self, file: &DiskFile) -> bool {
-        let of = |it: io::Result<Metadata>| it.ok().map(|it| (it.dev(), it.ino()));
+        let of = |metadata: io::Result<Metadata>| metadata.ok().map(|it| (it.dev(), it.ino()));
         let named = of(std::fs::symlink_metadata(self.path.join(&file.name)));
         named.is_some() && named == of(file.file.metadata())
     }
@@ -184,7 +184,7 @@ impl Disk {
                 Op::Remove { file } => std::fs::remove_file(self.path.join(file)),
                 Op::SyncFolder => file.sync_all(),
             })
-            .map_err(|it| Error::io(operation, &self.path.join(name), it))
+            .map_err(|error| Error::io(operation, &self.path.join(name), error))
     }
 }
 
@@ -210,7 +210,7 @@ impl Window {
         len: u64,
         end: u64,
     ) -> io::Result<Option<&[u8]>> {
-        if offset.checked_add(len).is_none_or(|it| it > end) {
+        if offset.checked_add(len).is_none_or(|sum| sum > end) {
             return Ok(None);
         }
         let inside = offset >= self.start && offset + len <= self.start + self.bytes.len() as u64;
@@ -229,7 +229,8 @@ impl Window {
 
     /// Bytes that the last [`Self::get`] returned, or a part of them.
     pub(crate) fn held(&self, offset: u64, len: usize) -> &[u8] {
-        let at = offset.checked_sub(self.start).map_or(usize::MAX, |it| it as usize);
+        let at =
+            offset.checked_sub(self.start).map_or(usize::MAX, |difference| difference as usize);
         at.checked_add(len).and_then(|end| self.bytes.get(at..end)).unwrap_or_default()
     }
 }
@@ -256,7 +257,7 @@ impl DiskFile {
     /// Opens a file for reading only.
     pub(crate) fn open(folder: &Path, name: &str) -> Result<Self> {
         let path = folder.join(name);
-        let file = File::open(&path).map_err(|it| Error::io("open", &path, it))?;
+        let file = File::open(&path).map_err(|error| Error::io("open", &path, error))?;
         Ok(Self { name: name.to_owned(), file })
     }
 
@@ -265,14 +266,14 @@ impl DiskFile {
     }
 
     pub(crate) fn len(&self) -> io::Result<u64> {
-        self.file.metadata().map(|it| it.len())
+        self.file.metadata().map(|metadata| metadata.len())
     }
 }
 
 /// Whether a path that exists leads to a regular file. One that cannot be inspected counts as one:
 /// opening it fails with the reason.
 pub(crate) fn is_file(path: &Path) -> bool {
-    std::fs::metadata(path).map_or(true, |it| it.is_file())
+    std::fs::metadata(path).map_or(true, |metadata| metadata.is_file())
 }
 
 /// The most bytes of a file that contains a few lines.
@@ -318,7 +319,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Option<Vec<u8>>> {
 /// [`Error::Io`] if a folder cannot be created or synced.
 pub fn create_folder(path: &Path) -> Result<()> {
     let mut missing = Vec::new();
-    for folder in path.ancestors().filter(|it| !it.as_os_str().is_empty()) {
+    for folder in path.ancestors().filter(|folder| !folder.as_os_str().is_empty()) {
         // An empty folder may have been created just before a crash and not been synced.
         let is_empty = |mut it: std::fs::ReadDir| it.next().is_none();
         if !std::fs::read_dir(folder).map_or(!folder.is_dir(), is_empty) {
@@ -326,12 +327,12 @@ pub fn create_folder(path: &Path) -> Result<()> {
         }
         missing.push(folder);
     }
-    std::fs::create_dir_all(path).map_err(|it| Error::io("create", path, it))?;
+    std::fs::create_dir_all(path).map_err(|error| Error::io("create", path, error))?;
     for folder in missing {
-        let parent = folder.parent().filter(|it| !it.as_os_str().is_empty());
+        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
-        let opened = File::open(parent).and_then(|it| it.sync_all());
-        opened.map_err(|it| Error::io("sync", parent, it))?;
+        let opened = File::open(parent).and_then(|file| file.sync_all());
+        opened.map_err(|error| Error::io("sync", parent, error))?;
     }
     Ok(())
 }
@@ -341,7 +342,7 @@ pub fn create_folder(path: &Path) -> Result<()> {
 /// # Errors
 /// [`Error::Io`] if the system call fails.
 pub fn free_bytes(dir: &Path) -> Result<u64> {
-    let stat =
-        rustix::fs::statvfs(dir).map_err(|it| Error::io("measure", dir, io::Error::from(it)))?;
+    let stat = rustix::fs::statvfs(dir)
+        .map_err(|error| Error::io("measure", dir, io::Error::from(error)))?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }

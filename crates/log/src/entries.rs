@@ -57,7 +57,7 @@ impl Entries {
     pub fn next_ref(&mut self) -> Option<Result<EntryRef<'_>>> {
         match self.advance()? {
             Err(error) => Some(Err(error)),
-            Ok(head) => self.cursor.as_ref().map(|it| Ok(it.entry(&head))),
+            Ok(head) => self.cursor.as_ref().map(|cursor| Ok(cursor.entry(&head))),
         }
     }
 
@@ -79,7 +79,8 @@ impl Entries {
             }
             let list = self.shared.list();
             let segment = Arc::clone(covering(&list, self.next)?);
-            let same = self.cursor.as_ref().is_some_and(|it| Arc::ptr_eq(it.segment(), &segment));
+            let same =
+                self.cursor.as_ref().is_some_and(|cursor| Arc::ptr_eq(cursor.segment(), &segment));
             if !same {
                 match Cursor::new(segment, self.next, STEP_BYTES) {
                     Ok(cursor) => self.cursor = Some(cursor),
@@ -99,6 +100,6 @@ impl Iterator for Entries {
     type Item = Result<Entry>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_ref().map(|it| it.map(EntryRef::to_entry))
+        self.next_ref().map(|reference| reference.map(EntryRef::to_entry))
     }
 }

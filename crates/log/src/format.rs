@@ -225,7 +225,7 @@ pub(crate) struct Chain {
 
 impl Batch {
     pub(crate) fn new(records: &[Record<'_>]) -> Self {
-        let len = |it: &Record<'_>| FRAME_BYTES + padded(it.payload.len() as u64);
+        let len = |record: &Record<'_>| FRAME_BYTES + padded(record.payload.len() as u64);
         let total: u64 = records.iter().map(len).sum();
         let mut bytes = Vec::with_capacity(total as usize);
         let mut frames = Vec::with_capacity(records.len());
@@ -250,7 +250,7 @@ impl Batch {
     /// offset.
     pub(crate) fn settle(&mut self, chain: &mut Chain, each: &mut dyn FnMut(u64, u64)) {
         for (index, &(start, payload_crc)) in self.frames.iter().enumerate() {
-            let end = self.frames.get(index + 1).map_or(self.bytes.len(), |it| it.0);
+            let end = self.frames.get(index + 1).map_or(self.bytes.len(), |frame| frame.0);
             let head = &mut self.bytes[start..start + FRAME_BYTES as usize];
             finish_head(head, payload_crc, chain);
             each(chain.sequence, chain.offset);

@@ -133,7 +133,9 @@ impl<Request, Answer> Drop for Lead<'_, Request, Answer> {
         if std::thread::panicking() {
             // This thread will neither lead again nor read an answer.
             let this = std::thread::current().id();
-            waiting.requests.retain(|it| it.slot().is_none_or(|it| it.thread.id() != this));
+            waiting
+                .requests
+                .retain(|request| request.slot().is_none_or(|slot| slot.thread.id() != this));
         }
         match waiting.requests.iter().find_map(Pending::slot) {
             Some(next) => next.give(Turn::Lead),

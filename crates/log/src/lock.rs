@@ -29,8 +29,8 @@ impl FolderLock {
     /// link or not a file.
     pub fn take(dir: &Path) -> Result<Self> {
         let path = dir.join("lock");
-        let folder = File::open(dir).map_err(|it| Error::io("lock", dir, it))?;
-        let mut file = open(&path).map_err(|it| Error::io("lock", &path, it))?;
+        let folder = File::open(dir).map_err(|error| Error::io("lock", dir, error))?;
+        let mut file = open(&path).map_err(|error| Error::io("lock", &path, error))?;
         for (locked, path) in [(&folder, dir), (&file, &path)] {
             match locked.try_lock() {
                 Ok(()) => {}
@@ -45,7 +45,7 @@ impl FolderLock {
             file.seek(SeekFrom::Start(0))?;
             writeln!(file, "{}", std::process::id())
         };
-        tell().map_err(|it| Error::io("lock", &path, it))?;
+        tell().map_err(|error| Error::io("lock", &path, error))?;
         Ok(Self { _folder: folder, _file: file })
     }
 }
@@ -61,7 +61,7 @@ fn owner(mut file: &File) -> String {
 /// a link could lead to a file of the user, which would be overwritten.
 fn open(path: &Path) -> io::Result<File> {
     let refused = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why);
-    let is_link = path.symlink_metadata().is_ok_and(|it| it.is_symlink());
+    let is_link = path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
     if is_link {
         return Err(refused("it is a symbolic link; remove it"));
     }

@@ -62,7 +62,7 @@ impl Log {
         let disk = Disk::open(dir, gate)?;
         let claim = Claim::of(dir)?;
         let Recovered { mut scans, recovery, next, reached } = recover(&disk, options)?;
-        let unsealed = scans.pop_if(|it| !it.sealed);
+        let unsealed = scans.pop_if(|scan| !scan.sealed);
         let mut segments = Vec::with_capacity(scans.len() + 1);
         for scan in scans {
             let file = DiskFile::open(dir, &scan.name)?;
@@ -77,7 +77,7 @@ impl Log {
                 Err(error) => return Err(error),
             },
         };
-        segments.extend(active.iter().map(|it| Arc::clone(it.segment())));
+        segments.extend(active.iter().map(|active| Arc::clone(active.segment())));
         let reached = Reached::open(&disk, reached, next - 1)?;
         let tail = Tail { active, next, poisoned: false, buffer: Vec::new(), reached };
         let shared = Shared::new(disk, options.clone(), segments, tail);
@@ -91,7 +91,7 @@ impl Log {
     /// [`Error::Newer`] if a newer release wrote it. Damage is not an error; the report contains
     /// it.
     pub fn verify(dir: &Path, options: &Options) -> Result<Report> {
-        Survey::of(dir, Verify::All, options).map(|it| it.report())
+        Survey::of(dir, Verify::All, options).map(|of| of.report())
     }
 
     /// Checks that no newer release wrote a part of the log in `dir`, and changes nothing. Reads as
@@ -106,7 +106,7 @@ impl Log {
     /// Checks one sealed segment that opening did not read completely, and returns whether there
     /// was one. This finds damage before a reader does, and readers need not wait for the check.
     pub fn check_next(&self) -> Result<bool> {
-        let unchecked = |it: &&Arc<Segment>| it.view.read().is_unchecked;
+        let unchecked = |segment: &&Arc<Segment>| segment.view.read().is_unchecked;
         let Some(segment) = self.shared.list().iter().find(unchecked).map(Arc::clone) else {
             return Ok(false);
         };
@@ -169,13 +169,13 @@ impl Log {
 
     /// The first sequence that the log covers. Retention moves it; compaction does not.
     pub fn first_sequence(&self) -> u64 {
-        self.shared.list().first().map_or(1, |it| it.place.base)
+        self.shared.list().first().map_or(1, |item| item.place.base)
     }
 
     /// The last assigned sequence that is readable, 0 for none. It never decreases, even if
     /// compaction removes records.
     pub fn last_sequence(&self) -> u64 {
-        self.shared.list().last().map_or(0, |it| it.view.read().next - 1)
+        self.shared.list().last().map_or(0, |item| item.view.read().next - 1)
     }
 
     /// The last sequence that is known to be on disk, 0 for none: never above
@@ -198,7 +198,7 @@ impl Log {
     /// has, and the files that were removed or replaced since. Asks the system where each segment is,
     /// and reads no file.
     pub fn damage(&self) -> Vec<Damage> {
-        let met = self.shared.list().iter().flat_map(|it| it.damage()).collect();
+        let met = self.shared.list().iter().flat_map(|item| item.damage()).collect();
         [met, self.shared.gone()].concat()
     }
 
@@ -210,12 +210,15 @@ impl Log {
     /// Whether less than [`Options::free_bytes_min`] is free on the disk.
     pub(crate) fn is_full(&self) -> bool {
         let Shared { disk, options, .. } = &*self.shared;
-        disk.free_bytes().is_ok_and(|it| it < options.free_bytes_min)
+        disk.free_bytes().is_ok_and(|bytes| bytes < options.free_bytes_min)
     }
 
     /// Each segment file, in order, the one that is being appended to last.
     pub fn extents(&self) -> Vec<Extent> {
-        let extent = |it: &Arc<Segment>| Extent { first: it.place.base, bytes: it.view.read().end };
+        let extent = |segment: &Arc<Segment>| Extent {
+            first: segment.place.base,
+            bytes: segment.view.read().end,
+        };
         self.shared.list().iter().map(extent).collect()
     }
 
@@ -261,7 +264,7 @@ impl Pinned {
             return Ok(None);
         }
         let found = Cursor::new(Arc::clone(segment), sequence, READ_BYTES)?.next_from(sequence)?;
-        Ok(found.filter(|it| it.sequence == sequence))
+        Ok(found.filter(|found| found.sequence == sequence))
     }
 }
 
@@ -275,7 +278,7 @@ fn encode(records: &[Record<'_>]) -> Result<Batch> {
     for record in records {
         check_len(record.payload.len(), PAYLOAD_BYTES_MAX)?;
     }
-    check_len(records.iter().map(|it| it.payload.len()).sum(), BATCH_BYTES_MAX)?;
+    check_len(records.iter().map(|record| record.payload.len()).sum(), BATCH_BYTES_MAX)?;
     Ok(Batch::new(records))
 }
 
@@ -294,7 +297,7 @@ struct Claim(PathBuf);
 
 impl Claim {
     fn of(dir: &Path) -> Result<Self> {
-        let path = dir.canonicalize().map_err(|it| Error::io("resolve", dir, it))?;
+        let path = dir.canonicalize().map_err(|error| Error::io("resolve", dir, error))?;
         if OPEN.lock().insert(path.clone()) { Ok(Self(path)) } else { Err(Error::InUse(path)) }
     }
 }

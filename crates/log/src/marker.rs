@@ -80,7 +80,7 @@ impl Marker {
         }
         let (head, text) = content.split_once('\n')?;
         let (name, version) = head.strip_prefix(FIRST)?.split_once(' ')?;
-        let version: u32 = version.parse().ok().filter(|it| *it > 0)?;
+        let version: u32 = version.parse().ok().filter(|value| *value > 0)?;
         if name != self.name {
             return None;
         }
@@ -113,7 +113,7 @@ impl Marker {
             fs::rename(&unfinished, path)?;
             sync_parent(path)
         };
-        write().map_err(|it| Error::io("write", path, it))
+        write().map_err(|error| Error::io("write", path, error))
     }
 
     /// The bytes of a file with this text, which is empty or ends with a line break.
@@ -131,13 +131,13 @@ impl Marker {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(Error::io("remove", path, error))
             }
-            _ => sync_parent(path).map_err(|it| Error::io("sync", path, it)),
+            _ => sync_parent(path).map_err(|error| Error::io("sync", path, error)),
         }
     }
 }
 
 fn sync_parent(path: &Path) -> io::Result<()> {
-    let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 

@@ -59,8 +59,8 @@ impl Known {
                 Err(BadHeader::Damaged) => {}
             }
         }
-        let newest = notes.iter().max_by_key(|it| it.counter).copied().unwrap_or_default();
-        let noted = notes.iter().map(|it| it.sequence).max().unwrap_or(0);
+        let newest = notes.iter().max_by_key(|note| note.counter).copied().unwrap_or_default();
+        let noted = notes.iter().map(|note| note.sequence).max().unwrap_or(0);
         let same_boot = newest.boot != [0; 16] && newest.boot == boot();
         Ok(Self {
             sequence: noted.max(told),
@@ -85,7 +85,7 @@ impl Reached {
         let counter = known.counter + 1;
         let note = Note { counter, sequence, boot: boot(), is_closed: false };
         let path = disk.path().join(REACHED);
-        let is_whole = path.metadata().is_ok_and(|it| it.len() == REACHED_BYTES as u64);
+        let is_whole = path.metadata().is_ok_and(|metadata| metadata.len() == REACHED_BYTES as u64);
         let file = if is_whole { Some(disk.open_for_writing(REACHED)?) } else { None };
         let mut reached = Self { file, note };
         match reached.write(disk).and_then(|()| reached.sync(disk)) {
@@ -136,7 +136,7 @@ impl Reached {
     }
 
     fn sync(&self, disk: &Disk) -> Result<()> {
-        self.file.as_ref().map_or(Ok(()), |it| disk.sync(it))
+        self.file.as_ref().map_or(Ok(()), |file| disk.sync(file))
     }
 }
 

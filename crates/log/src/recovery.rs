@@ -50,7 +50,7 @@ impl Survey {
             Err(error) => return Err(Error::io("list", dir, error)),
         };
         for entry in listed.into_iter().flatten() {
-            let entry = entry.map_err(|it| Error::io("list", dir, it))?;
+            let entry = entry.map_err(|error| Error::io("list", dir, error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             if is_of_log(&name) && !is_file(&entry.path()) {
                 damage.push(not_a_file(name));
@@ -71,7 +71,7 @@ impl Survey {
 
     fn read_floor(&mut self, dir: &Path, first: Option<u64>) -> Result<()> {
         let path = dir.join(FLOOR);
-        if self.damage.iter().any(|it| it.segment == FLOOR) {
+        if self.damage.iter().any(|damage| damage.segment == FLOOR) {
             self.floor = first.unwrap_or(1);
             return Ok(());
         }
@@ -107,7 +107,8 @@ impl Survey {
     ) -> Result<()> {
         let mut next = None;
         for (at, &base) in bases.iter().enumerate() {
-            let sealed = self.scans.last().is_some_and(|it| it.sealed && it.damage.is_empty());
+            let sealed =
+                self.scans.last().is_some_and(|scan| scan.sealed && scan.damage.is_empty());
             if sealed && next.is_some_and(|next| base < next) {
                 // It was merged into the previous segment, which was renamed first.
                 self.leftovers.push(file_name(base));
@@ -177,12 +178,13 @@ impl Survey {
 
     /// First sequence after all that was found.
     pub(crate) fn next(&self) -> u64 {
-        self.scans.last().map_or(self.floor, |it| it.view.next)
+        self.scans.last().map_or(self.floor, |scan| scan.view.next)
     }
 
     /// A sequence above all that the damaged last segment may have assigned.
     fn next_unused(&self, last: &Scan, options: &Options) -> u64 {
-        let is_counted = last.damage.iter().all(|it| it.to != u64::MAX) && self.reached.is_exact;
+        let is_counted =
+            last.damage.iter().all(|damage| damage.to != u64::MAX) && self.reached.is_exact;
         if last.is_end_known || is_counted {
             return last.view.next;
         }
@@ -197,11 +199,11 @@ impl Survey {
     pub(crate) fn report(&self) -> Report {
         Report {
             segments: self.scans.len(),
-            records: self.scans.iter().map(|it| it.records).sum(),
-            bytes: self.scans.iter().map(|it| it.view.end).sum(),
-            first_sequence: self.scans.first().map_or(self.floor, |it| it.place.base),
+            records: self.scans.iter().map(|scan| scan.records).sum(),
+            bytes: self.scans.iter().map(|scan| scan.view.end).sum(),
+            first_sequence: self.scans.first().map_or(self.floor, |scan| scan.place.base),
             last_sequence: self.next() - 1,
-            torn_bytes: self.scans.iter().map(|it| it.torn.end - it.torn.start).sum(),
+            torn_bytes: self.scans.iter().map(|scan| scan.torn.end - scan.torn.start).sum(),
             damage: self.damage.clone(),
         }
     }
@@ -239,7 +241,7 @@ pub(crate) fn recover(disk: &Disk, options: &Options) -> Result<Recovered> {
             return Err(Error::Damaged(survey.damage));
         }
     }
-    let truncated_bytes = survey.scans.last().map_or(Ok(0), |it| cut(disk, it))?;
+    let truncated_bytes = survey.scans.last().map_or(Ok(0), |scan| cut(disk, scan))?;
     // Even after a kill without a power cut, renames may not have reached the disk yet.
     disk.sync_folder()?;
     let (next, reached) = (survey.next(), survey.reached);
@@ -261,22 +263,22 @@ fn cut(disk: &Disk, scan: &Scan) -> Result<u64> {
 /// Copies damaged ranges to separate files, and rewrites their segments with the valid records.
 fn salvage(disk: &Disk, options: &Options, survey: &Survey, damage: &[Damage]) -> Result<()> {
     let (foreign, damage): (Vec<_>, Vec<_>) =
-        damage.iter().partition(|it| it.what == DamageKind::NotAFile);
+        damage.iter().partition(|damage| damage.what == DamageKind::NotAFile);
     for it in &foreign {
         disk.set_aside(&it.segment)?;
     }
-    for bad in damage.iter().filter(|it| it.what != DamageKind::Missing) {
+    for bad in damage.iter().filter(|damage| damage.what != DamageKind::Missing) {
         let path = disk.path().join(&bad.segment);
-        let bytes = std::fs::read(&path).map_err(|it| Error::io("read", &path, it))?;
+        let bytes = std::fs::read(&path).map_err(|error| Error::io("read", &path, error))?;
         let range = bad.offset as usize..((bad.offset + bad.len_bytes) as usize).min(bytes.len());
         let aside = format!("{}-{}.damaged", bad.segment.trim_end_matches(".log"), bad.offset);
         disk.replace(&aside, bytes.get(range).unwrap_or_default())?;
     }
-    let first = survey.scans.first().map_or(survey.floor, |it| it.place.base);
-    if foreign.iter().chain(&damage).any(|it| it.segment == FLOOR) {
+    let first = survey.scans.first().map_or(survey.floor, |scan| scan.place.base);
+    if foreign.iter().chain(&damage).any(|foreign| foreign.segment == FLOOR) {
         disk.replace(FLOOR, &crate::format::floor(first))?;
     }
-    for (at, scan) in survey.scans.iter().enumerate().filter(|it| !it.1.damage.is_empty()) {
+    for (at, scan) in survey.scans.iter().enumerate().filter(|pair| !pair.1.damage.is_empty()) {
         let next = match survey.scans.get(at + 1) {
             Some(behind) => behind.place.base,
             None => survey.next_unused(scan, options),
@@ -285,9 +287,9 @@ fn salvage(disk: &Disk, options: &Options, survey: &Survey, damage: &[Damage]) -
         copy_good(disk, scan, &mut rewrite)?;
         rewrite.finish(disk, next)?;
     }
-    for gap in damage.iter().filter(|it| it.what == DamageKind::Missing) {
+    for gap in damage.iter().filter(|damage| damage.what == DamageKind::Missing) {
         // An empty sealed segment records that these sequences are lost.
-        let is_last = survey.scans.last().is_none_or(|it| it.place.base < gap.from);
+        let is_last = survey.scans.last().is_none_or(|scan| scan.place.base < gap.from);
         let may_have_held =
             if survey.reached.is_exact || !is_last { 0 } else { records_max(options) };
         let to = if gap.to == u64::MAX { gap.from } else { gap.to + 1 };
@@ -306,7 +308,7 @@ fn copy_good(disk: &Disk, scan: &Scan, rewrite: &mut Rewrite) -> Result<()> {
     let file = DiskFile::open(disk.path(), &scan.name)?;
     let segment = Arc::new(Segment::new(scan.place, file, scan.view.clone()));
     let mut start = HEADER_BYTES;
-    let holes = scan.damage.iter().map(|it| (it.offset, it.offset + it.len_bytes));
+    let holes = scan.damage.iter().map(|damage| (damage.offset, damage.offset + damage.len_bytes));
     for (hole_start, hole_end) in holes.chain([(scan.view.end, scan.view.end)]) {
         segment.view.write().end = hole_start.min(scan.view.end);
         let mut cursor = Cursor::at(Arc::clone(&segment), start, 256 << 10);

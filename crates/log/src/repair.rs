@@ -51,7 +51,7 @@ impl<N: RepairNotes> Repair<N> {
             Marked::Text { text, .. } => Some(text),
             Marked::Damaged(_) => None,
         };
-        Ok(Some(text.and_then(|it| Self::parse(&it)).unwrap_or_else(|| {
+        Ok(Some(text.and_then(|text| Self::parse(&text)).unwrap_or_else(|| {
             let store = N::STORE;
             let what =
                 format!("{store}/{FILE} is damaged: what an interrupted repair found is unknown");
@@ -140,7 +140,7 @@ impl RepairedDamage {
 
     /// Decodes a line that [`Self::line`] wrote, without its line break.
     fn of_line(line: &str) -> Option<Self> {
-        let flag = |it: &str| ["0", "1"].iter().position(|flag| *flag == it).map(|it| it == 1);
+        let flag = |text: &str| ["0", "1"].iter().position(|flag| *flag == text).map(|at| at == 1);
         let (is_loss, rest) = line.strip_prefix("mended ")?.split_once(' ')?;
         let (is_kept, what) = rest.split_once(' ')?;
         Some(Self { what: what.to_owned(), is_loss: flag(is_loss)?, is_kept: flag(is_kept)? })

@@ -23,7 +23,7 @@ impl Rewrite {
     pub(crate) fn new(disk: &Disk, base: u64, generation: u32) -> Result<Self> {
         let place = Place { base, generation };
         let header = header(place);
-        let checksum = parse_header(&header).map_or(0, |it| it.1);
+        let checksum = parse_header(&header).map_or(0, |header| header.1);
         let file = disk.create(&format!("{}.new", file_name(base)))?;
         let chain = Chain { place, offset: HEADER_BYTES, sequence: base, durable: 0, checksum };
         Ok(Self { file, chain, buffer: header.to_vec(), view: View::new(base) })

@@ -68,7 +68,8 @@ pub(crate) fn glance(folder: &Path, name: &str) -> Result<Option<Scan>> {
     let mut window = Window::new(FRAME_BYTES as usize);
     let header = window.get(file.reading(), 0, HEADER_BYTES, len).map_err(io)?;
     let Some(Ok((place, _))) = header.map(parse_header) else { return Ok(None) };
-    let Some(end) = len.checked_sub(FRAME_BYTES).filter(|it| *it >= HEADER_BYTES) else {
+    let Some(end) = len.checked_sub(FRAME_BYTES).filter(|difference| *difference >= HEADER_BYTES)
+    else {
         return Ok(None);
     };
     let frame = window.get(file.reading(), end, FRAME_BYTES, len).map_err(io)?.unwrap_or_default();
@@ -118,7 +119,7 @@ pub(crate) fn scan_file(
         Ok((place, _)) if place.base != base => Err(BadHeader::Damaged),
         other => other,
     };
-    let raw_generation = header.get(24..28).and_then(|it| it.first_chunk()).copied();
+    let raw_generation = header.get(24..28).and_then(|header| header.first_chunk()).copied();
     let mut scanner = Scanner {
         file,
         window,
@@ -164,7 +165,9 @@ impl Scanner<'_> {
         let mut chain = Some(self.scan.chain);
         loop {
             let expected = self.expected(&batch);
-            if let Some(head) = self.genuine(offset)?.filter(|it| self.fits(it, expected, chain)) {
+            if let Some(head) =
+                self.genuine(offset)?.filter(|genuine| self.fits(genuine, expected, chain))
+            {
                 if let FrameKind::Record { more } = head.frame {
                     if !(self.can_read)(head.kind, head.version) {
                         self.scan.unreadable.get_or_insert(head);
@@ -243,7 +246,7 @@ impl Scanner<'_> {
     }
 
     fn expected(&self, batch: &[(u64, u64)]) -> u64 {
-        batch.last().map_or(self.scan.view.next, |it| it.0 + 1)
+        batch.last().map_or(self.scan.view.next, |batch| batch.0 + 1)
     }
 
     /// Whether a valid frame is the one that must follow the frames so far.
@@ -252,7 +255,7 @@ impl Scanner<'_> {
         let sparse = rewritten || chain.is_none();
         let in_order = head.sequence == expected || (sparse && head.sequence > expected);
 
-        in_order && chain.is_none_or(|it| it == head.chain)
+        in_order && chain.is_none_or(|chain| chain == head.chain)
     }
 
     fn commit(&mut self, batch: &mut Vec<(u64, u64)>, end: u64, chain: u32) {
@@ -324,15 +327,15 @@ impl Scanner<'_> {
         let file = self.file.reading();
         let head = self.window.get(file, offset, FRAME_BYTES, self.len)?.and_then(Head::parse);
         let base = self.scan.place.base;
-        let reachable = |it: &Head| {
-            it.durable <= offset
-                && it.sequence >= base
-                && (self.scan.place.generation > 0 || it.sequence - base <= offset / FRAME_BYTES)
+        let reachable = |head: &Head| {
+            head.durable <= offset
+                && head.sequence >= base
+                && (self.scan.place.generation > 0 || head.sequence - base <= offset / FRAME_BYTES)
         };
         let Some(head) = head.filter(reachable) else { return Ok(None) };
         let place = self.scan.place;
         let frame = self.window.get(file, offset, head.frame_len(), self.len)?;
-        Ok(frame.filter(|it| Head::is_genuine(it, place, offset)).map(|_| head))
+        Ok(frame.filter(|frame| Head::is_genuine(frame, place, offset)).map(|_| head))
     }
 
     /// Offset after the last byte that is not zero, or `offset`.
@@ -357,7 +360,7 @@ impl Scanner<'_> {
 fn end_of_content(bytes: &[u8]) -> usize {
     const BLOCK: usize = 256;
     let (head, blocks) = bytes.as_rchunks::<BLOCK>();
-    let last = blocks.iter().rposition(|it| *it != [0; BLOCK]);
-    let until = last.map_or(head.len(), |it| head.len() + (it + 1) * BLOCK);
-    bytes[..until].iter().rposition(|it| *it != 0).map_or(0, |it| it + 1)
+    let last = blocks.iter().rposition(|block| *block != [0; BLOCK]);
+    let until = last.map_or(head.len(), |last| head.len() + (last + 1) * BLOCK);
+    bytes[..until].iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1)
 }

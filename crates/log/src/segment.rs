@@ -21,7 +21,7 @@ pub(crate) fn file_name(base: u64) -> String {
 /// The `base` of a segment's file name.
 pub(crate) fn base_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".log")?;
-    let all_digits = digits.len() == 20 && digits.bytes().all(|it| it.is_ascii_digit());
+    let all_digits = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
     all_digits.then(|| digits.parse().ok()).flatten()
 }
 
@@ -110,12 +110,12 @@ impl Segment {
         let _one_at_a_time = self.checking.lock();
         let (end, next) = self.reach();
         let last = next.saturating_sub(1);
-        if !self.damage.lock().iter().any(|it| it.covers(offset)) {
+        if !self.damage.lock().iter().any(|damage| damage.covers(offset)) {
             let behind = Behind::Nothing(last);
             let scan = scan_file(&self.file, self.place.base, behind, |_, _| true);
-            let mut found = scan.map(|it| it.damage).unwrap_or_default();
+            let mut found = scan.map(|scan| scan.damage).unwrap_or_default();
             // Bytes being written at the end are not damage.
-            found.retain(|it| it.offset < end);
+            found.retain(|found| found.offset < end);
             for it in &mut found {
                 it.to = it.to.min(last);
             }
@@ -128,7 +128,7 @@ impl Segment {
             self.met(found);
         }
         let known = self.damage();
-        let around: Vec<_> = known.iter().filter(|it| it.covers(offset)).cloned().collect();
+        let around: Vec<_> = known.iter().filter(|known| known.covers(offset)).cloned().collect();
         // A damaged length leads a reader past the damage.
         Error::Damaged(if around.is_empty() { known } else { around })
     }
@@ -137,14 +137,14 @@ impl Segment {
     /// `sequence`.
     fn behind_damage(&self, offset: u64, sequence: u64) -> Option<u64> {
         let known = self.damage.lock();
-        let around = known.iter().find(|it| it.covers(offset) && it.to < sequence)?;
+        let around = known.iter().find(|known| known.covers(offset) && known.to < sequence)?;
         Some(around.offset + around.len_bytes)
     }
 
     /// Stores the damage and returns it as an error.
     fn met(&self, found: Vec<Damage>) -> Error {
         let mut known = self.damage.lock();
-        let new = found.iter().filter(|it| !known.contains(it)).cloned().collect::<Vec<_>>();
+        let new = found.iter().filter(|found| !known.contains(found)).cloned().collect::<Vec<_>>();
         known.extend(new);
         Error::Damaged(found)
     }
@@ -176,14 +176,14 @@ impl View {
 
     /// Adds a record's offset to the index, if the last entry is far enough.
     pub(crate) fn note(&mut self, sequence: u64, offset: u64) {
-        if self.points.last().is_none_or(|it| offset >= it.1 + INDEX_STEP_BYTES) {
+        if self.points.last().is_none_or(|point| offset >= point.1 + INDEX_STEP_BYTES) {
             self.points.push((sequence, offset));
         }
     }
 
     /// The offset from which to search for `sequence`.
     fn offset_before(&self, sequence: u64) -> u64 {
-        let at = self.points.partition_point(|it| it.0 <= sequence);
+        let at = self.points.partition_point(|point| point.0 <= sequence);
         if at == 0 { HEADER_BYTES } else { self.points[at - 1].1 }
     }
 }
@@ -223,7 +223,7 @@ impl Cursor {
     /// The first entry after the cursor from `sequence` on.
     pub(crate) fn next_from(&mut self, sequence: u64) -> Result<Option<Entry>> {
         let head = self.find(sequence)?;
-        Ok(head.map(|it| self.entry(&it).to_entry()))
+        Ok(head.map(|head| self.entry(&head).to_entry()))
     }
 
     /// Moves to the first record after the cursor from `sequence` on, and checks it.
@@ -232,7 +232,7 @@ impl Cursor {
         let found = self.skip_to(sequence, false)?;
         let at = self.offset - found.as_ref().map_or(0, Head::frame_len);
         // A damaged length may have skipped the record.
-        if at > from && found.as_ref().is_none_or(|it| it.sequence != sequence) {
+        if at > from && found.as_ref().is_none_or(|found| found.sequence != sequence) {
             self.offset = from;
             return self.skip_to(sequence, true);
         }
@@ -251,7 +251,7 @@ impl Cursor {
                 }
             }
             let head = self.bytes(FRAME_BYTES)?.and_then(Head::parse);
-            let is_wanted = head.as_ref().is_none_or(|it| it.sequence >= sequence);
+            let is_wanted = head.as_ref().is_none_or(|head| head.sequence >= sequence);
             let checked = match head {
                 Some(head) if is_wanted || checks_all => self.genuine(head)?,
                 head => head,
@@ -289,6 +289,6 @@ impl Cursor {
         let file = &self.segment.file;
         self.window
             .get(file.reading(), self.offset, len, self.end)
-            .map_err(|it| Error::io("read", file.name.as_ref(), it))
+            .map_err(|error| Error::io("read", file.name.as_ref(), error))
     }
 }

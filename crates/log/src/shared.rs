@@ -53,9 +53,11 @@ pub trait SharedJournal: fmt::Debug + Send + Sync {
     ) -> Result<(), SharedError> {
         let Some(before) = last.checked_sub(1) else { return Ok(()) };
         match self.read(before) {
-            Ok(page) if page.first().is_some_and(|it| !is_same(it)) => Err(SharedError::Diverged(
-                format!("record {last} of this log is another one in the shared journal"),
-            )),
+            Ok(page) if page.first().is_some_and(|page| !is_same(page)) => {
+                Err(SharedError::Diverged(format!(
+                    "record {last} of this log is another one in the shared journal"
+                )))
+            }
             // It may begin behind this record. If it ends before it, this reports that.
             Err(error) if !error.is_final() => Err(error),
             Ok(_) | Err(_) => self.read(last).map(drop),

@@ -142,7 +142,7 @@ impl Snapshot {
     fn take(&mut self, path: &Path, name: String) -> Result<()> {
         let mut options = std::fs::OpenOptions::new();
         options.read(true).custom_flags(NO_FOLLOW);
-        match options.open(path).and_then(|it| held(name, it)) {
+        match options.open(path).and_then(|open| held(name, open)) {
             Ok(file) => self.files.push(file),
             // It was just replaced or removed, or was never created.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -230,13 +230,14 @@ pub(crate) fn snapshot(shared: &Shared) -> Result<Snapshot> {
     };
     let reached = slot(&Note { counter: 1, sequence, boot: [0; 16], is_closed: true });
     let mut taken = Snapshot::default().and_bytes(REACHED, [reached, reached].concat());
-    let first = segments.first().map_or(1, |it| it.place.base);
+    let first = segments.first().map_or(1, |segment| segment.place.base);
     if first > 1 {
         taken = taken.and_bytes(FLOOR, floor(first));
     }
     for (idx, segment) in segments.iter().enumerate() {
         let name = file_name(segment.place.base);
-        let active = chain.filter(|it| it.place == segment.place && idx + 1 == segments.len());
+        let active =
+            chain.filter(|chain| chain.place == segment.place && idx + 1 == segments.len());
         let (body_bytes, end) = match active {
             // It is empty, and opening creates it again.
             Some(chain) if chain.offset == HEADER_BYTES && idx > 0 => continue,

@@ -84,7 +84,7 @@ impl Upstream {
         if let Some(error) = failed {
             return Err(Refused::Failed(error));
         }
-        compared.map_err(|it| self.refused(it))?;
+        compared.map_err(|error| self.refused(error))?;
         self.is_compared.store(true, Ordering::Release);
         Ok(())
     }
@@ -104,7 +104,7 @@ impl Upstream {
         check_end(log, after)?;
         self.compare(log)?;
         check_space(log, records)?;
-        self.journal.append(after, records).map_err(|it| self.refused(it))?;
+        self.journal.append(after, records).map_err(|error| self.refused(error))?;
         copy_all(log, records)
     }
 
@@ -130,7 +130,7 @@ impl Upstream {
         read: impl Fn(&Entry) -> Result<T, E>,
     ) -> Result<Vec<T>, Refused> {
         let after = log.last_sequence();
-        let new = page.iter().filter(|it| it.sequence > after);
+        let new = page.iter().filter(|page| page.sequence > after);
         let new = (after + 1..).zip(new).take_while(|(number, it)| *number == it.sequence);
         let (mut records, mut taken) = (Vec::new(), Vec::new());
         for (_, entry) in new {
@@ -152,8 +152,8 @@ impl Upstream {
     /// [`Refused::Shared`] and [`Refused::Failed`].
     pub fn page(&self, log: &Log, after: u64) -> Result<Vec<Entry>, Refused> {
         self.compare(log)?;
-        let page = self.journal.read(after).map_err(|it| self.refused(it))?;
-        let gap = (after + 1..).zip(&page).find(|it| it.0 != it.1.sequence);
+        let page = self.journal.read(after).map_err(|error| self.refused(error))?;
+        let gap = (after + 1..).zip(&page).find(|pair| pair.0 != pair.1.sequence);
         if let Some((number, found)) = gap {
             return Err(self.stop(SharedError::Diverged(format!(
                 "the shared journal has record {} where {number} is expected",
@@ -175,7 +175,7 @@ impl Upstream {
     }
 
     fn check(&self) -> Result<(), Refused> {
-        self.fault.lock().clone().map_or(Ok(()), |it| Err(Refused::Shared(it)))
+        self.fault.lock().clone().map_or(Ok(()), |fault| Err(Refused::Shared(fault)))
     }
 
     fn refused(&self, error: SharedError) -> Refused {

@@ -162,7 +162,7 @@ impl Shared {
             return Err(Error::Poisoned);
         }
         let first = tail.next;
-        if let Some(expected) = group.first().and_then(|it| it.request.after)
+        if let Some(expected) = group.first().and_then(|group| group.request.after)
             && expected + 1 != first
         {
             return Err(Error::Moved { expected, last: first - 1 });
@@ -177,9 +177,9 @@ impl Shared {
     }
 
     fn try_serve(&self, tail: &mut Tail, group: &mut Group) -> Result<()> {
-        let bytes: usize = group.iter().map(|it| it.request.batch.bytes.len()).sum();
-        let sealing = group.iter().any(|it| it.request.durability == Durability::Sealed);
-        let durable = group.iter().any(|it| it.request.durability == Durability::Durable);
+        let bytes: usize = group.iter().map(|group| group.request.batch.bytes.len()).sum();
+        let sealing = group.iter().any(|group| group.request.durability == Durability::Sealed);
+        let durable = group.iter().any(|group| group.request.durability == Durability::Durable);
         if let Some(active) = tail.active.as_mut()
             && !active.is_empty()
             && (sealing || (bytes > 0 && self.overflows(active.end(), bytes)))
@@ -199,7 +199,7 @@ impl Shared {
             tail.active = Some(active);
         }
         let active = tail.active.as_mut().expect("made just now where there was none");
-        let batches = group.iter_mut().map(|it| &mut it.request.batch);
+        let batches = group.iter_mut().map(|group| &mut group.request.batch);
         let records =
             active.write(&self.disk, &self.options, batches, &mut tail.buffer, durable)?;
         tail.next += records;
@@ -212,10 +212,10 @@ impl Shared {
     /// Replaces the adjacent segments `old` by `new`.
     pub(crate) fn swap(&self, old: &[Arc<Segment>], new: Option<Segment>) {
         let mut segments = self.segments.write();
-        let kept = |it: &&Arc<Segment>| !old.iter().any(|gone| Arc::ptr_eq(gone, it));
+        let kept = |segment: &&Arc<Segment>| !old.iter().any(|gone| Arc::ptr_eq(gone, segment));
         let mut list: Vec<Arc<Segment>> = segments.iter().filter(kept).map(Arc::clone).collect();
         if let Some(new) = new {
-            let at = list.partition_point(|it| it.place.base < new.place.base);
+            let at = list.partition_point(|item| item.place.base < new.place.base);
             list.insert(at, Arc::new(new));
         }
         *segments = Arc::new(list);
@@ -226,8 +226,8 @@ impl Shared {
         // Maintenance replaces files, too.
         let Some(_no_maintenance) = self.maintenance.try_lock() else { return Vec::new() };
         let list = self.list();
-        let gone = list.iter().filter(|it| !self.disk.has(&it.file));
-        gone.map(|it| it.missing()).collect()
+        let gone = list.iter().filter(|item| !self.disk.has(&item.file));
+        gone.map(|gone| gone.missing()).collect()
     }
 
     /// Removes segments' files whose records nobody needs under that name any more.
@@ -241,7 +241,7 @@ impl Shared {
 
 /// The segment that covers `sequence`, otherwise the first one after it.
 pub(crate) fn covering(segments: &[Arc<Segment>], sequence: u64) -> Option<&Arc<Segment>> {
-    let at = segments.partition_point(|it| it.place.base <= sequence);
-    let candidate = at.checked_sub(1).and_then(|it| segments.get(it));
-    candidate.filter(|it| sequence < it.view.read().next).or_else(|| segments.get(at))
+    let at = segments.partition_point(|segment| segment.place.base <= sequence);
+    let candidate = at.checked_sub(1).and_then(|difference| segments.get(difference));
+    candidate.filter(|candidate| sequence < candidate.view.read().next).or_else(|| segments.get(at))
 }

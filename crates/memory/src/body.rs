@@ -117,7 +117,7 @@ impl Body {
     }
 
     fn has_lifespan(&self) -> bool {
-        self.text.as_ref().is_some_and(|it| it.lifespan != Lifespan::default())
+        self.text.as_ref().is_some_and(|text| text.lifespan != Lifespan::default())
     }
 
     /// Decodes the body of a record of this version.
@@ -198,6 +198,6 @@ impl BodyText {
 
 /// The first line of a content that is not blank, truncated.
 fn title_of(content: &str) -> String {
-    let line = content.lines().map(str::trim).find(|it| !it.is_empty()).unwrap_or_default();
+    let line = content.lines().map(str::trim).find(|text| !text.is_empty()).unwrap_or_default();
     line.chars().take(TITLE_FROM_CONTENT_CHARS_MAX).collect::<String>().trim_end().to_owned()
 }

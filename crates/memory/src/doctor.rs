@@ -70,11 +70,12 @@ pub fn check_versions(dir: &Path, verify: Verify) -> Result<()> {
     let checked = [
         has_format(&folders.data).map(drop),
         repairing::interrupted(&folders).map(drop),
-        Log::check_versions(&folders.log, &options).map_err(|it| log_error(&it, &folders.log)),
+        Log::check_versions(&folders.log, &options)
+            .map_err(|error| log_error(&error, &folders.log)),
         Log::check_versions(&folders.vectors, &Options::default())
-            .map_err(|it| vectors_error(&it, &folders.vectors)),
+            .map_err(|error| vectors_error(&error, &folders.vectors)),
     ];
-    let newer = checked.into_iter().find(|it| matches!(it, Err(Error::Newer { .. })));
+    let newer = checked.into_iter().find(|checked| matches!(checked, Err(Error::Newer { .. })));
     newer.unwrap_or(Ok(()))
 }
 
@@ -101,17 +102,18 @@ pub fn check(dir: &Path, known: Reached) -> Result<Checked> {
         }
     }
     match Snapshot::load(&folders.index) {
-        Ok(snapshot) => reached = reached.max(snapshot.map_or(0, |it| it.position)),
+        Ok(snapshot) => reached = reached.max(snapshot.map_or(0, |snapshot| snapshot.position)),
         Err(Unusable(why)) => checked.derived_damage.push(format!("index: {why}")),
     }
     let report = Log::verify(&folders.log, &journal::options(reached))
-        .map_err(|it| log_error(&it, &folders.log))?;
+        .map_err(|error| log_error(&error, &folders.log))?;
     checked.log_records = report.records;
-    checked.log_damage = report.damage.iter().map(|it| it.describe(LOG, "sequence")).collect();
+    checked.log_damage =
+        report.damage.iter().map(|damage| damage.describe(LOG, "sequence")).collect();
     checked.log_damage.extend(repairing::interrupted(&folders)?);
     let vectors = Log::verify(&folders.vectors, &Options::default())
-        .map_err(|it| vectors_error(&it, &folders.vectors))?;
-    let damage = vectors.damage.iter().map(|it| it.describe(VECTORS, "sequence"));
+        .map_err(|error| vectors_error(&error, &folders.vectors))?;
+    let damage = vectors.damage.iter().map(|damage| damage.describe(VECTORS, "sequence"));
     checked.derived_damage.extend(damage);
     Ok(checked)
 }
@@ -127,8 +129,9 @@ pub fn check_log(dir: &Path, reached: u64) -> Result<()> {
     let folders = Folders::new(dir);
     check_format(dir)?;
     repairing::refuse_interrupted(&folders)?;
-    let failed = |it: &waypost_log::Error| log_error(it, &folders.log);
-    let report = Log::verify(&folders.log, &journal::options(reached)).map_err(|it| failed(&it))?;
+    let failed = |error: &waypost_log::Error| log_error(error, &folders.log);
+    let report =
+        Log::verify(&folders.log, &journal::options(reached)).map_err(|error| failed(&error))?;
     if report.damage.is_empty() {
         return Ok(());
     }
@@ -162,7 +165,7 @@ pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Re
     let found = FoundState::in_folder(&copied, &options)?;
     let snapshot = Snapshot::load(&folders.index);
     let is_derived_sound = snapshot.is_ok() && found.is_sound();
-    let snapshot = snapshot.ok().flatten().map_or(0, |it| it.position);
+    let snapshot = snapshot.ok().flatten().map_or(0, |snapshot| snapshot.position);
     let mut by_state = Reached { sequence: found.applied().max(snapshot), id: 0 };
     let mut applied = None;
     if let FoundState::Whole { state, applied: last } = &found {
@@ -179,7 +182,7 @@ pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Re
         .with_free_bytes_min(0)
         .with_on_change(on_change);
     let report = Log::verify(&folders.log, &log_options);
-    let report = report.map_err(|it| log_error(&it, &folders.log))?;
+    let report = report.map_err(|error| log_error(&error, &folders.log))?;
     let is_format_damaged = format.is_some();
     repairing::found(&mut mark, format, &report.damage);
     // Once the log is salvaged, nothing in it shows that it was damaged.
@@ -240,7 +243,7 @@ fn salvage(
     repaired.reached.id = mark.notes.known.id;
     repaired.lost.clone_from(&mark.notes.lost);
     repaired.lost_history.clone_from(&mark.notes.lost_history);
-    let is_loss = repaired.set_aside.iter().any(|it| it.is_loss);
+    let is_loss = repaired.set_aside.iter().any(|aside| aside.is_loss);
     let mut is_loss_unnamed = is_loss && !matches!(found, FoundState::Whole { .. });
     if let Some(kept) = mark.notes.completed {
         drop(found);
@@ -258,7 +261,7 @@ fn salvage(
         mark.notes.complete(&repaired, is_loss_unnamed);
         repairing::write(mark, folders, options)?;
     }
-    let first_gap = mark.notes.gaps.iter().map(|it| it.0).min().unwrap_or(1);
+    let first_gap = mark.notes.gaps.iter().map(|gap| gap.0).min().unwrap_or(1);
     repaired.unnamed_after = is_loss_unnamed.then_some(first_gap - 1);
     repaired.reached.sequence = journal.last();
     Ok(repaired)

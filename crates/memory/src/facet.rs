@@ -46,7 +46,7 @@ impl Facet {
     pub(crate) fn all(metadata: &Metadata) -> Vec<(String, Self)> {
         let each = |(key, value): (&String, &Scalar)| {
             let facets = [Some(Self::of(value)), time(value).map(Self::of_time)];
-            facets.map(|it| Some((key.clone(), it?)))
+            facets.map(|facet| Some((key.clone(), facet?)))
         };
         metadata.iter().flat_map(each).flatten().collect()
     }
@@ -98,7 +98,7 @@ fn whole(number: f64) -> Option<i64> {
 }
 
 fn hash(text: &str) -> u64 {
-    Sha256::digest(text).first_chunk().map_or(0, |it| u64::from_le_bytes(*it))
+    Sha256::digest(text).first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk))
 }
 
 /// The time that a value is, if it is one.
@@ -132,8 +132,8 @@ impl Test {
         match self {
             Self::OneOf(facets) => facets.contains(&facet),
             Self::Within([gte, lte]) => {
-                gte.is_none_or(|it| facet.compare(it).is_some_and(Ordering::is_ge))
-                    && lte.is_none_or(|it| facet.compare(it).is_some_and(Ordering::is_le))
+                gte.is_none_or(|gte| facet.compare(gte).is_some_and(Ordering::is_ge))
+                    && lte.is_none_or(|lte| facet.compare(lte).is_some_and(Ordering::is_le))
             }
         }
     }
@@ -141,7 +141,7 @@ impl Test {
 
 fn bound(value: Option<&Scalar>) -> Option<Facet> {
     // A bound of another type compares with nothing, and the check of a filter refuses it.
-    value.map(|it| time(it).map_or_else(|| Facet::of(it), Facet::of_time))
+    value.map(|value| time(value).map_or_else(|| Facet::of(value), Facet::of_time))
 }
 
 #[cfg(test)]

@@ -84,14 +84,14 @@ impl Index {
     fn bring_in(&self, ids: &[MemoryId]) -> Result<()> {
         let mut prepared: Vec<(MemoryId, Prepared)> = Vec::with_capacity(ids.len());
         for id in ids {
-            prepared.extend(self.prepare(*id, None)?.map(|it| (*id, it)));
+            prepared.extend(self.prepare(*id, None)?.map(|prepare| (*id, prepare)));
         }
         let mut view = self.view.write();
         for (id, prepared) in prepared {
             // If it was changed or deleted meanwhile, that thread updates the index and waits for
             // the lock.
             let head = self.records.live_head(id)?;
-            if head.is_some_and(|it| it.version == prepared.version) {
+            if head.is_some_and(|head| head.version == prepared.version) {
                 view.refresh(id, Some(prepared));
             }
         }
@@ -110,7 +110,7 @@ impl Index {
             .memories
             .iter()
             .map(|id| {
-                let known = bodies.get(id).map(|it| (it, documents.remove(id)));
+                let known = bodies.get(id).map(|body| (body, documents.remove(id)));
                 (*id, self.prepare(*id, known).ok().flatten())
             })
             .collect();
@@ -159,8 +159,9 @@ impl Index {
     /// The same for an outline.
     pub(crate) fn outlined(&self, mut outline: Outline) -> Outline {
         let view = self.view.read();
-        outline.embedded =
-            view.fact(outline.id).is_some_and(|it| it.embedded && it.version == outline.version);
+        outline.embedded = view
+            .fact(outline.id)
+            .is_some_and(|fact| fact.embedded && fact.version == outline.version);
         outline.superseded_by = view.graph.updaters(outline.id).next_back();
         outline
     }
@@ -183,7 +184,8 @@ impl Index {
     }
 
     pub(crate) fn document(&self, body: &Body) -> Document {
-        let text = body.text.as_ref().map(|it| (own_title(&it.title, &it.content), &*it.content));
+        let text =
+            body.text.as_ref().map(|text| (own_title(&text.title, &text.content), &*text.content));
         let (title, content) = text.unwrap_or_default();
         self.analyzer.document(title, content)
     }
@@ -196,7 +198,7 @@ impl Index {
         for name in names {
             // Search results are the same before and after it.
             let view = || self.view.write_uncounted();
-            let plan = view().spaces.get_mut(&name).and_then(|it| it.text.plan());
+            let plan = view().spaces.get_mut(&name).and_then(|space| space.text.plan());
             let Some(plan) = plan else { continue };
             let merged = plan.run();
             if let Some(space) = view().spaces.get_mut(&name) {

@@ -46,7 +46,7 @@ pub(crate) fn options(reached: u64) -> Options {
 /// # Errors
 /// [`Error::Locked`] if another process has it.
 pub(crate) fn lease(data: &Path) -> Result<FolderLock> {
-    FolderLock::take(data).map_err(|it| log_error(&it, data))
+    FolderLock::take(data).map_err(|error| log_error(&error, data))
 }
 
 impl Journal {
@@ -56,8 +56,8 @@ impl Journal {
         shared: Option<Arc<dyn SharedJournal>>,
     ) -> Result<(Self, Recovery)> {
         let (log, recovery) =
-            Log::open(&folders.log, options).map_err(|it| log_error(&it, &folders.log))?;
-        let shared = shared.map(|it| Upstream::new(it, is_same_record));
+            Log::open(&folders.log, options).map_err(|error| log_error(&error, &folders.log))?;
+        let shared = shared.map(|shared| Upstream::new(shared, is_same_record));
         Ok((Self { log, dir: folders.log.clone(), shared }, recovery))
     }
 
@@ -116,12 +116,12 @@ impl Journal {
 
     /// Compares the records with those of the shared journal, once.
     pub(crate) fn compare(&self) -> std::result::Result<(), Refused> {
-        self.shared.as_ref().map_or(Ok(()), |it| it.compare(&self.log))
+        self.shared.as_ref().map_or(Ok(()), |shared| shared.compare(&self.log))
     }
 
     /// Some records that the shared journal has after a position, in order and without gaps.
     pub(crate) fn page(&self, after: u64) -> std::result::Result<Vec<Entry>, Refused> {
-        self.shared.as_ref().map_or(Ok(Vec::new()), |it| it.page(&self.log, after))
+        self.shared.as_ref().map_or(Ok(Vec::new()), |shared| shared.page(&self.log, after))
     }
 
     /// Ends with the value that is returned what the shared journal may have begun when it refused an
@@ -149,7 +149,7 @@ impl Journal {
         let last = self.last();
         let mut entries = self.log.entries_after(after);
         while let Some(entry) = entries.next_ref() {
-            let entry = entry.map_err(|it| log_error(&it, &self.dir))?;
+            let entry = entry.map_err(|error| log_error(&error, &self.dir))?;
             if entry.sequence > last {
                 break;
             }
@@ -160,7 +160,7 @@ impl Journal {
 
     /// One record as it is stored on this machine; `None` if it was trimmed or does not exist.
     pub(crate) fn read(&self, position: u64) -> Result<Option<Entry>> {
-        self.log.read(position).map_err(|it| log_error(&it, &self.dir))
+        self.log.read(position).map_err(|error| log_error(&error, &self.dir))
     }
 
     /// Keeps the records of now readable, whatever [`Self::trim`] removes meanwhile.
@@ -170,7 +170,7 @@ impl Journal {
 
     /// One record of a pinned journal.
     pub(crate) fn read_pinned(&self, pinned: &Pinned, position: u64) -> Result<Option<Entry>> {
-        pinned.read(position).map_err(|it| log_error(&it, &self.dir))
+        pinned.read(position).map_err(|error| log_error(&error, &self.dir))
     }
 
     /// Removes or replaces records on this machine. Positions stay. Removes none that the next start
@@ -181,13 +181,13 @@ impl Journal {
             Keep::No if entry.sequence > base => Keep::Yes,
             kept => kept,
         };
-        self.log.compact(&mut keep).map_err(|it| log_error(&it, &self.dir))
+        self.log.compact(&mut keep).map_err(|error| log_error(&error, &self.dir))
     }
 
     /// Brings what was copied to the disk, before derived data that has it.
     pub(crate) fn sync(&self) -> Result<()> {
         match &self.shared {
-            Some(_) => self.log.sync().map_err(|it| log_error(&it, &self.dir)),
+            Some(_) => self.log.sync().map_err(|error| log_error(&error, &self.dir)),
             None => Ok(()),
         }
     }
@@ -208,13 +208,13 @@ impl Journal {
 
     /// Why no more records are taken, if so.
     pub(crate) fn fault(&self) -> Option<String> {
-        let of_log = self.log.fault().map(|it| it.to_string());
+        let of_log = self.log.fault().map(|fault| fault.to_string());
         of_log.or_else(|| self.shared.as_ref()?.fault())
     }
 
     /// The files as of now, for a backup.
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
-        self.log.snapshot().map_err(|it| log_error(&it, &self.dir))
+        self.log.snapshot().map_err(|error| log_error(&error, &self.dir))
     }
 }
 

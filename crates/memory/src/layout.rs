@@ -56,7 +56,7 @@ pub(crate) fn format_damage(data: &Path) -> Result<Option<String>> {
 /// own version, so a newer store is still detected.
 pub(crate) fn mend_format(data: &Path) -> Result<()> {
     let path = data.join("format");
-    fs::rename(&path, data.join(FORMAT_ASIDE)).map_err(|it| Error::io(&path, it))?;
+    fs::rename(&path, data.join(FORMAT_ASIDE)).map_err(|error| Error::io(&path, error))?;
     check_format(data)
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn has_format(data: &Path) -> Result<bool> {
         Err(error) => return Err(Error::io(path, error)),
     };
     let found = text.trim();
-    let version = found.strip_prefix(FORMAT_NAME).and_then(|it| it.trim().parse::<u32>().ok());
+    let version = found.strip_prefix(FORMAT_NAME).and_then(|rest| rest.trim().parse::<u32>().ok());
     match version {
         Some(FORMAT) => Ok(true),
         Some(version) if version > FORMAT => {

@@ -162,7 +162,8 @@ pub(crate) enum Record<'a> {
 impl Record<'static> {
     /// The record of an entry of the journal.
     pub(crate) fn of(entry: &EntryRef<'_>) -> Result<Self, Error> {
-        Self::decode(entry.kind, entry.version, entry.payload).map_err(|it| it.of(entry.sequence))
+        Self::decode(entry.kind, entry.version, entry.payload)
+            .map_err(|error| error.of(entry.sequence))
     }
 }
 
@@ -339,13 +340,13 @@ pub fn is_same_record(shared: &Entry, local: &Entry) -> bool {
     };
     let is_head_same = (shared.sequence, shared.kind, shared.version)
         == (local.sequence, local.kind, local.version);
-    shared == local || is_head_same && purged().is_some_and(|it| it == local.payload)
+    shared == local || is_head_same && purged().is_some_and(|purged| purged == local.payload)
 }
 
 /// Whether a record has a time. Others can be the same, byte for byte, in two histories of a store.
 pub fn has_time(entry: &Entry) -> bool {
     let record = Record::decode(entry.kind, entry.version, &entry.payload);
-    record.is_ok_and(|it| match it {
+    record.is_ok_and(|record| match record {
         Record::Add { .. }
         | Record::Update { .. }
         | Record::Delete { .. }
@@ -395,7 +396,8 @@ mod tests {
     use crate::{Lifespan, Metadata, Scalar, Vocabulary};
 
     fn id() -> impl Strategy<Value = MemoryId> {
-        (1..=crate::limits::ID_MAX).prop_map(|it| MemoryId::new(it).expect("it is in range"))
+        (1..=crate::limits::ID_MAX)
+            .prop_map(|number| MemoryId::new(number).expect("it is in range"))
     }
 
     fn time() -> impl Strategy<Value = Timestamp> {

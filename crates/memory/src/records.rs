@@ -23,24 +23,27 @@ pub(crate) struct Records {
 
 impl Records {
     pub(crate) fn head(&self, id: MemoryId) -> Result<Option<Head>> {
-        self.state.get(&keys::head(id))?.map(|it| Head::decode(&it).map_err(damaged)).transpose()
+        self.state
+            .get(&keys::head(id))?
+            .map(|state| Head::decode(&state).map_err(damaged))
+            .transpose()
     }
 
     pub(crate) fn live_head(&self, id: MemoryId) -> Result<Option<Head>> {
-        Ok(self.head(id)?.filter(|it| it.deleted_at.is_none()))
+        Ok(self.head(id)?.filter(|head| head.deleted_at.is_none()))
     }
 
     /// A version of a memory with its content.
     pub(crate) fn body(&self, id: MemoryId, version: u32) -> Result<Option<Body>> {
-        self.stored_version(id, version)?.map(|it| self.whole_body(it)).transpose()
+        self.stored_version(id, version)?.map(|version| self.whole_body(version)).transpose()
     }
 
     /// The memory of an outline, in the version that the outline has; `None` if its text was removed.
     pub(crate) fn read_text(&self, outline: Outline) -> Result<Option<Memory>> {
         let Outline { id, version, updated_at, embedded, superseded_by } = outline;
-        let body = self.body(id, version)?.filter(|it| it.text.is_some());
-        let memory = body.map(|it| it.memory(id, version, updated_at));
-        Ok(memory.map(|it| Memory { embedded, superseded_by, ..it }))
+        let body = self.body(id, version)?.filter(|body| body.text.is_some());
+        let memory = body.map(|body| body.memory(id, version, updated_at));
+        Ok(memory.map(|memory| Memory { embedded, superseded_by, ..memory }))
     }
 
     /// A version of a memory without its text.
@@ -50,7 +53,7 @@ impl Records {
         version: u32,
     ) -> Result<Option<StoredVersion>> {
         let value = self.state.get(&keys::version(id, version))?;
-        value.map(|it| StoredVersion::decode(&it).map_err(damaged)).transpose()
+        value.map(|value| StoredVersion::decode(&value).map_err(damaged)).transpose()
     }
 
     pub(crate) fn whole_body(&self, stored: StoredVersion) -> Result<Body> {
@@ -73,7 +76,7 @@ impl Records {
             ))
         })?;
         let text = text_of(entry.kind, entry.version, &entry.payload);
-        Ok(stored.into_body(text.map_err(|it| it.of(sequence))?))
+        Ok(stored.into_body(text.map_err(|error| error.of(sequence))?))
     }
 
     /// The versions of a memory without their texts, oldest first.

@@ -94,12 +94,12 @@ impl RepairNotes for Progress {
 
 /// The marker of an interrupted repair.
 pub(crate) fn read(folders: &Folders) -> Result<Option<Repairing>> {
-    Repairing::read(&folders.memory).map_err(|it| log_error(&it, &folders.memory))
+    Repairing::read(&folders.memory).map_err(|error| log_error(&error, &folders.memory))
 }
 
 /// Why a store with a marker does not open, if there is one.
 pub(crate) fn interrupted(folders: &Folders) -> Result<Option<String>> {
-    Repairing::interrupted(&folders.memory).map_err(|it| log_error(&it, &folders.memory))
+    Repairing::interrupted(&folders.memory).map_err(|error| log_error(&error, &folders.memory))
 }
 
 /// Rejects a store whose repair was interrupted.
@@ -114,8 +114,8 @@ pub(crate) fn write(mark: &Repairing, folders: &Folders, options: &StoreOptions)
     }
     options.changing();
     let memory = &folders.memory;
-    std::fs::create_dir_all(memory).map_err(|it| Error::io(memory, it))?;
-    mark.write(memory).map_err(|it| log_error(&it, memory))
+    std::fs::create_dir_all(memory).map_err(|error| Error::io(memory, error))?;
+    mark.write(memory).map_err(|error| log_error(&error, memory))
 }
 
 /// Removes the marker: the repair has ended.
@@ -124,7 +124,7 @@ pub(crate) fn remove(mark: &Repairing, folders: &Folders, options: &StoreOptions
         return Ok(());
     }
     options.changing();
-    Repairing::remove(&folders.memory).map_err(|it| log_error(&it, &folders.memory))
+    Repairing::remove(&folders.memory).map_err(|error| log_error(&error, &folders.memory))
 }
 
 /// Adds damage of the `format` file and of the log.
@@ -134,7 +134,7 @@ pub(crate) fn found(mark: &mut Repairing, format: Option<String>, damage: &[Dama
     }
     mark.add_all(damage, "sequence");
     let progress = &mut mark.notes;
-    for gap in damage.iter().map(|it| (it.from, it.to)) {
+    for gap in damage.iter().map(|damage| (damage.from, damage.to)) {
         if !progress.gaps.contains(&gap) {
             progress.gaps.push(gap);
             // The log has been damaged since, perhaps its completion.

@@ -107,7 +107,8 @@ impl Searcher {
         let found = self.rank(&view, query, vector, mode, reranking.options());
         drop(view);
         // A memory may have been changed or deleted since it was ranked.
-        let version = |id| Ok(self.records.live_head(id)?.map(|it| (it.version, it.updated_at)));
+        let version =
+            |id| Ok(self.records.live_head(id)?.map(|head| (head.version, head.updated_at)));
         let texts = (options.text_bytes_max, reranking.candidates());
         let hits = self.read_hits(found.hits, now, texts, &version)?;
         let (hits, rerank) = reranking.order(query, hits, &found.updates, &self.params);
@@ -190,7 +191,7 @@ impl Searcher {
         let params = &self.params;
         let scope = Scope::new(view, &options.filter, options.valid_at);
         let is_any = scope.is_all();
-        let filters: Vec<_> = scope.spaces.iter().map(|it| scope.filter(it)).collect();
+        let filters: Vec<_> = scope.spaces.iter().map(|space| scope.filter(space)).collect();
         let text_parts: Vec<TextPart<'_>> = scope
             .spaces
             .iter()
@@ -227,9 +228,10 @@ impl Searcher {
 
         let vectors = vector
             .filter(|_| vector_parts.len() == scope.spaces.len())
-            .and_then(|it| VectorSearch::new(&vector_parts, it).ok());
-        let nearest = vectors.as_ref().map(|it| it.top(count));
-        let (semantic, least) = nearest.map(|it| (it.hits, it.low)).unwrap_or_default();
+            .and_then(|vector| VectorSearch::new(&vector_parts, vector).ok());
+        let nearest = vectors.as_ref().map(|vector| vector.top(count));
+        let (semantic, least) =
+            nearest.map(|nearest| (nearest.hits, nearest.low)).unwrap_or_default();
 
         let (lexical_weight, semantic_weight) =
             weights(params, !lexical.is_empty(), !semantic.is_empty());

@@ -52,7 +52,7 @@ impl State {
             Err(unusable) => return Ok(Err(unusable)),
         };
         let state = Self { cells: RwLock::default(), tree };
-        Ok(state.load().map(|()| state).map_err(|it| Unusable(it.to_string())))
+        Ok(state.load().map(|()| state).map_err(|error| Unusable(error.to_string())))
     }
 
     /// Loads the part that is kept in memory from the tree.
@@ -86,8 +86,9 @@ impl State {
             rows.extend(cells.scan(prefix).map_err(damaged)?.unwrap_or_default());
         }
         drop(cells);
-        let applied = rows.iter().find(|it| it.0 == keys::APPLIED);
-        let applied = applied.map_or(Ok(0), |it| Reader::new(&it.1).u64().map_err(damaged))?;
+        let applied = rows.iter().find(|row| row.0 == keys::APPLIED);
+        let applied =
+            applied.map_or(Ok(0), |applied| Reader::new(&applied.1).u64().map_err(damaged))?;
         Ok((applied, rows))
     }
 
@@ -139,10 +140,10 @@ impl State {
         let Some(kept) = kept else { return self.scan_tree(prefix, each) };
         // The newest version is in memory, earlier ones are in the tree.
         let newest = kept.first().map(|(key, _)| key.clone());
-        let is_only = newest.as_ref().is_some_and(|it| it.ends_with(&1_u32.to_be_bytes()));
+        let is_only = newest.as_ref().is_some_and(|newest| newest.ends_with(&1_u32.to_be_bytes()));
         if prefix.starts_with(b"v") && !is_only {
             self.scan_tree(prefix, &mut |key, value| {
-                if newest.as_deref().is_some_and(|it| it <= key) {
+                if newest.as_deref().is_some_and(|newest| newest <= key) {
                     Ok(())
                 } else {
                     each(key, value)

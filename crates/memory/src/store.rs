@@ -119,7 +119,7 @@ impl Store {
     /// import has deleted it.
     pub fn space_of(&self, id: MemoryId) -> Result<Option<String>> {
         let Some(head) = self.records.head(id)? else { return Ok(None) };
-        Ok(self.records.stored_version(id, head.version)?.map(|it| it.space))
+        Ok(self.records.stored_version(id, head.version)?.map(|version| version.space))
     }
 
     /// Deletes a memory and its links; its history stays until [`Store::compact`] purges it.
@@ -219,7 +219,7 @@ impl Store {
     /// # Errors
     /// [`Error::Embedding`] if the model fails.
     pub fn embed_query(&self, query: &str) -> Result<Option<Arc<Vec<f32>>>> {
-        self.embedding.model().map(|it| it.embed_query(query)).transpose()
+        self.embedding.model().map(|model| model.embed_query(query)).transpose()
     }
 
     /// Embeds up to `limit` memories that lack a vector of the current model, the last changed

@@ -60,7 +60,7 @@ enum Labels {
 
 impl Labels {
     fn of(newer: &Read, older: &Read) -> Self {
-        let title = |it: &Read| own_title(&it.title, &it.content).to_owned();
+        let title = |read: &Read| own_title(&read.title, &read.content).to_owned();
         let (newer, older) = (title(newer), title(older));
         if newer == older {
             Self::Same
@@ -99,7 +99,7 @@ pub(crate) fn suggestions(
     }
     let mut found = comparing.found;
     found.suggestions.sort_by(|one, other| {
-        let ids = |it: &Suggestion| (it.from, it.to);
+        let ids = |suggestion: &Suggestion| (suggestion.from, suggestion.to);
         other.score.total_cmp(&one.score).then_with(|| ids(other).cmp(&ids(one)))
     });
     found.truncated |= found.suggestions.len() > limit;
@@ -118,8 +118,8 @@ impl Comparing<'_> {
     fn one(&mut self, id: MemoryId, options: &SuggestionOptions) -> Result<()> {
         let head = self.records.live_head(id)?.ok_or(Error::NotFound(id))?;
         let stored = self.records.stored_version(id, head.version)?;
-        let in_space = |name: &str| stored.as_ref().is_some_and(|it| it.space == name);
-        if let Some(space) = options.space.as_deref().filter(|it| !in_space(it)) {
+        let in_space = |name: &str| stored.as_ref().is_some_and(|stored| stored.space == name);
+        if let Some(space) = options.space.as_deref().filter(|space| !in_space(space)) {
             return Err(Error::NotInSpace { id, space: space.to_owned() });
         }
         let found = {
@@ -215,9 +215,9 @@ impl Comparing<'_> {
 
     fn judge(&self, newer: &Read, older: &Read, candidate: Candidate) -> Option<Suggestion> {
         let labels = Labels::of(newer, older);
-        let text = |it: &Read| match labels {
-            Labels::Same => format!("{}\n{}", own_title(&it.title, &it.content), it.content),
-            Labels::Other | Labels::Dated => it.content.clone(),
+        let text = |read: &Read| match labels {
+            Labels::Same => format!("{}\n{}", own_title(&read.title, &read.content), read.content),
+            Labels::Other | Labels::Dated => read.content.clone(),
         };
         let (old, new) = (text(older), text(newer));
         let (kind, score, reason) = match self.index.analyzer.compare(&old, &new) {
@@ -268,14 +268,14 @@ fn judged(compared: &Comparison<'_>, cosine: Option<f32>) -> Option<(SuggestionK
         None => compared.verdict(),
     };
     let share = compared.similarity();
-    let score = cosine.map_or(share, |it| it.max(share));
+    let score = cosine.map_or(share, |cosine| cosine.max(share));
     let (kind, reason) = match verdict {
         Verdict::Unlike => return None,
         Verdict::Same if compared.is_equal() => {
             (SuggestionKind::Duplicate, "the texts are equal".to_owned())
         }
         Verdict::Same => {
-            let reason = match cosine.filter(|it| *it > share) {
+            let reason = match cosine.filter(|cosine| *cosine > share) {
                 Some(cosine) => format!("they mean nearly the same (cosine {cosine:.2})"),
                 None => format!("{} of their words are the same", percent(share)),
             };

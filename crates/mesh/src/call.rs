@@ -130,7 +130,7 @@ impl Inner {
         let is_claimed = self.folder.is_claimed(target);
         let known = self.routes.lock().get(target).cloned();
         // A target of this machine takes precedence over one that is known elsewhere.
-        let known = known.filter(|it| only.is_none() && (it.remote.is_near() || !is_claimed));
+        let known = known.filter(|known| only.is_none() && (known.remote.is_near() || !is_claimed));
         if let Some(route) = known {
             return Ok(route);
         }
@@ -156,7 +156,7 @@ impl Inner {
                     return Ok(self.keep_route(target, remote, about.id));
                 }
                 Ok(about) if serves(&about) => {
-                    machines.extend(remote.origin().map(|it| it.to_string()));
+                    machines.extend(remote.origin().map(|origin| origin.to_string()));
                     found = Some((remote, about.id));
                 }
                 Ok(_) => {}

@@ -114,7 +114,8 @@ impl About {
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let about: Self = serde_json::from_slice(bytes).ok()?;
         let names = about.targets.iter().chain([&about.name, &about.id]);
-        let is_valid = names.map(|name| crate::name::check("a name", name)).all(|it| it.is_ok());
+        let is_valid =
+            names.map(|name| crate::name::check("a name", name)).all(|check| check.is_ok());
         (is_valid && about.v == SCHEMA && is_id(&about.id)).then_some(about)
     }
 }
@@ -138,6 +139,6 @@ pub(crate) fn random_id() -> String {
     let mut bytes = [0_u8; 16];
     // Without randomness there are no ids to distinguish calls, and no passwords either.
     getrandom::fill(&mut bytes).expect("the system gives random bytes");
-    let digit = |it: u8| char::from(b"0123456789abcdef"[usize::from(it)]);
-    bytes.iter().flat_map(|it| [digit(it >> 4), digit(it & 15)]).collect()
+    let digit = |byte: u8| char::from(b"0123456789abcdef"[usize::from(byte)]);
+    bytes.iter().flat_map(|bytes| [digit(bytes >> 4), digit(bytes & 15)]).collect()
 }

@@ -60,7 +60,8 @@ impl Folder {
             Err(error) => return Err(Error::io("access", path, error)),
         }
         let path = path.canonicalize().map_err(|error| Error::io("access", path, error))?;
-        let metadata = fs::symlink_metadata(&path).map_err(|it| Error::io("access", &path, it))?;
+        let metadata =
+            fs::symlink_metadata(&path).map_err(|error| Error::io("access", &path, error))?;
         if !metadata.is_dir() {
             let reason = "it is not a folder; remove it or choose another path".into();
             return Err(Error::Damaged { path, reason });
@@ -178,7 +179,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     let metadata = fs::symlink_metadata(path).map_err(failed)?;
     let (user, owner) = (rustix::process::geteuid().as_raw(), metadata.uid());
     let above = path.parent().map(fs::symlink_metadata).transpose().map_err(failed)?;
-    let is_of_above = user == 0 && above.is_some_and(|it| it.uid() == owner);
+    let is_of_above = user == 0 && above.is_some_and(|above| above.uid() == owner);
     if ![user, 0].contains(&owner) && !is_of_above {
         return Err(exposed(format!("it belongs to user {owner}, not to {user}")));
     }

@@ -91,7 +91,7 @@ impl Links {
         far: &Far,
         bound: &mut Option<Bound>,
     ) -> Result<Option<Arc<Self>>> {
-        let pairing = Pairing::open(&far.folder)?.filter(|it| !it.machines().is_empty());
+        let pairing = Pairing::open(&far.folder)?.filter(|pairing| !pairing.machines().is_empty());
         let Some(pairing) = pairing else { return Ok(None) };
         let rules = Arc::new(pairing.paired().clone());
         let (dialer, acceptor) = tls(&pairing, &rules)?;
@@ -108,7 +108,7 @@ impl Links {
             runtime: runtime.clone(),
             tasks: Mutex::default(),
         });
-        for router in rules.machines.iter().filter(|it| it.router && !it.revoked) {
+        for router in rules.machines.iter().filter(|machine| machine.router && !machine.revoked) {
             let why = "this release connects to no routers; remove it from paired.json";
             links.note(&router.name, Some(why.to_owned()));
         }
@@ -375,7 +375,7 @@ fn machine_of(certificates: Option<&[CertificateDer<'_>]>) -> Option<String> {
     store.add(certificates?.first()?.clone().into_owned()).ok()?;
     let subject = store.roots.first()?.subject.as_ref();
     let (length, name) = subject.get(4..)?.strip_prefix(&NAME)?.split_first()?;
-    let name = std::str::from_utf8(name).ok().filter(|it| it.len() == usize::from(*length))?;
+    let name = std::str::from_utf8(name).ok().filter(|text| text.len() == usize::from(*length))?;
     paired::check_machine(name).ok().map(str::to_owned)
 }
 

@@ -425,7 +425,9 @@ impl Inner {
     fn is_self(&self, remote: &Arc<Remote>) -> bool {
         let place = self.seat.lock();
         let own = place.taken.as_ref().map(|(seat, _)| seat.path());
-        own.is_some_and(|own| self.near.lock().get(own).is_some_and(|it| Arc::ptr_eq(it, remote)))
+        own.is_some_and(|own| {
+            self.near.lock().get(own).is_some_and(|near| Arc::ptr_eq(near, remote))
+        })
     }
 
     /// The rights of paired machines.

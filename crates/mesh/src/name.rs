@@ -25,8 +25,8 @@ fn check_with<'a>(what: &str, name: &'a str, others: &str) -> Result<&'a str, St
             name.len()
         ));
     }
-    let fits = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || others.contains(it);
-    match name.chars().find(|it| !fits(*it)) {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || others.contains(c);
+    match name.chars().find(|c| !fits(*c)) {
         Some(wrong) => Err(format!(
             "{what} may contain only a-z, 0-9 and {}; {:?} contains {wrong:?}",
             others.chars().map(String::from).collect::<Vec<_>>().join(" "),

@@ -142,7 +142,7 @@ impl Paired {
             return Err(Error::Newer { path, found, known: FORMAT });
         }
         let paired: Self = serde_json::from_slice(&bytes).map_err(invalid)?;
-        for name in paired.machines.iter().map(|it| &it.name).chain([&paired.name]) {
+        for name in paired.machines.iter().map(|machine| &machine.name).chain([&paired.name]) {
             check_machine(name).map_err(damaged)?;
         }
         for address in paired.connect.iter().chain(&paired.listen) {
@@ -158,7 +158,9 @@ impl Paired {
 
     /// A machine of the list that has not been revoked.
     pub(crate) fn machine(&self, name: &str) -> Option<&Machine> {
-        self.machines.iter().find(|it| it.name == name && !it.revoked && !it.router)
+        self.machines
+            .iter()
+            .find(|machine| machine.name == name && !machine.revoked && !machine.router)
     }
 
     /// Whether a machine may call a command of a target.
@@ -166,12 +168,12 @@ impl Paired {
         let is_one = |allow: &Allow| {
             allow.target == target && (allow.command == command || allow.command == "*")
         };
-        self.machine(machine).is_some_and(|it| it.calls.iter().any(is_one))
+        self.machine(machine).is_some_and(|machine| machine.calls.iter().any(is_one))
     }
 
     /// Whether events are sent to a machine and accepted from it.
     pub(crate) fn may_hear(&self, machine: &str) -> bool {
-        self.machine(machine).is_some_and(|it| it.events)
+        self.machine(machine).is_some_and(|machine| machine.events)
     }
 }
 
@@ -196,11 +198,11 @@ pub(crate) fn check_address(address: &str) -> Result<&str, String> {
     let wrong =
         || format!("invalid address {address:?}: expected HOST:PORT, such as home.lan:7461");
     let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;
-    let bare = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let is_host = if let Some(bare) = bare {
         bare.parse::<std::net::Ipv6Addr>().is_ok()
     } else {
-        let fits = |it: char| it.is_ascii_alphanumeric() || ".-".contains(it);
+        let fits = |c: char| c.is_ascii_alphanumeric() || ".-".contains(c);
         !host.is_empty() && host.len() <= 253 && host.chars().all(fits)
     };
     match port.parse::<u16>() {

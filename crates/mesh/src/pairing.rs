@@ -78,7 +78,8 @@ impl Pairing {
         }
         for file in [MACHINE, AUTHORITY] {
             let path = folder.join(file);
-            fs::symlink_metadata(&path).map_or(Ok(()), |it| refuse_special(&path, &it))?;
+            fs::symlink_metadata(&path)
+                .map_or(Ok(()), |metadata| refuse_special(&path, &metadata))?;
         }
         Ok(Some(Self { folder: folder.to_owned(), paired }))
     }
@@ -89,7 +90,11 @@ impl Pairing {
     /// # Errors
     /// Errors of the system.
     pub fn revoke(&mut self, name: &str) -> Result<bool> {
-        let machine = self.paired.machines.iter_mut().find(|it| it.name == name && !it.revoked);
+        let machine = self
+            .paired
+            .machines
+            .iter_mut()
+            .find(|machine| machine.name == name && !machine.revoked);
         let Some(machine) = machine else { return Ok(false) };
         machine.revoked = true;
         self.paired.write(&self.folder)?;

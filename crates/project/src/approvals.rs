@@ -77,7 +77,7 @@ impl Approvals {
         let Some(id) = project_id(&self.project, &self.state)? else { return Ok(Vec::new()) };
         let root = self.project.root();
         let mut approved = self.read(&id)?;
-        approved.retain(|it| it.project == root);
+        approved.retain(|approved| approved.project == root);
         Ok(approved)
     }
 
@@ -94,7 +94,7 @@ impl Approvals {
     /// # Errors
     /// As [`list`](Self::list), but never [`Error::DamagedApprovals`].
     pub fn has(&self, file: &str, sha256: &str) -> Result<bool> {
-        Ok(self.valid()?.iter().any(|it| it.file == file && it.sha256 == sha256))
+        Ok(self.valid()?.iter().any(|valid| valid.file == file && valid.sha256 == sha256))
     }
 
     /// The last approved content of a file, if it was stored and is still approved.
@@ -103,9 +103,9 @@ impl Approvals {
     /// As [`has`](Self::has).
     pub fn last(&self, file: &str) -> Result<Option<Vec<u8>>> {
         let list = self.valid()?;
-        let Some(last) = list.iter().rev().find(|it| it.file == file) else { return Ok(None) };
+        let Some(last) = list.iter().rev().find(|item| item.file == file) else { return Ok(None) };
         let found = state::read(&self.contents().join(&last.sha256))?;
-        Ok(found.filter(|it| sha256(it) == last.sha256))
+        Ok(found.filter(|found| sha256(found) == last.sha256))
     }
 
     /// Approves contents of files, atomically. A project without an id gets one. Damaged approvals
@@ -140,7 +140,7 @@ impl Approvals {
                 state::write(&self.contents().join(&approval.sha256), content)?;
             }
             // A content that is approved again becomes the last one.
-            approved.retain(|it| *it != approval);
+            approved.retain(|approved| *approved != approval);
             approved.push(approval);
         }
         state::write_document::<List>(&self.path(&id), approved)?;
@@ -164,7 +164,7 @@ impl Approvals {
         let mut approved = self.read(&id)?;
         let before = approved.len();
         let root = self.project.root();
-        approved.retain(|it| it.project != root || it.file != file);
+        approved.retain(|approved| approved.project != root || approved.file != file);
         let is_less = approved.len() < before;
         if is_less {
             state::write_document::<List>(&self.path(&id), approved)?;
@@ -176,10 +176,10 @@ impl Approvals {
     /// Changes whenever something is approved or revoked.
     pub fn stamp(&self) -> ApprovalsStamp {
         let id = project_id(&self.project, &self.state).ok().flatten();
-        let metadata = id.and_then(|it| fs::metadata(self.path(&it)).ok());
-        ApprovalsStamp(metadata.map(|it| {
+        let metadata = id.and_then(|id| fs::metadata(self.path(&id)).ok());
+        ApprovalsStamp(metadata.map(|metadata| {
             use std::os::unix::fs::MetadataExt as _;
-            (it.ino(), it.modified().ok())
+            (metadata.ino(), metadata.modified().ok())
         }))
     }
 

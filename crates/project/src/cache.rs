@@ -80,8 +80,8 @@ fn name_of(project: &Path) -> String {
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|it| [it >> 4, it & 15]);
-    digits.map(|it| char::from(b"0123456789abcdef"[usize::from(it)])).collect()
+    let digits = bytes.iter().flat_map(|bytes| [bytes >> 4, bytes & 15]);
+    digits.map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])).collect()
 }
 
 /// The file with git's global ignore rules for this user, at git's default path; it may be missing.

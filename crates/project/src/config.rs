@@ -95,7 +95,7 @@ fn parse(bytes: &[u8], path: &Path, part: Part, reading: &Reading) -> Result<()>
     let text = std::str::from_utf8(bytes).map_err(|invalid| {
         let before = String::from_utf8_lossy(&bytes[..invalid.valid_up_to()]);
         let line = 1 + before.matches('\n').count();
-        let column = 1 + before.chars().rev().take_while(|it| *it != '\n').count();
+        let column = 1 + before.chars().rev().take_while(|c| *c != '\n').count();
         error(line, column, "invalid UTF-8".to_owned())
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -129,7 +129,7 @@ fn excess(text: &str) -> Option<(usize, usize, String)> {
     };
     let (at, message) = bracket.or_else(directive)?;
     let before = &text[..at];
-    let column = 1 + before.chars().rev().take_while(|it| *it != '\n').count();
+    let column = 1 + before.chars().rev().take_while(|c| *c != '\n').count();
     Some((1 + before.matches('\n').count(), column, message))
 }
 
@@ -272,7 +272,7 @@ impl<'de> Visitor<'de> for Projects<'_> {
                 );
             }
             let is_here =
-                path == reading.root || path.canonicalize().is_ok_and(|it| it == reading.root);
+                path == reading.root || path.canonicalize().is_ok_and(|path| path == reading.root);
             let part = if is_here { Part::UserHere } else { Part::UserElsewhere };
             seen.push(path);
             map.next_value_seed(Any(Level { section: None, part, reading }))?;

@@ -227,7 +227,7 @@ fn listed(files: &[String]) -> String {
     const NAMED_MAX: usize = 5;
 
     let named: Vec<_> =
-        files.iter().take(NAMED_MAX).map(|it| it.escape_debug().to_string()).collect();
+        files.iter().take(NAMED_MAX).map(|file| file.escape_debug().to_string()).collect();
     match files.len().saturating_sub(NAMED_MAX) {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),

@@ -69,7 +69,7 @@ impl Registry {
     }
 
     fn has(&self, id: &str, project: &Project) -> bool {
-        self.projects.get(id).is_some_and(|it| it == project.root())
+        self.projects.get(id).is_some_and(|other| other == project.root())
     }
 
     /// The id that is registered for the project's folder.
@@ -80,8 +80,8 @@ impl Registry {
     /// The other folder that is registered for the id and has data with it. A link to the project is
     /// no other folder: the project was moved.
     fn elsewhere(&self, id: &str, project: &Project) -> Option<&PathBuf> {
-        let other = self.projects.get(id).filter(|it| *it != project.root())?;
-        let is_link = other.canonicalize().is_ok_and(|it| it == project.root());
+        let other = self.projects.get(id).filter(|other| *other != project.root())?;
+        let is_link = other.canonicalize().is_ok_and(|path| path == project.root());
         let has_id = || read_id(&data_of(other)).ok().flatten().as_deref() == Some(id);
         (!is_link && has_id()).then_some(other)
     }
@@ -159,7 +159,7 @@ pub fn claim_data(project: &Project, data_dir: &Path, state: &Path) -> Result<St
         write_id(&own, &id)?;
         id
     } else {
-        let known = read_id(&own)?.filter(|it| registry.has(it, project));
+        let known = read_id(&own)?.filter(|id| registry.has(id, project));
         known.ok_or_else(|| registry.unregistered(&own, project))?
     };
     if data_dir != own {
@@ -243,11 +243,12 @@ pub fn remove_unfinished_restores(data_dir: &Path) -> Result<usize> {
     };
     let begin = format!("{}.", name.to_string_lossy());
     let is_left = |entry: &fs::DirEntry| {
-        let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let entry = entry.file_name();
-        let rest = entry.to_str().and_then(|it| it.strip_prefix(&begin));
+        let rest = entry.to_str().and_then(|text| text.strip_prefix(&begin));
         let process = rest.and_then(|it| it.strip_suffix(".restoring"));
-        process.is_some_and(|it| it.trim_end_matches(".aside").parse::<u32>().is_ok()) && is_folder
+        process.is_some_and(|process| process.trim_end_matches(".aside").parse::<u32>().is_ok())
+            && is_folder
     };
     let entries = fs::read_dir(parent).map_err(|error| io_error("read", parent, error))?;
     let mut count = 0;
@@ -297,7 +298,7 @@ fn refuse_links(folders: [&Path; 2]) -> Result<()> {
 
 /// Whether a file of a data folder is an id that a process was writing when it was killed.
 pub fn is_unfinished_id(name: &OsStr) -> bool {
-    let rest = name.to_str().and_then(|it| it.strip_prefix(FILE)?.strip_prefix('.'));
+    let rest = name.to_str().and_then(|text| text.strip_prefix(FILE)?.strip_prefix('.'));
     rest.and_then(|it| it.strip_suffix(".new")).is_some()
 }
 
@@ -330,7 +331,7 @@ fn read_id(data_dir: &Path) -> Result<Option<String>> {
     let text = String::from_utf8(bytes).unwrap_or_default();
     let id = text.trim_end();
     let is_id = id.len() == 2 * ID_BYTES
-        && id.bytes().all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it));
+        && id.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
     Ok(is_id.then(|| id.to_owned()))
 }
 

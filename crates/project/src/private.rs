@@ -65,8 +65,8 @@ impl Owners {
 
     /// Whether the entry at a path (a link itself, not its target) belongs to one of them.
     pub(crate) fn owns(self, path: &Path) -> bool {
-        let owner = path.symlink_metadata().map(|it| it.uid());
-        owner.is_ok_and(|it| [self.own, 0, self.project].contains(&it))
+        let owner = path.symlink_metadata().map(|metadata| metadata.uid());
+        owner.is_ok_and(|owner| [self.own, 0, self.project].contains(&owner))
     }
 
     /// Rejects a folder that belongs to another user or that other users can write to. A group with
@@ -146,9 +146,9 @@ pub fn tighten(dir: &Path, owners: Owners) -> Result<Tightened> {
     close(dir, &metadata, 0o700, &mut done)?;
     let mut folders = vec![dir.to_owned()];
     while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).map_err(|it| io_error("read", &folder, it))?;
+        let entries = fs::read_dir(&folder).map_err(|error| io_error("read", &folder, error))?;
         for entry in entries {
-            let path = entry.map_err(|it| io_error("read", &folder, it))?.path();
+            let path = entry.map_err(|error| io_error("read", &folder, error))?.path();
             let metadata = match path.symlink_metadata() {
                 Ok(metadata) => metadata,
                 // Another process has the store open, and is changing it: its lock is requested
@@ -160,7 +160,8 @@ pub fn tighten(dir: &Path, owners: Owners) -> Result<Tightened> {
             let kind = metadata.file_type();
             if kind.is_dir() {
                 close(&path, &metadata, 0o700, &mut done)?;
-                let is_foreign = folder == *dir && FOREIGN.iter().any(|it| path.ends_with(it));
+                let is_foreign =
+                    folder == *dir && FOREIGN.iter().any(|foreign| path.ends_with(foreign));
                 if !is_foreign {
                     folders.push(path);
                 }
@@ -250,7 +251,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32, end: &str) -> io::Re
 }
 
 fn look_at(path: &Path) -> Result<Metadata> {
-    path.symlink_metadata().map_err(|it| io_error("inspect", path, it))
+    path.symlink_metadata().map_err(|error| io_error("inspect", path, error))
 }
 
 fn exposed(path: &Path, reason: impl Into<String>) -> Error {

@@ -42,9 +42,9 @@ impl Project {
     pub fn find(start: &Path) -> Result<Self> {
         let start = folder(start)?;
         let own = Owners::own_only();
-        let is_repository = |it: &Path| it.join(".git").exists();
+        let is_repository = |path: &Path| path.join(".git").exists();
         let above = |is_root: &dyn Fn(&Path) -> bool| {
-            start.ancestors().find(|it| is_root(it)).map(Path::to_owned)
+            start.ancestors().find(|folder| is_root(folder)).map(Path::to_owned)
         };
         let root = above(&|it| it.join(FOLDER).is_dir())
             // In work trees and submodules it is a file. One that another user created is ignored.
@@ -127,7 +127,7 @@ impl Project {
             ["data", "token", "pairing"].iter().map(|it| format!("{FOLDER}/{it}")).collect();
         for path in [data_dir, token_file] {
             let within = path.strip_prefix(&self.root).ok().and_then(Path::to_str);
-            let is_new = |it: &&str| !it.is_empty() && !paths.iter().any(|known| known == it);
+            let is_new = |text: &&str| !text.is_empty() && !paths.iter().any(|known| known == text);
             let within = within.filter(is_new).map(str::to_owned);
             paths.extend(within);
         }
@@ -197,10 +197,10 @@ fn read_gitignore(path: &Path) -> Result<Vec<u8>> {
 
 /// Whether these git rules exclude the store and the token: no later rule includes them again.
 fn keeps_out(rules: &[u8]) -> bool {
-    let lines: Vec<&[u8]> = rules.split(|it| *it == b'\n').collect();
-    let last = |wanted: &[u8]| lines.iter().rposition(|it| *it == wanted);
+    let lines: Vec<&[u8]> = rules.split(|rule| *rule == b'\n').collect();
+    let last = |wanted: &[u8]| lines.iter().rposition(|line| *line == wanted);
     let (Some(data), Some(token)) = (last(b"/data/"), last(b"/token")) else { return false };
-    !lines[data.min(token)..].iter().any(|it| it.starts_with(b"!"))
+    !lines[data.min(token)..].iter().any(|line| line.starts_with(b"!"))
 }
 
 /// Creates the store's folder, readable by its owner only, whatever the umask, and its parents. An

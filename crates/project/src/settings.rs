@@ -225,8 +225,8 @@ fn is_home(sources: &Sources<'_>) -> bool {
     let root = sources.project.root();
     let home = (sources.environment)("HOME").filter(|it| !it.is_empty());
     // The project's path contains no links.
-    let home = home.and_then(|it| Path::new(&it).canonicalize().ok());
-    root.parent().is_none() || home.is_some_and(|it| it.starts_with(root))
+    let home = home.and_then(|home| Path::new(&home).canonicalize().ok());
+    root.parent().is_none() || home.is_some_and(|home| home.starts_with(root))
 }
 
 /// All values, and which values of the project's file await approval.
@@ -263,7 +263,7 @@ fn resolve(
         });
         values.insert(key.name, given.unwrap_or((default, Origin::Default)));
     }
-    pending.sort_by_key(|it| it.line);
+    pending.sort_by_key(|pending| pending.line);
     let unregistered = || unregistered(sources.project, state?);
     let damage = damage.or_else(|| (!pending.is_empty()).then(unregistered)?);
     let pending = (!pending.is_empty()).then_some(PendingFile {
@@ -314,7 +314,9 @@ impl Layers {
             Some(state) => {
                 let approved = Approvals::new(sources.project, state).list()?;
                 let sha256 = sha256(&self.project_bytes);
-                Ok(approved.iter().any(|it| it.file == Project::CONFIG_FILE && it.sha256 == sha256))
+                Ok(approved.iter().any(|approved| {
+                    approved.file == Project::CONFIG_FILE && approved.sha256 == sha256
+                }))
             }
             None => Ok(false),
         }
@@ -365,13 +367,13 @@ fn is_trusting(sources: &Sources<'_>) -> Result<bool> {
 /// Warnings about variables that look like settings but are not.
 fn unknown_variables(names: &[String]) -> Vec<String> {
     let settings: Vec<String> = keys().map(Key::variable).collect();
-    let is_known = |it: &str| {
-        it == TRUST
-            || RUN_VARIABLES.contains(&it)
-            || it.starts_with(EVENT_PREFIX)
-            || settings.iter().any(|name| name == it)
+    let is_known = |text: &str| {
+        text == TRUST
+            || RUN_VARIABLES.contains(&text)
+            || text.starts_with(EVENT_PREFIX)
+            || settings.iter().any(|name| name == text)
     };
-    let unknown = names.iter().filter(|it| it.starts_with("WAYPOST_") && !is_known(it));
+    let unknown = names.iter().filter(|name| name.starts_with("WAYPOST_") && !is_known(name));
     let mut warnings: Vec<String> = unknown
         .map(|name| {
             let hint = match nearest(name, settings.iter().map(String::as_str).chain([TRUST])) {
@@ -406,7 +408,7 @@ fn check_flags(flags: &[Flag]) -> Result<()> {
 fn from_outside(key: &Key, sources: &Sources<'_>) -> Result<Option<(Value, Origin)>> {
     let wrong = |place: &str, message| Error::Value { place: place.to_owned(), message };
     if let Some(flag) = sources.flags.iter().rev().find(|flag| flag.key == key.name) {
-        let value = key.kind.read_text(&flag.value).map_err(|it| wrong(&flag.flag, it))?;
+        let value = key.kind.read_text(&flag.value).map_err(|error| wrong(&flag.flag, error))?;
         return Ok(Some((value, Origin::Flag(flag.flag.clone()))));
     }
     let name = key.variable();
@@ -414,7 +416,7 @@ fn from_outside(key: &Key, sources: &Sources<'_>) -> Result<Option<(Value, Origi
         return Ok(None);
     };
     let text = text.to_str().ok_or_else(|| wrong(&name, "is not UTF-8".to_owned()))?;
-    let value = key.kind.read_text(text).map_err(|it| wrong(&name, it))?;
+    let value = key.kind.read_text(text).map_err(|error| wrong(&name, error))?;
     Ok(Some((value, Origin::Variable(name))))
 }
 

@@ -106,7 +106,9 @@ pub fn in_the_way(data_dir: &Path) -> Result<Vec<InTheWay>> {
         }
     }
     let texts = match fs::read_dir(data_dir.join(CONTEXT)) {
-        Ok(entries) => entries.flatten().map(|it| it.path()).filter(|it| is_text(it)).collect(),
+        Ok(entries) => {
+            entries.flatten().map(|entry| entry.path()).filter(|path| is_text(path)).collect()
+        }
         Err(_) => Vec::new(),
     };
     for path in texts {
@@ -120,7 +122,7 @@ pub fn in_the_way(data_dir: &Path) -> Result<Vec<InTheWay>> {
 /// # Errors
 /// [`Error::InTheWay`] for the first such entry, [`Error::Io`].
 pub fn check_shape(data_dir: &Path) -> Result<()> {
-    in_the_way(data_dir)?.into_iter().next().map_or(Ok(()), |it| Err(Error::InTheWay(it)))
+    in_the_way(data_dir)?.into_iter().next().map_or(Ok(()), |way| Err(Error::InTheWay(way)))
 }
 
 fn look(path: PathBuf, is_folder: bool, is_derived: bool, found: &mut Vec<InTheWay>) -> Result<()> {
@@ -136,7 +138,9 @@ fn look(path: PathBuf, is_folder: bool, is_derived: bool, found: &mut Vec<InTheW
 }
 
 fn is_text(path: &Path) -> bool {
-    let name = path.file_name().and_then(|it| it.to_str());
-    let number = name.and_then(|it| it.strip_prefix(TEXTS));
-    number.is_some_and(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))
+    let name = path.file_name().and_then(|name| name.to_str());
+    let number = name.and_then(|name| name.strip_prefix(TEXTS));
+    number.is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }

@@ -88,7 +88,7 @@ pub(crate) fn read_document<T: Document>(
     }
     let Some(bytes) = read(path)? else { return Ok(None) };
     let damaged = |reason| damaged(path.to_owned(), reason);
-    let invalid = |it: serde_json::Error| damaged(it.to_string());
+    let invalid = |error: serde_json::Error| damaged(error.to_string());
     let Head { version } = serde_json::from_slice(&bytes).map_err(invalid)?;
     if version > VERSION {
         return Err(Error::Newer { path: path.to_owned(), found: version, known: VERSION });
@@ -139,9 +139,9 @@ fn remove_unfinished(folder: &Path, path: &Path) {
     let Some(name) = path.file_name().and_then(OsStr::to_str) else { return };
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let found = entry.file_name();
-        let rest = found.to_str().and_then(|it| it.strip_prefix(name)?.strip_prefix('.'));
+        let rest = found.to_str().and_then(|text| text.strip_prefix(name)?.strip_prefix('.'));
         let process = rest.and_then(|it| it.strip_suffix(".new"));
-        if process.is_some_and(|it| it.parse::<u32>().is_ok()) {
+        if process.is_some_and(|process| process.parse::<u32>().is_ok()) {
             // Ignored: the file is not read, and the next write tries again.
             drop(fs::remove_file(entry.path()));
         }
@@ -151,7 +151,7 @@ fn remove_unfinished(folder: &Path, path: &Path) {
 /// Rejects anything but a file in place of the file that [`lock`] locks.
 pub(crate) fn check_lock(state: &Path) -> Result<()> {
     let path = state.join(LOCK);
-    if path.symlink_metadata().is_ok_and(|it| !it.is_file()) {
+    if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return Err(trusted::not_regular(&path));
     }
     Ok(())

@@ -30,7 +30,7 @@ pub fn read_of_project(root: &Path, file: &str, bytes_max: u64) -> Result<Option
         )));
     }
     let above = path.ancestors().skip(1);
-    for folder in above.take_while(|it| it.starts_with(root)) {
+    for folder in above.take_while(|above| above.starts_with(root)) {
         let metadata = fs::metadata(folder).map_err(|error| io_error("read", folder, error))?;
         check(&metadata, folder)?;
     }
@@ -76,7 +76,9 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<Option<(File, Metadata)>> 
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
     let file = match opened {
-        Err(_) if path.symlink_metadata().is_ok_and(|it| !it.is_file()) => return Ok(None),
+        Err(_) if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) => {
+            return Ok(None);
+        }
         opened => opened?,
     };
     let metadata = file.metadata()?;

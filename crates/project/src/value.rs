@@ -174,7 +174,7 @@ impl Kind {
             (Self::List(item), Given::List(items)) => {
                 let items: Option<Vec<&str>> = items
                     .iter()
-                    .map(|it| if let Given::Text(text) = it { Some(&**text) } else { None })
+                    .map(|item| if let Given::Text(text) = item { Some(&**text) } else { None })
                     .collect();
                 self.read_list(item, items.ok_or_else(|| self.refuse("a list with other types"))?)
             }
@@ -211,31 +211,31 @@ impl Kind {
                 _ => None,
             },
             Self::List(item) => {
-                let items = text.split(',').map(str::trim).filter(|it| !it.is_empty());
+                let items = text.split(',').map(str::trim).filter(|text| !text.is_empty());
                 return self.read_list(item, items.collect());
             }
             Self::LogLevel => is_log_level(text).then(|| Value::Text(text.to_owned())),
             Self::Choice(names) => names.contains(&text).then(|| Value::Text(text.to_owned())),
             Self::Share => {
-                text.parse().ok().filter(|it| (0.0..=1.0).contains(it)).map(Value::Share)
+                text.parse().ok().filter(|value| (0.0..=1.0).contains(value)).map(Value::Share)
             }
             Self::Count { min, max } => digits(text)
                 .and_then(|(number, unit)| unit.is_empty().then_some(number))
-                .filter(|it| (min..=max).contains(it))
+                .filter(|is_empty| (min..=max).contains(is_empty))
                 .map(Value::Count),
             Self::Bytes { min, max } => with_unit(text, BYTE_UNITS, Some(1))
-                .filter(|it| (min..=max).contains(it))
+                .filter(|unit| (min..=max).contains(unit))
                 .map(Value::Bytes),
             Self::Time { min, max } => with_unit(text, TIME_UNITS, None)
                 .map(Duration::from_millis)
-                .filter(|it| (min..=max).contains(it))
+                .filter(|millis| (min..=max).contains(millis))
                 .map(Value::Time),
         };
         read.ok_or_else(refused)
     }
 
     fn read_list(self, item: Item, items: Vec<&str>) -> Result<Value, String> {
-        match items.iter().find(|it| !item.is_right(it)) {
+        match items.iter().find(|other| !item.is_right(other)) {
             Some(wrong) => Err(self.refuse(&quoted(wrong))),
             None => Ok(Value::List(items.into_iter().map(str::to_owned).collect())),
         }
@@ -263,7 +263,9 @@ impl Item {
             Self::Origin => is_origin(text),
             Self::Glob => is_glob(text),
             Self::NamedGlob => text.split_once('=').is_some_and(|(name, glob)| {
-                !name.is_empty() && name.bytes().all(|it| it.is_ascii_lowercase()) && is_glob(glob)
+                !name.is_empty()
+                    && name.bytes().all(|byte| byte.is_ascii_lowercase())
+                    && is_glob(glob)
             }),
             Self::Pattern => !text.trim().is_empty() && !text.contains(char::is_control),
         }
@@ -321,7 +323,7 @@ fn in_units(value: u64, units: &[(&str, u64)]) -> String {
 
 /// Leading digits as a number, and the rest.
 fn digits(text: &str) -> Option<(u64, &str)> {
-    let end = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
     Some((digits.parse().ok()?, rest))
 }
@@ -345,12 +347,12 @@ fn address(text: &str) -> Option<SocketAddr> {
 }
 
 fn url(text: &str) -> Option<String> {
-    if text.strip_prefix("unix:").is_some_and(|it| it.starts_with('/')) {
+    if text.strip_prefix("unix:").is_some_and(|rest| rest.starts_with('/')) {
         return (!text.contains(char::is_control)).then(|| text.to_owned());
     }
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"))?;
     let host = rest.split('/').next().unwrap_or_default();
-    let odd = |it: char| it.is_whitespace() || it.is_control() || matches!(it, '?' | '#' | '\\');
+    let odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '#' | '\\');
     let is_right = !host.is_empty() && !host.contains('@') && !text.contains(odd);
     is_right.then(|| text.trim_end_matches('/').to_owned())
 }
@@ -359,35 +361,35 @@ fn is_database(text: &str) -> bool {
     let known = ["postgresql://", "postgres://"].iter().find_map(|it| text.strip_prefix(it));
     known.is_some_and(|rest| {
         let user = rest.rsplit_once('@').map_or("", |(user, _)| user);
-        !user.contains(':') && !text.contains(|it: char| it.is_control() || it.is_whitespace())
+        !user.contains(':') && !text.contains(|c: char| c.is_control() || c.is_whitespace())
     })
 }
 
 fn is_name(text: &str) -> bool {
-    let is_right = |it: char| it.is_ascii_alphanumeric() || "-._".contains(it);
+    let is_right = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     (1..=64).contains(&text.len()) && text.chars().all(is_right)
 }
 
 fn is_host(text: &str) -> bool {
-    let is_right = |it: char| it.is_ascii_alphanumeric() || "-._:[]".contains(it);
+    let is_right = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
     !text.is_empty() && text.chars().all(is_right)
 }
 
 fn is_origin(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, host)| {
-        !scheme.is_empty() && scheme.chars().all(|it| it.is_ascii_alphanumeric()) && is_host(host)
+        !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric()) && is_host(host)
     })
 }
 
 /// Whether it is a valid glob of paths in the project.
 fn is_glob(text: &str) -> bool {
-    let climbs_out = text.starts_with(['/', '~']) || text.split('/').any(|it| it == "..");
+    let climbs_out = text.starts_with(['/', '~']) || text.split('/').any(|part| part == "..");
     !text.trim().is_empty() && !climbs_out && !text.contains(char::is_control)
 }
 
 fn is_log_level(text: &str) -> bool {
-    let is_target = |it: &str| {
-        !it.is_empty() && it.chars().all(|it| it.is_ascii_alphanumeric() || "_:-".contains(it))
+    let is_target = |text: &str| {
+        !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_:-".contains(c))
     };
     text.split(',').all(|part| match part.trim().split_once('=') {
         Some((target, level)) => is_target(target) && LOG_LEVELS.contains(&level),

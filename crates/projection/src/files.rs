@@ -15,12 +15,12 @@ pub fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
         file.write_all(bytes)?;
         file.sync_all()
     };
-    write().map_err(|it| Error::io(path, it))
+    write().map_err(|error| Error::io(path, error))
 }
 
 /// Syncs a folder, so that files created or renamed in it survive a power cut.
 pub fn sync_dir(dir: &Path) -> Result<()> {
-    File::open(dir).and_then(|it| it.sync_all()).map_err(|it| Error::io(dir, it))
+    File::open(dir).and_then(|file| file.sync_all()).map_err(|error| Error::io(dir, error))
 }
 
 /// Removes a folder if it exists.
@@ -33,14 +33,14 @@ pub fn remove_dir(dir: &Path) -> Result<()> {
 
 /// Copies the files of a folder to a new one, which a crash may leave incomplete.
 pub fn copy_dir(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir(to).map_err(|it| Error::io(to, it))?;
-    for entry in fs::read_dir(from).map_err(|it| Error::io(from, it))? {
-        let entry = entry.map_err(|it| Error::io(from, it))?;
+    fs::create_dir(to).map_err(|error| Error::io(to, error))?;
+    for entry in fs::read_dir(from).map_err(|error| Error::io(from, error))? {
+        let entry = entry.map_err(|error| Error::io(from, error))?;
         let (path, target) = (entry.path(), to.join(entry.file_name()));
-        if entry.file_type().is_ok_and(|it| it.is_dir()) {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             copy_dir(&path, &target)?;
         } else {
-            fs::copy(&path, &target).map_err(|it| Error::io(path, it))?;
+            fs::copy(&path, &target).map_err(|error| Error::io(path, error))?;
         }
     }
     Ok(())

@@ -38,7 +38,7 @@ impl Pending {
         for row in rows {
             self.bytes += bytes(&row);
             if let Some(before) = self.rows.insert(row.0.clone(), row.1) {
-                self.bytes -= row.0.len() + before.map_or(0, |it| it.len());
+                self.bytes -= row.0.len() + before.map_or(0, |before| before.len());
             }
         }
     }

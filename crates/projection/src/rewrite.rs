@@ -22,7 +22,7 @@ pub fn remove_leftovers(dir: &Path) -> Result<()> {
 pub fn set_aside(dir: &Path) -> Result<()> {
     let aside = beside(dir, "aside");
     remove_dir(&aside)?;
-    fs::rename(dir, &aside).map_err(|it| Error::io(dir, it))?;
+    fs::rename(dir, &aside).map_err(|error| Error::io(dir, error))?;
     dir.parent().map_or(Ok(()), sync_dir)
 }
 
@@ -40,7 +40,7 @@ impl Tree {
         }
         remove_leftovers(&self.dir)?;
         let (fresh, old) = (beside(&self.dir, "new"), beside(&self.dir, "old"));
-        fs::create_dir_all(&fresh).map_err(|it| Error::io(&fresh, it))?;
+        fs::create_dir_all(&fresh).map_err(|error| Error::io(&fresh, error))?;
         self.copy_to(&fresh)?;
         self.changing();
         write_synced(&fresh.join(RUNNING), boot_id().as_bytes())?;
@@ -53,7 +53,7 @@ impl Tree {
                 self.changing();
                 fs::rename(&fresh, &self.dir)
             })
-            .map_err(|it| Error::io(&self.dir, it))
+            .map_err(|error| Error::io(&self.dir, error))
             .and_then(|()| self.dir.parent().map_or(Ok(()), sync_dir))
             .and_then(|()| open_sled(&self.dir, self.options.cache_bytes));
         match swapped {
@@ -71,7 +71,7 @@ impl Tree {
 
     fn copy_to(&self, dir: &Path) -> Result<()> {
         let tree = open_sled(dir, self.options.cache_bytes)?;
-        let failed = |it: sled::Error| Error::io(dir, std::io::Error::other(it));
+        let failed = |error: sled::Error| Error::io(dir, std::io::Error::other(error));
         let mut batch = sled::Batch::default();
         let (mut rows, mut bytes) = (0, 0);
         self.scan(&[], &mut |key, value| {

@@ -102,7 +102,7 @@ impl Tree {
     ) -> Result<std::result::Result<Self, Unusable>> {
         refuse_open(dir)?;
         let is_new = !dir.exists();
-        fs::create_dir_all(dir).map_err(|it| Error::io(dir, it))?;
+        fs::create_dir_all(dir).map_err(|error| Error::io(dir, error))?;
         let marker = dir.join(RUNNING);
         let is_marked = match fs::read_to_string(&marker) {
             Ok(last_boot) if last_boot == boot && !boot.is_empty() => true,
@@ -159,7 +159,7 @@ impl Tree {
             return Ok(value.clone());
         }
         let value = self.guard(|db| db.get(key))?;
-        value.map(|it| self.unwrap(key, &it)).transpose()
+        value.map(|value| self.unwrap(key, &value)).transpose()
     }
 
     fn unwrap(&self, key: &[u8], value: &[u8]) -> Result<Vec<u8>> {
@@ -348,16 +348,16 @@ pub fn refuse_open(dir: &Path) -> Result<()> {
 /// sled's own flush does not wait for the disk.
 pub(crate) fn sync_file(dir: &Path) -> Result<()> {
     let path = dir.join("db");
-    File::open(&path).and_then(|it| it.sync_data()).map_err(|it| Error::io(path, it))
+    File::open(&path).and_then(|file| file.sync_data()).map_err(|error| Error::io(path, error))
 }
 
 /// sled never opens again with a torn `snap.N.generating`. It is safe to remove: sled removes the
 /// previous one only after the new one has its final name.
 fn remove_unfinished_snapshots(dir: &Path) -> Result<()> {
-    for entry in fs::read_dir(dir).map_err(|it| Error::io(dir, it))? {
-        let path = entry.map_err(|it| Error::io(dir, it))?.path();
-        if path.extension().is_some_and(|it| it == "generating") {
-            fs::remove_file(&path).map_err(|it| Error::io(path, it))?;
+    for entry in fs::read_dir(dir).map_err(|error| Error::io(dir, error))? {
+        let path = entry.map_err(|error| Error::io(dir, error))?.path();
+        if path.extension().is_some_and(|extension| extension == "generating") {
+            fs::remove_file(&path).map_err(|error| Error::io(path, error))?;
         }
     }
     Ok(())
@@ -366,6 +366,6 @@ fn remove_unfinished_snapshots(dir: &Path) -> Result<()> {
 /// The boot id of the machine; empty if unknown.
 pub fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|it| it.trim().to_owned())
+        .map(|text| text.trim().to_owned())
         .unwrap_or_default()
 }

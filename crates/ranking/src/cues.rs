@@ -161,8 +161,10 @@ fn asks_for_time(query: &str) -> bool {
 pub fn asks_for_latest(query: &str) -> bool {
     let lower = query.to_lowercase();
     let words: Vec<&str> = words(&lower).collect();
-    words.iter().any(|it| LATEST_WORDS.contains(it))
-        || LATEST_PHRASES.iter().any(|it| words.windows(it.len()).any(|some| some == *it))
+    words.iter().any(|word| LATEST_WORDS.contains(word))
+        || LATEST_PHRASES
+            .iter()
+            .any(|phrase| words.windows(phrase.len()).any(|some| some == *phrase))
 }
 
 /// How informative a document of `length` terms is, 0 to 1: texts below 30 terms (two or three
@@ -185,14 +187,14 @@ pub fn names(query: &str) -> impl Iterator<Item = &str> {
     let mut begins = true;
     query.split_whitespace().filter_map(move |token| {
         let begun = std::mem::replace(&mut begins, token.ends_with(['.', '!', '?', '…']));
-        let word = token.trim_matches(|it: char| !it.is_alphanumeric());
+        let word = token.trim_matches(|c: char| !c.is_alphanumeric());
         let is_i = matches!(word.split(['\'', '’']).next(), Some("I"));
         (!begun && !is_i && word.starts_with(char::is_uppercase)).then_some(word)
     })
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty())
+    text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty())
 }
 
 fn names_time(word: &str) -> bool {

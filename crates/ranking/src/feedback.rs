@@ -89,7 +89,7 @@ impl Feedback {
         let best = added.first().map_or(1.0, |(_, strength)| *strength);
         let is_own = |key: TermKey| {
             let term = search.term(key);
-            own.query().terms().iter().any(|it| it.term == term)
+            own.query().terms().iter().any(|other| other.term == term)
         };
         let foreign = added.iter().filter(|(key, _)| !is_own(*key));
         let foreign: f64 =

@@ -119,13 +119,13 @@ fn tame(text: &str) -> Cow<'_, str> {
 pub(crate) fn blocks(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some(at) = text[from..].find(OPEN).map(|it| it + from) {
+    while let Some(at) = text[from..].find(OPEN).map(|text| text + from) {
         let inside = &text[at + OPEN.len()..];
         let Some(body) = body_of(inside) else {
             from = at + OPEN.len();
             continue;
         };
-        let end = end_of(body).map_or(text.len(), |it| text.len() - body.len() + it);
+        let end = end_of(body).map_or(text.len(), |of| text.len() - body.len() + of);
         found.push(at..end);
         from = end;
     }
@@ -145,9 +145,9 @@ fn end_of(body: &str) -> Option<usize> {
     let fence = &body[..body.len() - body.trim_start_matches('`').len()];
     let is_end = |at: &usize| {
         let fenced = body[..*at].strip_suffix('\n');
-        let fenced = fenced.map(|it| it.strip_suffix('\r').unwrap_or(it));
-        let before = fenced.and_then(|it| it.strip_suffix(fence));
-        before.is_some_and(|it| it.ends_with('\n'))
+        let fenced = fenced.map(|fenced| fenced.strip_suffix('\r').unwrap_or(fenced));
+        let before = fenced.and_then(|fenced| fenced.strip_suffix(fence));
+        before.is_some_and(|before| before.ends_with('\n'))
     };
     let at = body.match_indices(CLOSE).map(|(at, _)| at).find(is_end)?;
     Some(at + CLOSE.len())

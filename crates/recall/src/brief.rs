@@ -109,7 +109,7 @@ pub fn brief(material: &Material, session: &Session, key: &SessionKey) -> Told {
 fn of_part(material: &Material, part: Part) -> Vec<&Candidate> {
     match part {
         Part::Pinned => material.pinned.iter().collect(),
-        Part::Thread => material.threads.iter().flat_map(|it| &it.turns).collect(),
+        Part::Thread => material.threads.iter().flat_map(|thread| &thread.turns).collect(),
         Part::Decision => material.decisions.iter().collect(),
         Part::Task | Part::Answer => material.task.iter().collect(),
     }

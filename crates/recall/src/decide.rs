@@ -29,12 +29,12 @@ impl Told {
     }
 
     pub(crate) fn withhold(&mut self, memory: &Candidate, reason: Reason) {
-        let score = memory.score.map(|it| it as f32);
+        let score = memory.score.map(|score| score as f32);
         self.withheld.push(Withheld { id: memory.id, score, reason });
     }
 
     pub(crate) fn have(&mut self, memory: &Candidate, part: Part) {
-        let score = memory.score.map(|it| it as f32);
+        let score = memory.score.map(|score| score as f32);
         self.used.push(Used { id: memory.id, score, part });
     }
 }

@@ -51,7 +51,7 @@ pub fn check_versions(dir: &Path, verify: Verify) -> Result<()> {
 /// an error.
 pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
     let report = Log::verify(dir, &options().with_reached(known))?;
-    let damage = report.damage.iter().map(|it| it.describe(FOLDER, "sequence")).collect();
+    let damage = report.damage.iter().map(|damage| damage.describe(FOLDER, "sequence")).collect();
     Ok(Checked { records: report.records, damage })
 }
 
@@ -67,7 +67,8 @@ pub fn repair(dir: &Path, known: u64) -> Result<Repaired> {
     }
     let options = options().with_reached(known).with_on_damage(OnDamage::Salvage);
     let (log, recovery) = Log::open(dir, &options)?;
-    let set_aside = recovery.damage.iter().map(|it| it.repaired(FOLDER, "sequence")).collect();
+    let set_aside =
+        recovery.damage.iter().map(|damage| damage.repaired(FOLDER, "sequence")).collect();
     let mut kept = 0;
     let mut records = log.entries_after(0);
     while let Some(record) = records.next_ref() {

@@ -83,7 +83,8 @@ impl Entry {
 
     /// Whether it injected or withheld that memory.
     pub fn names(&self, memory: u64) -> bool {
-        self.used.iter().any(|it| it.id == memory) || self.withheld.iter().any(|it| it.id == memory)
+        self.used.iter().any(|used| used.id == memory)
+            || self.withheld.iter().any(|withheld| withheld.id == memory)
     }
 }
 

@@ -23,12 +23,12 @@ pub enum Fate {
 /// An entry that injected it says more than one that withheld it, and a newer one more than an older
 /// one.
 pub fn fate(memory: u64, created_at: Timestamp, entries: &[Entry]) -> Fate {
-    let used = entries.iter().find(|it| it.used.iter().any(|used| used.id == memory));
+    let used = entries.iter().find(|entry| entry.used.iter().any(|used| used.id == memory));
     if let Some(entry) = used {
         return Fate::Injected(entry.id, entry.at);
     }
     for entry in entries {
-        if let Some(it) = entry.withheld.iter().find(|it| it.id == memory) {
+        if let Some(it) = entry.withheld.iter().find(|withheld| withheld.id == memory) {
             return Fate::Withheld(entry.id, entry.at, it.reason);
         }
     }

@@ -111,9 +111,9 @@ impl Query {
     }
 
     fn selects(&self, entry: &Entry) -> bool {
-        self.session.as_ref().is_none_or(|it| **it == *entry.key.session)
-            && self.memory.is_none_or(|it| entry.names(it))
-            && self.space.as_ref().is_none_or(|it| entry.key.space.as_deref() == Some(it))
+        self.session.as_ref().is_none_or(|session| **session == *entry.key.session)
+            && self.memory.is_none_or(|memory| entry.names(memory))
+            && self.space.as_ref().is_none_or(|space| entry.key.space.as_deref() == Some(space))
     }
 }
 
@@ -147,7 +147,7 @@ impl State {
                     session.injected.clear();
                     session.is_compacted = false;
                 }
-                session.injected.extend(entry.used.iter().map(|it| it.id));
+                session.injected.extend(entry.used.iter().map(|used| used.id));
                 self.entries.push_back(Entry { id, ..entry });
             }
             Record::Recorded { key, harness, at, offset } => {
@@ -171,7 +171,7 @@ impl State {
         }
         if let Some(over) = self.sessions.len().checked_sub(limits.sessions_max + 1) {
             // More than one at once, because it takes time by the number of sessions.
-            let mut seen: Vec<u64> = self.sessions.values().map(|it| it.last).collect();
+            let mut seen: Vec<u64> = self.sessions.values().map(|value| value.last).collect();
             let (_, first, _) = seen.select_nth_unstable(over + 1 + limits.sessions_max / 8);
             let first = *first;
             self.drop_before(first);
@@ -190,7 +190,7 @@ impl State {
     /// Drops the records before that one: their entries, and the sessions that have no later one.
     fn drop_before(&mut self, first: u64) {
         self.first = self.first.max(first);
-        while self.entries.front().is_some_and(|it| it.id < self.first) {
+        while self.entries.front().is_some_and(|front| front.id < self.first) {
             self.entries.pop_front();
         }
         let mut forgotten = None;
@@ -301,7 +301,7 @@ impl RecallLog {
     pub fn list(&self, query: &Query) -> Vec<Entry> {
         let state = self.state.read();
         let end = match query.before {
-            Some(before) => state.entries.partition_point(|it| it.id < before),
+            Some(before) => state.entries.partition_point(|entry| entry.id < before),
             None => state.entries.len(),
         };
         let newest_first = state.entries.range(..end).rev();
@@ -355,8 +355,8 @@ impl RecallLog {
         let covered = self.log.truncate_before(kept)?;
         let Some(oldest) = oldest else { return Ok(()) };
         let first = self.log.entries_after(covered.saturating_sub(1)).next().transpose()?;
-        let is_due = first.filter(|it| it.sequence < kept).and_then(|it| {
-            let at = time_of(it.kind, it.version, &it.payload)?;
+        let is_due = first.filter(|first| first.sequence < kept).and_then(|first| {
+            let at = time_of(first.kind, first.version, &first.payload)?;
             Some(at < oldest.saturating_sub(DAY))
         });
         if is_due == Some(true) {
@@ -373,7 +373,7 @@ impl RecallLog {
         let newest = || self.state.read().at;
         let is_limited = !retention.is_zero() && clock.believes(now, retention.max(DAY), newest);
         let oldest = is_limited.then(|| now.saturating_sub(retention));
-        let first = oldest.map_or(Ok(0), |it| self.first_since(it))?;
+        let first = oldest.map_or(Ok(0), |oldest| self.first_since(oldest))?;
         self.state.write().drop_before(first);
         Ok(oldest)
     }
@@ -384,7 +384,7 @@ impl RecallLog {
         while let Some(record) = records.next_ref() {
             let record = record?;
             let at = time_of(record.kind, record.version, record.payload);
-            if at.is_some_and(|it| it >= oldest) {
+            if at.is_some_and(|at| at >= oldest) {
                 return Ok(record.sequence);
             }
         }
@@ -407,5 +407,5 @@ impl RecallLog {
 }
 
 fn time_of(kind: u8, version: u8, payload: &[u8]) -> Option<Timestamp> {
-    Record::decode(kind, version, payload).map(|it| it.at())
+    Record::decode(kind, version, payload).map(|decode| decode.at())
 }

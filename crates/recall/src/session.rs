@@ -37,7 +37,7 @@ impl Session {
     /// compaction has removed it since.
     pub fn says(&self, key: &SessionKey, memory: &Candidate) -> bool {
         memory.session.as_deref() == Some(&*key.session)
-            && self.compacted_at.is_none_or(|it| memory.created_at > it)
+            && self.compacted_at.is_none_or(|at| memory.created_at > at)
     }
 
     /// Why the session does not need the memory again.

@@ -119,11 +119,12 @@ impl Line {
     /// A turn, unless it is empty or begins with something that the user did not type.
     fn said(role: Role, text: &str, timestamp: Option<String>, not_typed: &[&str]) -> Self {
         let text = text.trim();
-        let is_typed = role == Role::Assistant || !not_typed.iter().any(|it| text.starts_with(it));
+        let is_typed =
+            role == Role::Assistant || !not_typed.iter().any(|typed| text.starts_with(typed));
         if text.is_empty() || !is_typed {
             return Self::Other;
         }
-        let at = timestamp.and_then(|it| it.parse().ok());
+        let at = timestamp.and_then(|timestamp| timestamp.parse().ok());
         Self::Said(Turn { role, text: text.to_owned(), at })
     }
 }
@@ -183,7 +184,7 @@ impl<R: Read + Seek> Transcript<R> {
         match line {
             Line::Said(mut turn) => {
                 // The service takes no NUL characters.
-                turn.text.retain(|it| it != '\0');
+                turn.text.retain(|text| text != '\0');
                 if turn.text.trim().is_empty() {
                     return Line::Other;
                 }

@@ -99,19 +99,19 @@ pub(super) fn setting(
 ) -> Option<Secret> {
     let at = part.end;
     let rest = &text[at..];
-    let is_name = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     let tail = run_within(rest, NAME_TAIL_BYTES_MAX, is_name)?;
-    let is_other_word = OTHER_WORDS.iter().any(|it| rest.starts_with(it));
+    let is_other_word = OTHER_WORDS.iter().any(|word| rest.starts_with(word));
     (!is_other_word && (!name.is_whole || is_word(text, &part))).then_some(())?;
     (!is_public_name(text, part.start)).then_some(())?;
-    let quote = run(&rest[tail..], |it| b"\\\"'`]) \t*".contains(&it));
+    let quote = run(&rest[tail..], |byte| b"\\\"'`]) \t*".contains(&byte));
     let mut here = tail + quote;
     // `Unseal Key 1: …`.
     let number = run(&rest[here..], |it| it.is_ascii_digit());
     let is_numbered = (1..=2).contains(&number) && rest[here + number..].starts_with(':');
     here += if is_numbered { number } else { 0 };
     here += value_field(&rest[here..]);
-    let sign = run(&rest[here..], |it| b":=>".contains(&it));
+    let sign = run(&rest[here..], |byte| b":=>".contains(&byte));
     if sign == 0 {
         return without_sign(text, &part, tail, name.proof, seen);
     }
@@ -119,7 +119,7 @@ pub(super) fn setting(
     here += sign;
     // After a colon, a type may stand before the value: `: &str = "…"`. The first of the two places
     // that holds a secret counts: `password: X user="me"` looks like the former, too.
-    let is_colon = rest[here - sign..here].bytes().all(|it| it == b':');
+    let is_colon = rest[here - sign..here].bytes().all(|byte| byte == b':');
     let typed = if is_colon { annotation(&rest[here..]) } else { 0 };
     let mut places = [Some(here), (typed > 0).then_some(here + typed)].into_iter().flatten();
     places.find_map(|place| assigned(text, at + place, name.proof, is_code, seen))
@@ -137,7 +137,7 @@ fn without_sign(
     let at = part.end + tail;
     let rest = &text[at..];
     if rest.starts_with("\",") || rest.starts_with("',") {
-        let at = at + 2 + run(&rest[2..], |it| it == b' ');
+        let at = at + 2 + run(&rest[2..], |byte| byte == b' ');
         let (value, is_quoted) = value(text, at, seen)?;
         return (is_quoted && is_secret(&text[value.clone()], Proof::Much))
             .then_some((value, "secret"));
@@ -157,7 +157,8 @@ fn without_sign(
 /// Skips from the end of a name in one field to its value in the next: `name: DB_PASSWORD`, then
 /// `value: X`; `<add key="password" value="X"/>`.
 fn value_field(text: &str) -> usize {
-    let Some(gap) = run_within(text, GAP_BYTES_MAX, |it| b",; \t\r\n\"'\\".contains(&it)) else {
+    let Some(gap) = run_within(text, GAP_BYTES_MAX, |byte| b",; \t\r\n\"'\\".contains(&byte))
+    else {
         return 0;
     };
     let rest = &text[gap..];
@@ -165,20 +166,22 @@ fn value_field(text: &str) -> usize {
     if rest.starts_with('{') {
         let block = &rest[..floor(rest, BLOCK_BYTES_MAX)];
         let block = &block[..block.find('}').unwrap_or(block.len())];
-        return block.find("default").map_or(0, |it| {
-            gap + it + "default".len() + run(&block[it + "default".len()..], |it| it == b' ')
+        return block.find("default").map_or(0, |other| {
+            gap + other
+                + "default".len()
+                + run(&block[other + "default".len()..], |byte| byte == b' ')
         });
     }
     if !(rest.starts_with("value") || rest.starts_with("Value")) {
         return 0;
     }
     let end = gap + "value".len();
-    end + run(&text[end..], |it| b"\\\"'".contains(&it)).min(2)
+    end + run(&text[end..], |byte| b"\\\"'".contains(&byte)).min(2)
 }
 
 /// The secret that is assigned at a position, if any.
 fn assigned(text: &str, at: usize, proof: Proof, is_code: bool, seen: &mut Seen) -> Option<Secret> {
-    let at = at + run(&text[at..], |it| b" \t*".contains(&it));
+    let at = at + run(&text[at..], |byte| b" \t*".contains(&byte));
     let (value, is_quoted) = value(text, at, seen)?;
     // `token = token_of(user)`, `password: String`.
     (is_quoted || !is_code).then_some(())?;
@@ -197,12 +200,13 @@ fn assigned(text: &str, at: usize, proof: Proof, is_code: bool, seen: &mut Seen)
 /// Whether a name says that its value is public: `publicKey`, `PublicKeyToken`, `pubkey`.
 fn is_public_name(text: &str, part: usize) -> bool {
     let before = &text.as_bytes()[part.saturating_sub(PUBLIC_BYTES_MAX)..part];
-    before.split(|it| !it.is_ascii_alphanumeric() && !b"_-".contains(it)).next_back().is_some_and(
-        |name| {
+    before
+        .split(|before| !before.is_ascii_alphanumeric() && !b"_-".contains(before))
+        .next_back()
+        .is_some_and(|name| {
             let name = name.to_ascii_lowercase();
-            name.ends_with(b"pub") || name.windows(6).any(|it| it == b"public")
-        },
-    )
+            name.ends_with(b"pub") || name.windows(6).any(|window| window == b"public")
+        })
 }
 
 /// Whether a part of a name is a word of it: `api.key`, `SIGNING_KEY`, `sessionId`, and not
@@ -231,7 +235,7 @@ fn is_word(text: &str, part: &Range<usize>) -> bool {
 
 /// A type between a name and its value: `: &str =`.
 fn annotation(text: &str) -> usize {
-    let is_type = |it: u8| it.is_ascii_alphanumeric() || b" &'_<>?:[]".contains(&it);
+    let is_type = |byte: u8| byte.is_ascii_alphanumeric() || b" &'_<>?:[]".contains(&byte);
     let Some(length) = run_within(text, TYPE_BYTES_MAX, is_type) else { return 0 };
     match text[length..].strip_prefix('=') {
         Some(rest) if !rest.starts_with('=') => length + 1,
@@ -248,10 +252,11 @@ fn value(text: &str, at: usize, seen: &mut Seen) -> Option<(Range<usize>, bool)>
     // JSON in a text: `\"token\": \"…\"`.
     let is_escaped = rest[prefix..].starts_with("\\\"");
     let prefix = prefix + usize::from(is_escaped);
-    let quote = rest[prefix..].chars().next().filter(|it| ['"', '\'', '`'].contains(it));
+    let quote = rest[prefix..].chars().next().filter(|c| ['"', '\'', '`'].contains(c));
     let range = if let Some(quote) = quote {
         let start = at + prefix + 1;
-        let is_inside = |it: u8| it != quote as u8 && it != b'\n' && !(is_escaped && it == b'\\');
+        let is_inside =
+            |byte: u8| byte != quote as u8 && byte != b'\n' && !(is_escaped && byte == b'\\');
         let end = start + run_within(&text[start..], VALUE_BYTES_MAX, is_inside)?;
         text[end..].starts_with(if is_escaped { '\\' } else { quote }).then_some(())?;
         start..end
@@ -267,7 +272,7 @@ fn value(text: &str, at: usize, seen: &mut Seen) -> Option<(Range<usize>, bool)>
 /// The length of a value without quotes, which the next query parameter ends: `sig=…&se=…`.
 fn unquoted(text: &str) -> usize {
     let is_parameter = |after: &str| {
-        let name = run(after, |it| it.is_ascii_alphanumeric() || b"_.-".contains(&it));
+        let name = run(after, |byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
         name > 0 && after[name..].starts_with('=')
     };
     let is_end = |(at, it): (usize, u8)| {
@@ -279,7 +284,7 @@ fn unquoted(text: &str) -> usize {
 }
 
 fn is_secret(value: &str, proof: Proof) -> bool {
-    let plain = value.bytes().all(|it| it.is_ascii_graphic());
+    let plain = value.bytes().all(|byte| byte.is_ascii_graphic());
     // The name in `[token]: config.md#token` is that of a link.
     let might = plain
         && !stands_for(value)
@@ -296,7 +301,8 @@ fn is_secret(value: &str, proof: Proof) -> bool {
 
 /// Whether a value is as random as a key: at least 16 letters and digits that alternate.
 pub(super) fn is_key(value: &str) -> bool {
-    let is_token = value.bytes().all(|it| it.is_ascii_alphanumeric() || b"+/=_-.~%:".contains(&it));
+    let is_token =
+        value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-.~%:".contains(&byte));
     let least = if is_hex(value) { 3.0 } else { 3.4 };
     let entropy = entropy(value.as_bytes());
     (16..=512).contains(&value.len())
@@ -310,7 +316,8 @@ pub(super) fn is_key(value: &str) -> bool {
 /// Whether a value refers to one that is elsewhere: `${TOKEN}`, `{{ token }}`, `<token>`, `$(cmd)`,
 /// `%s`, `env.TOKEN`, a path. A hashed password, `$6$…`, does not.
 pub(super) fn stands_for(value: &str) -> bool {
-    let scheme = value.strip_prefix('$').map_or(0, |it| run(it, |it| it.is_ascii_alphanumeric()));
+    let scheme =
+        value.strip_prefix('$').map_or(0, |rest| run(rest, |it| it.is_ascii_alphanumeric()));
     let is_hash = scheme > 0 && value[1 + scheme..].starts_with('$');
     !is_hash && value.starts_with(['$', '{', '<', '[', '%', '/', '.', '&', '*', '('])
 }
@@ -325,29 +332,29 @@ pub(super) fn is_placeholder(value: &str) -> bool {
 fn is_aws_secret(value: &str) -> bool {
     let has = |of: fn(u8) -> bool| value.bytes().any(of);
     value.len() == 40
-        && value.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'/' || it == b'+')
+        && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'/' || byte == b'+')
         && has(|it| it.is_ascii_lowercase())
         && has(|it| it.is_ascii_uppercase())
         && has(|it| it.is_ascii_digit())
-        && has(|it| it == b'/' || it == b'+')
+        && has(|byte| byte == b'/' || byte == b'+')
         && is_random(value)
 }
 
 /// Whether a value is a public key in base64: of SSH, whose length and kind (`ssh-`, `ecdsa-sha2-`,
 /// `sk-`) come first, or in DER, whose algorithm does (P-256, RSA, Ed25519).
 pub(super) fn is_public(value: &str) -> bool {
-    PUBLIC_KEYS.split(' ').any(|it| value.starts_with(it))
+    PUBLIC_KEYS.split(' ').any(|part| value.starts_with(part))
 }
 
 /// The password in `scheme://user:password@host`, starting after the `://`.
 pub(super) fn in_url(text: &str, at: usize) -> Option<Secret> {
     let rest = &text[at..];
-    let length = run(rest, |it| it.is_ascii_graphic() && !b"/\"'`<>()[]{}?#".contains(&it));
+    let length = run(rest, |byte| byte.is_ascii_graphic() && !b"/\"'`<>()[]{}?#".contains(&byte));
     let (user, _) = rest[..length.min(256)].rsplit_once('@')?;
     let Some((name, password)) = user.split_once(':') else {
         return is_key(user).then_some((at..at + user.len(), "url-password"));
     };
-    let is_word = EXAMPLES.iter().any(|it| password.eq_ignore_ascii_case(it));
+    let is_word = EXAMPLES.iter().any(|example| password.eq_ignore_ascii_case(example));
     let stands_for = is_word || password.starts_with(['$', '%', '*', '.']);
     (password.len() >= 3 && !stands_for).then_some(())?;
     let start = at + name.len() + 1;

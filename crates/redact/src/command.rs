@@ -45,22 +45,22 @@ pub(super) fn p(text: &str, at: usize, end: usize) -> Option<Secret> {
 pub(super) fn of_command(text: &str, at: usize, start: usize, commands: &[&str]) -> Option<Secret> {
     let secret = password(text, start)?;
     let line = line_before(text, at);
-    commands.iter().any(|it| line.contains(it)).then_some(secret)
+    commands.iter().any(|command| line.contains(command)).then_some(secret)
 }
 
 /// The password that is piped or redirected into a command that reads one from its standard input.
 pub(super) fn stdin(text: &str, at: usize, end: usize) -> Option<Secret> {
-    let here = run(&text[end..], |it| it == b' ');
+    let here = run(&text[end..], |byte| byte == b' ');
     if text[end + here..].starts_with("<<<") {
         let start = end + here + "<<<".len();
-        return password(text, start + run(&text[start..], |it| it == b' '));
+        return password(text, start + run(&text[start..], |byte| byte == b' '));
     }
     let line = line_before(text, at);
     let before = &line[..line.rfind('|')?];
-    let begin = before.rfind(['|', ';', '&', '(']).map_or(0, |it| it + 1);
+    let begin = before.rfind(['|', ';', '&', '(']).map_or(0, |at| at + 1);
     let echo = before[begin..].trim_start();
     (echo.starts_with("echo ") || echo.starts_with("printf ")).then_some(())?;
-    let word = before.trim_end().rsplit([' ', '"', '\'']).find(|it| !it.is_empty())?;
+    let word = before.trim_end().rsplit([' ', '"', '\'']).find(|part| !part.is_empty())?;
     // `user:password`, as `chpasswd` takes it.
     let word = word.rsplit(':').next()?;
     let start = at - line.len() + (word.as_ptr() as usize - line.as_ptr() as usize);
@@ -77,7 +77,7 @@ pub(super) fn sql(text: &str, at: usize, end: usize) -> Option<Secret> {
 /// The password of `smbclient -U name%password` and `lftp -u name,password`.
 pub(super) fn joined(text: &str, at: usize, end: usize) -> Option<Secret> {
     let after = |sign: u8, commands: &[&str]| {
-        let is_name = |it: u8| it.is_ascii_graphic() && it != sign;
+        let is_name = |byte: u8| byte.is_ascii_graphic() && byte != sign;
         let name = run_within(&text[end..], NAME_BYTES_MAX, is_name)?;
         (text.as_bytes().get(end + name) == Some(&sign)).then_some(())?;
         of_command(text, at, end + name + 1, commands)
@@ -93,11 +93,11 @@ pub(super) fn second(text: &str, at: usize) -> Option<Secret> {
 
 /// The password of `auth=("name", "password")`.
 pub(super) fn pair(text: &str, at: usize) -> Option<Secret> {
-    let is_sign = |it: u8| b"\"', ".contains(&it);
+    let is_sign = |byte: u8| b"\"', ".contains(&byte);
     let open = run_within(&text[at..], 1, is_sign)?;
-    let is_name = |it: u8| !is_sign(it) && it.is_ascii_graphic();
+    let is_name = |byte: u8| !is_sign(byte) && byte.is_ascii_graphic();
     let name = at + open + run_within(&text[at + open..], NAME_BYTES_MAX, is_name)?;
-    let gap = run_within(&text[name..], 4, |it| b"\"', ".contains(&it))?;
+    let gap = run_within(&text[name..], 4, |byte| b"\"', ".contains(&byte))?;
     let is_quoted = text[..name + gap].ends_with(['"', '\'']);
     (open > 0 && gap > 1 && is_quoted).then(|| password(text, name + gap - 1))?
 }
@@ -106,7 +106,7 @@ pub(super) fn pair(text: &str, at: usize) -> Option<Secret> {
 pub(super) fn call(text: &str, end: usize) -> Option<Secret> {
     let rest = &text[end..floor(text, end + CALL_BYTES_MAX)];
     let arguments = &rest[..rest.find([')', '\n']).unwrap_or(rest.len())];
-    let quote = arguments.find(['"', '\'']).map(|it| &arguments[it..=it])?;
+    let quote = arguments.find(['"', '\'']).map(|argument| &arguments[argument..=argument])?;
     let mut at = end;
     for (number, part) in arguments.split(quote).enumerate() {
         if number % 2 == 1 && is_scrambled(part) {
@@ -119,7 +119,7 @@ pub(super) fn call(text: &str, end: usize) -> Option<Secret> {
 
 /// The password of a line of `.pgpass`: `host:port:database:user:password`, after the port.
 pub(super) fn pgpass(text: &str, end: usize) -> Option<Secret> {
-    let is_field = |it: u8| it.is_ascii_graphic() && it != b':';
+    let is_field = |byte: u8| byte.is_ascii_graphic() && byte != b':';
     let mut at = end;
     for _ in 0..2 {
         let length = run_within(&text[at..], NAME_BYTES_MAX, is_field)?;
@@ -143,9 +143,9 @@ pub(super) enum Place {
 
 /// Where a name stands whose part starts at `at`.
 pub(super) fn place(text: &str, at: usize) -> Place {
-    let is_name = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     let before = &text.as_bytes()[at.saturating_sub(NAME_BYTES_MAX)..at];
-    let length = before.iter().rev().take_while(|it| is_name(**it)).count();
+    let length = before.iter().rev().take_while(|before| is_name(**before)).count();
     let name = &before[before.len() - length..];
     let before = &text[floor(text, at.saturating_sub(NAME_BYTES_MAX + 16))..at - length];
     let is_option =
@@ -156,7 +156,7 @@ pub(super) fn place(text: &str, at: usize) -> Place {
 
 /// The value of a name with a space after it.
 pub(super) fn after_space(text: &str, at: usize, place: &Place) -> Option<Range<usize>> {
-    let spaces = run_within(&text[at..], 16, |it| it == b' ' || it == b'\t')?;
+    let spaces = run_within(&text[at..], 16, |byte| byte == b' ' || byte == b'\t')?;
     (spaces > 0).then_some(())?;
     let mut start = at + spaces;
     for word in ["is ", "was ", "to "] {
@@ -164,7 +164,7 @@ pub(super) fn after_space(text: &str, at: usize, place: &Place) -> Option<Range<
     }
     // `password for staging: X`.
     if let Some(about) =
-        run_within(&text[start..], NAME_BYTES_MAX, |it| it.is_ascii_lowercase() || it == b' ')
+        run_within(&text[start..], NAME_BYTES_MAX, |byte| byte.is_ascii_lowercase() || byte == b' ')
         && matches!(place, Place::Other)
         && text[start + about..].starts_with(": ")
     {
@@ -176,7 +176,7 @@ pub(super) fn after_space(text: &str, at: usize, place: &Place) -> Option<Range<
     let here = &text[value.clone()];
     let is_secret = match place {
         Place::Option => here.len() >= 6 && is_password(here) && !here.starts_with('-'),
-        Place::Other if quote.is_some_and(|it| it == '\'' || is_macro) => {
+        Place::Other if quote.is_some_and(|quote| quote == '\'' || is_macro) => {
             here.len() >= 8 && is_password(here)
         }
         Place::Other => is_scrambled(here) || (here.len() >= 24 && is_key(here)),
@@ -193,14 +193,14 @@ pub(super) fn password(text: &str, at: usize) -> Option<Secret> {
 
 /// A word, and the quote around it.
 fn word(text: &str, at: usize) -> Option<(Option<char>, Range<usize>)> {
-    let quote = text[at..].chars().next().filter(|it| ['"', '\'', '`'].contains(it));
+    let quote = text[at..].chars().next().filter(|c| ['"', '\'', '`'].contains(c));
     let start = at + quote.map_or(0, char::len_utf8);
-    let is_inside = |it: u8| match quote {
-        Some(quote) => it != quote as u8 && it.is_ascii_graphic(),
-        None => it.is_ascii_graphic() && !b"\"'`<>()[]{}|;,".contains(&it),
+    let is_inside = |byte: u8| match quote {
+        Some(quote) => byte != quote as u8 && byte.is_ascii_graphic(),
+        None => byte.is_ascii_graphic() && !b"\"'`<>()[]{}|;,".contains(&byte),
     };
     let length = run_within(&text[start..], PASSWORD_BYTES_MAX, is_inside)?;
-    let is_closed = quote.is_none_or(|it| text[start + length..].starts_with(it));
+    let is_closed = quote.is_none_or(|quote| text[start + length..].starts_with(quote));
     let value = text[start..start + length].trim_end_matches(['.', '?']);
     (is_closed && !value.is_empty()).then_some((quote, start..start + value.len()))
 }
@@ -208,9 +208,9 @@ fn word(text: &str, at: usize) -> Option<(Option<char>, Range<usize>)> {
 /// Whether a word in the place of a password is one: not a placeholder, a path, a number or a plain
 /// word.
 fn is_password(value: &str) -> bool {
-    let has = |of: fn(&u8) -> bool| value.bytes().any(|it| of(&it));
+    let has = |of: fn(&u8) -> bool| value.bytes().any(|byte| of(&byte));
     let is_mixed = has(u8::is_ascii_alphabetic)
-        && (has(u8::is_ascii_digit) || value.bytes().any(|it| b"!@#$%^&*".contains(&it)));
+        && (has(u8::is_ascii_digit) || value.bytes().any(|byte| b"!@#$%^&*".contains(&byte)));
     value.len() >= 4
         && is_mixed
         && !stands_for(value)
@@ -221,9 +221,9 @@ fn is_password(value: &str) -> bool {
 
 /// Whether a word cannot be one of prose: letters of both cases and digits that alternate.
 fn is_scrambled(value: &str) -> bool {
-    let has = |of: fn(&u8) -> bool| value.bytes().any(|it| of(&it));
+    let has = |of: fn(&u8) -> bool| value.bytes().any(|byte| of(&byte));
     let is_word =
-        value.bytes().all(|it| it.is_ascii_alphanumeric() || b"!@#$%^&*_+~-".contains(&it));
+        value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!@#$%^&*_+~-".contains(&byte));
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     (8..=128).contains(&value.len())
         && is_word
@@ -238,5 +238,5 @@ fn is_scrambled(value: &str) -> bool {
 /// The text between the start of a line and a position.
 pub(super) fn line_before(text: &str, at: usize) -> &str {
     let before = &text[floor(text, at.saturating_sub(LINE_BYTES_MAX))..at];
-    &before[before.rfind('\n').map_or(0, |it| it + 1)..]
+    &before[before.rfind('\n').map_or(0, |at| at + 1)..]
 }

@@ -30,7 +30,7 @@ pub(super) fn bearer(text: &str, at: usize) -> Option<Secret> {
 
 /// The credentials after `Basic `: base64 of `user:password` (RFC 7617).
 pub(super) fn basic(text: &str, at: usize) -> Option<Secret> {
-    let length = run(&text[at..], |it| it.is_ascii_alphanumeric() || b"+/=_-".contains(&it));
+    let length = run(&text[at..], |byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte));
     let value = &text[at..at + length];
     let plain = (8..=512).contains(&length).then(|| decode(value)).flatten()?;
     plain.contains(&b':').then_some((at..at + length, "basic-credentials"))
@@ -39,7 +39,7 @@ pub(super) fn basic(text: &str, at: usize) -> Option<Secret> {
 /// The value of an `Authorization` header or field without a scheme, or with a non-standard one.
 pub(super) fn authorization(text: &str, at: usize) -> Option<Secret> {
     let rest = &text[at..];
-    let before = run(rest, |it| b"\"'`]): \t=>,".contains(&it));
+    let before = run(rest, |byte| b"\"'`]): \t=>,".contains(&byte));
     (2..=8).contains(&before).then_some(())?;
     let mut start = at + before;
     let first = run_within(&text[start..], BYTES_MAX, is_token)?;
@@ -55,12 +55,13 @@ pub(super) fn authorization(text: &str, at: usize) -> Option<Secret> {
 
 /// The password of `--user name:password`.
 pub(super) fn user(text: &str, at: usize) -> Option<Secret> {
-    let quote = run(&text[at..], |it| it == b'"' || it == b'\'');
+    let quote = run(&text[at..], |byte| byte == b'"' || byte == b'\'');
     let at = at + quote;
-    let length = run(&text[at..], |it| it.is_ascii_graphic() && !b"\"'`<>()[]{}|;".contains(&it));
+    let length =
+        run(&text[at..], |byte| byte.is_ascii_graphic() && !b"\"'`<>()[]{}|;".contains(&byte));
     let (name, password) = text[at..at + length].split_once(':')?;
     let is_secret = !name.is_empty() && (6..=256).contains(&password.len());
-    let is_id = password.bytes().all(|it| it.is_ascii_digit());
+    let is_id = password.bytes().all(|byte| byte.is_ascii_digit());
     (is_secret && !is_id && !stands_for(password) && !is_placeholder(password)).then_some(())?;
     let start = at + name.len() + 1;
     Some((start..start + password.len(), "password"))
@@ -82,7 +83,7 @@ pub(super) fn netrc(text: &str, at: usize, end: usize) -> Option<Secret> {
     let between = &rest[..password];
     (between.contains("login ") && between.lines().count() <= 3).then_some(())?;
     let start = end + password + "password ".len();
-    let length = run(&text[start..], |it| it.is_ascii_graphic() && !b"\"'`".contains(&it));
+    let length = run(&text[start..], |byte| byte.is_ascii_graphic() && !b"\"'`".contains(&byte));
     let value = &text[start..start + length];
     let is_secret = length >= 4 && !stands_for(value) && !is_placeholder(value);
     // Prose about the format contains no random password.
@@ -91,7 +92,7 @@ pub(super) fn netrc(text: &str, at: usize, end: usize) -> Option<Secret> {
 
 /// The last part of a webhook's URL, which is secret.
 pub(super) fn webhook(text: &str, at: usize) -> Option<Secret> {
-    let is_path = |it: u8| it.is_ascii_alphanumeric() || b"/_-@".contains(&it);
+    let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-@".contains(&byte);
     let length = run_within(&text[at..], PATH_BYTES_MAX, is_path)?;
     let path = &text[at..at + length];
     // Microsoft Teams: the secret is before the last part.
@@ -115,23 +116,24 @@ pub(super) fn telegram(text: &str, colon: usize) -> Option<Secret> {
     let before = text[..colon].bytes().rev().take_while(u8::is_ascii_digit).count();
     (7..=16).contains(&before).then_some(())?;
     let start = colon + 1;
-    let length = run(text.get(start..)?, |it| it.is_ascii_alphanumeric() || b"_-".contains(&it));
+    let length =
+        run(text.get(start..)?, |byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     (34..=36).contains(&length).then_some((colon - before..start + length, "telegram-token"))
 }
 
 /// A server key of Firebase Cloud Messaging: `AAAA…:APA91b…`.
 pub(super) fn firebase(text: &str, at: usize, end: usize) -> Option<Secret> {
-    let before = text[..at].bytes().rev().take(32).take_while(|it| is_url_base64(*it)).count();
+    let before = text[..at].bytes().rev().take(32).take_while(|byte| is_url_base64(*byte)).count();
     let length = run_within(&text[end..], PATH_BYTES_MAX, is_url_base64)?;
     (before >= 7 && length >= 100).then_some((at - before..end + length, "firebase-key"))
 }
 
 /// A client secret of Microsoft Entra: three characters, a digit, `Q~`, and 31 to 34 characters.
 pub(super) fn entra(text: &str, at: usize, end: usize) -> Option<Secret> {
-    let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-_.~".contains(&it);
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let start = at.checked_sub(4)?;
     let before = text.as_bytes().get(start..at)?;
-    let begins = before.iter().all(|it| is_letter(*it)) && before[3].is_ascii_digit();
+    let begins = before.iter().all(|before| is_letter(*before)) && before[3].is_ascii_digit();
     let length = run_within(&text[end..], 64, is_letter)?;
     let is_secret = begins && text[at..].starts_with("Q~") && (31..=34).contains(&length);
     is_secret.then_some((start..end + length, "entra-secret"))
@@ -141,6 +143,6 @@ pub(super) fn entra(text: &str, at: usize, end: usize) -> Option<Secret> {
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let plain = text.trim_end_matches('=').replace('-', "+").replace('_', "/");
     let bytes = STANDARD_NO_PAD.decode(plain).ok()?;
-    let is_text = bytes.iter().all(|it| it.is_ascii_graphic() || it.is_ascii_whitespace());
+    let is_text = bytes.iter().all(|bytes| bytes.is_ascii_graphic() || bytes.is_ascii_whitespace());
     is_text.then_some(bytes)
 }

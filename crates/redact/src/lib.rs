@@ -46,10 +46,11 @@ enum Start {
 
 /// The search patterns, and an automaton that finds them.
 static STARTS: LazyLock<(AhoCorasick, Vec<Start>)> = LazyLock::new(|| {
-    let token =
-        |known: &'static Known| known.starts.iter().map(move |it| (*it, Start::Token(it, known)));
+    let token = |known: &'static Known| {
+        known.starts.iter().map(move |start| (*start, Start::Token(start, known)))
+    };
     let other = |(starts, look): &'static (&'static [&'static str], Look)| {
-        starts.iter().map(move |it| (*it, Start::Other(*look)))
+        starts.iter().map(move |start| (*start, Start::Other(*look)))
     };
     let names = assigned::names().map(|(part, name)| (part, Start::Name(name)));
     let all = KNOWN.iter().flat_map(token).chain(OTHERS.iter().flat_map(other)).chain(names);
@@ -149,7 +150,7 @@ pub fn redact(text: &str, is_code: bool) -> (Cow<'_, str>, BTreeMap<&'static str
         out.push_str("[redacted:");
         out.push_str(what);
         out.push(']');
-        out.extend(text[start..span.end].chars().filter(|it| *it == '\n'));
+        out.extend(text[start..span.end].chars().filter(|c| *c == '\n'));
         done = span.end;
     }
     out.push_str(&text[done..]);
@@ -169,7 +170,7 @@ fn secrets(text: &str, is_code: bool) -> Vec<Secret> {
         Some((secret, it.len()))
     });
     let mut secrets: Vec<(Secret, usize)> =
-        looked_at.chain(word::in_text(text, is_code).map(|it| (it, 0))).collect();
+        looked_at.chain(word::in_text(text, is_code).map(|text| (text, 0))).collect();
     // Of two at one position the longer wins; of two of equal length, the more specific: `sk-ant-`
     // is more specific than `sk-`.
     secrets.sort_by_key(|((span, what), start)| {
@@ -194,15 +195,15 @@ fn private_key(text: &str, at: usize, seen: &mut Seen) -> Option<Secret> {
     let rest = &text[at..];
     let label = key_label(&rest["-----BEGIN ".len()..])?;
     let find = || rest.find("-----END ").map_or(usize::MAX, |it| at + it);
-    let footer = seen.footer.filter(|it| *it >= at).unwrap_or_else(find);
+    let footer = seen.footer.filter(|footer| *footer >= at).unwrap_or_else(find);
     seen.footer = Some(footer);
     let end = if footer - at < KEY_BYTES_MAX {
         let tail = footer - at + "-----END ".len();
         let after = &rest[tail..];
-        tail + after[..floor(after, LABEL_BYTES_MAX)].find("-----").map_or(0, |it| it + 5)
+        tail + after[..floor(after, LABEL_BYTES_MAX)].find("-----").map_or(0, |after| after + 5)
     } else {
         let inside =
-            |it: char| it.is_ascii_alphanumeric() || "+/=\\-:,".contains(it) || it.is_whitespace();
+            |c: char| c.is_ascii_alphanumeric() || "+/=\\-:,".contains(c) || c.is_whitespace();
         let body = "-----BEGIN ".len() + label.len() + "-----".len();
         body + rest[body..].find(|it| !inside(it)).unwrap_or(rest.len() - body)
     };
@@ -222,8 +223,8 @@ fn key_label(text: &str) -> Option<&str> {
 fn putty_key(text: &str, at: usize, seen: &mut Seen) -> Option<Secret> {
     (at >= seen.key_end).then_some(())?;
     let rest = &text[at..];
-    let first = &rest[..rest.bytes().take(16).position(|it| it == b'\n')?];
-    let lines: usize = first.trim().parse().ok().filter(|it| (1..=512).contains(it))?;
+    let first = &rest[..rest.bytes().take(16).position(|byte| byte == b'\n')?];
+    let lines: usize = first.trim().parse().ok().filter(|value| (1..=512).contains(value))?;
     let start = first.len() + 1;
     let body: usize = rest[start..].split_inclusive('\n').take(lines).map(str::len).sum();
     let body = body - usize::from(rest[start..start + body].ends_with('\n'));
@@ -234,14 +235,14 @@ fn putty_key(text: &str, at: usize, seen: &mut Seen) -> Option<Secret> {
 /// A private key in PEM, encoded in base64 as in a kubeconfig, on one line or on several.
 fn encoded_key(text: &str, at: usize, seen: &mut Seen) -> Option<Secret> {
     (at >= seen.key_end && text[at..].starts_with("LS0tLS1CRUdJTi")).then_some(())?;
-    let is_base64 = |it: u8| it.is_ascii_alphanumeric() || b"+/=".contains(&it);
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
     let label = &text[at..at + run(&text[at..floor(text, at + SAMPLE_BYTES)], is_base64).min(88)];
     let label = header::decode(&label[..label.len() / 4 * 4])?;
-    label.windows(11).any(|it| it == b"PRIVATE KEY").then_some(())?;
+    label.windows(11).any(|window| window == b"PRIVATE KEY").then_some(())?;
     let mut end = at + run(&text[at..], is_base64);
     // More lines, except for a last short one that could be a word.
     while let Some(rest) = text[end..].strip_prefix('\n') {
-        let indent = run(rest, |it| it == b' ' || it == b'\t');
+        let indent = run(rest, |byte| byte == b' ' || byte == b'\t');
         let length = run(&rest[indent..], is_base64);
         let is_line = length >= 16
             && rest[indent + length..]
@@ -309,13 +310,13 @@ fn is_start(text: &str, at: usize) -> bool {
 
 /// The length of the prefix of bytes of a class. All classes are ASCII.
 fn run(text: &str, of: impl Fn(u8) -> bool) -> usize {
-    text.bytes().position(|it| !of(it)).unwrap_or(text.len())
+    text.bytes().position(|byte| !of(byte)).unwrap_or(text.len())
 }
 
 /// The length of such a prefix, if it has at most so many bytes. A class that contains the pattern
 /// that precedes it needs a limit: the pattern may be repeated throughout the text.
 fn run_within(text: &str, bytes_max: usize, of: impl Fn(u8) -> bool) -> Option<usize> {
-    let length = text.bytes().take(bytes_max + 1).take_while(|it| of(*it)).count();
+    let length = text.bytes().take(bytes_max + 1).take_while(|byte| of(*byte)).count();
     (length <= bytes_max).then_some(length)
 }
 

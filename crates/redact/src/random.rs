@@ -3,10 +3,10 @@
 /// Whether a value looks random, or chosen to look so: letters and digits, or letters and
 /// punctuation, of some variety. For values whose name or place indicates a secret.
 pub(super) fn is_random(value: &str) -> bool {
-    let has = |of: fn(&u8) -> bool| value.bytes().any(|it| of(&it));
+    let has = |of: fn(&u8) -> bool| value.bytes().any(|byte| of(&byte));
     let letters = has(u8::is_ascii_alphabetic);
     let digits = has(u8::is_ascii_digit);
-    let signs = value.bytes().any(|it| b"!@#$%^&*+/=~?".contains(&it));
+    let signs = value.bytes().any(|byte| b"!@#$%^&*+/=~?".contains(&byte));
     letters && (digits || signs) && entropy(value.as_bytes()) >= 2.75
 }
 
@@ -19,12 +19,12 @@ pub(super) fn entropy(bytes: &[u8]) -> f64 {
     }
     let total = bytes.len() as f64;
     let share = |count: &u32| f64::from(*count) / total;
-    counts.iter().filter(|it| **it > 0).map(|it| -share(it) * share(it).log2()).sum()
+    counts.iter().filter(|count| **count > 0).map(|count| -share(count) * share(count).log2()).sum()
 }
 
 /// Whether all letters and digits are hexadecimal, as in hashes and UUIDs.
 pub(super) fn is_hex(value: &str) -> bool {
-    value.bytes().all(|it| it.is_ascii_hexdigit() || it == b'-' || it == b'_')
+    value.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-' || byte == b'_')
 }
 
 /// How often a letter follows a digit, or a digit a letter, per byte.
@@ -33,7 +33,7 @@ pub(super) fn is_hex(value: &str) -> bool {
 /// share of .27 of a base62 text, .40 of a base36 text, .47 of a hexadecimal one.
 pub(super) fn alternation(value: &str) -> f64 {
     let bytes = value.as_bytes();
-    let class = |it: u8| (it.is_ascii_digit(), it.is_ascii_alphabetic());
+    let class = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_alphabetic());
     let changes = bytes.windows(2).filter(|pair| {
         let (before, after) = (class(pair[0]), class(pair[1]));
         (before.0 && after.1) || (before.1 && after.0)
@@ -44,7 +44,7 @@ pub(super) fn alternation(value: &str) -> f64 {
 /// How often the class (lower case, upper case, digit) of neighbouring bytes differs: .6 in a
 /// random base62 text, below .4 in names in camel case.
 pub(super) fn unrest(value: &str) -> f64 {
-    let kind = |it: u8| match it {
+    let kind = |byte: u8| match byte {
         b'a'..=b'z' => 0,
         b'A'..=b'Z' => 1,
         b'0'..=b'9' => 2,

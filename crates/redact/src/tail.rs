@@ -54,7 +54,7 @@ fn body(text: &str) -> Option<usize> {
 /// The last word of a line if it is base64; its breaks may be written as `\n`.
 fn last_word(line: &str) -> Range<usize> {
     let line = line.trim_end_matches([' ', '\t', '\r', '"', '\'', ',', ';']);
-    let is_inside = |it: char| it.is_ascii_alphanumeric() || "+/=\\".contains(it);
+    let is_inside = |c: char| c.is_ascii_alphanumeric() || "+/=\\".contains(c);
     let start = line.trim_end_matches(is_inside).len();
     start..line.len()
 }

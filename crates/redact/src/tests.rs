@@ -69,7 +69,7 @@ fn tokens_of_known_shape_are_replaced_wherever_they_stand() {
             for is_code in [false, true] {
                 let (text, counts) = redacted(&format!("{before}{secret}{after}"), is_code);
                 assert_eq!(counts, [(what, 1)], "{before}{secret}{after}: {text}");
-                let breaks: String = secret.chars().filter(|it| *it == '\n').collect();
+                let breaks: String = secret.chars().filter(|c| *c == '\n').collect();
                 assert_eq!(text, format!("{before}[redacted:{what}]{breaks}{after}"));
             }
         }
@@ -266,7 +266,7 @@ fn passwords_on_command_lines_are_replaced() {
             let (text, counts) = redacted(&line.replace("VALUE", password), is_code);
             assert!(!text.contains(&password[..6]), "{line}: {text}");
             assert_eq!(counts.iter().map(|it| it.1).sum::<u32>(), 1, "{line}: {text}");
-            let kept = line.split("VALUE").map(|it| it.trim_matches(['"', '\'']));
+            let kept = line.split("VALUE").map(|part| part.trim_matches(['"', '\'']));
             assert!(kept.into_iter().all(|it| text.contains(it)), "{line}: {text}");
         }
     }
@@ -374,7 +374,7 @@ fn the_tail_of_a_private_key_is_replaced() {
 #[test]
 fn repeated_starts_of_secrets_take_time_proportional_to_the_text() {
     let others = OTHERS.iter().flat_map(|(starts, _)| *starts);
-    let starts = KNOWN.iter().flat_map(|it| it.starts).chain(others).copied();
+    let starts = KNOWN.iter().flat_map(|known| known.starts).chain(others).copied();
     let lines = [
         "-----BEGIN PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----!",
@@ -519,7 +519,7 @@ fn secrets_of_services_are_replaced_in_the_lines_they_stand_in() {
     for (number, line) in SERVICES.iter().enumerate() {
         let (line, secrets) = filled(line, number as u64);
         let text = redacted(&line, false).0;
-        missed.extend(secrets.iter().any(|it| text.contains(it)).then_some((line, text)));
+        missed.extend(secrets.iter().any(|secret| text.contains(secret)).then_some((line, text)));
     }
     assert!(missed.is_empty(), "{} of {}: {missed:#?}", missed.len(), SERVICES.len());
 }

@@ -40,7 +40,7 @@ pub(super) fn in_text(text: &str, is_code: bool) -> impl Iterator<Item = Secret>
             let mut length = run(&text[start..], is_word);
             at = start + length;
             // `NAME=value`
-            let name = run(&text[start..], |it| it.is_ascii_uppercase() || it == b'_');
+            let name = run(&text[start..], |byte| byte.is_ascii_uppercase() || byte == b'_');
             if name > 0 && text.as_bytes().get(start + name) == Some(&b'=') {
                 start += name + 1;
                 length -= name + 1;
@@ -51,12 +51,12 @@ pub(super) fn in_text(text: &str, is_code: bool) -> impl Iterator<Item = Secret>
                 let is_other = |_: &Range<usize>| {
                     (is_code && is_identifier(before, after)) || is_line_of_data(text, start, at)
                 };
-                let token = token(&text[start..at], before, after).filter(|it| !is_other(it));
+                let token = token(&text[start..at], before, after).filter(|token| !is_other(token));
                 if let Some(span) = token {
                     let end = start + span.end;
                     // The rest of a token whose alphabet is base64.
-                    let rest = run(&text[end..], |it| {
-                        it.is_ascii_alphanumeric() || b"+/=_-".contains(&it)
+                    let rest = run(&text[end..], |byte| {
+                        byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte)
                     });
                     at = at.max(end + rest);
                     return Some((start + span.start..end + rest, WHAT));
@@ -74,7 +74,7 @@ fn is_word(it: u8) -> bool {
 /// A token in a word: short parts, each followed by `_`, `-` or `.`, and a random rest.
 fn token(word: &str, before: Option<u8>, after: Option<u8>) -> Option<Range<usize>> {
     // Parts of paths, URLs, hashes with their algorithm, and longer base64.
-    if before.is_some_and(|it| b"/+@#%:\\&~".contains(&it)) {
+    if before.is_some_and(|before| b"/+@#%:\\&~".contains(&before)) {
         return None;
     }
     let word = word.trim_end_matches(SEPARATORS);
@@ -91,8 +91,8 @@ fn token(word: &str, before: Option<u8>, after: Option<u8>) -> Option<Range<usiz
         let is_hash = first.len() < word.len() && names_a_hash(&first.to_ascii_lowercase());
         // Lines of base64, as in certificates, start at the start of a line or contain its other
         // characters.
-        let is_base64 =
-            before.is_none_or(|it| it == b'\n') || after.is_some_and(|it| b"/+".contains(&it));
+        let is_base64 = before.is_none_or(|before| before == b'\n')
+            || after.is_some_and(|after| b"/+".contains(&after));
         let is_token = !is_hash && !is_base64 && is_bare_token(word);
         return is_token.then_some(0..word.len());
     };
@@ -104,7 +104,7 @@ fn token(word: &str, before: Option<u8>, after: Option<u8>) -> Option<Range<usiz
     // `csr-id-8941f4b5…`, `crash-f1fd008d…`: a digest after a word. Tokens of that shape are known by
     // their prefix.
     let is_digest =
-        DIGEST_BYTES.contains(&rest.len()) && rest.bytes().all(|it| it.is_ascii_hexdigit());
+        DIGEST_BYTES.contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_digest && !says_token {
         return None;
     }
@@ -116,13 +116,14 @@ fn token(word: &str, before: Option<u8>, after: Option<u8>) -> Option<Range<usiz
 /// Whether a word is a name such as `java.security.spec.X509EncodedKeySpec`: one of its parts is
 /// all letters, and not a short prefix.
 fn is_path(word: &str) -> bool {
-    let is_letters = |it: &str| it.len() >= 3 && it.bytes().all(|it| it.is_ascii_alphabetic());
+    let is_letters =
+        |text: &str| text.len() >= 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
     word.split('.').skip(1).any(is_letters)
 }
 
 /// Whether a word without a prefix is a token: long, with letters of both cases and digits.
 fn is_bare_token(word: &str) -> bool {
-    let has = |of: fn(&u8) -> bool| word.bytes().any(|it| of(&it));
+    let has = |of: fn(&u8) -> bool| word.bytes().any(|byte| of(&byte));
     let all = [u8::is_ascii_lowercase, u8::is_ascii_uppercase, u8::is_ascii_digit];
     // Digests, UUIDs and addresses of Ethereum, whose case is a checksum.
     let is_hash = is_hex(word.trim_start_matches("0x"));
@@ -134,19 +135,19 @@ fn is_bare_token(word: &str) -> bool {
 
 /// Whether the bytes around a word make it a name in code: `call(`, `.field:`, `Type<`.
 fn is_identifier(before: Option<u8>, after: Option<u8>) -> bool {
-    let is_quote = |it: Option<u8>| it.is_some_and(|it| b"\"'`".contains(&it));
+    let is_quote = |it: Option<u8>| it.is_some_and(|byte| b"\"'`".contains(&byte));
     !is_quote(before)
         && !is_quote(after)
-        && (after.is_some_and(|it| b"(:<,{)[;".contains(&it))
-            || before.is_some_and(|it| b"(.!&*<[".contains(&it)))
+        && (after.is_some_and(|after| b"(:<,{)[;".contains(&after))
+            || before.is_some_and(|before| b"(.!&*<[".contains(&before)))
 }
 
 /// Whether a word is alone in its line, as is one in a line next to it: data such as a certificate.
 fn is_line_of_data(text: &str, start: usize, end: usize) -> bool {
     const BYTES_MAX: usize = 160;
     let is_alone = |line: &str| {
-        let word = line.trim_matches(|it: char| !it.is_ascii_alphanumeric());
-        let is_data = |it: u8| is_word(it) || it == b'+' || it == b'/';
+        let word = line.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let is_data = |byte: u8| is_word(byte) || byte == b'+' || byte == b'/';
         word.len() >= BYTES_MIN && word.bytes().all(is_data)
     };
     let before = &text[floor(text, start.saturating_sub(BYTES_MAX))..start];
@@ -154,9 +155,9 @@ fn is_line_of_data(text: &str, start: usize, end: usize) -> bool {
     let mut earlier = before.rsplit('\n');
     let mut later = after.split('\n');
     let (head, tail) = (earlier.next().unwrap_or_default(), later.next().unwrap_or_default());
-    let has_word = |it: &str| it.bytes().any(|it| it.is_ascii_alphanumeric());
-    let is_tail = tail.bytes().all(|it| is_word(it) || b"+/\\\",; \r".contains(&it));
-    !has_word(head.trim_end_matches(|it: char| it.is_ascii_alphanumeric() || "+/".contains(it)))
+    let has_word = |text: &str| text.bytes().any(|byte| byte.is_ascii_alphanumeric());
+    let is_tail = tail.bytes().all(|byte| is_word(byte) || b"+/\\\",; \r".contains(&byte));
+    !has_word(head.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "+/".contains(c)))
         && is_tail
         && (earlier.next().is_some_and(is_alone) || later.next().is_some_and(is_alone))
 }
@@ -165,7 +166,7 @@ fn is_line_of_data(text: &str, start: usize, end: usize) -> bool {
 pub(super) fn is_name(word: &str) -> bool {
     // Words in camel case have longer runs of small letters than random texts, of which these runs
     // are an eighth.
-    let has_upper = word.bytes().any(|it| it.is_ascii_uppercase());
+    let has_upper = word.bytes().any(|byte| byte.is_ascii_uppercase());
     let small = in_runs(word, 4, |it| it.is_ascii_lowercase()).0;
     if has_upper && small * 5 >= word.len() * 2 {
         return true;
@@ -179,11 +180,11 @@ pub(super) fn is_name(word: &str) -> bool {
         return true;
     }
     // Short words, each with one number.
-    let mut parts = word.split(['_', '.']).filter(|it| !it.is_empty());
+    let mut parts = word.split(['_', '.']).filter(|part| !part.is_empty());
     let is_numbered = |part: &str| {
         let digits = in_runs(part, 1, |it| it.is_ascii_digit());
         let runs = part.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
-        part.len() < 16 && digits.0 <= 4 && runs.filter(|it| it[0].is_ascii_digit()).count() <= 1
+        part.len() < 16 && digits.0 <= 4 && runs.filter(|run| run[0].is_ascii_digit()).count() <= 1
     };
     word.contains(['_', '.']) && parts.all(is_numbered)
 }
@@ -203,7 +204,7 @@ fn in_runs(word: &str, least: usize, of: fn(&u8) -> bool) -> (usize, &str) {
 }
 
 fn names_a_hash(lower: &str) -> bool {
-    HASHES.iter().any(|it| lower.contains(it))
+    HASHES.iter().any(|hash| lower.contains(hash))
 }
 
 /// A word's short first parts of letters, up to three, and the rest.
@@ -212,7 +213,7 @@ fn split_prefix(word: &str) -> Option<(&str, &str)> {
     for _ in 0..3 {
         let rest = &word[end..];
         let length = run(rest, |it| it.is_ascii_alphanumeric());
-        let is_name = rest[..length].bytes().next().is_some_and(|it| it.is_ascii_alphabetic())
+        let is_name = rest[..length].bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic())
             && rest[..length].bytes().filter(u8::is_ascii_digit).count() <= 2;
         if length > 12 || !is_name || !rest[length..].starts_with(SEPARATORS) {
             break;
@@ -229,25 +230,25 @@ fn looks_random(rest: &str) -> bool {
         return longest >= 32 && entropy(bytes) >= 3.0;
     }
     // Parts that are words or numbers belong to a name.
-    let mixed: usize = rest.split(SEPARATORS).filter(|it| is_mixed(it)).map(str::len).sum();
-    let digits = bytes.iter().filter(|it| it.is_ascii_digit()).count();
+    let mixed: usize = rest.split(SEPARATORS).filter(|part| is_mixed(part)).map(str::len).sum();
+    let digits = bytes.iter().filter(|bytes| bytes.is_ascii_digit()).count();
     mixed * 4 >= rest.len() * 3 && digits >= 2 && entropy(bytes) >= 3.4 && is_jumbled(rest)
 }
 
 /// Whether the rest after a prefix that means "token" is one run of all classes of characters.
 fn is_short_token(rest: &str) -> bool {
-    rest.bytes().all(|it| it.is_ascii_alphanumeric())
-        && rest.bytes().any(|it| it.is_ascii_digit())
+    rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && rest.bytes().any(|byte| byte.is_ascii_digit())
         && unrest(rest) >= 0.35
 }
 
 /// Whether a part of a word has letters of both cases, or letters and digits.
 fn is_mixed(part: &str) -> bool {
-    let has = |of: fn(&u8) -> bool| part.bytes().any(|it| of(&it));
+    let has = |of: fn(&u8) -> bool| part.bytes().any(|byte| of(&byte));
     let kinds = [
         has(u8::is_ascii_lowercase),
-        part.bytes().skip(1).any(|it| it.is_ascii_uppercase()),
+        part.bytes().skip(1).any(|byte| byte.is_ascii_uppercase()),
         has(u8::is_ascii_digit),
     ];
-    kinds.iter().filter(|it| **it).count() >= 2 || consonants(part) >= 0.3
+    kinds.iter().filter(|kind| **kind).count() >= 2 || consonants(part) >= 0.3
 }

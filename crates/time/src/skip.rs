@@ -48,6 +48,6 @@ impl SkipDetector {
         if now > before.saturating_add(limit) {
             self.doubted = Some(now..now.saturating_add(DOUBT));
         }
-        !self.doubted.as_ref().is_some_and(|it| it.contains(&now))
+        !self.doubted.as_ref().is_some_and(|doubted| doubted.contains(&now))
     }
 }

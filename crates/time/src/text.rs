@@ -55,7 +55,7 @@ fn parse(text: &str) -> Result<Timestamp, String> {
             digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0'))
         })
     };
-    let is = |at: usize, any: &[u8]| bytes.get(at).is_some_and(|it| any.contains(it));
+    let is = |at: usize, any: &[u8]| bytes.get(at).is_some_and(|bytes| any.contains(bytes));
     let marks = is(4, b"-") && is(7, b"-") && is(10, b"Tt ") && is(13, b":") && is(16, b":");
     let parts = [(0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19)];
     let [Some(year), Some(month), Some(day), Some(hour), Some(minute), Some(second)] =
@@ -85,7 +85,7 @@ fn parse(text: &str) -> Result<Timestamp, String> {
     let mut at = 19;
     let mut millis = 0;
     if is(at, b".") {
-        let digits = bytes[at + 1..].iter().take_while(|it| it.is_ascii_digit()).count();
+        let digits = bytes[at + 1..].iter().take_while(|bytes| bytes.is_ascii_digit()).count();
         if digits == 0 {
             return Err("the `.` after the seconds needs a digit after it".to_owned());
         }

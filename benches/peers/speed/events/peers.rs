@@ -39,8 +39,8 @@ fn of_nats(address: SocketAddr, count: usize) -> Result<String> {
     let mut connection = Connection::new(address)?;
     for first in (0..count).step_by(FILL) {
         let bodies: Vec<String> = (first..first + FILL)
-            .map(|it| {
-                format!("{{\"agent\":\"scout\",\"task\":\"task-{it}\",\"score\":{}}}", it % 100)
+            .map(|number| {
+                format!("{{\"agent\":\"scout\",\"task\":\"task-{number}\",\"score\":{}}}", number % 100)
             })
             .collect();
         connection.publish_all(bodies.iter().map(String::as_str))?;
@@ -118,7 +118,7 @@ fn number(reader: &mut impl BufRead) -> Result<usize> {
     let mut line = Vec::with_capacity(16);
     reader.read_until(b'\n', &mut line)?;
     let text = std::str::from_utf8(&line)?.trim_end();
-    text.get(1..).and_then(|it| it.parse().ok()).with_context(|| format!("Redis answered {text}"))
+    text.get(1..).and_then(|text| text.parse().ok()).with_context(|| format!("Redis answered {text}"))
 }
 
 /// Appends a text of a given length.

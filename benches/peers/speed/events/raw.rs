@@ -101,7 +101,7 @@ fn append(file: &File, queue: &Mutex<Queue>, bytes: &[u8], len: usize) -> Result
     };
     file.write_all_at(&bytes[..group.len() * len], offset)?;
     file.sync_data()?;
-    group.iter().for_each(|it| it.give(DONE));
+    group.iter().for_each(|group| group.give(DONE));
     let mut queue = lock();
     match queue.waiting.first() {
         Some(next) => next.give(LEAD),

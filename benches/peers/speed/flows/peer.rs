@@ -55,7 +55,7 @@ fn follow(stream: &mut TcpStream, program: &PathBuf, pipe: &PathBuf) -> Result<(
             children.push(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
             last = id;
         }
-        children.retain_mut(|it| matches!(it.try_wait(), Ok(None)));
+        children.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
     }
 }
 
@@ -74,7 +74,7 @@ fn entries(stream: &mut TcpStream) -> Result<Vec<(String, String)>> {
 
 /// Nothing while the answer is not whole. One stream with entries of one field of eight digits.
 fn parsed(text: &str) -> Result<Option<Vec<(String, String)>>> {
-    let mut lines = text.split_inclusive("\r\n").map(|it| it.strip_suffix("\r\n"));
+    let mut lines = text.split_inclusive("\r\n").map(|inclusive| inclusive.strip_suffix("\r\n"));
     // One stream, of two parts, and its name's length and name.
     for _ in 0..4 {
         if lines.next().flatten().is_none() {

@@ -46,7 +46,7 @@ impl Corpus {
         let mut random = Random(hash(noise));
         self.topics[topic * DIMENSIONS..][..DIMENSIONS]
             .iter()
-            .map(|it| it + NOISE * component(&mut random))
+            .map(|topic| topic + NOISE * component(&mut random))
             .collect()
     }
 

@@ -46,8 +46,8 @@ pub fn method() -> String {
 /// The version that the lock file names.
 fn version() -> &'static str {
     let lock = include_str!("../../Cargo.lock");
-    let package = lock.split("[[package]]").find(|it| it.contains("name = \"qdrant-edge\""));
-    let line = package.and_then(|it| it.lines().find_map(|it| it.strip_prefix("version = ")));
+    let package = lock.split("[[package]]").find(|part| part.contains("name = \"qdrant-edge\""));
+    let line = package.and_then(|package| package.lines().find_map(|line| line.strip_prefix("version = ")));
     line.unwrap_or_default().trim_matches('"')
 }
 
@@ -94,8 +94,8 @@ impl Qdrant {
             with_payload: WithPayloadInterface::Bool(true),
         };
         let points = self.shard.query(request)?;
-        let texts = points.into_iter().map(|it| {
-            let text = it.payload.and_then(|mut it| it.0.remove(TEXT));
+        let texts = points.into_iter().map(|point| {
+            let text = point.payload.and_then(|mut payload| payload.0.remove(TEXT));
             match text {
                 Some(Value::String(text)) => Ok(text),
                 _ => bail!("a point of Qdrant Edge has no text"),

@@ -40,10 +40,10 @@ pub fn method() -> Result<String> {
     register()?;
     let connection = Connection::open_in_memory()?;
     let (sqlite, vec, debug): (String, String, String) =
-        connection.query_row("SELECT sqlite_version(), vec_version(), vec_debug()", [], |it| {
-            Ok((it.get(0)?, it.get(1)?, it.get(2)?))
+        connection.query_row("SELECT sqlite_version(), vec_version(), vec_debug()", [], |connection| {
+            Ok((connection.get(0)?, connection.get(1)?, connection.get(2)?))
         })?;
-    let flags = debug.lines().find_map(|it| it.strip_prefix("Build flags:")).unwrap_or_default();
+    let flags = debug.lines().find_map(|line| line.strip_prefix("Build flags:")).unwrap_or_default();
     let avx = if flags.contains("avx") { "with AVX" } else { "without AVX" };
     Ok(format!(
         "SQLite {sqlite} in a file that its cache holds: FTS5 with `porter`, any of the words; \
@@ -68,9 +68,9 @@ fn register() -> Result<()> {
         };
         let entry: RawAutoExtension = entry;
         // SAFETY: the entry point opens and closes no connection and registers no extension.
-        unsafe { register_auto_extension(entry) }.map_err(|it| it.to_string())
+        unsafe { register_auto_extension(entry) }.map_err(|error| error.to_string())
     };
-    REGISTERED.get_or_init(register).clone().map_err(|it| anyhow!(it))
+    REGISTERED.get_or_init(register).clone().map_err(|error| anyhow!(error))
 }
 
 impl Sqlite {
@@ -113,7 +113,7 @@ impl System for Sqlite {
         self.connection.execute_batch("INSERT INTO texts(texts) VALUES ('optimize'); ANALYZE;")?;
         for table in ["texts", "vectors"] {
             let count = format!("SELECT count(*) FROM {table}");
-            let rows: i64 = self.connection.query_row(&count, [], |it| it.get(0))?;
+            let rows: i64 = self.connection.query_row(&count, [], |connection| connection.get(0))?;
             ensure!(rows == self.added, "SQLite has {rows} rows in {table}, not {}", self.added);
         }
         Ok(())
@@ -125,13 +125,13 @@ impl System for Sqlite {
         let mut search = self.connection.prepare_cached(SEARCH)?;
         let (words, vector) = (words.join(" OR "), bytes(&question.vector));
         let found =
-            search.query_map((words, vector, CANDIDATES as i64, HITS as i64), |it| it.get(0))?;
+            search.query_map((words, vector, CANDIDATES as i64, HITS as i64), |search| search.get(0))?;
         Ok(found.collect::<Result<_, _>>()?)
     }
 }
 
 /// A vector of length 1, as sqlite-vec reads it.
 fn bytes(vector: &[f32]) -> Vec<u8> {
-    let length = vector.iter().map(|it| it * it).sum::<f32>().sqrt();
-    vector.iter().flat_map(|it| (it / length).to_le_bytes()).collect()
+    let length = vector.iter().map(|vector| vector * vector).sum::<f32>().sqrt();
+    vector.iter().flat_map(|vector| (vector / length).to_le_bytes()).collect()
 }

@@ -46,7 +46,7 @@ impl System for Waypost {
     }
 
     fn add(&mut self, texts: &[String], _vectors: &[Vec<f32>]) -> Result<()> {
-        let drafts = texts.iter().map(|it| Draft::new(it.clone())).collect();
+        let drafts = texts.iter().map(|text| Draft::new(text.clone())).collect();
         for added in self.store.add_batch(drafts, Timestamp::from_millis(MADE_AT)) {
             added?;
         }
@@ -64,7 +64,7 @@ impl System for Waypost {
             self.store.maintain()?;
         }
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        given.extend(questions.iter().map(|it| (it.text.clone(), it.vector.clone())));
+        given.extend(questions.iter().map(|question| (question.text.clone(), question.vector.clone())));
         Ok(())
     }
 
@@ -75,14 +75,14 @@ impl System for Waypost {
         let options = SearchOptions::default().with_limit(HITS).with_min_score(least);
         let found = self.store.search(&question.text, &options)?;
         ensure!(found.mode == SearchMode::Hybrid, "the search was not hybrid");
-        Ok(found.hits.into_iter().map(|it| it.memory.content).collect())
+        Ok(found.hits.into_iter().map(|hit| hit.memory.content).collect())
     }
 }
 
 /// A model whose vectors are those of the corpus and the questions.
 fn embedder(corpus: &Arc<Corpus>, given: &Given) -> Embedder {
     let (corpus, given) = (Arc::clone(corpus), Arc::clone(given));
-    let embed = move |texts: &[&str]| Ok(texts.iter().map(|it| corpus.vector(it)).collect());
+    let embed = move |texts: &[&str]| Ok(texts.iter().map(|text| corpus.vector(text)).collect());
     let embed_queries = move |texts: &[&str]| {
         let given = given.lock().unwrap_or_else(PoisonError::into_inner);
         let vector = |text: &&str| given.get(*text).cloned();

@@ -62,7 +62,7 @@ impl Stream {
         while !bytes.is_empty() {
             if self.chunk == 0 {
                 // A head is a length on a line of its own; the line before it ends the last chunk.
-                let end = memchr(b'\n', bytes).map(|it| it + 1);
+                let end = memchr(b'\n', bytes).map(|at| at + 1);
                 let (more, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
                 self.head.extend_from_slice(more);
                 bytes = rest;

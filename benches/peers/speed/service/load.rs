@@ -37,7 +37,7 @@ impl Requests {
     /// Of requests that have eight zeros somewhere, at the same place: no two are sent alike, with
     /// numbers from `first` on.
     pub fn numbered(ready: Vec<Vec<u8>>, first: usize) -> Self {
-        let number_at = ready[0].windows(8).position(|it| it == b"00000000");
+        let number_at = ready[0].windows(8).position(|window| window == b"00000000");
         Self { ready, number_at, sent: first }
     }
 
@@ -193,7 +193,7 @@ impl Connection {
                 Protocol::Redis => redis_length(so_far)?,
                 Protocol::Nats => nats::length(so_far)?,
             };
-            if whole.is_some_and(|it| it <= self.length) {
+            if whole.is_some_and(|whole| whole <= self.length) {
                 self.length = 0;
                 return Ok(true);
             }
@@ -204,20 +204,20 @@ impl Connection {
 /// The length of a good answer with a `Content-Length`, once its head is there.
 fn http_length(bytes: &[u8]) -> Result<Option<usize>> {
     const NAME: &[u8] = b"\r\ncontent-length: ";
-    let Some(head) = bytes.windows(4).position(|it| it == b"\r\n\r\n") else { return Ok(None) };
+    let Some(head) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
     if !bytes.starts_with(b"HTTP/1.1 2") {
         bail!("the service answered {}", String::from_utf8_lossy(bytes));
     }
-    let at = bytes[..head].windows(NAME.len()).position(|it| it.eq_ignore_ascii_case(NAME));
-    let digits = at.map(|it| &bytes[it + NAME.len()..head]).context("no Content-Length")?;
-    let digits = digits.iter().take_while(|it| it.is_ascii_digit());
+    let at = bytes[..head].windows(NAME.len()).position(|window| window.eq_ignore_ascii_case(NAME));
+    let digits = at.map(|at| &bytes[at + NAME.len()..head]).context("no Content-Length")?;
+    let digits = digits.iter().take_while(|digit| digit.is_ascii_digit());
     Ok(Some(head + 4 + digits.fold(0, |sum, it| sum * 10 + usize::from(it - b'0'))))
 }
 
 /// The length of an answer that is one bulk string, such as an entry's id.
 fn redis_length(bytes: &[u8]) -> Result<Option<usize>> {
-    let Some(line) = bytes.windows(2).position(|it| it == b"\r\n") else { return Ok(None) };
+    let Some(line) = bytes.windows(2).position(|window| window == b"\r\n") else { return Ok(None) };
     let text = String::from_utf8_lossy(&bytes[..line]);
-    let length = text.strip_prefix('$').and_then(|it| it.parse::<usize>().ok());
+    let length = text.strip_prefix('$').and_then(|rest| rest.parse::<usize>().ok());
     Ok(Some(line + 2 + length.with_context(|| format!("Redis answered {text}"))? + 2))
 }

@@ -78,7 +78,7 @@ pub fn fill(store: &Store, count: usize, model: &ModelInfo) -> Result<()> {
                 })
             })
             .collect();
-        adders.into_iter().try_for_each(|it| it.join().expect("no panic"))
+        adders.into_iter().try_for_each(|adder| adder.join().expect("no panic"))
     })?;
     embed(store, model)
 }
@@ -121,7 +121,7 @@ pub fn overwrite(store: &Store, count: usize, times: usize) -> Result<()> {
                     })
                 })
                 .collect();
-            writers.into_iter().try_for_each(|it| it.join().expect("no panic"))
+            writers.into_iter().try_for_each(|writer| writer.join().expect("no panic"))
         })?;
         store.maintain()?;
     }

@@ -57,10 +57,10 @@ impl Source {
         progress(format_args!("vectors of the evaluation's texts"));
         let texts: Vec<String> = collections.iter().flat_map(texts).collect();
         let questions: Vec<String> =
-            collections.iter().flat_map(|it| &it.questions).map(|it| it.text.clone()).collect();
+            collections.iter().flat_map(|collection| &collection.questions).map(|questions| questions.text.clone()).collect();
         let embed = |texts: &[String]| -> Result<Vec<Vec<f32>>> {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let vectors: Result<Vec<_>> = texts.chunks(32).map(|it| model.embed(it)).collect();
+            let vectors: Result<Vec<_>> = texts.chunks(32).map(|chunk| model.embed(chunk)).collect();
             Ok(vectors?.concat())
         };
         Ok(Self::Mixtures { texts: embed(&texts)?, questions: embed(&questions)? })
@@ -84,12 +84,12 @@ impl Source {
                     let [a, b] = [(); 2].map(|()| &texts[random.below(texts.len())]);
                     let share = (0.25 + 0.5 * random.unit()) as f32;
                     let mixed = a.iter().zip(b).map(|(a, b)| share * a + (1.0 - share) * b);
-                    vectors.extend(mixed.map(|it| it + 0.02 * normal(random)));
+                    vectors.extend(mixed.map(|mixed| mixed + 0.02 * normal(random)));
                 }
             }
             let vector = &mut vectors[from..];
-            let length = vector.iter().map(|it| it * it).sum::<f32>().sqrt();
-            vector.iter_mut().for_each(|it| *it /= length);
+            let length = vector.iter().map(|vector| vector * vector).sum::<f32>().sqrt();
+            vector.iter_mut().for_each(|vector| *vector /= length);
         }
         vectors
     }

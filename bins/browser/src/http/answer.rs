@@ -78,7 +78,7 @@ impl Access {
         path: &str,
     ) -> Result<Value, Problem> {
         let (head, body) = request.into_parts();
-        let command = path.strip_prefix('/').filter(|it| COMMANDS.contains(it));
+        let command = path.strip_prefix('/').filter(|rest| COMMANDS.contains(rest));
         let admission = client.check().and_then(|()| {
             if client.is_by_socket { Ok(()) } else { self.gate.check(&head.uri, &head.headers) }
         });
@@ -86,7 +86,8 @@ impl Access {
             Some(command) if head.method == Method::POST => Ok(command),
             Some(_) => Err(Problem::new(405, "commands take POST only")),
             None => {
-                let paths: Vec<String> = COMMANDS.iter().map(|it| format!("/{it}")).collect();
+                let paths: Vec<String> =
+                    COMMANDS.iter().map(|command| format!("/{command}")).collect();
                 let detail = format!("unknown path; expected one of {}", paths.join(", "));
                 Err(Problem::new(404, detail))
             }

@@ -20,7 +20,7 @@ pub(crate) fn candidates(data_dir: &Path, mesh_folder: &Path) -> Vec<PathBuf> {
         let name = mesh_folder.file_name().unwrap_or_default().to_string_lossy();
         places.push(mesh_folder.with_file_name(format!("{name}-{NAME}")));
     }
-    places.retain(|it| it.as_os_str().len() <= SOCKET_PATH_BYTES_MAX);
+    places.retain(|place| place.as_os_str().len() <= SOCKET_PATH_BYTES_MAX);
     places
 }
 
@@ -39,7 +39,7 @@ impl Place {
         for path in candidates {
             match bind(path) {
                 Ok(listener) => {
-                    let inode = fs::symlink_metadata(path).map(|it| it.ino()).ok();
+                    let inode = fs::symlink_metadata(path).map(|metadata| metadata.ino()).ok();
                     return Ok((Self { path: path.clone(), inode }, listener));
                 }
                 Err(error @ local::Error::InUse { .. }) => return Err(error.to_string()),
@@ -56,16 +56,17 @@ impl Place {
 
 fn bind(path: &Path) -> local::Result<UnixListener> {
     let listener = local::listen(path)?;
-    let from_std = |it: std::os::unix::net::UnixListener| -> io::Result<UnixListener> {
-        it.set_nonblocking(true)?;
-        UnixListener::from_std(it)
+    let from_std = |listener: std::os::unix::net::UnixListener| -> io::Result<UnixListener> {
+        listener.set_nonblocking(true)?;
+        UnixListener::from_std(listener)
     };
     Ok(from_std(listener)?)
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|it| Some(it.ino()) == self.inode);
+        let is_ours = fs::symlink_metadata(&self.path)
+            .is_ok_and(|metadata| Some(metadata.ino()) == self.inode);
         if is_ours {
             // A leftover socket is replaced by the next browser.
             fs::remove_file(&self.path).unwrap_or_default();

@@ -46,7 +46,7 @@ pub(crate) async fn work(
             queue.push_back(next);
         }
         while let Some((next, joined)) =
-            queue.front().and_then(|it| Some((it.0, join(&act, &it.1)?)))
+            queue.front().and_then(|front| Some((front.0, join(&act, &front.1)?)))
         {
             (number, act) = (next, joined);
             queue.pop_front();

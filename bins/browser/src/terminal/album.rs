@@ -51,7 +51,7 @@ impl Album {
         }
         self.forget();
         self.looks += 1;
-        frame.filter(|_| self.looks < LOOKS_MAX).and_then(|it| self.wanted(it))
+        frame.filter(|_| self.looks < LOOKS_MAX).and_then(|frame| self.wanted(frame))
     }
 
     /// The upper and the lower half of a picture's cell.
@@ -61,14 +61,14 @@ impl Album {
 
     /// The known content of a picture.
     pub(crate) fn pixels(&self, key: PictureKey) -> Option<&Pixels> {
-        self.known.get(&key).map(|it| &it.1)
+        self.known.get(&key).map(|known| &known.1)
     }
 
     fn wanted(&self, frame: &Frame) -> Option<Wanted> {
         let mut is_missing = vec![false; frame.pictures.len()];
         for row in 0..frame.view().rows() {
             for column in 0..frame.view().columns() {
-                let which = frame.cell(column, row).and_then(|it| it.picture);
+                let which = frame.cell(column, row).and_then(|cell| cell.picture);
                 let Some(which) = which.map(usize::from) else { continue };
                 let Some(picture) = frame.pictures.get(which) else { continue };
                 let known = self.pixels(picture.key);
@@ -78,18 +78,21 @@ impl Album {
                 is_missing[which] |= !is_known;
             }
         }
-        let missing = frame.pictures.iter().zip(is_missing).filter(|it| it.1);
-        let keys: Vec<PictureKey> = missing.map(|it| it.0.key).collect();
+        let missing = frame.pictures.iter().zip(is_missing).filter(|pair| pair.1);
+        let keys: Vec<PictureKey> = missing.map(|missing| missing.0.key).collect();
         (!keys.is_empty()).then_some(Wanted { seen: frame.seen, keys })
     }
 
     fn forget(&mut self) {
-        let size = |it: &Pixels| it.known() * usize::from(it.dots.0) * usize::from(it.dots.1);
-        let mut total: usize = self.known.values().map(|it| size(&it.1)).sum();
+        let size = |pixels: &Pixels| {
+            pixels.known() * usize::from(pixels.dots.0) * usize::from(pixels.dots.1)
+        };
+        let mut total: usize = self.known.values().map(|value| size(&value.1)).sum();
         while total > COLORS_MAX {
             let now = self.frames;
-            let old = self.known.iter().filter(|it| it.1.0 < now).min_by_key(|it| it.1.0);
-            let Some((key, pixels)) = old.map(|it| (*it.0, size(&it.1.1))) else { return };
+            let old =
+                self.known.iter().filter(|known| known.1.0 < now).min_by_key(|known| known.1.0);
+            let Some((key, pixels)) = old.map(|old| (*old.0, size(&old.1.1))) else { return };
             self.known.remove(&key);
             total -= pixels;
         }

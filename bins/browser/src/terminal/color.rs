@@ -39,7 +39,7 @@ impl Depth {
     /// Reads the depth from the environment: `NO_COLOR`, `COLORTERM` and `TERM`.
     pub(crate) fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let term = variable("TERM").unwrap_or_default();
-        let is_unwanted = variable("NO_COLOR").is_some_and(|it| !it.is_empty());
+        let is_unwanted = variable("NO_COLOR").is_some_and(|variable| !variable.is_empty());
         if is_unwanted || term == "dumb" || term.ends_with("-mono") {
             return Self::None;
         }
@@ -57,7 +57,10 @@ impl Depth {
     pub(crate) fn ink(self, color: Color) -> Option<Ink> {
         match self {
             Self::None => None,
-            Self::Sixteen => SIXTEEN.iter().min_by_key(|it| distance(it.0, color)).map(|it| it.1),
+            Self::Sixteen => SIXTEEN
+                .iter()
+                .min_by_key(|sixteen| distance(sixteen.0, color))
+                .map(|sixteen| sixteen.1),
             Self::TwoHundredFiftySix => Some(Ink::Indexed(indexed(color))),
             Self::All => Some(Ink::Rgb(color.0, color.1, color.2)),
         }
@@ -72,7 +75,7 @@ fn distance(a: Color, b: Color) -> u32 {
 /// The nearest colour of the cube of 216 and the 24 greys.
 fn indexed(color: Color) -> u8 {
     let step = |part: u8| {
-        let nearest = (0_u8..).zip(STEPS).min_by_key(|it| it.1.abs_diff(part));
+        let nearest = (0_u8..).zip(STEPS).min_by_key(|pair| pair.1.abs_diff(part));
         nearest.unwrap_or_default()
     };
     let (red, green, blue) = (step(color.0), step(color.1), step(color.2));
@@ -104,7 +107,7 @@ mod tests {
         ];
         for (set, expected) in cases {
             let variable =
-                |name: &str| set.iter().find(|it| it.0 == name).map(|it| it.1.to_owned());
+                |name: &str| set.iter().find(|set| set.0 == name).map(|set| set.1.to_owned());
             assert_eq!(Depth::of(variable), expected, "{set:?}");
         }
     }

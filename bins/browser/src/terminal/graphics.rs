@@ -70,7 +70,8 @@ impl Way {
             return Self::Off;
         }
         let is = |name: &str, values: &[&str]| {
-            variable(name).is_some_and(|it| values.iter().any(|value| it.contains(value)))
+            variable(name)
+                .is_some_and(|variable| values.iter().any(|value| variable.contains(value)))
         };
         let in_tmux = is("TMUX", &["/"]);
         let hint = if in_tmux || is("TERM", &["tmux", "screen"]) {
@@ -95,8 +96,9 @@ impl Way {
         };
         let Some(kind) = wished.or(hint) else { return Self::Blocks };
         let answers = if in_tmux { Answers::default() } else { answers() };
-        let fits =
-            |it: &(u16, u16)| (1..=CELL_MAX).contains(&it.0) && (1..=CELL_MAX).contains(&it.1);
+        let fits = |pair: &(u16, u16)| {
+            (1..=CELL_MAX).contains(&pair.0) && (1..=CELL_MAX).contains(&pair.1)
+        };
         let cell = answers.cell.filter(fits);
         let is_sure =
             wished.is_some() || (cell.is_some() && (kind != Kind::Sixel || answers.sixel));
@@ -139,10 +141,10 @@ impl Gallery {
         if parts != self.parts {
             *self = Self { parts, since: now, ..Self::default() };
         } else if !self.is_hung && now >= self.since + STILL_MS {
-            let hang = |it: &Part| {
-                let made = make(album.pixels(it.key)?, *it, sent);
+            let hang = |part: &Part| {
+                let made = make(album.pixels(part.key)?, *part, sent);
                 // A picture that cannot be prepared stays as blocks.
-                made.ok().map(|made| (it.area, made))
+                made.ok().map(|made| (part.area, made))
             };
             self.hung = self.parts.iter().filter_map(hang).collect();
             self.is_hung = true;
@@ -179,9 +181,9 @@ fn parts(frame: &Frame, album: &Album) -> Vec<Part> {
         let rows = range(picture.row, picture.key.rows, view.rows());
         let Some(from) = picture.place(columns.start, rows.start) else { continue };
         let is_whole = |column, row| {
-            let is_seen = frame.cell(column, row).is_some_and(|it| it.picture == Some(which));
+            let is_seen = frame.cell(column, row).is_some_and(|cell| cell.picture == Some(which));
             let place = picture.place(column, row).filter(|_| is_seen);
-            place.is_some_and(|it| album.halves(picture.key, it).is_some())
+            place.is_some_and(|place| album.halves(picture.key, place).is_some())
         };
         let area = Rect::new(
             columns.start,
@@ -192,7 +194,7 @@ fn parts(frame: &Frame, album: &Album) -> Vec<Part> {
         let mut cells = rows.flat_map(|row| columns.clone().map(move |column| (column, row)));
         // The first cell carries all the data, and the cursor then moves to the next one: so there
         // must be at least two.
-        if area.width > 1 && area.height > 0 && cells.all(|it| is_whole(it.0, it.1)) {
+        if area.width > 1 && area.height > 0 && cells.all(|cell| is_whole(cell.0, cell.1)) {
             parts.push(Part { key: picture.key, area, from });
         }
     }
@@ -225,7 +227,8 @@ fn make(pixels: &Pixels, part: Part, sent: Sent) -> anyhow::Result<Protocol> {
     Ok(match sent.kind {
         Kind::Kitty => {
             let mut number = [0; 4];
-            getrandom::fill(&mut number).map_err(|it| anyhow::anyhow!("no random bytes: {it}"))?;
+            getrandom::fill(&mut number)
+                .map_err(|error| anyhow::anyhow!("no random bytes: {error}"))?;
             // The data may be compressed: every terminal with these placeholders decompresses it.
             Protocol::Kitty(Kitty::new(picture, size, u32::from_le_bytes(number), in_tmux, true)?)
         }
@@ -277,7 +280,7 @@ mod tests {
         ];
         for (wish, depth, set, answers, expected) in cases {
             let variable =
-                |name: &str| set.iter().find(|it| it.0 == name).map(|it| it.1.to_owned());
+                |name: &str| set.iter().find(|set| set.0 == name).map(|set| set.1.to_owned());
             let way = Way::of(wish, depth, variable, || answers);
             assert_eq!(way, expected, "{wish:?} {depth:?} {set:?} {answers:?}");
         }

@@ -26,9 +26,9 @@ fn labels(count: usize) -> Vec<String> {
     let letter = |at: usize| char::from(LETTERS[at]);
     let total = LETTERS.len();
     if count <= total {
-        return (0..count).map(|it| letter(it).to_string()).collect();
+        return (0..count).map(|number| letter(number).to_string()).collect();
     }
-    let pair = |it: usize| [letter(it / total), letter(it % total)].iter().collect();
+    let pair = |number: usize| [letter(number / total), letter(number % total)].iter().collect();
     (0..count.min(total * total)).map(pair).collect()
 }
 
@@ -42,8 +42,8 @@ mod tests {
         for (asked, given) in [(26, 26), (27, 27), (5_000, 676)] {
             let labels = labels(asked);
             assert_eq!(labels.len(), given);
-            let clashes = labels.iter().filter(|it| {
-                labels.iter().filter(|other| other.starts_with(it.as_str())).count() > 1
+            let clashes = labels.iter().filter(|label| {
+                labels.iter().filter(|other| other.starts_with(label.as_str())).count() > 1
             });
             assert_eq!(clashes.count(), 0, "{asked}");
         }

@@ -54,7 +54,7 @@ pub(crate) fn pressed(key: KeyEvent) -> Option<Key> {
         (KeyModifiers::SHIFT, "Shift+"),
     ];
     let held: String =
-        held.into_iter().filter(|it| modifiers.contains(it.0)).map(|it| it.1).collect();
+        held.into_iter().filter(|held| modifiers.contains(held.0)).map(|held| held.1).collect();
     format!("{held}{name}").parse().ok()
 }
 

@@ -36,7 +36,7 @@ impl Layout {
     /// The page's row at a row of the terminal.
     pub(crate) fn page_row(self, row: u16) -> Option<u16> {
         let (first, rows) = self.page;
-        row.checked_sub(first).filter(|it| *it < rows)
+        row.checked_sub(first).filter(|difference| *difference < rows)
     }
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn tab_spans(tabs: &[TabInfo], width: u16) -> Vec<(u16, u16, TabId)> 
     let each = (width / u16::try_from(tabs.len()).unwrap_or(u16::MAX).max(1)).clamp(1, 28);
     let spans = (0_u16..).zip(tabs).map(|(at, tab)| (at.saturating_mul(each), tab.tab));
     spans
-        .filter(|it| it.0 < width)
+        .filter(|span| span.0 < width)
         .map(|(from, tab)| (from, (from + each).min(width), tab))
         .collect()
 }

@@ -29,7 +29,7 @@ impl Line {
 
     /// Inserts a text at the caret, as one line.
     pub(crate) fn insert(&mut self, text: &str) {
-        let letters = text.trim_matches(['\r', '\n']).chars().filter(|it| !it.is_control());
+        let letters = text.trim_matches(['\r', '\n']).chars().filter(|c| !c.is_control());
         let room = LETTERS_MAX.saturating_sub(self.before.len() + self.after.len());
         self.before.extend(letters.take(room));
     }
@@ -41,7 +41,7 @@ impl Line {
             KeyCode::Char('u') if control => self.before.clear(),
             KeyCode::Char('k') if control => self.after.clear(),
             KeyCode::Char('w') if control => {
-                let kept = self.before.trim_end().rfind(' ').map_or(0, |it| it + 1);
+                let kept = self.before.trim_end().rfind(' ').map_or(0, |at| at + 1);
                 self.before.truncate(kept);
             }
             KeyCode::Char('a') if control => self.home(),

@@ -40,8 +40,9 @@ pub(crate) fn paint(picture: &mut Picture<'_>, state: &State, depth: Depth) {
         state.gallery.draw(buffer, page);
     }
     let mut cursor = None;
-    let caret = state.frame.as_deref().and_then(|it| it.caret).filter(|_| state.is_typing());
-    if let Some((column, row)) = caret.filter(|it| it.0 < page.width && it.1 < page.height) {
+    let caret = state.frame.as_deref().and_then(|frame| frame.caret).filter(|_| state.is_typing());
+    if let Some((column, row)) = caret.filter(|caret| caret.0 < page.width && caret.1 < page.height)
+    {
         cursor = Some((column, row + top));
     }
     if let Some(row) = layout.tabs {
@@ -85,15 +86,15 @@ impl Pen {
     fn page(&self, buffer: &mut Buffer, area: Rect, frame: &Frame, album: &Album) {
         for row in 0..area.height {
             for column in 0..area.width {
-                let Some(cell) = frame.cell(column, row).filter(|it| it.width > 0) else {
+                let Some(cell) = frame.cell(column, row).filter(|cell| cell.width > 0) else {
                     continue;
                 };
                 // Half of a wide letter at the edge would shift the next row.
                 if u16::from(cell.width) > area.width - column {
                     continue;
                 }
-                let kind = cell.target.and_then(|it| frame.targets.get(usize::from(it)));
-                let style = self.cell(cell, kind.map(|it| it.kind));
+                let kind = cell.target.and_then(|target| frame.targets.get(usize::from(target)));
+                let style = self.cell(cell, kind.map(|kind| kind.kind));
                 let Some(place) = buffer.cell_mut((area.x + column, area.y + row)) else {
                     continue;
                 };
@@ -125,11 +126,11 @@ impl Pen {
         let bar = self.style(BAR, true);
         buffer.set_style(area, bar);
         for (from, to, tab) in tab_spans(&state.around.tabs, area.width) {
-            let info = state.around.tabs.iter().find(|it| it.tab == tab);
-            let name = info.map(|it| match () {
-                () if it.crashed => "(ended)",
-                () if !it.title.is_empty() => it.title.as_str(),
-                () => it.url.as_str(),
+            let info = state.around.tabs.iter().find(|other| other.tab == tab);
+            let name = info.map(|info| match () {
+                () if info.crashed => "(ended)",
+                () if !info.title.is_empty() => info.title.as_str(),
+                () => info.url.as_str(),
             });
             let is_current = state.around.current == Some(tab);
             let style = if is_current {
@@ -154,7 +155,7 @@ impl Pen {
             return Some(self.line(buffer, area, "go to ", line.halves()));
         }
         let url = state.url().unwrap_or_default();
-        let host = Url::parse(&url).ok().and_then(|it| it.host_str().map(str::to_owned));
+        let host = Url::parse(&url).ok().and_then(|value| value.host_str().map(str::to_owned));
         let split = host.and_then(|host| url.find(&host).map(|at| (at, at + host.len())));
         let (from, to) = split.unwrap_or((0, 0));
         let mut column = area.x;
@@ -224,7 +225,7 @@ fn near(state: &State) -> (String, bool) {
 
 /// How far the page is scrolled, how large it is, and how to get help.
 fn far(state: &State) -> String {
-    let scrolled = state.frame.as_ref().map(|it| it.scrolled).unwrap_or_default();
+    let scrolled = state.frame.as_ref().map(|frame| frame.scrolled).unwrap_or_default();
     let place = match scrolled.y_max {
         most if most < 1.0 => "all".to_owned(),
         most => format!("{:.0}%", 100.0 * scrolled.y / most),

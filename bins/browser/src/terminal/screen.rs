@@ -48,7 +48,7 @@ impl Screen {
     }
 
     pub(crate) fn size(&self) -> io::Result<(u16, u16)> {
-        self.terminal.size().map(|it| (it.width, it.height))
+        self.terminal.size().map(|size| (size.width, size.height))
     }
 }
 

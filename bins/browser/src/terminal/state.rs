@@ -149,7 +149,7 @@ impl State {
 
     /// Whether typed text goes to a field of the page.
     pub(crate) fn is_typing(&self) -> bool {
-        let focus = self.frame.as_ref().and_then(|it| it.focus);
+        let focus = self.frame.as_ref().and_then(|frame| frame.focus);
         self.mode == Mode::Page && matches!(focus, Some(Focus::Text | Focus::Secret))
     }
 
@@ -159,9 +159,9 @@ impl State {
             if message.is_some() {
                 self.message = message;
             }
-            self.held = self.held.filter(|it| number < it.0);
+            self.held = self.held.filter(|held| number < held.0);
         }
-        self.held = self.held.filter(|it| now < it.1 + HOLD_TIME_MAX_MS);
+        self.held = self.held.filter(|held| now < held.1 + HOLD_TIME_MAX_MS);
         let mut effects = Vec::new();
         while self.held.is_none()
             && let Some(event) = self.waiting.pop_front()
@@ -277,10 +277,10 @@ impl State {
             KeyCode::Backspace => drop(typed.pop()),
             _ => return Vec::new(),
         }
-        if let Some(hint) = hints.iter().find(|it| it.label == typed) {
+        if let Some(hint) = hints.iter().find(|hint| hint.label == typed) {
             return self.use_at(hint.column, hint.row);
         }
-        if hints.iter().any(|it| it.label.starts_with(&typed)) {
+        if hints.iter().any(|hint| hint.label.starts_with(&typed)) {
             self.mode = Mode::Hints { hints, typed };
         }
         Vec::new()
@@ -308,10 +308,10 @@ impl State {
     fn use_at(&mut self, column: u16, row: u16) -> Vec<Effect> {
         let Some(frame) = &self.frame else { return Vec::new() };
         let place = frame.point(column, row);
-        let target = frame.cell(column, row).and_then(|it| it.target);
-        let target = target.and_then(|it| frame.targets.get(usize::from(it)));
+        let target = frame.cell(column, row).and_then(|cell| cell.target);
+        let target = target.and_then(|target| frame.targets.get(usize::from(target)));
         if let Some(list) =
-            target.filter(|it| it.kind == TargetKind::Select && !it.options.is_empty())
+            target.filter(|target| target.kind == TargetKind::Select && !target.options.is_empty())
         {
             let (list, options) = (list.reference, list.options.clone());
             self.mode = Mode::Choose(Choice { place, list, options, at: 0 });
@@ -325,7 +325,7 @@ impl State {
         if self.is_typing() {
             // Terminals send line ends as the key that types them.
             let lines = text.replace("\r\n", "\n").replace('\r', "\n");
-            let is_text = |it: &char| !it.is_control() || matches!(it, '\n' | '\t');
+            let is_text = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
             return self.act(Act::Type(lines.chars().filter(is_text).collect()));
         }
         if let Mode::Address(line) | Mode::Find(line) = &mut self.mode {
@@ -346,8 +346,8 @@ impl State {
                     self.edit_address()
                 } else if layout.tabs == Some(mouse.row) {
                     let spans = tab_spans(&self.around.tabs, self.size.0);
-                    let at = spans.iter().find(|it| (it.0..it.1).contains(&mouse.column));
-                    at.map(|it| self.act(Act::Tab(it.2))).unwrap_or_default()
+                    let at = spans.iter().find(|span| (span.0..span.1).contains(&mouse.column));
+                    at.map(|at| self.act(Act::Tab(at.2))).unwrap_or_default()
                 } else {
                     Vec::new()
                 }
@@ -361,6 +361,6 @@ impl State {
     /// The address of the current tab.
     pub(crate) fn url(&self) -> Option<String> {
         let current = self.around.current?;
-        self.around.tabs.iter().find(|it| it.tab == current).map(|it| it.url.clone())
+        self.around.tabs.iter().find(|tab| tab.tab == current).map(|tab| tab.url.clone())
     }
 }

@@ -96,7 +96,7 @@ fn ask(client: &Client, method: &str, params: &Value) -> Value {
 pub(crate) fn tools(client: &Client) -> (Vec<String>, u64) {
     let listed = ask(client, "tools/list", &json!({}));
     let names = listed["tools"].as_array().expect("tools").iter();
-    let names = names.map(|it| it["name"].as_str().expect("a name").to_owned()).collect();
+    let names = names.map(|name| name["name"].as_str().expect("a name").to_owned()).collect();
     (names, listed["ttlMs"].as_u64().expect("a time"))
 }
 

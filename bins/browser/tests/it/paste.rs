@@ -48,7 +48,7 @@ fn pasted_input_is_text_and_a_secret_is_not_revealed() {
     let screen = terminal.shows("Esc leaves the field");
     assert!(!screen.contains("go to") && !screen.contains("It was sent"), "{screen}");
     terminal.paste(KEYS);
-    terminal.until("the text", |it| it.contains("1~q"));
+    terminal.until("the text", |terminal| terminal.contains("1~q"));
     terminal.press(&["Tab"]);
     terminal.paste("first\nsecond");
     terminal.shows("second");
@@ -59,13 +59,13 @@ fn pasted_input_is_text_and_a_secret_is_not_revealed() {
 
     // In the address line, too, the end of a line sends nothing.
     terminal.press(&["Escape"]);
-    terminal.until("the field is left", |it| !it.contains("Esc leaves the field"));
+    terminal.until("the field is left", |terminal| !terminal.contains("Esc leaves the field"));
     terminal.press(&["o"]);
     terminal.shows("go to");
     terminal.paste("\u{1b}[2J127.0.0.1:1/elsewhere\r\r");
     told.push_str(&terminal.shows("[2J127.0.0.1:1/elsewhere"));
     terminal.press(&["Escape"]);
-    terminal.until("the line is gone", |it| !it.contains("go to"));
+    terminal.until("the line is gone", |terminal| !terminal.contains("go to"));
     terminal.press(&["f"]);
     terminal.shows("fSend");
     terminal.press(&["f"]);
@@ -74,7 +74,7 @@ fn pasted_input_is_text_and_a_secret_is_not_revealed() {
 
     let body = sent.lock().expect("nobody panicked").clone();
     let values: Vec<String> =
-        url::form_urlencoded::parse(body.as_bytes()).map(|it| it.1.into_owned()).collect();
+        url::form_urlencoded::parse(body.as_bytes()).map(|value| value.1.into_owned()).collect();
     assert_eq!(values, [KEYS_AS_TEXT, "first\r\nsecond", CANARY]);
     let mut events = Vec::new();
     loop {
@@ -85,7 +85,7 @@ fn pasted_input_is_text_and_a_secret_is_not_revealed() {
             break;
         }
     }
-    let inputs = events.iter().filter(|it| it["type"] == "human_input").count();
+    let inputs = events.iter().filter(|event| event["type"] == "human_input").count();
     assert_eq!(inputs, 6, "with Tab and Escape: {events:?}");
     told.push_str(&Value::from(events).to_string());
     assert!(!told.contains(CANARY), "{told}");
@@ -107,7 +107,7 @@ fn files_with(folder: &Path, text: &[u8]) -> Vec<PathBuf> {
         } else if kind.is_file() {
             // Some are deleted while others are read.
             let content = fs::read(entry.path()).unwrap_or_default();
-            if content.windows(text.len()).any(|it| it == text) {
+            if content.windows(text.len()).any(|window| window == text) {
                 found.push(entry.path());
             }
         }

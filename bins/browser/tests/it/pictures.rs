@@ -31,8 +31,8 @@ fn site(request: &Request) -> Option<Reply> {
 
 /// Half a cell of red over half a cell of blue, as escape sequences.
 fn has_halves(screen: &str) -> bool {
-    let mut rows = screen.lines().filter(|it| it.contains('▀'));
-    rows.any(|it| it.contains("38;2;255;0;0") && it.contains("48;2;0;0;255"))
+    let mut rows = screen.lines().filter(|line| line.contains('▀'));
+    rows.any(|row| row.contains("38;2;255;0;0") && row.contains("48;2;0;0;255"))
 }
 
 #[test]

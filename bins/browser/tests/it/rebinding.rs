@@ -212,9 +212,9 @@ impl Names {
             let mut answers = HashMap::new();
             while let Ok((length, client)) = socket.recv_from(&mut packet) {
                 // A question that is sent again has the same id, and gets the same answer.
-                let answer = answers
-                    .entry(packet[..length].to_vec())
-                    .or_insert_with_key(|it| answer(it, &mut log.lock().expect("nobody panicked")));
+                let answer = answers.entry(packet[..length].to_vec()).or_insert_with_key(|entry| {
+                    answer(entry, &mut log.lock().expect("nobody panicked"))
+                });
                 socket.send_to(answer, client).expect("it is sent");
             }
         });

@@ -64,7 +64,11 @@ fn leftovers_of_a_killed_browser_are_removed_by_the_next() {
     let server = Server::start(|_| page("<h1>Hello</h1>"));
     let place = Place::new();
     let left = || -> Vec<_> {
-        fs::read_dir(place.temporary()).expect("a folder").flatten().map(|it| it.path()).collect()
+        fs::read_dir(place.temporary())
+            .expect("a folder")
+            .flatten()
+            .map(|entry| entry.path())
+            .collect()
     };
     let mut first = place.chromium(&server.url("/"), &["--no-mesh"]);
     let of_first = left();

@@ -33,12 +33,13 @@ const LOGIN: &str = "<h1>Log in</h1><form method=post action=/login>
 fn site(request: &Request) -> Option<Reply> {
     let form: HashMap<String, String> =
         url::form_urlencoded::parse(request.body.as_bytes()).into_owned().collect();
-    let has_session = request.headers.get("cookie").is_some_and(|it| it.contains("sid=geheim"));
+    let has_session =
+        request.headers.get("cookie").is_some_and(|header| header.contains("sid=geheim"));
     match request.path.split('?').next()? {
         "/" => page(FRONT),
         "/more" => page("<h1>More</h1>"),
         "/login" if request.method == "POST" => {
-            if form.get("password").is_none_or(|it| it != CANARY) {
+            if form.get("password").is_none_or(|form| form != CANARY) {
                 return page(&format!("<p role=alert>{} is wrong</p>{LOGIN}", form["password"]));
             }
             let headers =
@@ -69,7 +70,7 @@ impl Listening {
         let mut child = command.spawn().expect("ctl is built: `just test` builds all programs");
         let out = BufReader::new(child.stdout.take().expect("it is piped")).lines();
         let (tell, lines) = mpsc::channel();
-        thread::spawn(move || out.map_while(Result::ok).try_for_each(|it| tell.send(it)));
+        thread::spawn(move || out.map_while(Result::ok).try_for_each(|ok| tell.send(ok)));
         let listening = Self { child, _service: service, lines };
         let mesh = place.peer();
         until(|| {
@@ -127,7 +128,8 @@ fn a_login_is_typed_by_keys_and_the_agent_continues_in_the_session() {
         terminal.press(&["i"]);
         terminal.shows("Esc leaves the field");
         terminal.type_text("ada");
-        terminal.until("the name", |it| it.lines().any(|it| it.contains("User ada")));
+        terminal
+            .until("the name", |terminal| terminal.lines().any(|line| line.contains("User ada")));
         terminal.press(&["Tab"]);
         terminal.type_text(password);
         let dots = "•".repeat(password.len());
@@ -148,9 +150,9 @@ fn a_login_is_typed_by_keys_and_the_agent_continues_in_the_session() {
     assert_eq!(summary["auth"]["state"], "authenticated");
     assert_eq!(summary["dom_summary"]["headings"], json!(["Welcome, Ada"]));
     told.push_str(&summary.to_string());
-    let inputs = heard.iter().filter(|it| it.kind == "human_input").count();
+    let inputs = heard.iter().filter(|heard| heard.kind == "human_input").count();
     assert!(inputs > 0, "{heard:?}");
-    let events: Vec<Value> = heard.into_iter().map(|it| it.body).collect();
+    let events: Vec<Value> = heard.into_iter().map(|heard| heard.body).collect();
     told.push_str(&Value::from(events).to_string());
     for secret in [CANARY, WRONG, "geheim"] {
         assert!(!told.contains(secret), "{secret} was told");
@@ -187,13 +189,16 @@ fn clicks_and_keys_of_the_terminal_are_the_persons() {
 
     // By a hint: the link is the first usable element.
     terminal.press(&["f"]);
-    terminal.until("a label", |it| it.lines().any(|it| it.trim_start().starts_with("aore of it")));
+    terminal.until("a label", |terminal| {
+        terminal.lines().any(|line| line.trim_start().starts_with("aore of it"))
+    });
     terminal.press(&["a"]);
     let clicked = next(&listener, "human_click", &mut heard);
     assert_eq!(clicked["element"]["selector"], "#more");
     assert_eq!(clicked["element"]["class"], "big");
-    terminal.until("the next page", |it| {
-        it.lines().nth(2).is_some_and(|it| it.contains("More")) || it.contains("/more")
+    terminal.until("the next page", |terminal| {
+        terminal.lines().nth(2).is_some_and(|line| line.contains("More"))
+            || terminal.contains("/more")
     });
     terminal.press(&["H"]);
     terminal.shows("not yet");
@@ -203,7 +208,8 @@ fn clicks_and_keys_of_the_terminal_are_the_persons() {
     terminal.click(column, row);
     terminal.shows("Large");
     terminal.press(&["Down", "Enter"]);
-    terminal.until("the choice", |it| it.contains("Large") && !it.contains("Small"));
+    terminal
+        .until("the choice", |terminal| terminal.contains("Large") && !terminal.contains("Small"));
     assert_eq!(next(&listener, "human_input", &mut heard)["element"]["tag"], "select");
 
     terminal.press(&["/"]);
@@ -215,7 +221,7 @@ fn clicks_and_keys_of_the_terminal_are_the_persons() {
     terminal.press(&["?"]);
     terminal.shows("type a label to use its element");
     terminal.press(&["Escape"]);
-    terminal.until("the help is gone", |it| !it.contains("type a label"));
+    terminal.until("the help is gone", |terminal| !terminal.contains("type a label"));
 
     // The address line, which the page cannot draw on.
     terminal.press(&["o"]);

@@ -98,7 +98,7 @@ impl Terminal {
     pub(crate) fn address(&self) -> SocketAddr {
         let screen = self.shows("listening on http://");
         let rest = screen.split("listening on http://").nth(1).expect("an address");
-        rest.split(' ').next().and_then(|it| it.parse().ok()).expect("an address")
+        rest.split(' ').next().and_then(|part| part.parse().ok()).expect("an address")
     }
 
     /// Waits until no process of the browser runs.

@@ -101,7 +101,7 @@ fn an_agent_uses_a_page_and_gets_what_changed() {
     let (text, whole) = done(client, &json!({"action": "read", "whole": true}));
     assert!(text.contains("```text\nShop") && text.contains("Fresh from the hills"), "{text}");
     let controls = whole["interactive"].as_array().expect("controls");
-    let press = controls.iter().find(|it| it["text"] == "Press").expect("the button");
+    let press = controls.iter().find(|control| control["text"] == "Press").expect("the button");
     assert!(press.get("selector").is_none());
 
     // A click returns what it changed, and nothing else.
@@ -210,7 +210,7 @@ fn a_page_that_was_loaded_again_shows_its_new_refs() {
     let (text, again) = done(&agent.client, &json!({"action": "reload"}));
     assert!(text.contains("The page was loaded again"), "{text}");
     let controls = again["interactive"].as_array().expect("controls");
-    let press = controls.iter().find(|it| it["text"] == "Press").expect("the button");
+    let press = controls.iter().find(|control| control["text"] == "Press").expect("the button");
     let (text, clicked) = done(&agent.client, &json!({"action": "click", "ref": press["ref"]}));
     assert_eq!(clicked["text"], "tea is sold out", "{text}");
     let (text, _) = done(&agent.client, &json!({"action": "read"}));
@@ -234,7 +234,7 @@ fn a_page_stays_data_in_every_result() {
         let (text, structured) = done(&agent.client, &arguments);
         let (mut outside, mut lines) = (Vec::new(), text.lines());
         while let Some(line) = lines.next() {
-            let ticks = line.bytes().take_while(|it| *it == b'`').count();
+            let ticks = line.bytes().take_while(|byte| *byte == b'`').count();
             if ticks < 3 {
                 outside.push(line);
                 continue;
@@ -295,7 +295,7 @@ fn a_browser_that_goes_away_is_reported_at_once() {
                 (said, Instant::now())
             });
             until(|| {
-                let is_asked = server.asked()[asked..].iter().any(|it| it == "GET /slow");
+                let is_asked = server.asked()[asked..].iter().any(|asked| asked == "GET /slow");
                 is_asked.then_some(()).ok_or("it does not go there")
             });
             let ended = Instant::now();
@@ -326,7 +326,7 @@ fn a_service_that_stops_waits_for_no_page() {
     let client = agent.with(Scope::BrowserUse, None);
     let call = thread::spawn(move || command(&client, "navigate", &json!({"url": "/slow"})));
     until(|| {
-        let is_asked = server.asked().iter().any(|it| it == "GET /slow");
+        let is_asked = server.asked().iter().any(|asked| asked == "GET /slow");
         is_asked.then_some(()).ok_or("it does not go there")
     });
     agent.stop();

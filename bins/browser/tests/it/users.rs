@@ -39,7 +39,7 @@ fn as_another_user(address: SocketAddr, request: &str) -> String {
 
 #[test]
 fn programs_of_other_users_cannot_send_commands() {
-    let is_root = fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
+    let is_root = fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0);
     if !is_root {
         println!("skipped: only root can be another user");
         return;
@@ -138,7 +138,7 @@ fn commands_that_come_before_the_first_page_wait_for_it() {
     let mut child = command.spawn().expect("it starts");
     let socket = place.file(".waypost/data/browser.sock");
     until(|| {
-        let is_begun = socket.exists() && server.asked().iter().any(|it| it == "GET /first");
+        let is_begun = socket.exists() && server.asked().iter().any(|asked| asked == "GET /first");
         is_begun.then_some(()).ok_or("it does not begin")
     });
     std::thread::scope(|scope| {

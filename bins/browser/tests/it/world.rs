@@ -94,9 +94,10 @@ impl Place {
     pub(crate) fn chromiums(&self) -> Vec<i32> {
         let folder = self.folder.path().display().to_string();
         let all = processes();
-        let leaders = all.iter().filter(|it| it.command.contains(&folder)).map(|it| it.group);
+        let leaders =
+            all.iter().filter(|item| item.command.contains(&folder)).map(|item| item.group);
         let groups: Vec<i32> = leaders.collect();
-        all.iter().filter(|it| groups.contains(&it.group)).map(|it| it.id).collect()
+        all.iter().filter(|item| groups.contains(&item.group)).map(|item| item.id).collect()
     }
 
     /// Waits until none of them runs: killed ones take a moment to end.
@@ -245,7 +246,7 @@ pub(crate) fn send(address: SocketAddr, head: &str, body: &[u8]) -> Answer {
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("it answers");
     let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
-    let status = head.split(' ').nth(1).and_then(|it| it.parse().ok()).expect("a status");
+    let status = head.split(' ').nth(1).and_then(|part| part.parse().ok()).expect("a status");
     Answer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
 }
 
@@ -262,7 +263,7 @@ pub(crate) fn going_for_long(server: &Server, browser: &Browser) -> JoinHandle<A
     let address = browser.address;
     let going = thread::spawn(move || post(address, "navigate", &json!({ "url": "/slow" })));
     until(|| {
-        let is_asked = server.asked().iter().any(|it| it == "GET /slow");
+        let is_asked = server.asked().iter().any(|asked| asked == "GET /slow");
         is_asked.then_some(()).ok_or("it does not go there")
     });
     going

@@ -53,7 +53,7 @@ impl ClientFile {
 
     /// Its text; empty if there is no such file.
     pub(crate) fn text(&self) -> &str {
-        self.before.as_ref().map_or("", |it| &it.text)
+        self.before.as_ref().map_or("", |before| &before.text)
     }
 
     /// Replaces the file: readers see the old text or the new one. Its mode stays.
@@ -81,7 +81,7 @@ impl ClientFile {
             drop(fs::remove_file(&temporary));
         }
         written?;
-        File::open(folder).and_then(|it| it.sync_all()).map_err(cannot)
+        File::open(folder).and_then(|file| file.sync_all()).map_err(cannot)
     }
 
     /// Writes the new text next to the file, synced.
@@ -158,7 +158,7 @@ fn target(place: &Place) -> Result<PathBuf> {
 
 /// The path without symbolic links, as far as its folders exist.
 fn missing(path: &Path) -> io::Result<PathBuf> {
-    let exists = |it: &&Path| it.symlink_metadata().is_ok();
+    let exists = |path: &&Path| path.symlink_metadata().is_ok();
     let near = path.ancestors().find(exists).unwrap_or(Path::new("/"));
     let rest = path.strip_prefix(near).unwrap_or(Path::new(""));
     Ok(near.canonicalize()?.join(rest))

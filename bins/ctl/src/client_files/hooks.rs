@@ -177,13 +177,13 @@ fn remove_own(list: &CstObject, is_removed: fn(&Found) -> bool) -> Result<(), St
         let mut is_changed = false;
         for element in elements.elements() {
             let value = element.to_serde_value().unwrap_or_default();
-            let is_own = |hook: &Value| found(hook, &value).is_some_and(|it| is_removed(&it));
-            let nested = element.as_object().and_then(|it| it.array_value(LIST));
+            let is_own = |hook: &Value| found(hook, &value).is_some_and(|found| is_removed(&found));
+            let nested = element.as_object().and_then(|object| object.array_value(LIST));
             if is_own(&value) {
                 element.remove();
                 is_changed = true;
             } else if let Some(nested) = nested {
-                let is_ours = |it: &CstNode| is_own(&it.to_serde_value().unwrap_or_default());
+                let is_ours = |node: &CstNode| is_own(&node.to_serde_value().unwrap_or_default());
                 let own: Vec<CstNode> = nested.elements().into_iter().filter(is_ours).collect();
                 is_changed |= !own.is_empty();
                 if !own.is_empty() && own.len() == nested.elements().len() {
@@ -215,12 +215,12 @@ fn strip(document: &mut Value) {
         outer.remove("version");
     }
     let Some(list) = outer.get_mut(LIST).and_then(Value::as_object_mut) else { return };
-    let is_own = |hook: &Value| found(hook, hook).is_some_and(|it| it.is_alone);
+    let is_own = |hook: &Value| found(hook, hook).is_some_and(|found| found.is_alone);
     list.retain(|_, event| {
         let Some(elements) = event.as_array_mut() else { return true };
         elements.retain_mut(|element| {
             if let Some(nested) = element.get_mut(LIST).and_then(Value::as_array_mut) {
-                nested.retain(|it| !is_own(it));
+                nested.retain(|nested| !is_own(nested));
                 return !nested.is_empty();
             }
             !is_own(element)

@@ -56,7 +56,7 @@ fn check_names(outermost: &CstObject) -> Result<(), String> {
 
 /// The member of an object.
 pub(super) fn member(object: &CstObject, name: &str) -> Option<CstObjectProp> {
-    let is_named = |it: &CstObjectProp| it.decoded_name().as_deref() == Some(name);
+    let is_named = |prop: &CstObjectProp| prop.decoded_name().as_deref() == Some(name);
     object.properties().into_iter().find(is_named)
 }
 
@@ -70,8 +70,8 @@ pub(super) fn object_of(object: &CstObject, name: &str) -> Result<Option<CstObje
 /// Removes an object that has become empty, unless nothing else is left: some programs require it.
 pub(super) fn remove_if_empty(outer: &CstObject, name: &str) -> Result<(), String> {
     let others = outer.properties();
-    let is_other = |it: &CstObjectProp| !matches!(it.decoded_name().as_deref(), Some(it) if it == name || it == "version");
-    let is_empty = object_of(outer, name)?.is_some_and(|it| it.properties().is_empty());
+    let is_other = |prop: &CstObjectProp| !matches!(prop.decoded_name().as_deref(), Some(prop) if prop == name || prop == "version");
+    let is_empty = object_of(outer, name)?.is_some_and(|of| of.properties().is_empty());
     if is_empty && others.iter().any(is_other) {
         member(outer, name).into_iter().for_each(CstObjectProp::remove);
     }

@@ -30,8 +30,9 @@ pub(crate) struct Program {
 
 impl Program {
     pub(crate) fn current() -> Result<Self> {
-        let exe = std::env::current_exe()
-            .map_err(|it| Failure::from(it).while_doing("cannot determine the path of `ctl`"))?;
+        let exe = std::env::current_exe().map_err(|error| {
+            Failure::from(error).while_doing("cannot determine the path of `ctl`")
+        })?;
         let search = std::env::var_os("PATH").unwrap_or_default();
         Self::at(&exe, &search)
     }
@@ -41,10 +42,10 @@ impl Program {
     fn at(exe: &Path, search: &OsStr) -> Result<Self> {
         let name = exe.file_name().unwrap_or(OsStr::new(NAME));
         let first = std::env::split_paths(search)
-            .filter(|it| it.is_absolute())
-            .map(|it| it.join(name))
-            .find(|it| it.is_file());
-        let is_this = |it: &PathBuf| it.canonicalize().ok() == exe.canonicalize().ok();
+            .filter(|path| path.is_absolute())
+            .map(|path| path.join(name))
+            .find(|join| join.is_file());
+        let is_this = |path: &PathBuf| path.canonicalize().ok() == exe.canonicalize().ok();
         let found = first.filter(is_this);
         let path = text(found.as_deref().unwrap_or(exe))?;
         let short = match &found {
@@ -63,10 +64,10 @@ pub(crate) fn text(path: &Path) -> Result<String> {
 
 /// Whether a command of that path is our program, whatever folder it is in.
 fn is_own(command: &str) -> bool {
-    let name = |it: &Path| it.file_name().map(OsStr::to_owned);
-    let exe = std::env::current_exe().ok().and_then(|it| name(&it));
+    let name = |path: &Path| path.file_name().map(OsStr::to_owned);
+    let exe = std::env::current_exe().ok().and_then(|exe| name(&exe));
     let found = name(Path::new(command));
-    found.is_some_and(|it| it == NAME || Some(it) == exe)
+    found.is_some_and(|found| found == NAME || Some(found) == exe)
 }
 
 /// The words of a shell command, without quotes; none if it is more than one command with its arguments. Variables stay
@@ -171,7 +172,7 @@ impl Own {
         let Some((arguments, is_ours)) = run else {
             return self.is_named_in(text).then(Found::other);
         };
-        let names = variables.iter().filter_map(|it| it.split_once('='));
+        let names = variables.iter().filter_map(|variable| variable.split_once('='));
         let mut line: Vec<String> = names.map(|(name, _)| format!("the variable {name}")).collect();
         if !self.is_written_with(arguments) {
             line.push("other options".to_owned());
@@ -275,7 +276,7 @@ mod tests {
             let found = Program::at(&one.join("ctl"), &search).expect("a program");
             (found.path, found.short)
         };
-        let shown = |it: &Path| it.join("ctl").display().to_string();
+        let shown = |path: &Path| path.join("ctl").display().to_string();
         assert_eq!(at(&[&link, &two]), (shown(&link), "ctl".to_owned()));
         assert_eq!(at(&[&two, &link]), (shown(&one), shown(&one)));
         assert_eq!(at(&[]), (shown(&one), shown(&one)));
@@ -290,7 +291,7 @@ mod tests {
     /// What a shell command has that `install` does not write; whether it runs a hook and nothing else.
     fn hook(command: &str) -> Option<(bool, String)> {
         let found = Own::Hook.found(&words(command).unwrap_or_default(), command);
-        found.map(|it| (it.is_alone, it.line.join(", ")))
+        found.map(|found| (found.is_alone, found.line.join(", ")))
     }
 
     #[test]
@@ -356,7 +357,7 @@ mod tests {
         let found = |command: &[&str]| {
             let words: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
             let found = Own::Mcp.found(&words, &command.join(" "));
-            found.map(|it| (it.is_alone, it.is_ours()))
+            found.map(|found| (found.is_alone, found.is_ours()))
         };
         for (command, expected) in [
             (&["ctl", "mcp"] as &[&str], Some((true, true))),

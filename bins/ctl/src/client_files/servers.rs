@@ -85,7 +85,7 @@ impl Entries for Servers {
     fn foreign(&self, text: &str) -> Result<Vec<String>, String> {
         let servers = self.open(text, false)?.map(|document| document.servers());
         let found = servers.iter().flatten().filter_map(|(name, entry)| {
-            let found = found(name, entry).filter(|it| !it.is_ours())?;
+            let found = found(name, entry).filter(|found| !found.is_ours())?;
             Some(found.shown(&format!("the server `{name}`"), entry))
         });
         Ok(found.collect())
@@ -97,10 +97,10 @@ impl Servers {
     fn open(&self, text: &str, creates: bool) -> Result<Option<Box<dyn Document>>, String> {
         Ok(match self.format {
             Format::Json { list } | Format::TypedJson { list } => {
-                JsonServers::open(text, list, creates)?.map(|it| Box::new(it) as _)
+                JsonServers::open(text, list, creates)?.map(|server| Box::new(server) as _)
             }
             Format::Toml { list } => {
-                TomlServers::open(text, list, creates)?.map(|it| Box::new(it) as _)
+                TomlServers::open(text, list, creates)?.map(|server| Box::new(server) as _)
             }
         })
     }
@@ -129,7 +129,7 @@ fn own(servers: &[(String, Value)]) -> Vec<(&str, Found)> {
 fn found(name: &str, entry: &Value) -> Option<Found> {
     let (command, arguments) = (&entry["command"], &entry["args"]);
     let words = std::iter::once(command).chain(arguments.as_array().into_iter().flatten());
-    let words: Option<Vec<String>> = words.map(|it| it.as_str().map(str::to_owned)).collect();
+    let words: Option<Vec<String>> = words.map(|word| word.as_str().map(str::to_owned)).collect();
     let text = own::texts(&serde_json::json!([command, arguments]));
     let found = Own::Mcp.found(&words.unwrap_or_default(), &text);
     let found = found.or_else(|| name.eq_ignore_ascii_case(NAME).then(Found::other))?;
@@ -157,8 +157,8 @@ impl JsonServers {
 
 impl Document for JsonServers {
     fn servers(&self) -> Vec<(String, Value)> {
-        let server = |it: CstObjectProp| {
-            (it.decoded_name().unwrap_or_default(), it.to_serde_value().unwrap_or_default())
+        let server = |prop: CstObjectProp| {
+            (prop.decoded_name().unwrap_or_default(), prop.to_serde_value().unwrap_or_default())
         };
         self.servers.properties().into_iter().map(server).collect()
     }
@@ -194,7 +194,7 @@ impl Document for JsonServers {
             let Some(servers) = outer.get_mut(self.list).and_then(Value::as_object_mut) else {
                 return;
             };
-            servers.retain(|name, entry| !found(name, entry).is_some_and(|it| it.is_alone));
+            servers.retain(|name, entry| !found(name, entry).is_some_and(|found| found.is_alone));
             if servers.is_empty() {
                 outer.remove(self.list);
             }

@@ -265,7 +265,7 @@ fn a_replacement_keeps_the_mode_and_a_new_private_file_is_closed_to_others() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |file: &str, text: &str| {
         let place = place(folder.path(), file);
-        ClientFile::read(&place).and_then(|it| it.write(text)).expect("it can be written");
+        ClientFile::read(&place).and_then(|read| read.write(text)).expect("it can be written");
         (
             fs::read_to_string(&place.path).expect("a file"),
             fs::metadata(&place.path).expect("it").mode() & 0o7777,

@@ -20,8 +20,9 @@ pub(super) fn document(text: &str) -> Result<(DocumentMut, Layout), String> {
     };
     let mut plain = text.replace("\r\n", "\n");
     if layout.is_crlf && plain.replace('\n', "\r\n") != text {
-        let is_other = |it: &&str| !it.ends_with("\r\n") && it.ends_with('\n');
-        let line = text.split_inclusive('\n').take_while(|it| !is_other(it)).count() + 1;
+        let is_other = |text: &&str| !text.ends_with("\r\n") && text.ends_with('\n');
+        let line =
+            text.split_inclusive('\n').take_while(|inclusive| !is_other(inclusive)).count() + 1;
         return Err(format!(
             "its line ends are mixed: line {line} ends with LF, others with CR LF"
         ));
@@ -30,8 +31,8 @@ pub(super) fn document(text: &str) -> Result<(DocumentMut, Layout), String> {
         plain.push('\n');
     }
     let document: DocumentMut = plain.parse().map_err(|error: toml_edit::TomlError| {
-        let at = error.span().map_or(0, |it| it.start);
-        let line = plain.get(..at).map_or(1, |it| it.matches('\n').count() + 1);
+        let at = error.span().map_or(0, |span| span.start);
+        let line = plain.get(..at).map_or(1, |plain| plain.matches('\n').count() + 1);
         format!("it is not valid TOML: line {line}: {}", error.message())
     })?;
     let written = document.to_string();
@@ -63,7 +64,7 @@ pub(super) fn to_json(item: &Item) -> Json {
         Item::None => Json::Null,
         Item::Value(value) => value_to_json(value),
         Item::Table(table) => table_to_json(table),
-        Item::ArrayOfTables(tables) => tables.iter().map(|it| table_to_json(it)).collect(),
+        Item::ArrayOfTables(tables) => tables.iter().map(|table| table_to_json(table)).collect(),
     }
 }
 

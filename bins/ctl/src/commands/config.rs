@@ -22,13 +22,13 @@ pub(super) fn run(program: &Program, command: &ConfigCommand, output: &mut Outpu
 fn show(program: &Program, output: &mut Output) -> Result<()> {
     let settings = program.preview()?;
     let table = settings.table();
-    let pending = settings.pending().map_or(&[][..], |it| &it.settings);
+    let pending = settings.pending().map_or(&[][..], |pending| &pending.settings);
     if output.is_json() {
         let settings: Map<_, _> = table
             .iter()
             .map(|row| {
                 let mut shown = json!({ "value": row.value, "origin": row.origin.to_string() });
-                if let Some(it) = pending.iter().find(|it| it.key == row.key) {
+                if let Some(it) = pending.iter().find(|pending| pending.key == row.key) {
                     shown["pending"] = json!({ "value": it.value, "line": it.line });
                 }
                 (row.key.to_owned(), shown)

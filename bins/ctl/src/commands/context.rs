@@ -114,7 +114,7 @@ fn near_miss(word: &str) -> Option<&'static str> {
 fn find(program: &Program, args: ContextFindArgs, output: &mut Output) -> Result<()> {
     let query = text_or_stdin(args.query.join(" "))?;
     let request = ContextRequest {
-        query: Some(query).filter(|it| !it.is_empty()),
+        query: Some(query).filter(|query| !query.is_empty()),
         max_items: args.max,
         task_type: args.task,
         max_tokens: args.max_tokens,
@@ -148,7 +148,7 @@ fn show_item(item: &ContextItem, full: bool, output: &mut Output) -> Result<()> 
         None => item.path.clone(),
     };
     // The title of code begins with the path, which is shown already.
-    let title = item.title.strip_prefix(&item.path).and_then(|it| it.strip_prefix("::"));
+    let title = item.title.strip_prefix(&item.path).and_then(|rest| rest.strip_prefix("::"));
     output.styled(&[
         (Look::Good, &format!("{:.3}", item.score)),
         (Look::Name, &format!("  {place}  ")),
@@ -162,7 +162,7 @@ fn show_item(item: &ContextItem, full: bool, output: &mut Output) -> Result<()> 
         return Ok(());
     }
     let room = output.width().saturating_sub(7);
-    let lines = item.content.lines().map(str::trim).filter(|it| !it.is_empty());
+    let lines = item.content.lines().map(str::trim).filter(|text| !text.is_empty());
     for line in lines.take(SNIPPET_LINES) {
         output.styled(&[(Look::Plain, "       "), (Look::Dim, &cut(line, room))])?;
     }
@@ -198,7 +198,7 @@ fn status(status: &ContextStatus, output: &mut Output) -> Result<()> {
 
 fn lines(status: &ContextStatus) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
-    let mut tell = |name, value: Option<String>| lines.extend(value.map(|it| (name, it)));
+    let mut tell = |name, value: Option<String>| lines.extend(value.map(|value| (name, value)));
     tell("why", status.why.clone());
     if status.status == ContextState::Off {
         return lines;
@@ -210,13 +210,13 @@ fn lines(status: &ContextStatus) -> Vec<(&'static str, String)> {
     tell("files", Some(format!("{}{waiting}", status.files)));
     tell("pieces", listed(&status.chunks));
     tell("limit", status.truncated.then(|| "a limit excluded files".to_owned()));
-    tell("indexed", Some(status.indexed_at.map_or("never".to_owned(), |it| it.to_string())));
+    tell("indexed", Some(status.indexed_at.map_or("never".to_owned(), |at| at.to_string())));
     tell("last scan", status.last_scan.as_ref().map(scanned));
     tell("watching", Some(watching(&status.watch)));
-    tell("secrets", listed(&status.redactions).map(|it| format!("replaced: {it}")));
+    tell("secrets", listed(&status.redactions).map(|listed| format!("replaced: {listed}")));
     let head = status.head.as_ref();
     let commits = show::count(status.commits, "commit", "commits");
-    tell("history", head.map(|it| format!("{commits} up to {}", cut(it, 12))));
+    tell("history", head.map(|head| format!("{commits} up to {}", cut(head, 12))));
     let vectors = format!("{}, {} waiting", status.vectors, status.vectors_pending);
     tell("embedded", Some(vectors));
     tell("rebuilt", status.rebuilt.clone());

@@ -102,7 +102,7 @@ pub(super) fn data(texts: &[String], literals: &[String]) -> Result<EventData> {
         Ok(())
     };
     for text in texts {
-        take(pairs::split(text).map_err(|it| Failure::usage(format!("--data: {it}")))?)?;
+        take(pairs::split(text).map_err(|error| Failure::usage(format!("--data: {error}")))?)?;
     }
     for text in literals {
         take(vec![pairs::whole(text).map_err(|it| Failure::usage(format!("--set: {it}")))?])?;
@@ -136,7 +136,7 @@ fn warn_pending(client: &Client, output: &mut Output) {
         return;
     }
     let Ok(flows) = client.call(&routes::LIST_FLOWS, ()) else { return };
-    for file in flows.files.iter().filter(|it| !it.pending.is_empty()) {
+    for file in flows.files.iter().filter(|file| !file.pending.is_empty()) {
         let waiting = file.pending.join(", ");
         let (are, them) = if file.pending.len() == 1 { ("is", "it") } else { ("are", "them") };
         output.warn(&format!(
@@ -155,7 +155,7 @@ pub(super) fn events(program: &Program, command: EventsCommand, output: &mut Out
 
 fn list(program: &Program, args: EventsListArgs, output: &mut Output) -> Result<()> {
     let EventsListArgs { pattern, limit, after, before, since } = args;
-    let since = since.map(|it| span::past("--since", &it, span::now())).transpose()?;
+    let since = since.map(|since| span::past("--since", &since, span::now())).transpose()?;
     let request = EventsRequest { limit, pattern, after, before, since };
     let page = program.client()?.events(&request)?;
     if output.json(&page.events)? {
@@ -187,7 +187,7 @@ fn tail(client: &Client, args: EventsTailArgs, output: &mut Output) -> Result<()
             let shown = match told {
                 Told::Event(event) => {
                     after = event.id;
-                    left = left.map(|it| it - 1);
+                    left = left.map(|left| left - 1);
                     let shown = if output.is_json() {
                         output.line_of_json(&event)
                     } else {

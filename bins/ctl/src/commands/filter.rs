@@ -62,8 +62,8 @@ impl Filters {
             tags_any,
             metadata: tests(&metadata)?,
             space,
-            since: since.map(|it| span::past("--since", &it, now)).transpose()?,
-            until: until.map(|it| span::past("--until", &it, now)).transpose()?,
+            since: since.map(|since| span::past("--since", &since, now)).transpose()?,
+            until: until.map(|until| span::past("--until", &until, now)).transpose()?,
             pinned: pinned.then_some(true),
         })
     }

@@ -139,7 +139,7 @@ pub(super) fn run(program: &Program, command: FlowsCommand, output: &mut Output)
             let all =
                 program.client()?.call(&routes::WHY_FLOWS, WhyRequest { event: args.event })?;
             why(&all, output)?;
-            for it in all.iter().filter(|it| it.missed.is_some()) {
+            for it in all.iter().filter(|item| item.missed.is_some()) {
                 let (flow, event) = (&it.flow, args.event);
                 let after = event.saturating_sub(1);
                 output.note(&format!("`ctl flows replay {flow} --after {after} --until {event}` runs it for this event"));
@@ -169,23 +169,25 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
     let rows: Vec<_> = found
         .flows
         .iter()
-        .map(|it| {
-            let (look, state) = match it {
-                _ if !it.enabled => (Look::Dim, "off".to_owned()),
-                _ if it.paused.is_some() => (Look::Warn, "paused".to_owned()),
-                _ if it.throttled_since.is_some() => (Look::Warn, "throttled".to_owned()),
-                _ if it.running + it.queued + it.waiting == 0 => (Look::Plain, "ready".to_owned()),
+        .map(|flow| {
+            let (look, state) = match flow {
+                _ if !flow.enabled => (Look::Dim, "off".to_owned()),
+                _ if flow.paused.is_some() => (Look::Warn, "paused".to_owned()),
+                _ if flow.throttled_since.is_some() => (Look::Warn, "throttled".to_owned()),
+                _ if flow.running + flow.queued + flow.waiting == 0 => {
+                    (Look::Plain, "ready".to_owned())
+                }
                 _ => {
-                    let waiting = it.queued + it.waiting;
-                    (Look::Plain, format!("{} running, {waiting} waiting", it.running))
+                    let waiting = flow.queued + flow.waiting;
+                    (Look::Plain, format!("{} running, {waiting} waiting", flow.running))
                 }
             };
             vec![
-                (Look::Name, it.name.clone()),
+                (Look::Name, flow.name.clone()),
                 (look, state),
-                (Look::Plain, it.pattern.clone()),
-                (Look::Dim, it.file.clone()),
-                (Look::Plain, it.condition.clone().unwrap_or_default()),
+                (Look::Plain, flow.pattern.clone()),
+                (Look::Dim, flow.file.clone()),
+                (Look::Plain, flow.condition.clone().unwrap_or_default()),
             ]
         })
         .collect();
@@ -194,7 +196,7 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
     } else {
         output.table(&["FLOW", "STATE", "PATTERN", "FILE", "CONDITION"], &rows)?;
     }
-    for flow in found.flows.iter().filter(|it| !it.now_plain.is_empty()) {
+    for flow in found.flows.iter().filter(|flow| !flow.now_plain.is_empty()) {
         let keys: Vec<String> = flow.now_plain.iter().map(|key| format!("data.{key}")).collect();
         output.warn(&format!(
             "{}, approved by an earlier release: {} must now be plain (letters, digits, _ . / : @ % + -), and a run with another value fails; for free text, use exec or \"$WAYPOST_EVENT_DATA_key\"",
@@ -229,14 +231,14 @@ fn runs(program: &Program, args: FlowsRunsArgs, output: &mut Output) -> Result<(
     }
     let rows: Vec<_> = runs
         .iter()
-        .map(|it| {
+        .map(|run| {
             vec![
-                (Look::Name, it.id.clone()),
-                (look(it.state), it.state.as_str().to_owned()),
-                (Look::Plain, it.kind.clone()),
-                (Look::Dim, it.created_at.to_string()),
-                (Look::Dim, it.tries.len().to_string()),
-                (Look::Plain, it.why.clone().unwrap_or_default()),
+                (Look::Name, run.id.clone()),
+                (look(run.state), run.state.as_str().to_owned()),
+                (Look::Plain, run.kind.clone()),
+                (Look::Dim, run.created_at.to_string()),
+                (Look::Dim, run.tries.len().to_string()),
+                (Look::Plain, run.why.clone().unwrap_or_default()),
             ]
         })
         .collect();
@@ -260,7 +262,7 @@ fn show(run: &Run, output: &mut Output) -> Result<()> {
     if output.json(run)? {
         return Ok(());
     }
-    let why = run.why.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
+    let why = run.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     output.styled(&[
         (Look::Name, &run.id),
         (Look::Plain, " "),
@@ -384,18 +386,18 @@ fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Resul
     }
     // By the hashes of the shown contents: a file that has changed since is rejected.
     let programs: BTreeMap<String, String> =
-        texts.programs.iter().map(|it| (it.file.clone(), it.hash.clone())).collect();
+        texts.programs.iter().map(|program| (program.file.clone(), program.hash.clone())).collect();
     if !args.sha256.is_empty() {
         let missing = std::iter::once(&texts.hash)
             .chain(programs.values())
-            .find(|hash| !args.sha256.iter().any(|it| it.eq_ignore_ascii_case(hash)));
+            .find(|hash| !args.sha256.iter().any(|sha256| sha256.eq_ignore_ascii_case(hash)));
         if let Some(hash) = missing {
             let why = format!("the SHA-256 {hash} was not among those given; nothing was approved");
             return Err(Failure::new(why));
         }
         let known = std::iter::once(&texts.hash).chain(programs.values());
         review::refuse_unknown(&args.sha256, known.map(String::as_str))?;
-    } else if let Some(unseen) = texts.programs.iter().find(|it| it.found.is_none()) {
+    } else if let Some(unseen) = texts.programs.iter().find(|program| program.found.is_none()) {
         let why = format!("{} was not shown; nothing was approved", exact(unseen.file.as_bytes()));
         return Err(Failure::new(why).with_hint(review::READ_FIRST));
     } else if !args.yes && !review::is_wanted(&format!("approve {} as shown?", args.file), output)?

@@ -129,7 +129,7 @@ impl HookEvent {
 }
 
 fn harnesses() -> impl TypedValueParser<Value = Harness> {
-    let help = |it: Harness| match it {
+    let help = |harness: Harness| match harness {
         Harness::Claude => "Claude Code",
         Harness::Codex => "Codex",
         Harness::Cursor => "Cursor",
@@ -201,7 +201,7 @@ pub(crate) fn answer(mut global: Global, event: HookEvent, started: Instant) -> 
 /// Whether a command line that is not valid is meant for a hook: then the agent must not see a
 /// failure, and some take exit code 2 as a reason to stop.
 pub(crate) fn is_meant(arguments: &[OsString], error: &clap::Error) -> bool {
-    let Some(at) = arguments.iter().position(|it| it == "hook") else { return false };
+    let Some(at) = arguments.iter().position(|argument| argument == "hook") else { return false };
     let of_people = ["install", "remove", "help", "--help", "-h"];
     match arguments.get(at + 1) {
         Some(next) => !of_people.iter().any(|name| next == *name),
@@ -225,9 +225,10 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
         error.render().to_string()
     };
     let text = text.trim_start().trim_start_matches("error: ");
-    let is_help = |it: &&str| it.starts_with("Usage:") || it.starts_with("For more information");
+    let is_help =
+        |text: &&str| text.starts_with("Usage:") || text.starts_with("For more information");
     let said: Vec<&str> =
-        text.lines().take_while(|it| !is_help(it)).flat_map(str::split_whitespace).collect();
+        text.lines().take_while(|line| !is_help(line)).flat_map(str::split_whitespace).collect();
     Output::new(false, Color::Never).note(&format!("ctl hook: {}", said.join(" ")));
     ExitCode::from(exit::DONE)
 }

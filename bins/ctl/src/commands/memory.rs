@@ -258,7 +258,7 @@ pub(super) fn add(program: &Program, args: AddArgs, output: &mut Output) -> Resu
         metadata: metadata(&args.metadata)?,
         space: args.space,
         session: args.session,
-        created_at: args.created_at.map(|it| span::past("--created-at", &it, now)).transpose()?,
+        created_at: args.created_at.map(|at| span::past("--created-at", &at, now)).transpose()?,
         valid_from: times.valid_from,
         valid_until: times.valid_until,
         expires_at: times.expires_at,
@@ -295,7 +295,7 @@ impl Times {
         let LifespanArgs { valid_from, valid_until, expires_at, pin: _ } = args;
         type Read = fn(&str, &str, Timestamp) -> Result<Timestamp>;
         let time = |read: Read, option: &str, text: &Option<String>| {
-            text.as_deref().map(|it| read(option, it, now)).transpose()
+            text.as_deref().map(|text| read(option, text, now)).transpose()
         };
         Ok(Self {
             valid_from: time(span::past, "--valid-from", valid_from)?,
@@ -476,11 +476,11 @@ pub(super) fn merge(program: &Program, args: MergeArgs, output: &mut Output) -> 
         title: args.title,
         content: args.content.map(text_or_stdin).transpose()?,
         kind: args.kind,
-        tags: Some(args.tags).filter(|it| !it.is_empty()),
-        metadata: Some(metadata(&args.metadata)?).filter(|it| !it.is_empty()),
+        tags: Some(args.tags).filter(|tag| !tag.is_empty()),
+        metadata: Some(metadata(&args.metadata)?).filter(|metadata| !metadata.is_empty()),
         ..PatchRequest::default()
     };
-    let set = Some(set).filter(|it| *it != PatchRequest::default());
+    let set = Some(set).filter(|set| *set != PatchRequest::default());
     let request = MergeRequest { into: args.into, from: args.from, set };
     let memory = program.client()?.call(&routes::MERGE_MEMORIES, &request)?;
     changed(&format!("merged #{} into", args.from), &memory, output)

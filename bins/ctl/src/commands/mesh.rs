@@ -136,7 +136,8 @@ pub(super) fn run(program: &Program, command: MeshCommand, output: &mut Output) 
 fn call(program: &Program, args: MeshCallArgs, output: &mut Output) -> Result<()> {
     let MeshCallArgs { target, command, argument, timeout } = args;
     let argument = argument.map(text_or_stdin).transpose()?;
-    let argument = argument.map_or(Ok(Value::Null), |it| json_of("the argument", &it))?;
+    let argument =
+        argument.map_or(Ok(Value::Null), |argument| json_of("the argument", &argument))?;
     let timeout = u64::try_from(timeout.as_millis()).ok();
     let request = MeshCallRequest { target, command, argument, timeout };
     let called = program.client()?.call(&routes::CALL_TARGET, &request).map_err(of_target)?;
@@ -180,7 +181,7 @@ fn listen(program: &Program, args: MeshListenArgs, output: &mut Output) -> Resul
     program.client()?.follow_mesh(&request, &mut |heard| {
         let shown = match heard {
             Heard::Event(event) => {
-                left = left.map(|it| it - 1);
+                left = left.map(|left| left - 1);
                 show(&event, output)
             }
             Heard::Lost(events) => {
@@ -219,7 +220,7 @@ fn show(event: &MeshEvent, output: &mut Output) -> Result<()> {
 
 fn broadcast(program: &Program, args: MeshBroadcastArgs, output: &mut Output) -> Result<()> {
     let body = args.body.map(text_or_stdin).transpose()?;
-    let event = body.map_or(Ok(json!({})), |it| json_of("the event", &it))?;
+    let event = body.map_or(Ok(json!({})), |body| json_of("the event", &body))?;
     let Value::Object(mut event) = event else {
         return Err(Failure::usage("the event's data must be a JSON object"));
     };

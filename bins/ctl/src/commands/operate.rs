@@ -71,7 +71,8 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
     lines.push(("links", status.links.to_string()));
     lines.push(("embedded", format!("{}, {} waiting", status.embedded, status.pending_embeddings)));
     let model = &status.model;
-    let dimensions = model.dimensions.map_or(String::new(), |it| format!(", {it} dimensions"));
+    let dimensions =
+        model.dimensions.map_or(String::new(), |dimension| format!(", {dimension} dimensions"));
     let fetched = match (model.state, model.fetched_bytes) {
         (ModelState::Fetching, Some(done)) => {
             let total = model
@@ -83,7 +84,8 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
     };
     lines.push(("model", format!("{}: {}{dimensions}{fetched}", model.name, model.state.as_str())));
     if let Some(reranker) = &status.reranker {
-        let problem = reranker.problem.as_ref().map_or(String::new(), |it| format!("; {it}"));
+        let problem =
+            reranker.problem.as_ref().map_or(String::new(), |problem| format!("; {problem}"));
         let state = reranker.state.as_str();
         lines.push(("reranker", format!("{}: {state}{problem}", reranker.name)));
     }
@@ -98,7 +100,7 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
     ));
     if let Some(mesh) = &status.mesh {
         let joined = if mesh.joined { "joined" } else { "not joined" };
-        let problem = mesh.problem.as_ref().map_or(String::new(), |it| format!(": {it}"));
+        let problem = mesh.problem.as_ref().map_or(String::new(), |problem| format!(": {problem}"));
         lines.push(("mesh", format!("{joined}{problem}")));
     }
     if !status.pending_approval.is_empty() {

@@ -92,7 +92,7 @@ fn log(program: &Program, args: RecallLogArgs, output: &mut Output) -> Result<()
 }
 
 fn show(entry: &RecallEntry, output: &mut Output) -> Result<()> {
-    let space = entry.space.as_ref().map(|it| format!("  space {it}")).unwrap_or_default();
+    let space = entry.space.as_ref().map(|space| format!("  space {space}")).unwrap_or_default();
     let search = match (entry.answerable, entry.threshold) {
         (Some(answerable), Some(threshold)) => {
             format!("  answerable {answerable:.3}, threshold {threshold:.3}")
@@ -136,7 +136,7 @@ fn line(
     score: Option<f64>,
     why: &str,
 ) -> Result<()> {
-    let score = score.map_or_else(|| "     ".to_owned(), |it| format!("{it:.3}"));
+    let score = score.map_or_else(|| "     ".to_owned(), |score| format!("{score:.3}"));
     output.styled(&[
         (look, &format!("       {what:<8}  ")),
         (Look::Name, &format!("{:<8}", format!("#{id}"))),
@@ -179,7 +179,7 @@ fn why(program: &Program, args: RecallWhyArgs, output: &mut Output) -> Result<()
 fn fate(it: &RecallFound) -> String {
     let at = it.at.map(|at| format!(" at {at}")).unwrap_or_default();
     let entry = it.entry.map(|entry| format!(" (entry {entry})")).unwrap_or_default();
-    let reason = it.reason.map(|it| format!(": {}", it.describe().1)).unwrap_or_default();
+    let reason = it.reason.map(|reason| format!(": {}", reason.describe().1)).unwrap_or_default();
     let what = match it.fate {
         RecallFate::Injected => "injected",
         RecallFate::Withheld => "withheld",

@@ -54,7 +54,7 @@ pub(crate) struct SearchArgs {
 
 /// A score: `nan` and `inf` are numbers, but none of these.
 fn score(text: &str) -> Result<f64, &'static str> {
-    let score = text.parse().ok().filter(|it| (0.0..=1.0).contains(it));
+    let score = text.parse().ok().filter(|value| (0.0..=1.0).contains(value));
     score.ok_or("expected a number from 0 to 1")
 }
 
@@ -82,9 +82,9 @@ pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -
         min_score: args.min_score,
         include_superseded: args.include_superseded.then_some(true),
         recency: args.recency,
-        valid_at: args.valid_at.map(|it| span::past("--valid-at", &it, now)).transpose()?,
-        as_of: args.as_of.map(|it| span::past("--as-of", &it, now)).transpose()?,
-        now: args.now.map(|it| span::past("--now", &it, now)).transpose()?,
+        valid_at: args.valid_at.map(|at| span::past("--valid-at", &at, now)).transpose()?,
+        as_of: args.as_of.map(|of| span::past("--as-of", &of, now)).transpose()?,
+        now: args.now.map(|other| span::past("--now", &other, now)).transpose()?,
     };
     let found = program.client()?.search(&request)?;
     if output.is_json() {

@@ -107,8 +107,9 @@ fn changeable(store: &TokenStore) -> Result<()> {
 
 /// Whether this project's tokens are those of a cluster, which only a service can change.
 fn has_shared_tokens(program: &Program) -> bool {
-    let file = program.tokens_file().ok().filter(|it| it.exists());
-    file.and_then(|it| TokenStore::open(&it).ok()).is_some_and(|it| it.is_shared().unwrap_or(false))
+    let file = program.tokens_file().ok().filter(|file| file.exists());
+    file.and_then(|file| TokenStore::open(&file).ok())
+        .is_some_and(|store| store.is_shared().unwrap_or(false))
 }
 
 fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Result<()> {
@@ -117,8 +118,8 @@ fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Resu
         scopes: args.scopes,
         expires_at: args
             .expires
-            .filter(|it| it != "never")
-            .map(|it| span::future("--expires", &it, now))
+            .filter(|expire| expire != "never")
+            .map(|expire| span::future("--expires", &expire, now))
             .transpose()?,
         space: args.space,
         note: args.note,
@@ -129,8 +130,9 @@ fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Resu
         |client| client.call(&routes::CREATE_TOKEN, &request),
         |store| {
             changeable(store)?;
-            let mut new =
-                NewToken::new(request.scopes.iter().filter_map(|it| it.as_str().parse().ok()));
+            let mut new = NewToken::new(
+                request.scopes.iter().filter_map(|scope| scope.as_str().parse().ok()),
+            );
             new.expires = request.expires_at;
             new.space.clone_from(&request.space);
             new.note.clone_from(&request.note);
@@ -153,14 +155,14 @@ fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Resu
 fn wire(info: &waypost_auth::TokenInfo) -> TokenInfo {
     TokenInfo {
         id: info.id.as_str().to_owned(),
-        scopes: info.scopes.iter().filter_map(|it| Scope::from_name(it.as_str())).collect(),
+        scopes: info.scopes.iter().filter_map(|scope| Scope::from_name(scope.as_str())).collect(),
         created_at: info.created,
         expires_at: info.expires,
         space: info.space.clone(),
         note: info.note.clone(),
         last_used_at: info.last_used,
         revoked_at: info.revoked,
-        parent: info.parent.map(|it| it.to_string()),
+        parent: info.parent.map(|parent| parent.to_string()),
     }
 }
 
@@ -176,7 +178,7 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
     }
     let now = span::now();
     let day = |time: Option<Timestamp>, none: &str| {
-        time.map_or(none.to_owned(), |it| show::day(&it.to_string()))
+        time.map_or(none.to_owned(), |time| show::day(&time.to_string()))
     };
     let rows: Vec<_> = tokens
         .iter()
@@ -186,7 +188,7 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
                 (None, Some(end)) if end <= now => (Look::Bad, "expired"),
                 _ => (Look::Good, "valid"),
             };
-            let scopes: Vec<_> = token.scopes.iter().map(|it| it.as_str()).collect();
+            let scopes: Vec<_> = token.scopes.iter().map(|scope| scope.as_str()).collect();
             vec![
                 (Look::Name, token.id.clone()),
                 (look, state.to_owned()),

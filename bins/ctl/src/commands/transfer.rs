@@ -211,7 +211,7 @@ fn export_to(client: &Client, file: &Path) -> Result<u64> {
     let cannot = |what: &str, error: &io::Error| {
         Failure::of(error).while_doing(format!("could not {what} {}", file.display()))
     };
-    if file.symlink_metadata().is_ok_and(|it| !it.is_file()) {
+    if file.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
         let why = format!("{} is not a regular file and was not replaced", file.display());
         return Err(Failure::new(why).with_hint("pass another file, or `-` for standard output"));
     }
@@ -229,8 +229,10 @@ fn export_to(client: &Client, file: &Path) -> Result<u64> {
     drop(output);
     fs::rename(&part.0, file).map_err(|error| cannot("create", &error))?;
     #[cfg(unix)]
-    if let Some(folder) = file.parent().filter(|it| !it.as_os_str().is_empty()) {
-        File::open(folder).and_then(|it| it.sync_all()).map_err(|error| cannot("sync", &error))?;
+    if let Some(folder) = file.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        File::open(folder)
+            .and_then(|file| file.sync_all())
+            .map_err(|error| cannot("sync", &error))?;
     }
     Ok(bytes)
 }
@@ -257,7 +259,7 @@ pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) 
     let imported = client.import(&mut input, &asked);
     bar.finish_and_clear();
     // The error is in the file, not on the command line.
-    let imported = imported.map_err(|it| Failure::from(it).not_usage())?;
+    let imported = imported.map_err(|error| Failure::from(error).not_usage())?;
     for problem in imported.problems.iter().take(PROBLEMS_SHOWN as usize) {
         output.warn(&format!("line {}: {}", problem.line, problem.message));
     }
@@ -277,7 +279,7 @@ pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) 
         return Ok(());
     }
     let failure = Failure::new(format!("{} rejected", show::count(bad, "line", "lines")));
-    let is_taken = imported.problems.iter().any(|it| it.id_taken);
+    let is_taken = imported.problems.iter().any(|problem| problem.id_taken);
     Err(if is_taken {
         failure.with_hint("`ctl import --ids map FILE` assigns new ids to memories whose id is taken; already imported memories are not stored twice")
     } else {
@@ -292,7 +294,7 @@ fn verified_export(path: &Path, bar: &ProgressBar) -> Result<Input> {
         return open(path);
     }
     let (mut file, bytes) = files::open(path)?;
-    if !file.metadata().is_ok_and(|it| it.is_file()) {
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return Ok((Box::new(file), None));
     }
     bar.set_message("verifying");
@@ -318,7 +320,8 @@ fn check_complete(path: &Path, input: &mut impl BufRead) -> Result<()> {
         }
         number += 1;
         let text = line.trim_ascii_end();
-        if number == 1 && !serde_json::from_slice(text).is_ok_and(|it: Header| it.format == FORMAT)
+        if number == 1
+            && !serde_json::from_slice(text).is_ok_and(|header: Header| header.format == FORMAT)
         {
             let wanted =
                 format!("the export must begin with `{{\"format\":\"{FORMAT}\",\"version\":1}}`");

@@ -159,7 +159,7 @@ fn tokens_are_made_listed_and_revoked_in_their_file_while_no_service_runs() {
 
     // With those derived from it.
     let list = ctl(&["token", "list"]).done();
-    let row = list.lines().find(|it| it.starts_with(derived.id.as_str())).expect("a row");
+    let row = list.lines().find(|line| line.starts_with(derived.id.as_str())).expect("a row");
     assert!(list.contains("PARENT") && row.contains(admin.id.as_str()), "{list}");
     let revoked = ctl(&["token", "revoke", admin.id.as_str()]).done();
     let also = format!("revoked {}, which was derived from {}\n", derived.id, admin.id);
@@ -216,7 +216,10 @@ fn doctor_finds_what_is_wrong() {
     let findings: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     let verdict = |part: &str| {
         let all = findings.as_array().unwrap();
-        all.iter().find(|it| it["part"] == part).unwrap_or_else(|| panic!("{part} in {findings}"))["verdict"].clone()
+        all.iter()
+            .find(|value| value["part"] == part)
+            .unwrap_or_else(|| panic!("{part} in {findings}"))["verdict"]
+            .clone()
     };
     assert_eq!(verdict("token file"), "fault");
     assert_eq!(verdict("tokens"), "fault");

@@ -80,8 +80,11 @@ fn restore(to: &Path, file: &Path) -> Ran {
 /// The memories' ids and contents.
 fn memories(service: &Service) -> Vec<(u64, String)> {
     let listed = service.ctl(&["--json", "list", "--all"]).json();
-    let pair = |it: &Value| {
-        (it["id"].as_u64().expect("an id"), it["content"].as_str().expect("a text").to_owned())
+    let pair = |value: &Value| {
+        (
+            value["id"].as_u64().expect("an id"),
+            value["content"].as_str().expect("a text").to_owned(),
+        )
     };
     listed.as_array().expect("an array").iter().map(pair).collect()
 }
@@ -104,9 +107,11 @@ fn a_restored_backup_has_everything_and_goes_on_above() {
     let restored = Service::start_at(place, |_, _| {});
     let after = all(&restored);
     assert_eq!((&after.0, &after.1), (&before.0, &before.1));
-    let ids = |it: &Value| {
-        let all = it.as_array().expect("an array").clone();
-        all.iter().map(|it| it["id"].as_str().expect("an id").to_owned()).collect::<BTreeSet<_>>()
+    let ids = |value: &Value| {
+        let all = value.as_array().expect("an array").clone();
+        all.iter()
+            .map(|value| value["id"].as_str().expect("an id").to_owned())
+            .collect::<BTreeSet<_>>()
     };
     assert!(ids(&after.2).is_superset(&ids(&before.2)), "the tokens are there");
     // The key is still in use, and new ids continue above the old ones.
@@ -185,7 +190,7 @@ fn a_damaged_a_newer_and_a_foreign_backup_leave_nothing_behind() {
         assert!(left.is_empty(), "{what}: {left:?}");
     };
     let mut changed = whole.clone();
-    let at = whole.windows(13).position(|it| it == b"door code was").expect("it is there");
+    let at = whole.windows(13).position(|window| window == b"door code was").expect("it is there");
     changed[at] ^= 1;
     check(&changed, "memory/log/");
     check(&whole[..whole.len() / 2], "truncated");
@@ -305,7 +310,7 @@ fn a_backup_without_one_of_its_stores_is_refused() {
         ("events/log/", "events/log is missing, although flows/log is there"),
         ("flows/log/", "flows/log is missing, although events/log is there"),
     ] {
-        let without = all.iter().filter(|it| !it.0.starts_with(folder)).cloned().collect();
+        let without = all.iter().filter(|pair| !pair.0.starts_with(folder)).cloned().collect();
         let refused = refused_restore(&without);
         assert!(refused.contains("the backup is incomplete"), "{folder}: {refused}");
         assert!(refused.contains(wanted), "{folder}: {refused}");
@@ -324,8 +329,8 @@ fn a_backup_whose_events_end_before_what_flows_have_processed_is_refused() {
     });
     let later = parts(&back_up(&service, to.path()));
     service.stop();
-    made.retain(|it| !it.0.starts_with("flows/"));
-    made.extend(later.into_iter().filter(|it| it.0.starts_with("flows/")));
+    made.retain(|made| !made.0.starts_with("flows/"));
+    made.extend(later.into_iter().filter(|later| later.0.starts_with("flows/")));
     let refused = refused_restore(&made);
     assert!(refused.contains("the backup is incomplete"), "{refused}");
     assert!(refused.contains("events/log ends at event"), "{refused}");
@@ -349,9 +354,10 @@ fn a_killed_restore_leaves_an_empty_or_a_complete_project() {
         // Kills it after another amount of work each time: once it has written that many files.
         let parts = || {
             let all = fs::read_dir(place.path().join(".waypost")).into_iter().flatten().flatten();
-            let part =
-                all.map(|it| it.path()).find(|it| it.to_string_lossy().contains("restoring"));
-            part.map_or(0, |it| fs::read_dir(it).into_iter().flatten().count() as u32)
+            let part = all
+                .map(|item| item.path())
+                .find(|path| path.to_string_lossy().contains("restoring"));
+            part.map_or(0, |part| fs::read_dir(part).into_iter().flatten().count() as u32)
         };
         while child.try_wait().expect("a status").is_none() && parts() < round / 2 {
             std::thread::yield_now();
@@ -362,7 +368,7 @@ fn a_killed_restore_leaves_an_empty_or_a_complete_project() {
         if !data.join("format").exists() {
             restore(place.path(), &file).done();
             let left = fs::read_dir(place.path().join(".waypost")).expect("a folder").flatten();
-            let left: Vec<_> = left.map(|it| it.file_name()).collect();
+            let left: Vec<_> = left.map(|left| left.file_name()).collect();
             assert!(!left.iter().any(|it| it.to_string_lossy().contains("restoring")), "{left:?}");
         }
         if round % 6 == 5 {
@@ -393,8 +399,8 @@ fn a_restore_that_is_killed_while_it_registers_leaves_a_project_that_can_be_used
         let opened = PathBuf::from(format!("/proc/{}/fd", child.id()));
         until(|| {
             let files = fs::read_dir(&opened).expect("it runs").flatten();
-            let mut targets = files.filter_map(|it| fs::read_link(it.path()).ok());
-            if targets.any(|it| it == list) { Ok(()) } else { Err("it is not that far") }
+            let mut targets = files.filter_map(|file| fs::read_link(file.path()).ok());
+            if targets.any(|target| target == list) { Ok(()) } else { Err("it is not that far") }
         });
         child.kill().expect("it runs");
         end_of(&mut child);
@@ -406,7 +412,7 @@ fn a_restore_that_is_killed_while_it_registers_leaves_a_project_that_can_be_used
             run(place.path(), &["backup", "next"]).done();
         }
         let (folder, path) = (place.path().join(".waypost"), place.path().to_owned());
-        let left = |names: Vec<String>| names.into_iter().filter(|it| it.contains("restoring"));
+        let left = |names: Vec<String>| names.into_iter().filter(|name| name.contains("restoring"));
         if repeats {
             // As after a kill behind the exchange.
             fs::create_dir(folder.join("data.4194305.restoring")).expect("a folder");
@@ -449,7 +455,7 @@ fn a_service_that_starts_during_a_restore_is_refused_and_the_project_keeps_its_i
         input.write_all(first).expect("it reads");
         until(|| {
             let names = names(&place.path().join(".waypost"));
-            let unpacks = names.iter().any(|it| it.ends_with(".restoring"));
+            let unpacks = names.iter().any(|name| name.ends_with(".restoring"));
             if unpacks { Ok(()) } else { Err(format!("{names:?}")) }
         });
         let pid = child.id().to_string();
@@ -519,7 +525,8 @@ fn a_backup_has_every_write_acknowledged_before_it_began() {
         }
         for _ in 0..3 {
             // Every memory in the store now was acknowledged before the backup begins.
-            let seen: BTreeSet<u64> = memories(&service).into_iter().map(|it| it.0).collect();
+            let seen: BTreeSet<u64> =
+                memories(&service).into_iter().map(|memory| memory.0).collect();
             let events =
                 service.ctl(&["--json", "events", "list", "--pattern", "work:*", "-n", "1000"]);
             backups.push((back_up(&service, to.path()), seen, events.json()));
@@ -531,7 +538,7 @@ fn a_backup_has_every_write_acknowledged_before_it_began() {
         let place = project();
         restore(place.path(), &file).done();
         let restored = Service::start_at(place, |_, _| {});
-        let found: BTreeSet<u64> = memories(&restored).into_iter().map(|it| it.0).collect();
+        let found: BTreeSet<u64> = memories(&restored).into_iter().map(|memory| memory.0).collect();
         assert!(found.is_superset(&seen), "{:?}", seen.difference(&found));
         let listed =
             restored.ctl(&["--json", "events", "list", "--pattern", "work:*", "-n", "1000"]).json();
@@ -545,7 +552,7 @@ fn a_backup_has_every_write_acknowledged_before_it_began() {
         }
         let runs = restored.ctl(&["--json", "flows", "runs", "-n", "1000"]).json();
         let ids: BTreeSet<u64> =
-            listed.iter().map(|it| it["id"].as_u64().expect("an id")).collect();
+            listed.iter().map(|listed| listed["id"].as_u64().expect("an id")).collect();
         for run in runs.as_array().expect("an array") {
             let event = run["event"].as_u64().expect("an id");
             assert!(
@@ -563,7 +570,7 @@ fn a_backup_has_every_write_acknowledged_before_it_began() {
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a folder").flatten();
     let mut names: Vec<_> =
-        entries.map(|it| it.file_name().into_string().expect("a name")).collect();
+        entries.map(|entry| entry.file_name().into_string().expect("a name")).collect();
     names.sort();
     names
 }

@@ -161,8 +161,8 @@ fn trio(server: &Server) -> (Machine, Machine, Machine, String) {
 /// Whether the token is in the machine's list, and revoked. No service runs.
 fn is_revoked(machine: &Machine, id: &str) -> bool {
     let listed = machine.at_rest(&["--json", "token", "list"]).json();
-    let found = listed.as_array().and_then(|it| it.iter().find(|it| it["id"] == *id));
-    found.is_some_and(|it| !it["revokedAt"].is_null())
+    let found = listed.as_array().and_then(|array| array.iter().find(|value| value["id"] == *id));
+    found.is_some_and(|found| !found["revokedAt"].is_null())
 }
 
 /// Creates a token that reads memories, and returns its id.
@@ -174,9 +174,10 @@ fn token(machine: &Machine) -> String {
 /// Waits until all machines have the same export, and returns it.
 fn settled(machines: &[&Machine]) -> String {
     until(|| {
-        let exports: Vec<String> = machines.iter().map(|it| it.ctl(&["export"]).done()).collect();
+        let exports: Vec<String> =
+            machines.iter().map(|machine| machine.ctl(&["export"]).done()).collect();
         let first = exports[0].clone();
-        exports.iter().all(|it| *it == first).then_some(first).ok_or("the exports differ")
+        exports.iter().all(|export| *export == first).then_some(first).ok_or("the exports differ")
     })
 }
 
@@ -283,8 +284,9 @@ fn a_client_reads_its_own_writes_on_any_machine() {
 
     let Some(server) = Server::start() else { return };
     let (a, b) = (first(&server), joined(&server));
-    let token =
-        |it: &Machine| fs::read_to_string(it.path().join(".waypost/token")).expect("a token");
+    let token = |machine: &Machine| {
+        fs::read_to_string(machine.path().join(".waypost/token")).expect("a token")
+    };
     let call = |machine: &Machine, method: &str, path: &str, body: &str, header: &str| {
         let url = machine.url();
         let host = url.trim_start_matches("http://");
@@ -302,7 +304,7 @@ fn a_client_reads_its_own_writes_on_any_machine() {
     };
     assert!(!call(&a, "GET", "/healthz", "", "").to_lowercase().contains("waypost-position"));
     let position = |answer: &str| {
-        let line = answer.lines().find_map(|it| it.strip_prefix("waypost-position: "));
+        let line = answer.lines().find_map(|line| line.strip_prefix("waypost-position: "));
         line.expect("a position").to_owned()
     };
     for number in 0..20 {
@@ -317,7 +319,7 @@ fn a_client_reads_its_own_writes_on_any_machine() {
     // `ctl` does so by itself, also from one process to the next: the first one is told what no
     // machine has yet.
     a.ctl(&["add", "A note of ctl."]).done();
-    let state = |it: &Machine| it.path().join(".local/state/waypost/positions");
+    let state = |machine: &Machine| machine.path().join(".local/state/waypost/positions");
     let remembered = fs::read_to_string(state(&a)).expect("a file");
     let (before, seq) = remembered.trim().rsplit_once(':').expect("a sequence");
     let (seconds, journal) = before.split_once(' ').expect("a time");
@@ -355,10 +357,10 @@ fn a_client_reads_its_batch_on_another_machine() {
     let (a, b) = (first(&server), joined(&server));
     let client = a.client();
     let lines: Vec<String> = (0..300)
-        .map(|it| serde_json::json!({ "content": format!("line {it}") }).to_string())
+        .map(|number| serde_json::json!({ "content": format!("line {number}") }).to_string())
         .collect();
     let stored = client.batch(lines.join("\n").as_bytes()).expect("they are added");
-    let last = stored.last().and_then(|it| it.id).expect("an id");
+    let last = stored.last().and_then(|stored| stored.id).expect("an id");
     let position = client.position().expect("a position");
     let reader = b.client().remembering([position]);
     assert_eq!(reader.call(&routes::GET_MEMORY.at(last), ()).expect("it is there").id.get(), last);
@@ -369,7 +371,8 @@ fn a_vector_is_computed_once_and_used_by_all_machines_until_its_text_is_purged()
     let Some(server) = Server::start() else { return };
     let model = tempfile::tempdir().expect("a folder");
     crate::tiny::write(model.path(), &crate::tiny::files(1));
-    let with_model = |it: &mut Options| it.model.model = Model::Folder(model.path().to_owned());
+    let with_model =
+        |options: &mut Options| options.model.model = Model::Folder(model.path().to_owned());
     let mut a = first(&server);
     let mut b = joined(&server);
     b.stop();
@@ -404,9 +407,10 @@ fn a_vector_is_computed_once_and_used_by_all_machines_until_its_text_is_purged()
     let lexical = c.ctl(&["search", "--mode", "semantic", "two approvals"]);
     assert_eq!(lexical.code, 1, "{lexical:?}");
     c.stop();
-    c.start_with(|it| it.cluster.peer_embedding = true);
+    c.start_with(|c| c.cluster.peer_embedding = true);
     until(|| {
-        let status = c.client().call(&routes::MEMORY_STATUS, ()).map_err(|it| it.to_string())?;
+        let status =
+            c.client().call(&routes::MEMORY_STATUS, ()).map_err(|error| error.to_string())?;
         (status.embedded == 2).then_some(()).ok_or_else(|| format!("{status:?}"))
     });
     // A search that no machine answers in time is lexical.
@@ -417,7 +421,7 @@ fn a_vector_is_computed_once_and_used_by_all_machines_until_its_text_is_purged()
     let of_a = a.ctl(&["--json", "search", "--mode", "semantic", "two approvals"]).json();
     let hits = |found: &Value| -> Vec<(Value, Value)> {
         let hits = found.as_array().expect("hits");
-        hits.iter().map(|it| (it["id"].clone(), it["score"].clone())).collect()
+        hits.iter().map(|hit| (hit["id"].clone(), hit["score"].clone())).collect()
     };
     assert_eq!(hits(&of_c), hits(&of_a), "the same model, and the same vectors");
     let asked = server.sql("SELECT count(*) FROM waypost.question");
@@ -456,7 +460,7 @@ fn a_machine_that_was_forgotten_takes_no_part_and_another_one_leads() {
         .as_array()
         .expect("machines")
         .iter()
-        .map(|it| it["id"].as_str().expect("an id").to_owned())
+        .map(|array| array["id"].as_str().expect("an id").to_owned())
         .collect();
     // Both have the name of this host, so the table has their ids.
     let table = b.at_rest(&["cluster", "status"]).done();
@@ -470,11 +474,11 @@ fn a_machine_that_was_forgotten_takes_no_part_and_another_one_leads() {
     b.ctl(&["emit", "work:done", "--data", "n=1"]).done();
     until(|| (b.ran() == "1\n").then_some(()).ok_or_else(|| b.ran()));
     assert_eq!(a.ran(), "");
-    let doctor = |it: &Machine| {
-        let found = it.ctl(&["--json", "doctor"]);
+    let doctor = |machine: &Machine| {
+        let found = machine.ctl(&["--json", "doctor"]);
         let found: Value = serde_json::from_str(&found.out).expect("findings");
         let of_database = found.as_array().expect("a list").iter();
-        let mut of_database = of_database.filter(|it| it["part"] == "database");
+        let mut of_database = of_database.filter(|database| database["part"] == "database");
         of_database.next().expect("a finding").clone()
     };
     assert_eq!(doctor(&b)["verdict"], "ok");
@@ -539,7 +543,9 @@ fn a_token_that_is_revoked_while_its_request_waits_changes_nothing() {
     let token = created["token"].as_str().expect("a token").to_owned();
     // A machine that has just started does not know yet which tokens are valid.
     let client = Client::new(&a.url(), Some(&token)).expect("an address");
-    until(|| client.call(&routes::GET_MEMORY.at(1), ()).map(drop).map_err(|it| it.to_string()));
+    until(|| {
+        client.call(&routes::GET_MEMORY.at(1), ()).map(drop).map_err(|error| error.to_string())
+    });
     let end = a.client();
     end.call(&routes::GET_MEMORY.at(1), ()).expect("it is there");
     let mut ahead = end.position().expect("a position");
@@ -549,7 +555,7 @@ fn a_token_that_is_revoked_while_its_request_waits_changes_nothing() {
     let request = AddRequest { content: "by a revoked token".into(), ..AddRequest::default() };
     let adding = std::thread::spawn(move || waiting.store(&routes::ADD_MEMORY, &request).map(drop));
     until(|| {
-        let metrics = a.client().metrics().map_err(|it| it.to_string())?;
+        let metrics = a.client().metrics().map_err(|error| error.to_string())?;
         // The other one is this request.
         let is_waiting = metrics.contains("waypost_http_requests_in_flight 2");
         is_waiting.then_some(()).ok_or_else(|| "it does not wait".to_owned())
@@ -595,7 +601,7 @@ fn digests_are_compared_when_all_machines_have_the_release_for_it() {
     let b = joined(&server);
     let store = status(&a)["store"].as_str().expect("a store").to_owned();
     let stores = Journal::stores(&server.settings(), &long()).expect("stores");
-    let store = stores.iter().find(|it| it.0.to_string() == store).expect("the store").0;
+    let store = stores.iter().find(|other| other.0.to_string() == store).expect("the store").0;
     let journal = Journal::open(server.settings(), store, &long()).expect("a journal");
     // A machine with the release before.
     let old = MachineReport {
@@ -638,7 +644,7 @@ fn digests_are_compared_when_all_machines_have_the_release_for_it() {
         let payload = [&position.to_le_bytes()[..], &[7; 32]].concat();
         let wrong = || Record { part: 4, place, kind: 3, version: 1, payload: payload.clone() };
         until(|| {
-            let head = journal.head(&long()).map_err(|it| it.to_string())?;
+            let head = journal.head(&long()).map_err(|error| error.to_string())?;
             match journal.append(head.position, &[wrong()], None, &long()) {
                 Ok(Outcome::Appended(_)) => Ok(()),
                 other => Err(format!("{other:?}")),
@@ -870,7 +876,7 @@ fn a_member_with_a_damaged_log_is_told_to_join_again() {
     a.stop();
     let log = a.path().join(".waypost/data/memory/log/00000000000000000001.log");
     let mut bytes = fs::read(&log).expect("a file");
-    let at = bytes.windows(10).position(|it| it == b"lighthouse").expect("the text");
+    let at = bytes.windows(10).position(|window| window == b"lighthouse").expect("the text");
     bytes[at] ^= 1;
     fs::write(&log, bytes).expect("it is written");
     let program = Path::new(env!("CARGO_BIN_EXE_ctl")).with_file_name("service");
@@ -890,10 +896,10 @@ fn a_machine_that_leaves_says_that_it_lacks_records_and_has_their_revocations() 
     let Some(server) = Server::start() else { return };
     let (a, mut b) = (first(&server), joined(&server));
     let id = token(&a);
-    let of = |it: &Machine| {
-        let listed = it.at_rest(&["--json", "token", "list"]).json();
+    let of = |machine: &Machine| {
+        let listed = machine.at_rest(&["--json", "token", "list"]).json();
         let listed = listed.as_array().expect("tokens").clone();
-        listed.into_iter().find(|it| it["id"] == *id)
+        listed.into_iter().find(|listed| listed["id"] == *id)
     };
     until(|| of(&b).map(drop).ok_or("it is not there"));
     b.stop();
@@ -912,9 +918,9 @@ fn tokens_that_others_revoke_are_rejected_though_the_file_cannot_be_written() {
     let created: Vec<Value> = (0..3)
         .map(|_| a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json())
         .collect();
-    let accepted = |it: &Value| -> Result<(), String> {
-        let client = Client::new(&b.url(), it["token"].as_str()).expect("an address");
-        client.call(&routes::MEMORY_STATUS, ()).map(drop).map_err(|it| it.to_string())
+    let accepted = |value: &Value| -> Result<(), String> {
+        let client = Client::new(&b.url(), value["token"].as_str()).expect("an address");
+        client.call(&routes::MEMORY_STATUS, ()).map(drop).map_err(|error| error.to_string())
     };
     for it in &created {
         until(|| accepted(it));
@@ -1037,15 +1043,15 @@ fn of_two_machines_that_accept_a_loss_one_succeeds() {
     a.stop();
     b.stop();
     let lock = Lock::take(&server, "head", "EXCLUSIVE");
-    let start = |it: &Machine| {
-        let mut command = trusting(it.path(), &ACCEPT);
+    let start = |machine: &Machine| {
+        let mut command = trusting(machine.path(), &ACCEPT);
         command.stderr(Stdio::piped()).spawn().expect("the program starts")
     };
     let both = [start(&a), start(&b)];
     lock.is_awaited_by(2);
     lock.release();
-    let ended = both.map(|it| ran(it.wait_with_output().expect("it ends")));
-    let (won, lost): (Vec<_>, Vec<_>) = ended.iter().partition(|it| it.code == 0);
+    let ended = both.map(|item| ran(item.wait_with_output().expect("it ends")));
+    let (won, lost): (Vec<_>, Vec<_>) = ended.iter().partition(|ended| ended.code == 0);
     assert_eq!((won.len(), lost.len()), (1, 1), "{ended:?}");
     assert!(lost[0].err.contains("ran on another machine"), "{lost:?}");
     assert_eq!(open_stores(&server), 1);
@@ -1108,9 +1114,12 @@ fn a_machine_that_leaves_after_an_interruption_knows_what_was_revoked_in_both_st
     b.ctl(&["token", "revoke", id]).done();
     let seen = status(&b);
     let own = seen["machine"].as_str().expect("an id");
-    let ids =
-        seen["machines"].as_array().expect("a list").iter().filter_map(|it| it["id"].as_str());
-    let of_a = ids.into_iter().find(|it| *it != own).expect("the machine that was begun");
+    let ids = seen["machines"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|array| array["id"].as_str());
+    let of_a = ids.into_iter().find(|id| *id != own).expect("the machine that was begun");
     b.ctl(&["cluster", "forget", of_a, "--although-running"]).done();
     a.refuses(&ACCEPT[..3], "does not list this machine");
     assert_eq!(open_stores(&server), 1);
@@ -1342,7 +1351,7 @@ fn a_machine_that_found_the_loss_has_what_it_has_reported() {
     let reported = |machine: &Machine| {
         let shown = status(machine);
         let machines = shown["machines"].as_array().expect("a list");
-        machines.iter().find(|it| it["isThis"] == true).expect("it is listed").clone()
+        machines.iter().find(|machine| machine["isThis"] == true).expect("it is listed").clone()
     };
     until(|| (reported(&b)["applied"] == kept + 1).then_some(()).ok_or("it has not reported"));
     lose_after(&server, kept);
@@ -1572,9 +1581,9 @@ fn a_revoked_token_stays_revoked_with_an_older_token_file_and_without_one() {
     let created = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
     let token = created["token"].as_str().expect("a token").to_owned();
     let id = created["info"]["id"].as_str().expect("an id").to_owned();
-    let accepted = |it: &Machine| -> Result<(), String> {
-        let client = Client::new(&it.url(), Some(&token)).expect("an address");
-        client.call(&routes::MEMORY_STATUS, ()).map(drop).map_err(|it| it.to_string())
+    let accepted = |machine: &Machine| -> Result<(), String> {
+        let client = Client::new(&machine.url(), Some(&token)).expect("an address");
+        client.call(&routes::MEMORY_STATUS, ()).map(drop).map_err(|error| error.to_string())
     };
     until(|| accepted(&b));
     b.stop();
@@ -1590,7 +1599,7 @@ fn a_revoked_token_stays_revoked_with_an_older_token_file_and_without_one() {
             (base >= end).then_some(()).ok_or(format!("{base} of {end}"))
         });
     }
-    let is_rejected = |it: &Machine| match accepted(it) {
+    let is_rejected = |machine: &Machine| match accepted(machine) {
         Err(error) if error.contains("unknown, expired or revoked") => Ok(()),
         other => Err(format!("{other:?}")),
     };
@@ -1610,13 +1619,13 @@ fn a_revoked_token_stays_revoked_with_an_older_token_file_and_without_one() {
     let another = a.ctl(&["--json", "token", "create", "--scope", "memory:read"]).json();
     let another = another["token"].as_str().expect("a token").to_owned();
     let client = Client::new(&b.url(), Some(&another)).expect("an address");
-    until(|| client.call(&routes::MEMORY_STATUS, ()).map(drop).map_err(|it| it.to_string()));
+    until(|| client.call(&routes::MEMORY_STATUS, ()).map(drop).map_err(|error| error.to_string()));
     b.stop();
     fs::write(&file, &older).expect("a file");
     b.at_rest(&["cluster", "leave", "--yes"]).done();
     let listed: Value = b.at_rest(&["--json", "token", "list"]).json();
     let listed = listed.as_array().expect("tokens");
-    let found = listed.iter().find(|it| it["id"] == *id).expect("the token");
+    let found = listed.iter().find(|listed| listed["id"] == *id).expect("the token");
     assert!(found["revokedAt"].is_number() || found["revokedAt"].is_string(), "{found}");
 }
 
@@ -1624,8 +1633,8 @@ fn a_revoked_token_stays_revoked_with_an_older_token_file_and_without_one() {
 fn base(machine: &Machine) -> u64 {
     let text = fs::read_to_string(member_file(machine));
     let text = text.expect("a file");
-    let line = text.lines().find_map(|it| it.strip_prefix("base ")).expect("a base");
-    line.split(' ').next().and_then(|it| it.parse().ok()).expect("a number")
+    let line = text.lines().find_map(|line| line.strip_prefix("base ")).expect("a base");
+    line.split(' ').next().and_then(|part| part.parse().ok()).expect("a number")
 }
 
 #[test]
@@ -1649,12 +1658,14 @@ fn a_cluster_that_could_not_be_created_leaves_the_store_as_it_was() {
     machine.add("The lighthouse keeper retires in spring.");
     machine.stop();
     let log = machine.path().join(".waypost/data/memory/log");
-    let files = fs::read_dir(log).expect("a folder").map(|it| it.expect("a file").path());
-    let file =
-        files.filter(|it| it.extension().is_some_and(|it| it == "log")).min().expect("a log");
+    let files = fs::read_dir(log).expect("a folder").map(|entry| entry.expect("a file").path());
+    let file = files
+        .filter(|file| file.extension().is_some_and(|extension| extension == "log"))
+        .min()
+        .expect("a log");
     let whole = fs::read(&file).expect("a file");
     let mut damaged = whole.clone();
-    let at = whole.windows(10).position(|it| it == b"lighthouse").expect("the text");
+    let at = whole.windows(10).position(|window| window == b"lighthouse").expect("the text");
     damaged[at] ^= 1;
     fs::write(&file, damaged).expect("a file");
     let refused = machine.at_rest(&["cluster", "init", &server.url()]);

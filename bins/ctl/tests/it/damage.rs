@@ -66,12 +66,12 @@ fn embedder() -> Embedder {
         for (at, byte) in text.bytes().enumerate() {
             vector[at % 8] += f32::from(byte) / 255.0;
         }
-        let length = vector.iter().map(|it| it * it).sum::<f32>().sqrt();
-        vector.iter().map(|it| it / length).collect::<Vec<f32>>()
+        let length = vector.iter().map(|vector| vector * vector).sum::<f32>().sqrt();
+        vector.iter().map(|vector| vector / length).collect::<Vec<f32>>()
     };
     Embedder {
         model: ModelInfo { name: "test".to_owned(), fingerprint: "f".to_owned(), dimensions: 8 },
-        embed: Arc::new(move |texts: &[&str]| Ok(texts.iter().map(|it| embed(it)).collect())),
+        embed: Arc::new(move |texts: &[&str]| Ok(texts.iter().map(|text| embed(text)).collect())),
         embed_queries: None,
     }
 }
@@ -150,7 +150,7 @@ fn make_runs(data: &Path) {
 
 fn open_recall(data: &Path) -> waypost_recall::Result<RecallLog> {
     let options = LogOptions::default().with_free_bytes_min(0);
-    RecallLog::open(&data.join("recall/log"), &options, now(0)).map(|it| it.0)
+    RecallLog::open(&data.join("recall/log"), &options, now(0)).map(|log| log.0)
 }
 
 fn make_recall(data: &Path) {
@@ -185,42 +185,50 @@ struct Contents {
 fn read(folder: &Path) -> Result<Contents, String> {
     let data = data_of(folder);
     let refused = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
-    let (store, _) = Store::open(&data, memory_options()).map_err(|it| refused("memory", &it))?;
-    store.set_embedder(Some(embedder())).map_err(|it| refused("vectors", &it))?;
+    let (store, _) =
+        Store::open(&data, memory_options()).map_err(|error| refused("memory", &error))?;
+    store.set_embedder(Some(embedder())).map_err(|error| refused("vectors", &error))?;
     embed_all(&store);
     let mut memories = Vec::new();
-    store.export(&mut memories).map_err(|it| refused("memory", &it))?;
-    let memories = String::from_utf8(memories).map_err(|it| refused("memory", &it))?;
+    store.export(&mut memories).map_err(|error| refused("memory", &error))?;
+    let memories = String::from_utf8(memories).map_err(|error| refused("memory", &error))?;
     let semantic = SearchOptions::default().with_mode(SearchMode::Semantic);
     let found =
-        store.search("the lamp number 7", &semantic).map_err(|it| refused("memory", &it))?;
-    let (bus, _) =
-        Bus::open(&data.join("events"), &event_options()).map_err(|it| refused("events", &it))?;
+        store.search("the lamp number 7", &semantic).map_err(|error| refused("memory", &error))?;
+    let (bus, _) = Bus::open(&data.join("events"), &event_options())
+        .map_err(|error| refused("events", &error))?;
     let mut events = Vec::new();
-    bus.export(&mut events, 0).map_err(|it| refused("events", &it))?;
-    let events = String::from_utf8(events).map_err(|it| refused("events", &it))?;
-    let engine = open_engine(&data, bus.last()).map_err(|it| refused("flows", &it))?;
-    let runs =
-        engine.runs(None).into_iter().map(|it| format!("{} {:?} {:?}", it.id, it.phase, it.tries));
+    bus.export(&mut events, 0).map_err(|error| refused("events", &error))?;
+    let events = String::from_utf8(events).map_err(|error| refused("events", &error))?;
+    let engine = open_engine(&data, bus.last()).map_err(|error| refused("flows", &error))?;
+    let runs = engine
+        .runs(None)
+        .into_iter()
+        .map(|run| format!("{} {:?} {:?}", run.id, run.phase, run.tries));
     let tokens = TokenStore::open(&data.join("tokens.json"))
-        .and_then(|it| it.list())
-        .map_err(|it| refused("tokens", &it))?;
-    let recall = open_recall(&data).map_err(|it| refused("recall", &it))?;
+        .and_then(|store| store.list())
+        .map_err(|error| refused("tokens", &error))?;
+    let recall = open_recall(&data).map_err(|error| refused("recall", &error))?;
     let entries = recall.list(&waypost_recall::Query::new(1_000));
     let context = open_context(folder);
-    context.scan(Timestamp::EPOCH, &|| false).map_err(|it| refused("context", &it))?;
+    context.scan(Timestamp::EPOCH, &|| false).map_err(|error| refused("context", &error))?;
     let query = waypost_context::Query::new("lamp");
-    let answer = context.query(&query, Timestamp::EPOCH).map_err(|it| refused("context", &it))?;
+    let answer =
+        context.query(&query, Timestamp::EPOCH).map_err(|error| refused("context", &error))?;
     Ok(Contents {
         memories: memories.lines().map(str::to_owned).collect(),
-        found: found.hits.iter().map(|it| it.memory.id).collect(),
+        found: found.hits.iter().map(|hit| hit.memory.id).collect(),
         last_event: bus.last(),
         events: events.lines().map(str::to_owned).collect(),
         cursor: engine.cursor(),
         runs: runs.collect(),
-        tokens: tokens.iter().map(|it| format!("{it:?}")).collect(),
-        recall: entries.iter().map(|it| format!("{it:?}")).collect(),
-        context: answer.items.iter().map(|it| format!("{} {}", it.title, it.content)).collect(),
+        tokens: tokens.iter().map(|token| format!("{token:?}")).collect(),
+        recall: entries.iter().map(|entry| format!("{entry:?}")).collect(),
+        context: answer
+            .items
+            .iter()
+            .map(|item| format!("{} {}", item.title, item.content))
+            .collect(),
     })
 }
 
@@ -228,7 +236,7 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     fs::set_permissions(to, fs::Permissions::from_mode(0o700)).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder") {
-        let (path, name) = entry.map(|it| (it.path(), it.file_name())).expect("a file");
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).expect("a file");
         if path.is_dir() { copy(&path, &to.join(name)) } else { copy_file(&path, &to.join(name)) }
     }
 }
@@ -239,8 +247,10 @@ fn copy_file(from: &Path, to: &Path) {
 
 /// Files with content; lock files have none.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> =
-        fs::read_dir(folder).expect("a folder").map(|it| it.expect("a file").path()).collect();
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("a file").path())
+        .collect();
     entries.sort();
     for path in entries {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -267,7 +277,7 @@ impl Random {
 /// Changes a file at random, and describes the change.
 fn harm(path: &Path, random: &mut Random) -> String {
     let mut bytes = fs::read(path).expect("a file");
-    let used = bytes.iter().rposition(|it| *it != 0).map_or(1, |it| it + 1);
+    let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(1, |at| at + 1);
     // Most of a log is preallocated.
     let within = if random.below(8) == 0 { bytes.len() } else { used };
     let at = random.below(within.min(bytes.len()));
@@ -296,12 +306,13 @@ fn harm(path: &Path, random: &mut Random) -> String {
 fn check_left(before: &Contents, after: &Contents) -> Result<(), String> {
     let known: String = before.memories.concat();
     for line in &after.memories {
-        let line: serde_json::Value = serde_json::from_str(line).map_err(|it| it.to_string())?;
-        if let Some(content) = line["content"].as_str().filter(|it| !known.contains(*it)) {
+        let line: serde_json::Value =
+            serde_json::from_str(line).map_err(|error| error.to_string())?;
+        if let Some(content) = line["content"].as_str().filter(|text| !known.contains(*text)) {
             return Err(format!("invented: {content}"));
         }
     }
-    if let Some(event) = after.events.iter().find(|it| !before.events.contains(it))
+    if let Some(event) = after.events.iter().find(|event| !before.events.contains(event))
         && after.events.len() <= before.events.len()
     {
         return Err(format!("invented: {event}"));
@@ -312,7 +323,7 @@ fn check_left(before: &Contents, after: &Contents) -> Result<(), String> {
     if after.cursor < before.cursor {
         return Err(format!("flows go back to {}", after.cursor));
     }
-    if let Some(entry) = after.recall.iter().find(|it| !before.recall.contains(it)) {
+    if let Some(entry) = after.recall.iter().find(|recall| !before.recall.contains(recall)) {
         return Err(format!("invented: {entry}"));
     }
     if before.context != after.context {
@@ -323,9 +334,9 @@ fn check_left(before: &Contents, after: &Contents) -> Result<(), String> {
 
 #[test]
 fn damage_is_reported_or_harmless_and_repaired() {
-    let count = std::env::var("WAYPOST_TEST_FLIPS").ok().and_then(|it| it.parse().ok());
+    let count = std::env::var("WAYPOST_TEST_FLIPS").ok().and_then(|value| value.parse().ok());
     let count: usize = count.unwrap_or(30);
-    let seed = std::env::var("WAYPOST_TEST_SEED").ok().and_then(|it| it.parse().ok());
+    let seed = std::env::var("WAYPOST_TEST_SEED").ok().and_then(|value| value.parse().ok());
     let seed: u64 = seed.unwrap_or(0x5eed);
     let made = project();
     let fresh = |name: &str| {
@@ -386,7 +397,8 @@ fn check(folder: &Path, before: &Contents) -> Result<bool, String> {
     if repaired.code != 0 {
         return Err(format!("refused ({refused}), and not repaired: {}", repaired.out));
     }
-    let after = read(folder).map_err(|it| format!("refused ({refused}), repaired, and: {it}"))?;
+    let after =
+        read(folder).map_err(|error| format!("refused ({refused}), repaired, and: {error}"))?;
     check_left(before, &after)?;
     let sound = doctor(&[]);
     if sound.code != 0 {
@@ -401,11 +413,11 @@ fn findings(folder: &Path, part: &str) -> Vec<(String, String)> {
     let ran = ran(trusting(folder, &arguments).output().expect("the program starts"));
     assert_eq!(ran.code, 0, "{ran:?}");
     let found: serde_json::Value = serde_json::from_str(&ran.out).expect("a document");
-    let text = |it: &serde_json::Value| it.as_str().unwrap_or_default().to_owned();
-    let of_part = found.as_array().expect("findings").iter().filter(|it| it["part"] == part);
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let of_part = found.as_array().expect("findings").iter().filter(|array| array["part"] == part);
     of_part
-        .filter(|it| it["verdict"] == "warning")
-        .map(|it| (text(&it["detail"]), text(&it["hint"])))
+        .filter(|part| part["verdict"] == "warning")
+        .map(|part| (text(&part["detail"]), text(&part["hint"])))
         .collect()
 }
 
@@ -442,7 +454,7 @@ fn a_repair_says_what_was_lost_and_only_that() {
         // The last byte is in the end marker; the bytes before it belong to a record.
         let folder = fresh(&format!("{part}-record"));
         let mut bytes = fs::read(segment(&folder.0)).expect("a segment");
-        let used = bytes.iter().rposition(|it| *it != 0).expect("records");
+        let used = bytes.iter().rposition(|bytes| *bytes != 0).expect("records");
         bytes[used / 2] ^= 1;
         fs::write(segment(&folder.0), bytes).expect("a segment");
         let said = findings(&folder.0, part);
@@ -466,7 +478,7 @@ fn a_repair_says_what_was_lost_and_only_that() {
     let segment = data_of(&folder.0).join("memory/log").join(format!("{:020}.log", 1));
     let mut bytes = fs::read(&segment).expect("a segment");
     let text = b"the lamp number 7 is lit";
-    let at = bytes.windows(text.len()).position(|it| it == text).expect("a memory");
+    let at = bytes.windows(text.len()).position(|window| window == text).expect("a memory");
     bytes[at] ^= 1;
     fs::write(&segment, bytes).expect("a segment");
     fs::remove_dir_all(data_of(&folder.0).join("memory/state")).expect("a state");
@@ -506,8 +518,9 @@ fn a_folder_in_place_of_a_file_of_a_log_is_set_aside() {
         let found = doctor(&[]);
         assert!(found.out.contains(&format!("{place} is not a regular file")), "{found:?}");
         doctor(&["--repair"]).done();
-        let after = read(&folder.0).unwrap_or_else(|it| panic!("{place}: repaired, and: {it}"));
-        check_left(&before, &after).unwrap_or_else(|it| panic!("{place}: {it}"));
+        let after =
+            read(&folder.0).unwrap_or_else(|error| panic!("{place}: repaired, and: {error}"));
+        check_left(&before, &after).unwrap_or_else(|error| panic!("{place}: {error}"));
         doctor(&[]).done();
         let aside = path.with_extension("damaged").join("kept");
         assert_eq!(fs::read_to_string(aside).expect("it was set aside"), "mine");
@@ -533,7 +546,7 @@ fn a_file_in_place_of_a_folder_is_set_aside_and_nothing_is_lost() {
         assert_eq!(fs::read_to_string(aside).expect("it was set aside"), "mine");
     }
     let after = read(made.path()).expect("it opens");
-    check_left(&before, &after).unwrap_or_else(|it| panic!("{it}"));
+    check_left(&before, &after).unwrap_or_else(|error| panic!("{error}"));
 }
 
 fn differs(before: &Contents, after: &Contents) -> String {
@@ -546,7 +559,7 @@ fn differs(before: &Contents, after: &Contents) -> String {
         ("recall", before.recall != after.recall),
         ("context", before.context != after.context),
     ];
-    let names: Vec<&str> = parts.iter().filter(|it| it.1).map(|it| it.0).collect();
+    let names: Vec<&str> = parts.iter().filter(|part| part.1).map(|part| part.0).collect();
     format!("{} ({:?})", names.join(", "), after.memories.len())
 }
 

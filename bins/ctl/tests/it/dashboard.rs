@@ -139,7 +139,7 @@ fn a_browser_signs_in_by_the_file_and_shows_hostile_memories_as_text() {
     assert!(shown.contains("Why this score"), "{shown}");
 
     let views = ["search", "conflicts", "context", "events", "flows", "status", "recall"];
-    let pages = views.map(|it| format!("#/{it}"));
+    let pages = views.map(|view| format!("#/{view}"));
     let of_memory = [
         format!("#/memory/{id}"),
         format!("#/graph/{id}"),
@@ -288,7 +288,7 @@ fn a_used_link_says_so_and_signs_the_other_tab_out() {
 fn a_page_elsewhere_can_neither_frame_the_dashboard_nor_use_a_code() {
     let service = Service::start();
     let code = service.ctl(&["--json", "open"]).json();
-    let code = code["url"].as_str().and_then(|it| it.split_once("#code=")).expect("a code").1;
+    let code = code["url"].as_str().and_then(|text| text.split_once("#code=")).expect("a code").1;
     let page = service.folder().join("evil.html");
     let (url, body) = (service.url(), json!({ "code": code }).to_string());
     let script = format!(

@@ -35,7 +35,7 @@ fn on_a_full_disk(kibibytes: u32, folder: &Path, command: &Command) -> (Ran, Vec
     );
     let ran = behind(&script, folder, command);
     let mut left: Vec<PathBuf> = ran.out.lines().map(PathBuf::from).collect();
-    left.retain(|it| !it.ends_with("filler"));
+    left.retain(|left| !left.ends_with("filler"));
     (ran, left)
 }
 
@@ -80,8 +80,8 @@ fn an_approval_removes_what_a_killed_one_left() {
     let clone = Clone::new();
     clone.ctl(&["allow", "--yes"]).done();
     let approvals = fs::read_dir(clone.state("approvals")).expect("a folder").flatten();
-    let mut paths = approvals.map(|it| it.path());
-    let list = paths.find(|it| it.extension() == Some("json".as_ref())).expect("a list");
+    let mut paths = approvals.map(|approval| approval.path());
+    let list = paths.find(|path| path.extension() == Some("json".as_ref())).expect("a list");
     let list = list.to_str().expect("a path");
     // The id of a process that ended may be in use again.
     let left = [format!("{list}.1.new"), format!("{list}.4000000.new")];
@@ -152,7 +152,7 @@ fn a_full_disk_is_told_with_numbers_and_no_unfinished_file_is_left() {
     let script = "mount -t tmpfs -o size=32m,mode=700 tmpfs \"$1\"; shift; \"$@\"";
     let checked = behind(script, &folder, &clone.ctl_command(&["doctor"]));
     assert_eq!(checked.code, 1, "{checked:?}");
-    let fault = checked.out.lines().find(|it| it.starts_with("fault   disk"));
+    let fault = checked.out.lines().find(|line| line.starts_with("fault   disk"));
     assert!(fault.is_some_and(|it| it.contains("32.00 MiB free")), "{checked:?}");
     assert!(checked.out.contains("make room for 32.00 MiB or more"), "{checked:?}");
 }
@@ -166,7 +166,7 @@ fn doctor_says_that_the_tokens_cannot_be_replaced() {
                   mount -o remount,bind,ro \"$1/tokens.json\"; shift; \"$@\"";
     let checked = behind(script, &data, &clone.ctl_command(&["doctor"]));
     assert_eq!(checked.code, 1, "{checked:?}");
-    let fault = checked.out.lines().find(|it| it.starts_with("fault   tokens"));
+    let fault = checked.out.lines().find(|line| line.starts_with("fault   tokens"));
     assert!(fault.is_some_and(|it| it.contains("cannot be replaced: Read-only")), "{checked:?}");
     assert!(clone.ctl(&["doctor"]).done().contains("1 token"));
 }

@@ -72,7 +72,7 @@ fn a_tail_shows_what_was_and_what_comes() {
     });
     let ids: Vec<serde_json::Value> = tailed
         .lines()
-        .map(|it| serde_json::from_str::<serde_json::Value>(it).expect("JSON")["id"].clone())
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["id"].clone())
         .collect();
     assert_eq!(ids, [json!(1), json!(3), json!(4)]);
 }

@@ -17,7 +17,7 @@ fn tags_and_metadata_select_memories() {
             let all = [&["--json"], command, arguments].concat();
             let found = service.ctl(&all).json();
             let found = found.as_array().expect("an array").iter();
-            let mut ids: Vec<String> = found.map(|it| it["id"].to_string()).collect();
+            let mut ids: Vec<String> = found.map(|found| found["id"].to_string()).collect();
             ids.sort();
             ids
         };
@@ -40,7 +40,7 @@ fn tags_and_metadata_select_memories() {
         (&["a=1", "a=x"], "mixes types"),
         (&["a>=x"], "neither a number nor an RFC 3339 time"),
     ] {
-        let tests = wrong.iter().flat_map(|it| ["--meta", it]);
+        let tests = wrong.iter().flat_map(|wrong| ["--meta", wrong]);
         let all: Vec<&str> = ["list"].into_iter().chain(tests).collect();
         let refused = service.ctl(&all);
         assert!(refused.code != 0 && refused.err.contains(reason), "{refused:?}");
@@ -59,7 +59,7 @@ fn memories_are_counted_and_the_newest_listed_first() {
         let all = [&["--json", "list"], arguments].concat();
         let list = service.ctl(&all).json();
         let ids = list.as_array().expect("an array").iter();
-        ids.map(|it| it["id"].as_u64().expect("an id")).collect::<Vec<_>>()
+        ids.map(|id| id["id"].as_u64().expect("an id")).collect::<Vec<_>>()
     };
     assert_eq!(ids(&["--newest"]), [3, 1, 2]);
     assert_eq!(ids(&["--newest", "-n", "1"]), [3]);

@@ -191,10 +191,10 @@ fn the_self_driving_example_plays_its_chain() {
     assert_eq!(tuple["data"], json!({"pr_number": 412}));
     let runs = service.ctl(&["--json", "flows", "runs"]).json();
     let runs = runs.as_array().expect("an array").clone();
-    let failed: Vec<&Value> = runs.iter().filter(|it| it["state"] != "succeeded").collect();
+    let failed: Vec<&Value> = runs.iter().filter(|run| run["state"] != "succeeded").collect();
     assert_eq!(failed.len(), 1, "only what was blocked: {failed:?}");
     assert!(failed[0]["flow"] == "auto-merge" && !said.contains("Merge pr/411"), "{said}");
-    let mut flows: Vec<&str> = runs.iter().filter_map(|it| it["flow"].as_str()).collect();
+    let mut flows: Vec<&str> = runs.iter().filter_map(|run| run["flow"].as_str()).collect();
     flows.sort_unstable();
     flows.dedup();
     assert_eq!(flows.len(), 9, "each flow of the file ran: {flows:?}");

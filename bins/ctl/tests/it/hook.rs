@@ -41,7 +41,7 @@ fn transcript(harness: &str, question: &str, answer: &str) -> String {
             json!({"role": "assistant", "message": {"content": [{"type": "text", "text": answer}]}}),
         ],
     };
-    let lines: Vec<String> = lines.iter().map(|it| format!("{it}\n")).collect();
+    let lines: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
     lines.concat()
 }
 
@@ -125,8 +125,8 @@ fn a_cycle_of_each_harness_ends_in_a_session_that_knows() {
         });
         assert_eq!(turns[1]["content"], ANSWER);
         // Without a time in the transcript, it was said when the session began.
-        let created = fs::metadata(&path).and_then(|it| it.created());
-        let began = created.map(|it| waypost_time::Timestamp::from(it).to_string());
+        let created = fs::metadata(&path).and_then(|metadata| metadata.created());
+        let began = created.map(|created| waypost_time::Timestamp::from(created).to_string());
         if harness != "cursor" {
             assert_eq!(turns[1]["createdAt"], "2026-11-20T10:00:00.000Z");
         } else if let Ok(began) = began {
@@ -214,7 +214,7 @@ fn a_transcript_is_read_on_and_again_when_it_shrinks() {
             .as_array()
             .expect("a list")
             .iter()
-            .map(|it| it["content"].as_str().expect("one").to_owned())
+            .map(|array| array["content"].as_str().expect("one").to_owned())
             .collect::<Vec<_>>()
     };
     // The last line is not complete yet.
@@ -249,7 +249,7 @@ fn a_nul_character_in_a_turn_or_a_prompt_is_left_out() {
         assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
         let listed = service.ctl(&["--json", "list", "--type", "turn"]).json();
         let contents: Vec<&str> =
-            (0..3).map(|it| listed[it]["content"].as_str().expect("a text")).collect();
+            (0..3).map(|number| listed[number]["content"].as_str().expect("a text")).collect();
         let wanted = ["Which port?", "Port 4747 of the billing service.", "Anything else?"];
         assert_eq!((contents, &listed[3]), (wanted.to_vec(), &Value::Null));
         let known = service
@@ -285,7 +285,7 @@ fn a_refused_turn_is_left_out_and_named() {
         assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{ran:?}");
         let listed = service.ctl(&["--json", "list", "--type", "turn"]).json();
         let listed = listed.as_array().expect("a list").iter();
-        let contents = listed.map(|it| it["content"].as_str().expect("a text").to_owned());
+        let contents = listed.map(|listed| listed["content"].as_str().expect("a text").to_owned());
         (contents.collect::<Vec<_>>(), ran.err)
     };
     let offset = || {

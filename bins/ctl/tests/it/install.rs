@@ -60,7 +60,7 @@ fn program() -> String {
 fn entry(text: &str, list: &str) -> (Value, Value) {
     if list == "mcp_servers" {
         let value = |name: &str| {
-            let line = text.lines().find_map(|it| it.strip_prefix(&format!("{name} = ")));
+            let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} = ")));
             serde_json::from_str(line.expect("a line")).expect("the same form in JSON")
         };
         assert!(text.contains("[mcp_servers.waypost]"), "{text}");

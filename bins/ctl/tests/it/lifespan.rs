@@ -10,7 +10,7 @@ fn pinned_memories_come_first_in_a_list() {
     let ids = |arguments: &[&str]| {
         let all = [&["--json", "list"], arguments].concat();
         let list = service.ctl(&all).json();
-        let ids = list.as_array().expect("an array").iter().map(|it| it["id"].to_string());
+        let ids = list.as_array().expect("an array").iter().map(|array| array["id"].to_string());
         ids.collect::<Vec<_>>()
     };
     let plain = plain.to_string();

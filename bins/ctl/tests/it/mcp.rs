@@ -225,8 +225,8 @@ fn calls_before_the_end_of_the_input_are_answered() {
     let mut ids: Vec<u64> = ran
         .out
         .lines()
-        .map(|it| serde_json::from_str::<Value>(it).expect("each line is a message"))
-        .map(|it| it["id"].as_u64().expect("an id"))
+        .map(|line| serde_json::from_str::<Value>(line).expect("each line is a message"))
+        .map(|value| value["id"].as_u64().expect("an id"))
         .collect();
     ids.sort_unstable();
     assert_eq!(ids, (0..20).collect::<Vec<_>>());
@@ -256,13 +256,14 @@ fn a_thousand_calls_at_once_are_all_answered() {
         }
         input
     });
-    let lines = output.lines().take(1000).map(|it| it.expect("it writes"));
+    let lines = output.lines().take(1000).map(|line| line.expect("it writes"));
     let answers: Vec<Value> =
-        lines.map(|it| serde_json::from_str(&it).expect("a message")).collect();
+        lines.map(|line| serde_json::from_str(&line).expect("a message")).collect();
     drop(writing.join());
     let ended = ctl::ran(child.wait_with_output().expect("it ends"));
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
-    let mut ids: Vec<u64> = answers.iter().map(|it| it["id"].as_u64().expect("an id")).collect();
+    let mut ids: Vec<u64> =
+        answers.iter().map(|answer| answer["id"].as_u64().expect("an id")).collect();
     ids.sort_unstable();
     assert_eq!(ids, (0..1000).collect::<Vec<u64>>());
     for answer in &answers {
@@ -310,7 +311,7 @@ fn a_cancelled_call_leaves_the_others() {
         let answer = server.read();
         let id = answer["id"].as_u64().expect("an id");
         assert!(answer["result"]["isError"] == false || id.is_multiple_of(2), "{answer}");
-        left.retain(|it| *it != id);
+        left.retain(|left| *left != id);
     }
     assert_eq!(server.end().code, 0);
 }

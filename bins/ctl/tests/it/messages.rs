@@ -9,7 +9,7 @@ use crate::service::Service;
 
 /// The lines of standard error, each as JSON.
 fn lines(text: &str) -> Vec<Value> {
-    text.lines().map(|it| serde_json::from_str(it).expect("a line of JSON")).collect()
+    text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn an_import_says_how_ids_that_are_taken_are_mapped() {
 #[test]
 fn a_reader_of_much_output_may_go_away() {
     let service = Service::start();
-    let lines = (0..3000).map(|it| format!("{{\"content\":\"memory {it}\"}}\n"));
+    let lines = (0..3000).map(|number| format!("{{\"content\":\"memory {number}\"}}\n"));
     let lines: Vec<String> = lines.collect();
     service.ctl_with_input(&["batch", "-"], lines.concat().as_bytes()).done();
     for arguments in [&["export"][..], &["--json", "list", "--all"], &["list", "--all"]] {

@@ -28,7 +28,7 @@ fn a_reranker_that_cannot_be_loaded_is_named_with_a_remedy() {
     let problem = status["reranker"]["problem"].as_str().expect("a problem");
     assert!(problem.contains("`rerank.model`") && problem.contains("restart"), "{problem}");
     let shown = service.ctl(&["status"]).done();
-    let line = shown.lines().find(|it| it.starts_with("reranker")).expect("a line");
+    let line = shown.lines().find(|line| line.starts_with("reranker")).expect("a line");
     assert!(line.contains("no-such-model: missing") && line.contains(problem), "{line}");
 
     let folder = tempfile::tempdir().expect("a folder");
@@ -39,7 +39,7 @@ fn a_reranker_that_cannot_be_loaded_is_named_with_a_remedy() {
         let checked = command.env("WAYPOST_RERANK_MODEL", &path).output().expect("it starts");
         let checked = ran(checked);
         assert_eq!(checked.code, 1, "{checked:?}");
-        let fault = checked.out.lines().find(|it| it.starts_with("fault   reranker"));
+        let fault = checked.out.lines().find(|line| line.starts_with("fault   reranker"));
         assert!(fault.is_some_and(|it| it.contains(what)), "{checked:?}");
         assert!(checked.out.contains("correct the setting rerank.model"), "{checked:?}");
     }
@@ -77,8 +77,8 @@ fn a_folder_in_place_of_a_file_is_named_and_set_aside() {
     let clone = Clone::new();
     clone.ctl(&["allow", "--yes"]).done();
     drop(clone.start(&[]));
-    let files = FILES.map(|it| (it, true));
-    let places: Vec<_> = files.into_iter().chain(FOLDERS.map(|it| (it, false))).collect();
+    let files = FILES.map(|file| (file, true));
+    let places: Vec<_> = files.into_iter().chain(FOLDERS.map(|folder| (folder, false))).collect();
     let paths: Vec<_> =
         places.iter().map(|(name, is_folder)| put(&clone, name, *is_folder)).collect();
     let refused = clone.refused(&[]);

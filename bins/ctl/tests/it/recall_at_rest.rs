@@ -53,7 +53,7 @@ fn entries(service: &Service) -> Value {
 fn turns(service: &Service) -> Vec<String> {
     let listed = service.ctl(&["--json", "list", "--type", "turn"]).json();
     let listed = listed.as_array().expect("a list").iter();
-    listed.map(|it| it["content"].as_str().expect("a text").to_owned()).collect()
+    listed.map(|listed| listed["content"].as_str().expect("a text").to_owned()).collect()
 }
 
 /// Runs the program where no service responds.
@@ -112,7 +112,7 @@ fn damaged(service: &Service, to: &Path) -> PathBuf {
     let segment = folder.join(".waypost/data/recall/log").join(format!("{:020}.log", 1));
     let mut bytes = fs::read(&segment).expect("a segment");
     let name = b"second-session";
-    let at = bytes.windows(name.len()).position(|it| it == name).expect("an entry");
+    let at = bytes.windows(name.len()).position(|window| window == name).expect("an entry");
     bytes[at] ^= 1;
     fs::write(&segment, bytes).expect("a segment");
     folder
@@ -154,6 +154,7 @@ fn a_damaged_recall_log_is_named_and_the_service_starts_once_it_is_repaired() {
     let place = project();
     fs::rename(folder.join(".waypost/data"), place.path().join(".waypost/data")).expect("data");
     let started = Service::start_at(place, |_, _| {});
-    let sessions: Vec<_> = (0..3).map(|it| entries(&started)[it]["session"].clone()).collect();
+    let sessions: Vec<_> =
+        (0..3).map(|number| entries(&started)[number]["session"].clone()).collect();
     assert_eq!(sessions, ["third-session".into(), "first-session".into(), Value::Null]);
 }

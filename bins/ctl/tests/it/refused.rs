@@ -60,7 +60,7 @@ fn a_failure_of_the_service_names_the_request_in_its_log() {
     let log = service.folder().join(".waypost/data/memory/log");
     for entry in fs::read_dir(log).expect("a folder").flatten() {
         let bytes = fs::read(entry.path()).unwrap_or_default();
-        let found = bytes.windows(4).position(|it| it == b"text");
+        let found = bytes.windows(4).position(|window| window == b"text");
         if let Some(at) = found {
             let file = fs::OpenOptions::new().write(true).open(entry.path()).expect("a file");
             file.write_all_at(b"TEXT", at as u64).expect("it is written");
@@ -68,9 +68,9 @@ fn a_failure_of_the_service_names_the_request_in_its_log() {
     }
     let failed = service.ctl(&["get", &id]);
     assert_eq!(failed.code, 1, "{failed:?}");
-    let hint = failed.err.lines().find(|it| it.starts_with("hint: ")).expect("a hint");
+    let hint = failed.err.lines().find(|line| line.starts_with("hint: ")).expect("a hint");
     assert!(hint.contains("log") && hint.contains("`ctl doctor`"), "{hint}");
-    let named = hint.split("request id ").nth(1).and_then(|it| it.split(' ').next());
+    let named = hint.split("request id ").nth(1).and_then(|part| part.split(' ').next());
     assert!(named.is_some_and(|it| it.len() == 16), "{hint}");
     let failed = service.ctl(&["--json", "get", &id]);
     let told: Value = serde_json::from_str(&failed.err).expect("JSON");

@@ -62,7 +62,7 @@ impl World {
 
     fn start(&mut self) -> Result<(), String> {
         let options = Options::for_project(self.folder.path()).expect("options");
-        let running = waypost_service::start(&options).map_err(|it| format!("{it:#}"))?;
+        let running = waypost_service::start(&options).map_err(|error| format!("{error:#}"))?;
         self.running = Some(running);
         Ok(())
     }
@@ -116,7 +116,7 @@ impl World {
     fn turns(&self) -> Vec<String> {
         let listed = self.ctl(&["--json", "list", "--type", "turn"]).json();
         let listed = listed.as_array().expect("a list").iter();
-        listed.map(|it| it["content"].as_str().expect("a text").to_owned()).collect()
+        listed.map(|listed| listed["content"].as_str().expect("a text").to_owned()).collect()
     }
 
     /// The number of times that the flow's action ran.
@@ -137,9 +137,10 @@ impl World {
     fn faults(&self) -> Vec<String> {
         let found = self.ctl(&["--json", "doctor"]);
         let findings: Vec<Value> = serde_json::from_str(&found.out).expect("JSON");
-        let faults = findings.iter().filter(|it| it["verdict"] == "fault");
-        let faults: Vec<String> =
-            faults.map(|it| format!("{}: {}; {}", it["part"], it["detail"], it["hint"])).collect();
+        let faults = findings.iter().filter(|finding| finding["verdict"] == "fault");
+        let faults: Vec<String> = faults
+            .map(|fault| format!("{}: {}; {}", fault["part"], fault["detail"], fault["hint"]))
+            .collect();
         assert_eq!(found.code, i32::from(!faults.is_empty()), "{found:?}");
         faults
     }
@@ -270,8 +271,8 @@ fn a_loss_that_no_state_can_name_says_what_may_be_lost() {
     let world = World::new();
     world.replace("memory/state", true);
     let log = world.data().join("memory/log");
-    let mut files = fs::read_dir(&log).expect("a folder").flatten().map(|it| it.path());
-    let place = |bytes: &[u8]| bytes.windows(10).position(|it| it == b"memory 0 2");
+    let mut files = fs::read_dir(&log).expect("a folder").flatten().map(|entry| entry.path());
+    let place = |bytes: &[u8]| bytes.windows(10).position(|window| window == b"memory 0 2");
     let (path, at, mut bytes) = files
         .find_map(|path| {
             let bytes = fs::read(&path).expect("a file");

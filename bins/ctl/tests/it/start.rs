@@ -77,7 +77,7 @@ impl Project {
 
     /// Waits until the service has ended in order.
     pub(crate) fn wait_for_end(&self) {
-        until(|| self.pid().map_or(Ok(()), |it| Err(format!("{it} still runs: {}", self.log()))));
+        until(|| self.pid().map_or(Ok(()), |pid| Err(format!("{pid} still runs: {}", self.log()))));
     }
 }
 
@@ -91,7 +91,7 @@ impl Drop for Project {
 
 pub(crate) fn text(result: &Value) -> String {
     let blocks = result["content"].as_array().expect("blocks").iter();
-    blocks.filter_map(|it| it["text"].as_str()).collect::<Vec<_>>().join("\n")
+    blocks.filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn several_at_once_start_one_service() {
     }
     assert_eq!(project.log().matches("listening on http://").count(), 1, "{}", project.log());
     let notes: usize =
-        servers.into_iter().map(|it| it.end().err.matches("No service ran").count()).sum();
+        servers.into_iter().map(|server| server.end().err.matches("No service ran").count()).sum();
     assert_eq!(notes, 1);
     project.running();
 }

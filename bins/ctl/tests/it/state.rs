@@ -25,7 +25,7 @@ fn approved() -> Clone {
 
 fn approvals(clone: &Clone) -> PathBuf {
     let entries = fs::read_dir(clone.state("approvals")).expect("a folder").flatten();
-    let mut files = entries.map(|it| it.path()).filter(|it| it.is_file());
+    let mut files = entries.map(|entry| entry.path()).filter(|path| path.is_file());
     files.next().expect("approvals")
 }
 
@@ -52,7 +52,7 @@ fn a_pipe_or_a_socket_in_place_of_a_file_is_named_and_nothing_waits_for_it() {
         clone.state("lock"),
         approvals(&clone),
     ];
-    for (file, make) in files.iter().flat_map(|it| [(it, pipe as fn(&Path)), (it, socket)]) {
+    for (file, make) in files.iter().flat_map(|file| [(file, pipe as fn(&Path)), (file, socket)]) {
         let aside = file.with_extension("aside");
         fs::rename(file, &aside).expect("it exists");
         make(file);
@@ -150,10 +150,10 @@ fn damaged_approvals_approve_nothing_and_are_replaced_by_the_next_approval() {
 /// is still a hexadecimal digit.
 fn other_digit(document: &[u8]) -> Vec<u8> {
     let mut bytes = document.to_vec();
-    let is_digit = |it: &u8| it.is_ascii_digit() || (b'a'..=b'f').contains(it);
-    let mut runs = bytes.windows(32).enumerate().filter(|it| it.1.iter().all(is_digit));
+    let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+    let mut runs = bytes.windows(32).enumerate().filter(|pair| pair.1.iter().all(is_digit));
     let checksum = runs.next().expect("a checksum").0;
-    let place = runs.find(|it| it.0 > checksum + 32).expect("a hash or an id").0;
+    let place = runs.find(|run| run.0 > checksum + 32).expect("a hash or an id").0;
     let flipped = [1, 2, 4].map(|it| bytes[place] ^ it).into_iter().find(is_digit);
     bytes[place] = flipped.expect("another digit");
     bytes

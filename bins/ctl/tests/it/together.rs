@@ -285,7 +285,7 @@ fn doctor_looks_at_the_running_service_and_at_the_store_of_a_stopped_one() {
             .as_array()
             .unwrap()
             .iter()
-            .find(|it| it["part"] == part)
+            .find(|array| array["part"] == part)
             .cloned()
             .unwrap_or_default()
     };
@@ -320,7 +320,7 @@ fn a_version_that_a_repair_lost_is_named_and_no_older_one_takes_its_place() {
     let log = service.folder().join(".waypost/data/memory/log");
     let segment = log.join(format!("{:020}.log", 1));
     let mut bytes = fs::read(&segment).expect("a segment");
-    let place = bytes.windows(4).position(|it| it == b"Bert").expect("the text");
+    let place = bytes.windows(4).position(|window| window == b"Bert").expect("the text");
     bytes[place] ^= 1;
     fs::write(&segment, bytes).expect("a damaged segment");
     let repair = service.ctl(&["doctor", "--repair"]);

@@ -150,7 +150,7 @@ impl Service {
         until(|| {
             let flows = self.ctl(clone, &["--json", "flows", "list"]).json();
             let flows = flows["flows"].as_array().expect("an array");
-            let names: Vec<&str> = flows.iter().filter_map(|it| it["name"].as_str()).collect();
+            let names: Vec<&str> = flows.iter().filter_map(|flow| flow["name"].as_str()).collect();
             if names == wanted { Ok(()) } else { Err(format!("{names:?}, not {wanted:?}")) }
         });
     }
@@ -159,7 +159,7 @@ impl Service {
         until(|| {
             let runs = self.ctl(clone, &["--json", "flows", "runs"]).json();
             let ended = runs.as_array().expect("an array").iter();
-            let ended = ended.filter(|it| it["state"] == "succeeded").count();
+            let ended = ended.filter(|ended| ended["state"] == "succeeded").count();
             if ended >= count { Ok(()) } else { Err(runs) }
         });
     }
@@ -174,7 +174,7 @@ fn an_approval_next_to_a_service_that_hangs_is_stored_with_a_warning() {
     assert!(stopped.expect("there is kill").success());
     let approved = clone.ctl(&["allow", "--yes"]);
     assert_eq!(approved.code, 0, "{approved:?}");
-    let warned = approved.err.lines().find(|it| it.contains("did not answer"));
+    let warned = approved.err.lines().find(|line| line.contains("did not answer"));
     let warned = warned.unwrap_or_else(|| panic!("{approved:?}"));
     assert!(warned.contains("the approval is stored"), "{warned}");
     assert!(warned.contains("once the service answers or is restarted"), "{warned}");
@@ -273,7 +273,7 @@ fn no_file_of_a_hostile_clone_takes_effect() {
         .as_array()
         .expect("an array")
         .iter()
-        .filter_map(|it| Some((it["file"].as_str()?, it["state"].as_str()?)))
+        .filter_map(|array| Some((array["file"].as_str()?, array["state"].as_str()?)))
         .collect();
     assert!(states.contains(&("tools/build.sh", "changed since")), "{states:?}");
     assert!(states.contains(&(".waypost/flows/builds.yaml", "current")), "{states:?}");
@@ -314,12 +314,13 @@ fn an_approval_counts_for_the_next_event_and_is_in_the_log() {
     clone.ctl(&["allow", "--revoke", "notes.yaml"]).done();
     let flows = clone.ctl(&["--json", "flows", "list"]).json();
     let names: Vec<&Value> =
-        flows["flows"].as_array().expect("an array").iter().map(|it| &it["name"]).collect();
+        flows["flows"].as_array().expect("an array").iter().map(|array| &array["name"]).collect();
     assert_eq!(names, ["builds"]);
     let log = service.stopped();
     for it in listed.as_array().expect("an array") {
         let (file, hash) = (it["file"].as_str().expect("a file"), &it["sha256"]);
-        let line = log.lines().filter(|it| it.contains("a file was approved") && it.contains(file));
+        let line =
+            log.lines().filter(|line| line.contains("a file was approved") && line.contains(file));
         let lines: Vec<&str> = line.collect();
         assert!(
             matches!(lines[..], [line] if line.contains("INFO") && line.contains(hash.as_str().expect("a hash"))),
@@ -484,8 +485,8 @@ fn bytes_that_are_no_text_are_shown_and_what_is_not_shown_is_not_approved() {
     assert_eq!(clone.ctl(&["--json", "allow", "--list"]).json(), serde_json::json!([]));
     let told = clone.ctl(&["allow"]).out;
     let hashes: Vec<&str> =
-        told.split("SHA-256 ").skip(1).filter_map(|it| it.split_whitespace().next()).collect();
-    let given = hashes.iter().flat_map(|it| ["--sha256", it]);
+        told.split("SHA-256 ").skip(1).filter_map(|part| part.split_whitespace().next()).collect();
+    let given = hashes.iter().flat_map(|hash| ["--sha256", hash]);
     let arguments: Vec<&str> = std::iter::once("allow").chain(given).collect();
     assert!(clone.ctl(&arguments).done().contains("approved tools/build.sh\n"));
 }
@@ -569,7 +570,7 @@ flows:
     clone.write(".waypost/flows/notes.yaml", WAITING);
     clone.write("wait", "");
     clone.ctl(&["allow", "--yes"]).done();
-    let begun = || fs::read_to_string(clone.path("begun")).map_or(0, |it| it.lines().count());
+    let begun = || fs::read_to_string(clone.path("begun")).map_or(0, |text| text.lines().count());
     let wait_for = |is_so: &dyn Fn() -> bool| {
         until(|| is_so().then_some(()).ok_or_else(|| format!("{} begun", begun())));
     };

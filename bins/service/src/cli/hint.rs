@@ -30,8 +30,8 @@ pub(super) fn hint(error: &anyhow::Error, data_dir: Option<&Path>) -> Option<Cow
 }
 
 fn of_full_disk(data_dir: Option<&Path>) -> String {
-    let there = data_dir.and_then(|dir| dir.ancestors().find(|it| it.exists()));
-    let free = there.and_then(|it| Some((it, waypost_log::free_bytes(it).ok()?)));
+    let there = data_dir.and_then(|dir| dir.ancestors().find(|folder| folder.exists()));
+    let free = there.and_then(|there| Some((there, waypost_log::free_bytes(there).ok()?)));
     let found = free.map_or_else(String::new, |(dir, bytes)| {
         format!("{} are free on the disk of {}; ", HumanBytes(bytes), dir.display())
     });
@@ -56,7 +56,7 @@ fn of_cause(cause: &(dyn StdError + 'static), data_dir: Option<&Path>) -> Option
         use waypost_flows::Error;
         matches!(cause.downcast_ref()?, Error::Damaged { .. } | Error::EventsLost { .. })
     };
-    let is_member = || data_dir.is_some_and(|it| Member::file(it).exists());
+    let is_member = || data_dir.is_some_and(|dir| Member::file(dir).exists());
     is_damaged.then(|| if is_member() { OF_MEMBER } else { REPAIR })
 }
 
@@ -65,7 +65,7 @@ fn is_denied(cause: &(dyn StdError + 'static)) -> bool {
     use std::io::{Error, ErrorKind};
     let shared = || cause.downcast_ref::<Arc<Error>>().map(AsRef::as_ref);
     let error = cause.downcast_ref::<Error>().or_else(shared);
-    error.is_some_and(|it| it.kind() == ErrorKind::PermissionDenied)
+    error.is_some_and(|error| error.kind() == ErrorKind::PermissionDenied)
 }
 
 fn is_full(cause: &(dyn StdError + 'static)) -> bool {
@@ -73,9 +73,9 @@ fn is_full(cause: &(dyn StdError + 'static)) -> bool {
     if let Some(error) = cause.downcast_ref::<Error>() {
         return matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
     }
-    let is_memory = |it: &waypost_memory::Error| it.kind() == waypost_memory::ErrorKind::Full;
-    let is_events = |it: &waypost_events::Error| it.kind() == waypost_events::ErrorKind::Full;
-    let is_log = |it: &waypost_log::Error| it.kind() == waypost_log::ErrorKind::Full;
+    let is_memory = |error: &waypost_memory::Error| error.kind() == waypost_memory::ErrorKind::Full;
+    let is_events = |error: &waypost_events::Error| error.kind() == waypost_events::ErrorKind::Full;
+    let is_log = |error: &waypost_log::Error| error.kind() == waypost_log::ErrorKind::Full;
     cause.downcast_ref().is_some_and(is_memory)
         || cause.downcast_ref().is_some_and(is_events)
         || cause.downcast_ref().is_some_and(is_log)

@@ -31,7 +31,7 @@ enum Verdict {
 impl Digests {
     /// The digest to tell the others, if the store has one that is not in the journal.
     pub(super) fn next(&self, store: &Store) -> Option<Digest> {
-        store.last_digest().filter(|it| it.position > self.0.lock().last)
+        store.last_digest().filter(|digest| digest.position > self.0.lock().last)
     }
 
     /// Notes a digest of the leader.
@@ -69,11 +69,12 @@ impl Digests {
 
 impl Seen {
     fn judge(&mut self, applied: u64, ours: &dyn Fn(u64) -> Option<Digest>) -> Verdict {
-        let (due, waiting) = self.waiting.drain(..).partition(|it| it.position <= applied);
+        let (due, waiting) =
+            self.waiting.drain(..).partition(|waiting| waiting.position <= applied);
         self.waiting = waiting;
         let due: Vec<Digest> = due;
         // Without a digest of that position, nothing can be said.
-        let known = due.iter().filter_map(|it| ours(it.position).map(|ours| (it, ours)));
+        let known = due.iter().filter_map(|due| ours(due.position).map(|ours| (due, ours)));
         for (theirs, ours) in known {
             if *theirs == ours {
                 self.is_rebuilt = false;

@@ -59,7 +59,7 @@ struct Reports {
 impl Reports {
     /// After a look.
     fn seen(self, counter: u64) -> Self {
-        let is_same = self.counter.is_none_or(|it| it == counter);
+        let is_same = self.counter.is_none_or(|other| other == counter);
         let changes = if is_same { self.changes } else { self.changes + 1 };
         Self { counter: Some(counter), changes }
     }
@@ -104,11 +104,13 @@ impl Leasing {
     fn identity(&self, seen: Option<Reports>) -> Identity {
         let hub = &self.cluster.hub;
         let until = hub.within(EVERY);
-        let journal = hub.journal_for_report(&until).map_err(|it| chain(&it));
-        let machines = journal.and_then(|it| it.machines(&until).map_err(|it| chain(&it)));
+        let journal = hub.journal_for_report(&until).map_err(|error| chain(&error));
+        let machines =
+            journal.and_then(|journal| journal.machines(&until).map_err(|error| chain(&error)));
         let Ok(machines) = machines else { return Identity::Unknown(seen) };
         let none = Reports { counter: None, changes: 0 };
-        let Some(this) = machines.into_iter().find(|it| it.report.id == hub.machine()) else {
+        let Some(this) = machines.into_iter().find(|machine| machine.report.id == hub.machine())
+        else {
             return Identity::Own(none);
         };
         let reports = seen.unwrap_or(none).seen(this.counter);
@@ -150,7 +152,7 @@ impl Leasing {
             removed: self.cluster.removed(),
             base: self.cluster.hub.member().base.position.seq,
             flows: Some(self.flows.digest()),
-            fault: self.cluster.fault().map(|it| it.to_string()),
+            fault: self.cluster.fault().map(|fault| fault.to_string()),
         };
         let Ok(journal) = self.cluster.hub.journal_for_report(&until) else { return same };
         match journal.report_after(reports.counter, &report, &until) {
@@ -214,12 +216,12 @@ impl Leasing {
     /// Looks up the name of the machine that has the lease, if it is another one than before.
     fn note_leader(&self, journal: &Journal, holder: Option<MachineId>, until: &Until) {
         let hub = &self.cluster.hub;
-        if hub.leader().map(|it| it.0) == holder {
+        if hub.leader().map(|leader| leader.0) == holder {
             return;
         }
         let machines = journal.machines(until).unwrap_or_default();
-        let found = machines.into_iter().find(|it| Some(it.report.id) == holder);
-        hub.set_leader(found.map(|it| (it.report.id, it.report.name)));
+        let found = machines.into_iter().find(|machine| Some(machine.report.id) == holder);
+        hub.set_leader(found.map(|found| (found.report.id, found.report.name)));
     }
 
     fn renew(&self, mut lease: Lease) -> Option<Lease> {
@@ -232,8 +234,9 @@ impl Leasing {
         }
         let left = lease.expires().saturating_duration_since(Instant::now() + STOP_BEFORE);
         let until = self.cluster.hub.within(left.min(EVERY));
-        let journal = self.cluster.hub.journal(&until).map_err(|it| chain(&it));
-        let renewed = journal.and_then(|it| it.renew(&mut lease, &until).map_err(|it| chain(&it)));
+        let journal = self.cluster.hub.journal(&until).map_err(|error| chain(&error));
+        let renewed = journal
+            .and_then(|journal| journal.renew(&mut lease, &until).map_err(|error| chain(&error)));
         let is_held = match renewed {
             Ok(is_held) => is_held,
             Err(error) => {
@@ -269,8 +272,8 @@ impl Leasing {
             .cluster
             .hub
             .journal(&until)
-            .map_err(|it| chain(&it))
-            .and_then(|it| it.release(lease, &until).map_err(|it| chain(&it)));
+            .map_err(|error| chain(&error))
+            .and_then(|err| err.release(lease, &until).map_err(|error| chain(&error)));
         if let Err(error) = released {
             tracing::info!(error, "failed to release the lease; another machine takes it later");
         }

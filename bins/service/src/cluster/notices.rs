@@ -52,11 +52,11 @@ impl Notice {
         match (entry.kind, entry.version) {
             (RETENTION, VERSION) => {
                 let point = RetentionPoint::decode(&entry.payload);
-                point.map(Self::Retention).map_err(|it| it.to_string())
+                point.map(Self::Retention).map_err(|error| error.to_string())
             }
             (TOKENS, VERSION) => {
                 let change = TokenChange::decode(&entry.payload);
-                change.map(Self::Tokens).map_err(|it| it.to_string())
+                change.map(Self::Tokens).map_err(|error| error.to_string())
             }
             (DIGEST, VERSION) => {
                 let digest = decode_digest(&entry.payload).map(Self::Digest);
@@ -109,7 +109,7 @@ impl Notices {
             for entry in &mut notices {
                 if let Err(why) = carry_out(&Notice::decode(entry)?) {
                     // What later changes end is rejected, too, though the file cannot be written.
-                    for later in notices.filter(|it| it.kind == TOKENS) {
+                    for later in notices.filter(|notice| notice.kind == TOKENS) {
                         drop(carry_out(&Notice::decode(later)?));
                     }
                     return Err(why.into());
@@ -139,7 +139,7 @@ impl Notices {
             Err(SharedError::Moved) => {
                 let caught_up = self.catch_up(carry_out);
                 self.journal.release();
-                caught_up.map_err(|it| AppendError::Unavailable(it.why))?;
+                caught_up.map_err(|error| AppendError::Unavailable(error.why))?;
                 Err(AppendError::Moved)
             }
             Err(SharedError::Unknown(why)) => Err(AppendError::Unknown(why)),

@@ -39,7 +39,7 @@ pub(crate) async fn wait(app: &App, path: &str, headers: &HeaderMap) -> Result<(
         let detail = format!("the request has the header {MIN_POSITION_HEADER} twice");
         return Err(Failure::from(Problem::new(400, detail)));
     }
-    let wanted = wanted.to_str().ok().and_then(|it| it.parse::<JournalPosition>().ok());
+    let wanted = wanted.to_str().ok().and_then(|text| text.parse::<JournalPosition>().ok());
     let wanted = wanted.ok_or_else(|| {
         let detail = format!(
             "the header {MIN_POSITION_HEADER} must be a value of {POSITION_HEADER} of an earlier response: STORE:INCARNATION:SEQUENCE"

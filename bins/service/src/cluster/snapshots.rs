@@ -81,7 +81,7 @@ impl Snapshots {
         forget_silent(&journal, &until)?;
         self.trim_vectors(&journal, vectors, &until)?;
         let mut snapshots = journal.snapshots(&until)?;
-        snapshots.retain(|it| it.incarnation == journal.incarnation());
+        snapshots.retain(|snapshot| snapshot.incarnation == journal.incarnation());
         let mark = self.cluster.hub.mark();
         // Without a snapshot, no machine can join.
         let is_needed = match snapshots.first() {
@@ -118,13 +118,13 @@ impl Snapshots {
         let removed = self.cluster.store.removed_through()?;
         let is_purged = || {
             let machines = journal.machines(until)?;
-            anyhow::Ok(machines.iter().all(|it| it.report.purged >= removed))
+            anyhow::Ok(machines.iter().all(|machine| machine.report.purged >= removed))
         };
         if removed > vectors.removed && is_purged()? {
             journal.trim_vectors(Duration::ZERO, until)?;
             vectors.removed = removed;
         }
-        if vectors.trimmed.is_none_or(|it| it.elapsed() >= VECTORS_EVERY) {
+        if vectors.trimmed.is_none_or(|trimmed| trimmed.elapsed() >= VECTORS_EVERY) {
             journal.trim_vectors(SILENT_MAX, until)?;
             vectors.trimmed = Some(Instant::now());
         }
@@ -154,7 +154,9 @@ impl Snapshots {
             // The other end then fails to write, if it still does.
             drop(reader);
             match writing.join() {
-                Ok(written) => put.map_err(anyhow::Error::from).and_then(|it| written.map(|()| it)),
+                Ok(written) => {
+                    put.map_err(anyhow::Error::from).and_then(|err| written.map(|()| err))
+                }
                 Err(_) => bail!("reading the stores panicked"),
             }
         })
@@ -195,8 +197,8 @@ fn trim(journal: &Journal, snapshots: &[Snapshot], until: &Until) -> anyhow::Res
     journal.remove_unfinished(UNFINISHED_MAX, until)?;
     let needed = needed_from(&journal.machines(until)?);
     let base = journal.head(until)?.base.seq;
-    let passed = snapshots.iter().find(|it| it.position.seq <= needed);
-    if let Some(passed) = passed.filter(|it| it.position.seq > base) {
+    let passed = snapshots.iter().find(|snapshot| snapshot.position.seq <= needed);
+    if let Some(passed) = passed.filter(|passed| passed.position.seq > base) {
         let trimmed = journal.trim(passed.id, until)?;
         tracing::info!(
             base = trimmed.base.seq,
@@ -205,8 +207,9 @@ fn trim(journal: &Journal, snapshots: &[Snapshot], until: &Until) -> anyhow::Res
         );
     }
     // Older ones may have purged texts, and no machine needs them.
-    let is_old =
-        |it: &&Snapshot| passed.is_some_and(|passed| it.position.seq < passed.position.seq);
+    let is_old = |snapshot: &&Snapshot| {
+        passed.is_some_and(|passed| snapshot.position.seq < passed.position.seq)
+    };
     for old in snapshots.iter().skip(1).filter(is_old) {
         journal.remove_snapshot(old.id, until)?;
     }
@@ -215,13 +218,13 @@ fn trim(journal: &Journal, snapshots: &[Snapshot], until: &Until) -> anyhow::Res
 
 /// Every machine has the records up to here on its disk.
 fn needed_from(machines: &[Machine]) -> u64 {
-    machines.iter().map(|it| it.report.base).min().unwrap_or(0)
+    machines.iter().map(|machine| machine.report.base).min().unwrap_or(0)
 }
 
 fn write(files: &waypost_log::Snapshot, writer: PipeWriter) -> anyhow::Result<()> {
     let mut backup = Writer::new(writer, now(), env!("CARGO_PKG_VERSION"))?;
     let is_wanted = |name: &str| is_part(name) && !is_set_aside(name);
-    for file in files.files().iter().filter(|it| is_wanted(it.name())) {
+    for file in files.files().iter().filter(|file| is_wanted(file.name())) {
         backup.file(file.name(), file.bytes(), &mut file.reader())?;
     }
     backup.finish()?;

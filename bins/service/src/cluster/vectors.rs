@@ -55,7 +55,7 @@ impl SharedVectors {
         texts: &[&str],
         compute: &Compute<'_>,
     ) -> Result<Vectors, String> {
-        let hashes: Vec<TextHash> = texts.iter().map(|it| Sha256::digest(it).into()).collect();
+        let hashes: Vec<TextHash> = texts.iter().map(|text| Sha256::digest(text).into()).collect();
         let shared = match self.claim(model, dimensions, &hashes) {
             Ok(shared) => shared,
             Err(error) => {
@@ -77,12 +77,12 @@ impl SharedVectors {
             self.put(model, &new);
             vectors.extend(new);
         }
-        Ok(hashes.iter().map(|it| vectors.get(it).cloned().unwrap_or_default()).collect())
+        Ok(hashes.iter().map(|hash| vectors.get(hash).cloned().unwrap_or_default()).collect())
     }
 
     /// The vectors that other machines have computed. The others come later.
     pub(crate) fn get(&self, model: &str, dimensions: usize, texts: &[&str]) -> Vectors {
-        let hashes: Vec<TextHash> = texts.iter().map(|it| Sha256::digest(it).into()).collect();
+        let hashes: Vec<TextHash> = texts.iter().map(|text| Sha256::digest(text).into()).collect();
         let until = self.hub.within(EXCHANGE);
         let mut vectors = BTreeMap::new();
         // Without the database, all of them come later.
@@ -94,7 +94,7 @@ impl SharedVectors {
                 vectors.extend(decoded);
             }
         }
-        hashes.iter().map(|it| vectors.get(it).cloned().unwrap_or_default()).collect()
+        hashes.iter().map(|hash| vectors.get(hash).cloned().unwrap_or_default()).collect()
     }
 
     /// Asks other machines for the vector of a query, by the model with that fingerprint or by any.
@@ -105,9 +105,9 @@ impl SharedVectors {
         time: Duration,
     ) -> Result<Option<PeerAnswer>, String> {
         let until = self.hub.within(time);
-        let journal = self.hub.journal(&until).map_err(|it| chain(&it))?;
+        let journal = self.hub.journal(&until).map_err(|error| chain(&error))?;
         let asked = journal.ask(model.map(str::as_bytes), text, &until);
-        let Some(answer) = asked.map_err(|it| chain(&it))? else { return Ok(None) };
+        let Some(answer) = asked.map_err(|error| chain(&error))? else { return Ok(None) };
         let fingerprint = String::from_utf8(answer.model.fingerprint);
         let fingerprint = fingerprint.map_err(|_| "the model's fingerprint is not UTF-8")?;
         let vector = decode(&answer.vector, answer.vector.len() / size_of::<f32>());
@@ -119,14 +119,16 @@ impl SharedVectors {
     pub(crate) fn answer(&self, name: &str, fingerprint: &str, embed: &EmbedFn, wake: &Wake) {
         let name = name.chars().take(64).collect();
         let model = EmbeddingModel { name, fingerprint: fingerprint.as_bytes().to_vec() };
-        let mut compute = |texts: &[&str]| Ok(embed(texts)?.iter().map(|it| encode(it)).collect());
+        let mut compute =
+            |texts: &[&str]| Ok(embed(texts)?.iter().map(|embed| encode(embed)).collect());
         let mut answering = Answering::default();
         while !wake.is_stopping() {
             let until = self.hub.within(WAIT);
-            let answered = self.hub.journal(&until).map_err(|it| chain(&it)).and_then(|journal| {
-                let answered = journal.answer(&mut answering, &model, &mut compute, &until);
-                answered.map_err(|it| chain(&it))
-            });
+            let answered =
+                self.hub.journal(&until).map_err(|error| chain(&error)).and_then(|journal| {
+                    let answered = journal.answer(&mut answering, &model, &mut compute, &until);
+                    answered.map_err(|error| chain(&error))
+                });
             if let Err(error) = answered {
                 tracing::debug!(error, "failed to answer the queries of other machines");
                 wake.rest(EXCHANGE);
@@ -136,16 +138,16 @@ impl SharedVectors {
 
     fn claim(&self, model: &str, dimensions: usize, hashes: &[TextHash]) -> Result<Shared, String> {
         let until = self.hub.within(EXCHANGE);
-        let journal = self.hub.journal(&until).map_err(|it| chain(&it))?;
+        let journal = self.hub.journal(&until).map_err(|error| chain(&error))?;
         let mut shared = Shared::default();
         let machine = self.hub.machine();
         for some in hashes.chunks(VECTORS_MAX) {
             let claimed = journal
                 .claim_vectors(model.as_bytes(), some, machine, LEASE, &until)
-                .map_err(|it| chain(&it))?;
+                .map_err(|error| chain(&error))?;
             let decoded = claimed.have.iter().filter_map(|(hash, bytes)| {
                 // Bytes that are no vector of this model are ignored: this machine computes it.
-                decode(bytes, dimensions).map(|it| (*hash, it))
+                decode(bytes, dimensions).map(|decode| (*hash, decode))
             });
             shared.vectors.extend(decoded);
             shared.others.extend(claimed.others);
@@ -156,11 +158,13 @@ impl SharedVectors {
     /// Gives vectors to the other machines. Without the database, they compute them, too.
     fn put(&self, model: &str, vectors: &[(TextHash, Vec<f32>)]) {
         let until = self.hub.within(EXCHANGE);
-        let put = self.hub.journal(&until).map_err(|it| chain(&it)).and_then(|journal| {
+        let put = self.hub.journal(&until).map_err(|error| chain(&error)).and_then(|journal| {
             for some in vectors.chunks(VECTORS_MAX) {
                 let some: Vec<(TextHash, Vec<u8>)> =
                     some.iter().map(|(hash, it)| (*hash, encode(it))).collect();
-                journal.put_vectors(model.as_bytes(), &some, &until).map_err(|it| chain(&it))?;
+                journal
+                    .put_vectors(model.as_bytes(), &some, &until)
+                    .map_err(|error| chain(&error))?;
             }
             Ok(())
         });
@@ -180,16 +184,16 @@ struct Shared {
 
 /// 32-bit floats, little-endian.
 fn encode(vector: &[f32]) -> Vec<u8> {
-    vector.iter().flat_map(|it| it.to_le_bytes()).collect()
+    vector.iter().flat_map(|vector| vector.to_le_bytes()).collect()
 }
 
 fn decode(bytes: &[u8], dimensions: usize) -> Option<Vec<f32>> {
     let (values, rest) = bytes.as_chunks::<4>();
-    let vector: Vec<f32> = values.iter().map(|it| f32::from_le_bytes(*it)).collect();
+    let vector: Vec<f32> = values.iter().map(|value| f32::from_le_bytes(*value)).collect();
     let is_vector = rest.is_empty()
         && vector.len() == dimensions
-        && vector.iter().all(|it| it.is_finite())
-        && vector.iter().any(|it| *it != 0.0);
+        && vector.iter().all(|vector| vector.is_finite())
+        && vector.iter().any(|vector| *vector != 0.0);
     is_vector.then_some(vector)
 }
 

@@ -114,7 +114,7 @@ impl Follower<'_> {
             if let Err(error) = done {
                 self.failed(&error);
             }
-        } else if self.unsaved_since.is_some_and(|it| it.elapsed() >= QUIET_BEFORE_SAVE) {
+        } else if self.unsaved_since.is_some_and(|since| since.elapsed() >= QUIET_BEFORE_SAVE) {
             self.save();
         }
         self.follow(watch, changes);
@@ -146,9 +146,9 @@ impl Follower<'_> {
         let folders = self.index.watched();
         let changed: BTreeSet<&str> = changes.paths.iter().map(String::as_str).collect();
         let again: Vec<String> =
-            folders.iter().filter(|it| is_below_one_of(it, &changed)).cloned().collect();
+            folders.iter().filter(|folder| is_below_one_of(folder, &changed)).cloned().collect();
         let known: BTreeSet<&String> = self.folders.iter().collect();
-        let is_new = !again.is_empty() || folders.iter().any(|it| !known.contains(it));
+        let is_new = !again.is_empty() || folders.iter().any(|folder| !known.contains(folder));
         if changes.rescan || folders != self.folders {
             self.folders = folders;
             watch.follow(&self.folders, &self.git_files);
@@ -181,7 +181,7 @@ impl Follower<'_> {
     }
 
     fn has_requests(&self) -> bool {
-        self.keeper.context.requests.lock().as_ref().is_some_and(|it| !it.is_empty())
+        self.keeper.context.requests.lock().as_ref().is_some_and(|request| !request.is_empty())
     }
 
     /// Runs one scan for all waiting requests.
@@ -237,7 +237,7 @@ impl Follower<'_> {
 
     /// After a change of the index: plans the next save, and wakes the embedding thread.
     fn took(&mut self, report: Option<&ScanReport>) {
-        if report.is_some_and(|it| it.indexed + it.removed > 0) {
+        if report.is_some_and(|report| report.indexed + report.removed > 0) {
             self.unsaved_since = Some(Instant::now());
             self.keeper.model.embed_soon();
         }
@@ -254,8 +254,9 @@ impl Follower<'_> {
     /// The time until something is due if nothing changes.
     fn next_due(&self) -> Duration {
         let look = CHECK_EVERY.saturating_sub(self.looked.elapsed());
-        let save = self.unsaved_since.map(|it| QUIET_BEFORE_SAVE.saturating_sub(it.elapsed()));
-        save.map_or(look, |it| it.min(look))
+        let save =
+            self.unsaved_since.map(|since| QUIET_BEFORE_SAVE.saturating_sub(since.elapsed()));
+        save.map_or(look, |save| save.min(look))
     }
 
     fn save(&mut self) {

@@ -154,6 +154,7 @@ fn frames_after(
     encode: Encode,
 ) -> waypost_events::Result<(Vec<Arc<Frame>>, u64)> {
     let tailed = Tail::new(Arc::clone(bus), None, after).next_batch(READ_AT_ONCE)?;
-    let frames = tailed.events.into_iter().map(|it| Arc::new(Frame::new(it, encode))).collect();
+    let frames =
+        tailed.events.into_iter().map(|event| Arc::new(Frame::new(event, encode))).collect();
     Ok((frames, tailed.examined))
 }

@@ -80,22 +80,22 @@ impl Actions {
     fn approved(&self, attempt: &Attempt) -> Result<(), String> {
         let mut loader = self.loader.lock();
         let (file, hash) = (attempt.file(), attempt.hash());
-        loader.check_definition(file, hash).map_err(|it| match it {
+        loader.check_definition(file, hash).map_err(|error| match error {
             Problem::Unapproved(_) => format!(
                 "the flow file {} with SHA-256 {hash} is not approved; review it, approve it with `ctl allow`, and retry the run",
                 file.escape_debug()
             ),
-            it => it.to_string(),
+            error => error.to_string(),
         })?;
-        loader.check_programs(attempt.flow(), attempt.action()).map_err(|it| match it {
+        loader.check_programs(attempt.flow(), attempt.action()).map_err(|error| match error {
             Problem::Unapproved(waiting) => {
-                let files: Vec<_> = waiting.keys().map(|it| it.escape_debug().to_string()).collect();
+                let files: Vec<_> = waiting.keys().map(|key| key.escape_debug().to_string()).collect();
                 format!(
                     "the flow runs {}, whose content is not approved; review it, approve it with `ctl allow`, and retry the run",
                     files.join(", ")
                 )
             }
-            it => it.to_string(),
+            error => error.to_string(),
         })
     }
 

@@ -34,7 +34,9 @@ impl FlowFiles {
     pub(crate) fn run(mut self) {
         loop {
             std::thread::sleep(CHECK_EVERY);
-            let Some(flows) = Weak::upgrade(&self.flows).filter(|it| !it.wake.is_stopping()) else {
+            let Some(flows) =
+                Weak::upgrade(&self.flows).filter(|shared| !shared.wake.is_stopping())
+            else {
                 return;
             };
             // `ctl allow` writes to the user's state folder.
@@ -88,7 +90,8 @@ fn log_approvals(flows: &Flows) {
             return;
         }
     };
-    let now: BTreeSet<(String, String)> = list.into_iter().map(|it| (it.file, it.sha256)).collect();
+    let now: BTreeSet<(String, String)> =
+        list.into_iter().map(|item| (item.file, item.sha256)).collect();
     let mut before = flows.approved.lock();
     for (file, sha256) in now.difference(&before) {
         tracing::info!(file, sha256, "a file was approved");

@@ -116,7 +116,7 @@ struct Watch {
 impl Watch {
     /// How long to wait for the next line.
     fn pause(&self) -> Duration {
-        let left = self.ends.map(|it| it.saturating_duration_since(Instant::now()));
+        let left = self.ends.map(|end| end.saturating_duration_since(Instant::now()));
         match left {
             Some(left) if !self.running.is_empty() => left.max(AGAIN),
             _ => Duration::from_secs(3600),
@@ -142,7 +142,7 @@ impl Watch {
     }
 
     fn end_if_over(&self) {
-        if self.ends.is_some_and(|it| Instant::now() >= it) {
+        if self.ends.is_some_and(|end| Instant::now() >= end) {
             self.end_all();
         }
     }

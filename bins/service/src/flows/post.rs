@@ -30,7 +30,7 @@ impl Resolver for Checked {
         let found = self.0.resolve(uri, config, timeout)?;
         let mut allowed = self.empty();
         let host = uri.host().unwrap_or_default();
-        for address in found.iter().filter(|it| may_reach(host, it.ip())) {
+        for address in found.iter().filter(|found| may_reach(host, found.ip())) {
             allowed.push(*address);
         }
         if allowed.is_empty() {

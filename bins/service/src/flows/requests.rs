@@ -75,7 +75,7 @@ impl Flows {
         loader.allow(name, &asked.hash, &asked.programs)?;
         drop(loader);
         load(self);
-        Ok(self.file_status().iter().find(|it| it.name == name).cloned())
+        Ok(self.file_status().iter().find(|status| status.name == name).cloned())
     }
 
     /// The keys of values that must be plain in a flow that an earlier release approved, which
@@ -91,8 +91,8 @@ impl Flows {
 
     /// The flow files that are pending approval.
     pub(crate) fn pending(&self) -> Vec<String> {
-        let waits = |it: &&FileStatus| matches!(it.problem, Some(Problem::Unapproved(_)));
-        self.file_status().iter().filter(waits).map(|it| it.name.clone()).collect()
+        let waits = |status: &&FileStatus| matches!(status.problem, Some(Problem::Unapproved(_)));
+        self.file_status().iter().filter(waits).map(|status| status.name.clone()).collect()
     }
 
     /// The stored output of an attempt: standard output and error.

@@ -93,7 +93,7 @@ impl Running {
     /// Whether all actions ended within that time.
     fn wait(&self, time_max: Duration) -> bool {
         let mut actions = self.actions.lock();
-        let are_left = |it: &mut HashMap<AttemptId, Action>| !it.is_empty();
+        let are_left = |map: &mut HashMap<AttemptId, Action>| !map.is_empty();
         !self.fewer.wait_while_for(&mut actions, are_left, time_max).timed_out()
     }
 }

@@ -64,7 +64,7 @@ pub(crate) async fn answer(
         Failure::internal().into_response()
     });
     let held = response.extensions_mut().remove::<Arc<Held>>();
-    let route = response.extensions().get::<Route>().map_or("unmatched", |it| it.0);
+    let route = response.extensions().get::<Route>().map_or("unmatched", |extension| extension.0);
     let has_position = response.extensions().get::<Admitted>().is_some()
         && response.extensions().get::<StillWriting>().is_none();
     let position = if has_position { position::header(&app) } else { None };
@@ -73,7 +73,7 @@ pub(crate) async fn answer(
         response.headers_mut().insert(POSITION_HEADER, position);
     }
     let response = finish(response, &method, &path, &id).await;
-    let mut response = response.map(|it| activity.with_body(it, held));
+    let mut response = response.map(|response| activity.with_body(response, held));
     let status = response.status();
     response.headers_mut().insert(REQUEST_ID.clone(), id);
     let took = started.elapsed();
@@ -93,7 +93,8 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
         if app.is_stopping() {
             return Err(Failure::stopping());
         }
-        guard::authenticate(app, request.headers()).map(|it| Some(it.begin(&app.sessions)))
+        guard::authenticate(app, request.headers())
+            .map(|authenticate| Some(authenticate.begin(&app.sessions)))
     });
     match admitted {
         Ok(caller) => {
@@ -153,7 +154,7 @@ async fn routed(router: Router, request: Request) -> Response {
 /// Whether the request of a response changes nothing.
 fn reads(response: &Response, method: &Method) -> bool {
     let Some(Route(path)) = response.extensions().get() else { return true };
-    let same = |it: &&routes::Route| it.path == *path && it.method == method.as_str();
+    let same = |route: &&routes::Route| route.path == *path && route.method == method.as_str();
     routes::ROUTES.iter().find(same).is_none_or(|it| it.repeat == routes::Repeat::Reads)
 }
 
@@ -166,12 +167,14 @@ async fn finish(response: Response, method: &Method, path: &str, id: &HeaderValu
     let id = id.to_str().ok().filter(|_| is_logged).map(str::to_owned);
     head.headers.insert(HeaderName::from_static("x-content-type-options"), NOSNIFF);
     head.headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    let is_problem =
-        head.headers.get(CONTENT_TYPE).is_some_and(|it| it.as_bytes() == PROBLEM_JSON.as_bytes());
+    let is_problem = head
+        .headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|header| header.as_bytes() == PROBLEM_JSON.as_bytes());
     if is_problem && method != Method::HEAD {
         // Problems are small and complete: collecting one does not wait.
         head.headers.remove(CONTENT_LENGTH);
-        if let Ok(bytes) = body.collect().await.map(|it| it.to_bytes()) {
+        if let Ok(bytes) = body.collect().await.map(|body| body.to_bytes()) {
             body = match serde_json::from_slice::<Problem>(&bytes) {
                 Ok(problem) => {
                     let problem = Problem { request_id: id, ..problem.at(path) };

@@ -20,7 +20,7 @@ pub(crate) fn collect(app: &App) -> Result<Snapshot, Failure> {
     let memory = app.store.snapshot()?;
     let pairing = Snapshot::default()
         .and_folder(&dir.join("pairing"), &|_| true)
-        .map_err(|it| failed(&it))?;
+        .map_err(|error| failed(&error))?;
     // Here, where no store waits for it: each log was right when it was opened, and may have decayed.
     let stores = [("flows", &flows), ("events", &events), ("recall", &recall), ("memory", &memory)];
     for (store, taken) in stores {
@@ -29,8 +29,8 @@ pub(crate) fn collect(app: &App) -> Result<Snapshot, Failure> {
     let logs = flows.and(events).and(recall).and(memory);
     logs.and(pairing.under("pairing"))
         .and_file(&dir.join("tokens.json"), "tokens.json")
-        .and_then(|it| it.and_file(&dir.join("format"), "format"))
-        .map_err(|it| failed(&it))
+        .and_then(|file| file.and_file(&dir.join("format"), "format"))
+        .map_err(|error| failed(&error))
 }
 
 fn failed(error: &waypost_log::Error) -> Failure {
@@ -53,7 +53,7 @@ pub(crate) fn bytes(taken: &Snapshot) -> u64 {
     taken
         .files()
         .iter()
-        .filter(|it| is_wanted(it.name()))
+        .filter(|file| is_wanted(file.name()))
         .map(waypost_log::SnapshotFile::bytes)
         .sum()
 }
@@ -61,7 +61,7 @@ pub(crate) fn bytes(taken: &Snapshot) -> u64 {
 /// Writes the files as a backup.
 pub(crate) fn write(taken: &Snapshot, out: &mut dyn Write) -> Result<Summary, Error> {
     let mut backup = Writer::new(out, now(), env!("CARGO_PKG_VERSION"))?;
-    for file in taken.files().iter().filter(|it| is_wanted(it.name())) {
+    for file in taken.files().iter().filter(|file| is_wanted(file.name())) {
         backup.file(file.name(), file.bytes(), &mut file.reader())?;
     }
     Ok(backup.finish()?.1)

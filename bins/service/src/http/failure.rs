@@ -408,10 +408,12 @@ pub(crate) fn as_problem(response: Response) -> Response {
     let is_problem = response
         .headers()
         .get(CONTENT_TYPE)
-        .is_some_and(|it| it.as_bytes() == PROBLEM_JSON.as_bytes());
+        .is_some_and(|value| value.as_bytes() == PROBLEM_JSON.as_bytes());
     // An error of JSON-RPC.
-    let is_json =
-        response.headers().get(CONTENT_TYPE).is_some_and(|it| it.as_bytes() == b"application/json");
+    let is_json = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes() == b"application/json");
     if is_problem || is_json || !(status.is_client_error() || status.is_server_error()) {
         return response;
     }

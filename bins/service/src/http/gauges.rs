@@ -24,7 +24,7 @@ pub(crate) fn text(app: &App) -> waypost_memory::Result<String> {
     of_cluster(app, &mut page);
     let damage = app.damage();
     let records = |store| {
-        let of_store = damage.iter().filter(|it| it.store == store);
+        let of_store = damage.iter().filter(|damage| damage.store == store);
         (store, of_store.map(Damaged::records).sum())
     };
     let help = "Records that reads have found damaged since the start.";
@@ -57,7 +57,7 @@ fn of_context(app: &App, page: &mut Page) {
     page.gauge("context_files", "Indexed project files.", context.files);
     page.gauge("context_chunks", "Pieces of them.", context.chunks.values().sum());
     page.gauge("context_pending", "Project files waiting to be indexed.", context.pending);
-    let skipped = context.skipped.values().map(|it| it.files).sum();
+    let skipped = context.skipped.values().map(|value| value.files).sum();
     page.gauge("context_skipped", "Project files excluded from the index.", skipped);
     page.gauge("context_vectors", "Pieces with a vector.", context.vectors);
     let pending = context.vectors_pending;

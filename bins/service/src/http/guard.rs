@@ -226,7 +226,9 @@ impl App {
             return failure;
         }
         if let Some(count) = unlogged {
-            let id = token.and_then(|it| Token::parse(it).ok()).map(|it| it.id().to_string());
+            let id = token
+                .and_then(|token| Token::parse(token).ok())
+                .map(|value| value.id().to_string());
             tracing::info!(reason = why.as_str(), id, count, "rejected a token");
         }
         failure

@@ -49,7 +49,7 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyK
         return Err(bad("it is given more than once".to_owned()));
     }
     let text = String::from_utf8_lossy(value.as_bytes());
-    text.parse().map(Some).map_err(|it: InvalidKey| bad(it.to_string()))
+    text.parse().map(Some).map_err(|key: InvalidKey| bad(key.to_string()))
 }
 
 /// The key of a request for a change, if it has one, before its body is read.
@@ -68,7 +68,7 @@ impl KeyHead {
     fn new(parts: &Parts) -> Result<Self, Failure> {
         let Some(key) = idempotency_key(&parts.headers)? else { return Ok(Self(None)) };
         let Some(caller) = parts.extensions.get::<Caller>() else { return Ok(Self(None)) };
-        let path = parts.uri.path_and_query().map_or("/", |it| it.as_str());
+        let path = parts.uri.path_and_query().map_or("/", |query| query.as_str());
         let target = format!("{} {path}", parts.method);
         Ok(Self(Some(Named { owner: caller.source(), key, target })))
     }

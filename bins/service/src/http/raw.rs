@@ -66,11 +66,11 @@ impl<S> Replies<S> {
         }
         let from = bytes.len().saturating_sub(BARE_BYTES_MAX);
         let tail = &bytes[from..];
-        let at = tail.windows(b"HTTP/1.1 4".len()).rposition(|it| it == b"HTTP/1.1 4")?;
+        let at = tail.windows(b"HTTP/1.1 4".len()).rposition(|window| window == b"HTTP/1.1 4")?;
         let head = &tail[at..];
-        let is_ours = head.windows(OWN_HEADER.len()).any(|it| it == OWN_HEADER);
+        let is_ours = head.windows(OWN_HEADER.len()).any(|window| window == OWN_HEADER);
         // Exactly one head, and no byte of a body before the end of the head.
-        let is_whole = head.windows(HEAD_END.len()).position(|it| it == HEAD_END)
+        let is_whole = head.windows(HEAD_END.len()).position(|window| window == HEAD_END)
             == Some(head.len() - HEAD_END.len());
         if is_ours || !is_whole {
             return None;
@@ -146,7 +146,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Replies<S> {
         context: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let mut full = buffers.iter().filter(|it| !it.is_empty());
+        let mut full = buffers.iter().filter(|buffer| !buffer.is_empty());
         if let (Some(only), None) = (full.next(), full.next()) {
             // A head alone; hyper's own answer has no body.
             return self.poll_write(context, only);

@@ -63,7 +63,7 @@ where
 
 /// Adds the link to the next page: the same query, continued after that element.
 pub(crate) fn link_next(response: &mut Response, path: &str, query: &str, after: impl Display) {
-    let kept = query.split('&').filter(|it| !it.is_empty() && !it.starts_with("after="));
+    let kept = query.split('&').filter(|part| !part.is_empty() && !part.starts_with("after="));
     let parts: Vec<String> = kept.map(str::to_owned).chain([format!("after={after}")]).collect();
     let link = format!("<{path}?{}>; rel=\"next\"", parts.join("&"));
     if let Ok(link) = HeaderValue::from_str(&link) {
@@ -106,7 +106,7 @@ where
     async fn next_piece(mut self, app: Arc<App>) -> io::Result<Option<(Bytes, Self)>> {
         if self.text.is_empty() && !self.has_ended {
             let reading = app.reads.go_on(move || self.read_piece().map(|()| self));
-            self = reading.await.and_then(|it| it).map_err(|failure| {
+            self = reading.await.and_then(|reading| reading).map_err(|failure| {
                 let detail = failure.problem.detail;
                 tracing::warn!(detail, "failed to read the rest of a response");
                 io::Error::other("failed to read the rest of the response")

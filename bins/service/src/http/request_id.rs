@@ -21,7 +21,7 @@ pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id
 /// The client's request id if it is harmless, else a new one.
 pub(crate) fn request_id(headers: &HeaderMap) -> HeaderValue {
     if let Some(given) = headers.get(&REQUEST_ID) {
-        let harmless = |it: &u8| it.is_ascii_alphanumeric() || b"-_.:".contains(it);
+        let harmless = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(byte);
         if (1..=128).contains(&given.len()) && given.as_bytes().iter().all(harmless) {
             return given.clone();
         }

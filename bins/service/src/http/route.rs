@@ -23,7 +23,7 @@ pub(crate) async fn note_route(
     next: axum::middleware::Next,
 ) -> Response {
     let mut response = next.run(request).await;
-    let matched = matched.and_then(|it| PATHS.iter().find(|path| **path == it.as_str()));
+    let matched = matched.and_then(|matched| PATHS.iter().find(|path| **path == matched.as_str()));
     if let Some(path) = matched {
         response.extensions_mut().insert(Route(path));
     }

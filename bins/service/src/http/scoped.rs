@@ -166,7 +166,7 @@ impl Scoped {
             "into" | "from" => format!("/{field}"),
             of_patch => format!("/set/{of_patch}"),
         };
-        Ok(self.changed(merged.map_err(|it| Failure::of_store(it, pointer))?))
+        Ok(self.changed(merged.map_err(|error| Failure::of_store(error, pointer))?))
     }
 
     /// Gives a memory the fields of an earlier version.
@@ -199,7 +199,7 @@ impl Scoped {
     /// The versions of a memory, also of a deleted one, without what they say.
     pub(crate) fn versions(&self, id: MemoryId) -> Result<Vec<Version>, Failure> {
         let versions = self.store.versions(id)?;
-        if !versions.iter().all(|it| self.sees(Some(&it.memory.space))) {
+        if !versions.iter().all(|version| self.sees(Some(&version.memory.space))) {
             return Err(Error::NotFound(id).into());
         }
         // If an import deleted it, its space is unknown.
@@ -221,7 +221,7 @@ impl Scoped {
         time: Timestamp,
     ) -> Result<Option<Memory>, Failure> {
         let memory = self.store.read_text(outline)?;
-        Ok(memory.filter(|it| !it.lifespan().has_expired(time)))
+        Ok(memory.filter(|memory| !memory.lifespan().has_expired(time)))
     }
 
     pub(crate) fn list(
@@ -257,9 +257,9 @@ impl Scoped {
             ListOrder::Id => self.store.outline(&filter, after, limit),
             ListOrder::Newest => self.store.outline_newest(&filter, after, limit),
         };
-        listed.map_err(|it| match order {
-            ListOrder::Id => it.into(),
-            ListOrder::Newest => Failure::of_store(it, |field| format!("?{field}")),
+        listed.map_err(|error| match order {
+            ListOrder::Id => error.into(),
+            ListOrder::Newest => Failure::of_store(error, |field| format!("?{field}")),
         })
     }
 
@@ -286,7 +286,7 @@ impl Scoped {
         let request = self.request(key, &[from, to])?;
         // A link between two spaces belongs to neither.
         let (one, other) = (self.store.space_of(from)?, self.store.space_of(to)?);
-        let space = one.filter(|it| other.as_ref() == Some(it));
+        let space = one.filter(|one| other.as_ref() == Some(one));
         let about = About::Link { from, to, kind, space };
         let note = self.publisher.note(&self.caller.lineage(), about);
         Ok(request.link(from, to, kind, now(), note)?)
@@ -358,7 +358,7 @@ impl Scoped {
     }
 
     pub(crate) fn find_event(&self, id: u64) -> Result<Option<Event>, Failure> {
-        Ok(self.bus.get(id)?.filter(|it| self.sees(it.space.as_deref())))
+        Ok(self.bus.get(id)?.filter(|bus| self.sees(bus.space.as_deref())))
     }
 
     pub(crate) fn events(&self, mut query: Query) -> waypost_events::Result<Page> {

@@ -119,9 +119,10 @@ pub(crate) async fn serve(
 }
 
 async fn accept(listeners: &Listeners) -> io::Result<Accepted> {
-    let network = async { listeners.network.accept().await.map(|it| Accepted::Network(it.0)) };
+    let network =
+        async { listeners.network.accept().await.map(|accept| Accepted::Network(accept.0)) };
     let Some(socket) = &listeners.socket else { return network.await };
-    let socket = async { socket.accept().await.map(|it| Accepted::Socket(it.0)) };
+    let socket = async { socket.accept().await.map(|accept| Accepted::Socket(accept.0)) };
     tokio::select! {
         accepted = network => accepted,
         accepted = socket => accepted,
@@ -173,7 +174,7 @@ async fn serve_connection<S>(
     let stream = Replies::new(stream, limits.header_bytes_max, unread.clone());
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let (app, router) = (Arc::clone(&shared.app), shared.router.clone());
-        let mut request = request.map(|it| Body::new(Watched::new(it, unread.clone())));
+        let mut request = request.map(|request| Body::new(Watched::new(request, unread.clone())));
         late.set(false);
         request.extensions_mut().insert(late.clone());
         request.extensions_mut().insert(Arc::clone(&place));

@@ -78,7 +78,7 @@ impl Session {
     pub(crate) async fn ended(self: Arc<Self>) {
         let mut ended = self.ended.subscribe();
         // The sender is in `self`, so it is not dropped.
-        drop(ended.wait_for(|it| *it).await);
+        drop(ended.wait_for(|ended| *ended).await);
     }
 
     fn is_valid(&self, tokens: &TokenStore) -> bool {
@@ -97,7 +97,7 @@ impl Sessions {
             Identity::Run(grant) => Key::Run(Arc::as_ptr(grant) as usize),
         };
         let mut open = self.open.lock();
-        let known = open.get(&key).and_then(Weak::upgrade).filter(|it| !it.has_ended());
+        let known = open.get(&key).and_then(Weak::upgrade).filter(|shared| !shared.has_ended());
         if let Some(known) = known {
             return known;
         }
@@ -143,7 +143,7 @@ pub(crate) fn bound(response: Response, session: Arc<Session>) -> Response {
     if response.body().size_hint().exact().is_some() {
         return response;
     }
-    let of_events = response.headers().get(CONTENT_TYPE).is_some_and(|it| it == EVENT_STREAM);
+    let of_events = response.headers().get(CONTENT_TYPE).is_some_and(|value| value == EVENT_STREAM);
     response.map(|body| {
         Body::new(Bound { body: Some(body), of_events, ended: Box::pin(session.ended()) })
     })

@@ -66,7 +66,7 @@ impl ResolvesServerCert for Certificate {
         if shown.looked.elapsed() >= CHECK_EVERY {
             shown.looked = Instant::now();
             let stamps = stamps(&self.files);
-            if stamps.as_ref().is_ok_and(|it| *it != shown.stamps) {
+            if stamps.as_ref().is_ok_and(|stamp| *stamp != shown.stamps) {
                 match Shown::read(&self.files) {
                     Ok(new) => {
                         tracing::info!(file = %self.files.cert.display(), "reloaded the certificate");

@@ -110,10 +110,10 @@ impl Account {
     /// too much waits. `reads` says whether the request has changed nothing.
     pub(crate) fn count(self, response: Response, reads: bool) -> Response {
         let bytes = response.body().size_hint().exact();
-        if bytes.is_some_and(|it| it <= UNCOUNTED_BYTES_MAX) {
+        if bytes.is_some_and(|bytes| bytes <= UNCOUNTED_BYTES_MAX) {
             return response;
         }
-        let is_large = bytes.is_none_or(|it| it > PIECE_BYTES as u64);
+        let is_large = bytes.is_none_or(|bytes| bytes > PIECE_BYTES as u64);
         if is_large && let Err(failure) = self.check() {
             if reads {
                 return failure.into_response();
@@ -125,7 +125,7 @@ impl Account {
                     .into_response();
             }
         }
-        let held = response.extensions().get::<Holding>().map(|it| self.hold(it.0));
+        let held = response.extensions().get::<Holding>().map(|extension| self.hold(extension.0));
         response.map(|body| Body::new(Counted { body, account: self, held }))
     }
 }
@@ -173,7 +173,7 @@ impl http_body::Body for Counted {
             let held = self.account.hold(bytes.len());
             Bytes::from_owner(Piece { bytes, _held: held })
         };
-        Poll::Ready(frame.map(|it| it.map(|frame| frame.map_data(count))))
+        Poll::Ready(frame.map(|other| other.map(|frame| frame.map_data(count))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -206,7 +206,7 @@ pub(crate) fn token(it: auth::TokenInfo) -> api::TokenInfo {
         note: it.note,
         last_used_at: it.last_used,
         revoked_at: it.revoked,
-        parent: it.parent.map(|it| it.to_string()),
+        parent: it.parent.map(|parent| parent.to_string()),
     }
 }
 

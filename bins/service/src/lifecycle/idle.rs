@@ -31,9 +31,9 @@ impl Seen {
             last_event: app.events.last(),
             without_vector: (
                 store.pending_embeddings,
-                context.as_ref().map_or(0, |it| it.vectors_pending),
+                context.as_ref().map_or(0, |context| context.vectors_pending),
             ),
-            to_read: (context.as_ref().map_or(0, |it| it.pending), store.index.lacking),
+            to_read: (context.as_ref().map_or(0, |context| context.pending), store.index.lacking),
             model: app.model.status(),
         }
     }

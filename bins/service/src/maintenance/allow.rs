@@ -122,7 +122,7 @@ fn allow(
         return Err(Failure::new("nothing was approved"));
     }
     if pending.is_empty() {
-        refuse_unknown(&args.sha256, everything(program).parts.iter().map(|it| &*it.sha256))?;
+        refuse_unknown(&args.sha256, everything(program).parts.iter().map(|part| &*part.sha256))?;
         output.answer(&json!([]), "nothing is pending approval")?;
         return Ok(());
     }
@@ -144,14 +144,14 @@ fn allow(
     confirm(&pending, &everything(program).parts, args, output)?;
     // Only the shown content is approved: a file that has changed since is an error.
     for part in &pending {
-        let now = everything(program).parts.into_iter().find(|it| it.file == part.file);
-        if now.is_none_or(|it| it.sha256 != part.sha256) {
+        let now = everything(program).parts.into_iter().find(|other| other.file == part.file);
+        if now.is_none_or(|now| now.sha256 != part.sha256) {
             let why = format!("{} changed after it was shown; nothing was approved", part.name());
             return Err(Failure::new(why).with_hint("run `ctl allow` again"));
         }
     }
     let contents: Vec<(&str, &[u8])> =
-        pending.iter().map(|it| (it.file.as_str(), it.content.as_ref())).collect();
+        pending.iter().map(|pending| (pending.file.as_str(), pending.content.as_ref())).collect();
     approvals.allow(&contents)?;
     tell_service(program, "the approval is stored", output);
     if output.json(&reported)? {
@@ -189,7 +189,7 @@ fn everything(program: &Program) -> Found {
             Err(problem) => found.problems.push((file, problem.to_string())),
             Ok(parts) => {
                 for part in parts {
-                    if !found.parts.iter().any(|it| it.file == part.file) {
+                    if !found.parts.iter().any(|other| other.file == part.file) {
                         found.parts.push(part.into());
                     }
                 }
@@ -217,26 +217,26 @@ fn selected(program: &Program, files: &[PathBuf]) -> Result<Found> {
     if files.is_empty() {
         // Skip settings that need no approval.
         let waits = program.preview()?.pending().is_some();
-        found.parts.retain(|it| it.file != Project::CONFIG_FILE || waits);
+        found.parts.retain(|part| part.file != Project::CONFIG_FILE || waits);
         return Ok(found);
     }
-    let names = files.iter().map(|it| name_of(program, it)).collect::<Result<Vec<_>>>()?;
+    let names = files.iter().map(|file| name_of(program, file)).collect::<Result<Vec<_>>>()?;
     let mut wanted = names.clone();
     for (file, parts) in loader(program).approvable(None) {
         // A flow file includes its programs.
         if names.contains(&file) {
-            wanted.extend(parts.into_iter().flatten().map(|it| it.file));
+            wanted.extend(parts.into_iter().flatten().map(|part| part.file));
         }
     }
     for name in &names {
-        let exists = found.parts.iter().any(|it| it.file == *name)
+        let exists = found.parts.iter().any(|part| part.file == *name)
             || found.problems.iter().any(|(file, _)| file == name);
         if !exists {
             return Err(Failure::not_found(format!("{} does not need approval", exact(name.as_bytes())))
                 .with_hint("only .waypost/config.yaml, the flow files in .waypost/flows, and files of the project that a flow names as its program need approval"));
         }
     }
-    found.parts.retain(|it| wanted.contains(&it.file));
+    found.parts.retain(|part| wanted.contains(&part.file));
     found.problems.retain(|(file, _)| wanted.contains(file));
     Ok(found)
 }
@@ -250,10 +250,10 @@ fn name_of(program: &Program, file: &Path) -> Result<String> {
         project.flows_dir().join(file),
     ];
     // The location of the file itself, not of a link's target.
-    let named = places.iter().find_map(|it| {
-        it.symlink_metadata().ok()?;
-        let folder = it.parent()?.canonicalize().ok()?;
-        let path = folder.join(it.file_name()?);
+    let named = places.iter().find_map(|place| {
+        place.symlink_metadata().ok()?;
+        let folder = place.parent()?.canonicalize().ok()?;
+        let path = folder.join(place.file_name()?);
         Some(path.strip_prefix(project.root()).ok()?.to_str()?.to_owned())
     });
     named.ok_or_else(|| Failure::not_found(format!("no file {} in the project", shown_path(file))))
@@ -284,7 +284,7 @@ fn present(part: &Part, before: Option<&[u8]>, output: &mut Output) -> Result<()
 
 /// Rejects a file that was not shown in full, unless its hash was given.
 fn refuse_unshown(pending: &[Part], args: &AllowArgs) -> Result<()> {
-    let unshown = pending.iter().find(|it| !it.is_shown());
+    let unshown = pending.iter().find(|pending| !pending.is_shown());
     match unshown.filter(|_| args.sha256.is_empty()) {
         None => Ok(()),
         Some(part) => {
@@ -297,7 +297,7 @@ fn refuse_unshown(pending: &[Part], args: &AllowArgs) -> Result<()> {
 fn confirm(pending: &[Part], known: &[Part], args: &AllowArgs, output: &mut Output) -> Result<()> {
     if !args.sha256.is_empty() {
         for part in pending {
-            if !args.sha256.iter().any(|it| it.eq_ignore_ascii_case(&part.sha256)) {
+            if !args.sha256.iter().any(|sha256| sha256.eq_ignore_ascii_case(&part.sha256)) {
                 return Err(Failure::new(format!(
                     "{} has the SHA-256 {}, which was not among those given; nothing was approved",
                     part.name(),
@@ -305,7 +305,7 @@ fn confirm(pending: &[Part], known: &[Part], args: &AllowArgs, output: &mut Outp
                 )));
             }
         }
-        return refuse_unknown(&args.sha256, known.iter().map(|it| &*it.sha256));
+        return refuse_unknown(&args.sha256, known.iter().map(|known| &*known.sha256));
     }
     if args.yes {
         return Ok(());
@@ -346,7 +346,7 @@ fn lock_unregistered(
     data_dir: &Path,
     state: &Path,
 ) -> Result<Option<FolderLock>> {
-    let is_folder = data_dir.symlink_metadata().is_ok_and(|it| it.is_dir());
+    let is_folder = data_dir.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
     if !is_folder || waypost_project::check_data(program.project(), data_dir, state).is_ok() {
         return Ok(None);
     }
@@ -361,8 +361,8 @@ fn lock_unregistered(
 /// Waits until the running service, if there is one, has read the approvals. `stored` says what
 /// counts from then on.
 fn tell_service(program: &Program, stored: &str, output: &mut Output) {
-    let told = program.running_service().and_then(|it| {
-        Ok(match it.with_answer_time_max(TELL_TIME_MAX).call(&routes::RESCAN_FLOWS, ()) {
+    let told = program.running_service().and_then(|service| {
+        Ok(match service.with_answer_time_max(TELL_TIME_MAX).call(&routes::RESCAN_FLOWS, ()) {
             Ok(_) | Err(Error::NotReachable { .. }) => None,
             Err(Error::NoAnswer { .. }) => Some(format!(
                 "the service did not answer within {} seconds: {stored}, and counts once the service answers or is restarted",
@@ -372,7 +372,7 @@ fn tell_service(program: &Program, stored: &str, output: &mut Output) {
         })
     });
     match told {
-        Ok(warning) => warning.iter().for_each(|it| output.warn(it)),
+        Ok(warning) => warning.iter().for_each(|warning| output.warn(warning)),
         Err(failure) => output.warn(&format!(
             "the running service will notice this within two seconds; it could not be told: {}",
             failure.message()
@@ -383,7 +383,7 @@ fn tell_service(program: &Program, stored: &str, output: &mut Output) {
 fn list(program: &Program, approvals: &Approvals, output: &mut Output) -> Result<()> {
     let found = everything(program);
     let approved = approvals.list()?;
-    let state = |file: &str, sha256: &str| match found.parts.iter().find(|it| it.file == file) {
+    let state = |file: &str, sha256: &str| match found.parts.iter().find(|part| part.file == file) {
         Some(part) if part.sha256 == sha256 => "current",
         Some(_) => "changed since",
         None => "not used",
@@ -391,9 +391,9 @@ fn list(program: &Program, approvals: &Approvals, output: &mut Output) -> Result
     if output.is_json() {
         let all: Vec<_> = approved
             .iter()
-            .map(|it| {
-                let state = state(&it.file, &it.sha256);
-                json!({ "file": it.file, "sha256": it.sha256, "state": state })
+            .map(|approved| {
+                let state = state(&approved.file, &approved.sha256);
+                json!({ "file": approved.file, "sha256": approved.sha256, "state": state })
             })
             .collect();
         output.document(&all)?;
@@ -405,13 +405,13 @@ fn list(program: &Program, approvals: &Approvals, output: &mut Output) -> Result
     }
     let rows: Vec<_> = approved
         .iter()
-        .map(|it| {
-            let state = state(&it.file, &it.sha256);
+        .map(|approved| {
+            let state = state(&approved.file, &approved.sha256);
             let look = if state == "current" { Look::Good } else { Look::Dim };
             vec![
-                (Look::Name, exact(it.file.as_bytes())),
+                (Look::Name, exact(approved.file.as_bytes())),
                 (look, state.to_owned()),
-                (Look::Dim, it.sha256.clone()),
+                (Look::Dim, approved.sha256.clone()),
             ]
         })
         .collect();

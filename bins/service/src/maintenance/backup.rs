@@ -47,7 +47,7 @@ pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) 
     let filled = fill(program, &mut out, &bar);
     filled.map_err(|failure| match out.failed {
         Some(error) if is_full(&error) => {
-            let needed = of_full_disk(&file, bar.length().filter(|it| *it > 0));
+            let needed = of_full_disk(&file, bar.length().filter(|length| *length > 0));
             let hint =
                 format!("{needed}: make room, or use another disk; what was written was removed");
             Failure::of(&error)
@@ -86,10 +86,10 @@ pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) 
 /// Says which files of the data folder no backup contains although they may have data.
 fn tell_set_aside(data: &Path, output: &mut Output) {
     let own = ["", "memory", "events", "flows"];
-    let entries = own.iter().chain(&FOLDERS).flat_map(|it| fs::read_dir(data.join(it)));
-    let paths = entries.flat_map(|it| it.flatten()).map(|it| it.path());
+    let entries = own.iter().chain(&FOLDERS).flat_map(|own| fs::read_dir(data.join(own)));
+    let paths = entries.flat_map(|entry| entry.flatten()).map(|it| it.path());
     let is_aside =
-        |it: &PathBuf| it.file_name().is_some_and(|it| is_set_aside(&it.to_string_lossy()));
+        |path: &PathBuf| path.file_name().is_some_and(|name| is_set_aside(&name.to_string_lossy()));
     let mut found: Vec<_> = paths.filter(is_aside).collect();
     found.sort();
     if let Some(first) = found.first() {
@@ -109,7 +109,9 @@ fn to_stdout(program: &Program, bar: &ProgressBar, output: &mut Output) -> Resul
     }
     let written = fill(program, output.raw(), bar).and_then(|()| Ok(output.finish()?));
     // A reader that disconnects early has no backup.
-    written.map_err(|it| if it.code() == exit::DONE { it.with_code(exit::FAILED) } else { it })?;
+    written.map_err(|error| {
+        if error.code() == exit::DONE { error.with_code(exit::FAILED) } else { error }
+    })?;
     bar.finish_and_clear();
     output
         .note("the backup was not verified; `ctl restore` verifies it before it changes anything");
@@ -151,8 +153,8 @@ struct Target<'a> {
 impl Write for Target<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes);
-        written.inspect_err(|it| {
-            self.failed = (it.kind() != io::ErrorKind::Interrupted).then(|| copied(it));
+        written.inspect_err(|error| {
+            self.failed = (error.kind() != io::ErrorKind::Interrupted).then(|| copied(error));
         })
     }
 
@@ -206,36 +208,37 @@ pub(super) fn from_locked(data: &Path, out: &mut dyn Write, bar: &ProgressBar) -
             is_part(&path) && !is_set_aside(&path)
         };
         let files = Snapshot::default().and_folder(&data.join(folder), &wanted);
-        taken = taken.and(files.map_err(|it| Failure::of(&it))?.under(folder));
+        taken = taken.and(files.map_err(|error| Failure::of(&error))?.under(folder));
     }
     for file in FILES {
-        taken = taken.and_file(&data.join(file), file).map_err(|it| Failure::of(&it))?;
+        taken = taken.and_file(&data.join(file), file).map_err(|error| Failure::of(&error))?;
     }
     bar.set_length(taken.files().iter().map(waypost_log::SnapshotFile::bytes).sum());
     let time = span::now();
     let mut written = backup::Writer::new(BufWriter::new(out), time, env!("CARGO_PKG_VERSION"))
-        .map_err(|it| failed(&it))?;
+        .map_err(|error| failed(&error))?;
     for file in taken.files() {
         let mut content = bar.wrap_read(file.reader());
-        written.file(file.name(), file.bytes(), &mut content).map_err(|it| failed(&it))?;
+        written.file(file.name(), file.bytes(), &mut content).map_err(|error| failed(&error))?;
     }
-    written.finish().map(drop).map_err(|it| failed(&it))
+    written.finish().map(drop).map_err(|error| failed(&error))
 }
 
 /// Rejects a locked data folder that cannot be backed up.
 pub(super) fn check(data: &Path) -> Result<()> {
-    let witness = Witness::read(data).map_err(|it| Failure::of(&it))?;
+    let witness = Witness::read(data).map_err(|error| Failure::of(&error))?;
     let checked = check_stores(data, &witness);
     checked
         .map(drop)
-        .map_err(|it| it.while_doing(format!("{} cannot be backed up", data.display())))
+        .map_err(|error| error.while_doing(format!("{} cannot be backed up", data.display())))
 }
 
 /// Locks the data folder, so that no service starts while the stores are read.
 pub(super) fn lock(data: &Path) -> Result<Vec<FolderLock>> {
     let folders = [data.to_path_buf(), data.join("events")];
-    let present = folders.iter().filter(|it| it.is_dir());
-    let taken = present.map(|it| FolderLock::take(it)).collect::<std::result::Result<_, _>>();
+    let present = folders.iter().filter(|folder| folder.is_dir());
+    let taken =
+        present.map(|present| FolderLock::take(present)).collect::<std::result::Result<_, _>>();
     taken.map_err(|error| match &error {
         waypost_log::Error::Locked { .. } => Failure::of(&error)
             .with_hint("that process does not respond as this project's service: stop it, or pass its address with --url"),
@@ -246,13 +249,13 @@ pub(super) fn lock(data: &Path) -> Result<Vec<FolderLock>> {
 /// Rejects stores that are damaged, end before the records in `witness`, have an interrupted repair,
 /// or were written by a newer release.
 fn check_stores(data: &Path, witness: &Witness) -> Result<u64> {
-    waypost_memory::check_log(data, witness.get("memory")).map_err(|it| of_memory(&it))?;
+    waypost_memory::check_log(data, witness.get("memory")).map_err(|error| of_memory(&error))?;
     let last_event = waypost_events::check_log(&data.join("events"), witness.get("events"));
-    let last_event = last_event.map_err(|it| of_events(&it))?;
+    let last_event = last_event.map_err(|error| of_events(&error))?;
     waypost_flows::check_log(&data.join("flows"), witness.get("flows"))
-        .map_err(|it| of_flows(&it))?;
+        .map_err(|error| of_flows(&error))?;
     if let Some(damage) = waypost_recall::verify(&data.join("recall/log"), witness.get("recall"))
-        .map_err(|it| Failure::of(&it))?
+        .map_err(|error| Failure::of(&error))?
         .damage
         .first()
     {
@@ -260,7 +263,7 @@ fn check_stores(data: &Path, witness: &Witness) -> Result<u64> {
     }
     // Vectors can be computed again, but not from a backup that is damaged.
     let vectors = data.join("memory/vectors");
-    let report = Log::verify(&vectors, &Options::default()).map_err(|it| Failure::of(&it))?;
+    let report = Log::verify(&vectors, &Options::default()).map_err(|error| Failure::of(&error))?;
     match report.damage.first() {
         None => Ok(last_event),
         Some(damage) => Err(Failure::new(damage.describe("memory/vectors", "sequence"))),
@@ -288,9 +291,9 @@ fn failed(error: &backup::Error) -> Failure {
 fn read_back(file: &File, bar: &ProgressBar) -> Result<Summary> {
     let input = bar.wrap_read(file);
     let mut reader =
-        Reader::new(BufReader::with_capacity(1 << 20, input)).map_err(|it| failed(&it))?;
+        Reader::new(BufReader::with_capacity(1 << 20, input)).map_err(|error| failed(&error))?;
     loop {
-        match reader.next_file(&mut |_, _| Ok(io::sink())).map_err(|it| failed(&it))? {
+        match reader.next_file(&mut |_, _| Ok(io::sink())).map_err(|error| failed(&error))? {
             Next::File(_) => {}
             Next::End(summary) => return Ok(summary),
         }
@@ -298,7 +301,7 @@ fn read_back(file: &File, bar: &ProgressBar) -> Result<Summary> {
 }
 
 fn parent(path: &Path) -> &Path {
-    path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn sync_folder(folder: &Path) -> io::Result<()> {
@@ -333,7 +336,7 @@ impl<'a> CreatedFiles<'a> {
             dir,
             parent(data).to_path_buf(),
         ];
-        created.retain(|it| fs::symlink_metadata(it).is_err());
+        created.retain(|created| fs::symlink_metadata(created).is_err());
         let mut it = Self { data, created, locks: Vec::new() };
         program.project().prepare()?;
         waypost_project::create_data_dir(data)?;
@@ -470,13 +473,13 @@ pub(super) fn restore_from(
 /// Rejects data that the service could not open.
 fn check_unpacked(part: &Path) -> Result<()> {
     const OTHER: &str = "use another backup; nothing was restored from this one";
-    let last_event = check_stores(part, &Witness::default()).map_err(|it| {
-        it.while_doing("the backup contains data that cannot be opened").with_hint(
+    let last_event = check_stores(part, &Witness::default()).map_err(|error| {
+        error.while_doing("the backup contains data that cannot be opened").with_hint(
             "use another backup or, if a newer release wrote it, that release; nothing was restored from this one",
         )
     })?;
     stores::check(part, last_event)
-        .map_err(|it| it.while_doing("the backup is incomplete").with_hint(OTHER))?;
+        .map_err(|error| error.while_doing("the backup is incomplete").with_hint(OTHER))?;
     TokenStore::open(&part.join("tokens.json")).map_err(|error| {
         Failure::from(error)
             .while_doing("the backup contains tokens that cannot be read")
@@ -486,7 +489,7 @@ fn check_unpacked(part: &Path) -> Result<()> {
 }
 
 pub(super) fn refuse_existing(data: &Path) -> Result<()> {
-    let kind = fs::symlink_metadata(data).map(|it| it.file_type());
+    let kind = fs::symlink_metadata(data).map(|metadata| metadata.file_type());
     if let Ok(kind) = kind
         && !kind.is_dir()
     {
@@ -504,11 +507,11 @@ pub(super) fn refuse_existing(data: &Path) -> Result<()> {
         Err(error) => return Err(cannot("read", data, &error)),
     };
     let mut names: Vec<String> =
-        entries.flatten().map(|it| it.file_name().to_string_lossy().into_owned()).collect();
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     // `ctl allow` gives a project its id before any other file exists.
     // So does `ctl mcp`, whose service may then not have started.
-    names.retain(|it| it != PROJECT_ID && it != LOCK && it != waypost_cli::SERVICE_LOG);
-    names.retain(|it| !waypost_project::is_unfinished_id(it.as_ref()));
+    names.retain(|name| name != PROJECT_ID && name != LOCK && name != waypost_cli::SERVICE_LOG);
+    names.retain(|name| !waypost_project::is_unfinished_id(name.as_ref()));
     names.sort();
     if names.is_empty() {
         return Ok(());
@@ -534,7 +537,7 @@ fn source(file: &Path) -> Result<(Box<dyn Read>, u64)> {
 
 /// Writes the files of a backup into a new folder, and syncs them.
 fn unpack(input: impl io::BufRead, to: &Path) -> Result<Summary> {
-    let mut reader = Reader::new(input).map_err(|it| failed(&it))?;
+    let mut reader = Reader::new(input).map_err(|error| failed(&error))?;
     folder(to).map_err(|error| cannot("create", to, &error))?;
     let mut has_format = false;
     loop {
@@ -542,10 +545,12 @@ fn unpack(input: impl io::BufRead, to: &Path) -> Result<Summary> {
             has_format |= path == "format";
             create(to, path)
         });
-        match next.map_err(|it| failed(&it))? {
+        match next.map_err(|error| failed(&error))? {
             Next::File(file) => {
                 let synced = file.into_inner().map_err(io::IntoInnerError::into_error);
-                synced.and_then(|it| it.sync_all()).map_err(|error| cannot("sync", to, &error))?;
+                synced
+                    .and_then(|synced| synced.sync_all())
+                    .map_err(|error| cannot("sync", to, &error))?;
             }
             Next::End(_) if !has_format => {
                 return Err(Failure::new("the backup is damaged: the file `format` is missing"));

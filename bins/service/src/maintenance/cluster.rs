@@ -53,8 +53,9 @@ pub(super) fn run(program: &Program, command: ClusterCommand, output: &mut Outpu
 
 /// Locks the data folder of a service that must not run.
 fn locked(data: &Path) -> Result<Vec<FolderLock>> {
-    backup::lock(data)
-        .map_err(|it| it.with_hint("stop the service of this project, and repeat the command"))
+    backup::lock(data).map_err(|error| {
+        error.with_hint("stop the service of this project, and repeat the command")
+    })
 }
 
 fn short() -> Until {
@@ -62,7 +63,7 @@ fn short() -> Until {
 }
 
 fn settings(url: &str) -> Result<Settings> {
-    Settings::parse(url, &|name| std::env::var_os(name)).map_err(|it| failed(&it))
+    Settings::parse(url, &|name| std::env::var_os(name)).map_err(|error| failed(&error))
 }
 
 /// An error of the database, with what to do about it.
@@ -120,7 +121,7 @@ fn member(program: &Program) -> Result<Member> {
     // A data folder that came with the project names the database of a stranger.
     crate::maintenance::check_data(program)?;
     let data = &program.settings()?.data_dir;
-    let member = Member::read(data).map_err(|it| cluster_failed(&it))?;
+    let member = Member::read(data).map_err(|error| cluster_failed(&error))?;
     member.ok_or_else(no_member)
 }
 
@@ -131,9 +132,10 @@ fn no_member() -> Failure {
 
 /// Restores the tokens that the member file has.
 fn restore_tokens(tokens: &TokenStore, data: &Path, member: &Member) -> Result<()> {
-    tokens.restore(&member.tokens, span::now()).map_err(|it| {
+    tokens.restore(&member.tokens, span::now()).map_err(|error| {
         let file = Member::file(data);
-        Failure::from(it).while_doing(format!("failed to restore the tokens in {}", file.display()))
+        Failure::from(error)
+            .while_doing(format!("failed to restore the tokens in {}", file.display()))
     })
 }
 
@@ -145,11 +147,11 @@ fn url_of(program: &Program, member: &Member) -> Result<String> {
 
 fn journal_of(program: &Program, member: &Member) -> Result<Journal> {
     let settings = settings(&url_of(program, member)?)?;
-    Journal::open(settings, member.store, &short()).map_err(|it| failed(&it))
+    Journal::open(settings, member.store, &short()).map_err(|error| failed(&error))
 }
 
 fn report(program: &Program, member: &Member) -> MachineReport {
-    let name = program.settings().ok().and_then(|it| it.cluster.name.clone());
+    let name = program.settings().ok().and_then(|setting| setting.cluster.name.clone());
     MachineReport {
         id: member.machine,
         name: name.unwrap_or_else(waypost_cluster::host_name),
@@ -189,12 +191,12 @@ pub(super) fn check(program: &Program) -> Option<Result<String>> {
 fn compare(program: &Program, data: &Path, member: &Member) -> Result<String> {
     let until = Until::within(LOOK);
     let settings = settings(&url_of(program, member)?)?;
-    let begun = Begun::read(data).map_err(|it| {
-        cluster_failed(&it).with_hint("`ctl cluster accept-loss` says how to continue")
+    let begun = Begun::read(data).map_err(|error| {
+        cluster_failed(&error).with_hint("`ctl cluster accept-loss` says how to continue")
     })?;
     if let Some(begun) = begun {
         let journal = Journal::open(settings.clone(), member.store, &until);
-        let journal = journal.map_err(|it| failed(&it))?;
+        let journal = journal.map_err(|error| failed(&error))?;
         let continues = || journal.incarnation() == member.incarnation;
         if loss::has_closed(&begun, member, &journal)? || begun.is_joinable && continues() {
             return Err(Failure::new("`ctl cluster accept-loss` was interrupted in this project")
@@ -203,10 +205,10 @@ fn compare(program: &Program, data: &Path, member: &Member) -> Result<String> {
     }
     // It refuses what the service refuses.
     let hub = Hub::new(data, member.clone(), settings, HubOptions::default());
-    let journal = hub.journal(&until).map_err(|it| cluster_failed(&it))?;
-    let head = journal.confirm(member.base.position, &until).map_err(|it| failed(&it))?;
-    let machines = journal.machines(&until).map_err(|it| failed(&it))?;
-    let Some(own) = machines.iter().find(|it| it.report.id == member.machine) else {
+    let journal = hub.journal(&until).map_err(|error| cluster_failed(&error))?;
+    let head = journal.confirm(member.base.position, &until).map_err(|error| failed(&error))?;
+    let machines = journal.machines(&until).map_err(|error| failed(&error))?;
+    let Some(own) = machines.iter().find(|machine| machine.report.id == member.machine) else {
         return Err(failed(&Error::Forgotten(member.machine)));
     };
     if let Some(fault) = &own.report.fault {
@@ -248,7 +250,7 @@ fn pages(
 /// Which revocations this machine may not know, because another one, which is not `own`, has more than
 /// the journal, which ends at `end`, or another history.
 fn unknown_elsewhere(machines: &[Machine], own: MachineId, end: u64) -> Option<String> {
-    let is_other = |it: &&Machine| it.report.id != own && has_more(it, end);
+    let is_other = |machine: &&Machine| machine.report.id != own && has_more(machine, end);
     let other = machines.iter().find(is_other)?;
     let name = named(other, machines);
     Some(match &other.report.fault {
@@ -266,7 +268,7 @@ fn unknown_elsewhere(machines: &[Machine], own: MachineId, end: u64) -> Option<S
 /// The name of a machine, with its id if another one has the same name.
 fn named(machine: &Machine, machines: &[Machine]) -> String {
     let name = visible(&machine.report.name, Lines::Fold);
-    match machines.iter().filter(|it| it.report.name == machine.report.name).count() {
+    match machines.iter().filter(|other| other.report.name == machine.report.name).count() {
         0 | 1 => name.to_string(),
         _ => format!("{name} ({})", machine.report.id),
     }
@@ -290,10 +292,9 @@ fn follow_tokens(
                 };
             }
         };
-        let changes = rows
-            .iter()
-            .map(|it| &it.record)
-            .filter(|it| it.part == Part::Notices.number() && it.kind == notice::TOKENS);
+        let changes = rows.iter().map(|row| &row.record).filter(|record| {
+            record.part == Part::Notices.number() && record.kind == notice::TOKENS
+        });
         for record in changes {
             let Ok(change) = TokenChange::decode(&record.payload) else { return Ok(false) };
             tokens.apply(&change, span::now())?;
@@ -305,9 +306,11 @@ fn follow_tokens(
 fn forget(program: &Program, args: &ClusterForgetArgs, output: &mut Output) -> Result<()> {
     let own = member(program)?;
     let journal = journal_of(program, &own)?;
-    let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
+    let machines = journal.machines(&short()).map_err(|error| failed(&error))?;
     let asked = &args.machine;
-    let is_asked = |it: &&Machine| it.report.name == *asked || it.report.id.to_string() == *asked;
+    let is_asked = |machine: &&Machine| {
+        machine.report.name == *asked || machine.report.id.to_string() == *asked
+    };
     let found: Vec<_> = machines.iter().filter(is_asked).collect();
     let [machine] = found[..] else {
         return Err(if found.is_empty() {
@@ -329,7 +332,7 @@ fn forget(program: &Program, args: &ClusterForgetArgs, output: &mut Output) -> R
             "stop it and run `ctl cluster leave` there; or pass --although-running, and it takes no part any more",
         ));
     }
-    journal.forget(id, &short()).map_err(|it| failed(&it))?;
+    journal.forget(id, &short()).map_err(|error| failed(&error))?;
     output.line(&format!(
         "forgot {}; it must join again before it returns",
         visible(&machine.report.name, Lines::Fold)

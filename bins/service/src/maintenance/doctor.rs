@@ -99,13 +99,13 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
             let exposed =
                 is_ours.then(|| private(program, &settings.data_dir)).and_then(Result::err);
             let is_safe = is_ours && exposed.is_none() && !is_newer;
-            findings.extend(exposed.map(|it| Finding::fault("data folder", &it)));
+            findings.extend(exposed.map(|exposed| Finding::fault("data folder", &exposed)));
             let newer = if is_safe { stores::newer(settings, repair) } else { Vec::new() };
             let is_safe = is_safe && newer.is_empty();
             findings.extend(newer);
             let in_the_way =
                 if is_safe { shape::check(&settings.data_dir, repair) } else { Vec::new() };
-            let is_safe = is_safe && in_the_way.iter().all(|it| it.verdict != Verdict::Fault);
+            let is_safe = is_safe && in_the_way.iter().all(|way| way.verdict != Verdict::Fault);
             findings.extend(in_the_way);
             findings.push(token_file(&settings.token_file));
             if is_safe {
@@ -130,8 +130,9 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
     }
     // Several parts may need the same damaged file.
     let mut told = HashSet::new();
-    findings.retain(|it| it.verdict != Verdict::Fault || told.insert(it.detail.clone()));
-    let faults = findings.iter().filter(|it| it.verdict == Verdict::Fault).count() as u64;
+    findings
+        .retain(|finding| finding.verdict != Verdict::Fault || told.insert(finding.detail.clone()));
+    let faults = findings.iter().filter(|finding| finding.verdict == Verdict::Fault).count() as u64;
     if output.is_json() {
         output.document(&findings)?;
     } else {
@@ -175,7 +176,7 @@ fn print(finding: &Finding, output: &mut Output) -> Result<()> {
 /// Free space on the disk of the data folder, or of the folder in which it will be created.
 fn disk_space(data_dir: &Path) -> Option<Finding> {
     const PART: &str = "disk";
-    let there = data_dir.ancestors().find(|it| it.exists())?;
+    let there = data_dir.ancestors().find(|folder| folder.exists())?;
     let free = waypost_log::free_bytes(there).ok()?;
     let detail = format!("{} free for the data folder", HumanBytes(free));
     if free >= FREE_BYTES_LOW {
@@ -252,10 +253,10 @@ fn unshared(tokens: &Path) -> Option<Failure> {
 
 /// Why a file could not be replaced: its folder is closed, or it is immutable.
 fn unwritable(path: &Path) -> Option<io::Error> {
-    let folder = path.parent().map_or(Ok(()), |it| access(it, Access::WRITE_OK));
+    let folder = path.parent().map_or(Ok(()), |parent| access(parent, Access::WRITE_OK));
     // The mode of the file itself does not count.
     let file = access(path, Access::WRITE_OK)
-        .or_else(|it| if it == Errno::ACCESS { Ok(()) } else { Err(it) });
+        .or_else(|error| if error == Errno::ACCESS { Ok(()) } else { Err(error) });
     folder.and(file).err().map(io::Error::from)
 }
 
@@ -349,10 +350,12 @@ fn service(program: &Program) -> Finding {
     let client = match program.client() {
         Ok(client) => client,
         // The token file is checked separately; whether a service is running is useful in any case.
-        Err(failure) => match program.settings().and_then(|it| program.connect(&it.url, None)) {
-            Ok(client) => client,
-            _ => return Finding::fault(PART, &failure),
-        },
+        Err(failure) => {
+            match program.settings().and_then(|setting| program.connect(&setting.url, None)) {
+                Ok(client) => client,
+                _ => return Finding::fault(PART, &failure),
+            }
+        }
     };
     match client.clone().with_answer_time_max(HEALTH_TIME_MAX).call(&routes::LIVE, ()) {
         Err(error @ Error::NotReachable { .. }) => {

@@ -45,7 +45,7 @@ pub(super) fn check(program: &Program, args: &FlowsCheckArgs, output: &mut Outpu
         let name = path.display().to_string();
         match FlowFile::new(&name, &text_of(path)?) {
             Ok(file) => {
-                let flows = file.flows().map(|it| it.name.to_string()).collect();
+                let flows = file.flows().map(|flow| flow.name.to_string()).collect();
                 let cautions = file.cautions().into_iter().map(Problem::from).collect();
                 checked.push(Checked { file: name, flows, problem: None, cautions });
             }
@@ -67,7 +67,7 @@ pub(super) fn check(program: &Program, args: &FlowsCheckArgs, output: &mut Outpu
             show(it, output)?;
         }
     }
-    match checked.iter().filter(|it| it.problem.is_some()).count() {
+    match checked.iter().filter(|checked| checked.problem.is_some()).count() {
         0 => Ok(()),
         1 => Err(Failure::new("invalid flow file")),
         count => Err(Failure::new(format!("{count} invalid flow files"))),
@@ -101,13 +101,14 @@ fn text_of(path: &Path) -> Result<String> {
 fn project_files(program: &Program) -> Result<Vec<PathBuf>> {
     let folder = program.project().flows_dir();
     let none = || Failure::not_found(format!("no flow files in {}", folder.display()));
-    let entries = fs::read_dir(&folder).map_err(|it| match it.kind() {
+    let entries = fs::read_dir(&folder).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => none(),
-        _ => Failure::new(format!("failed to read {}: {it}", folder.display())),
+        _ => Failure::new(format!("failed to read {}: {error}", folder.display())),
     })?;
-    let paths = entries.filter_map(|it| it.ok().map(|it| it.path()));
-    let mut files: Vec<PathBuf> =
-        paths.filter(|it| it.extension().is_some_and(|it| it == "yaml")).collect();
+    let paths = entries.filter_map(|entry| entry.ok().map(|it| it.path()));
+    let mut files: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
+        .collect();
     files.sort_unstable();
     if files.is_empty() { Err(none()) } else { Ok(files) }
 }

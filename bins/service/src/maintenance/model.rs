@@ -58,7 +58,7 @@ fn pull(program: &Program, name: Option<String>, output: &mut Output) -> Result<
         bar.set_position(progress.done_bytes);
     });
     bar.finish_and_clear();
-    there(&name, &folder.map_err(|it| of_embedding(&it))?, output)
+    there(&name, &folder.map_err(|error| of_embedding(&error))?, output)
 }
 
 fn import(program: &Program, path: &Path, name: Option<String>, output: &mut Output) -> Result<()> {
@@ -66,7 +66,7 @@ fn import(program: &Program, path: &Path, name: Option<String>, output: &mut Out
     let name = match name {
         Some(name) => name,
         None => named(program, None)
-            .map_err(|it| it.with_hint("`--name NAME` names the model that is imported"))?,
+            .map_err(|error| error.with_hint("`--name NAME` names the model that is imported"))?,
     };
     std::fs::metadata(path).map_err(|error| files::cannot_read(path, &error))?;
     let cache = &program.settings()?.model.cache_dir;
@@ -99,7 +99,7 @@ fn there(name: &str, folder: &Path, output: &mut Output) -> Result<()> {
 
 fn list(program: &Program, output: &mut Output) -> Result<()> {
     let settings = program.settings()?;
-    let models = fetch::list(&settings.model.cache_dir).map_err(|it| of_embedding(&it))?;
+    let models = fetch::list(&settings.model.cache_dir).map_err(|error| of_embedding(&error))?;
     let in_use = |name: &str| matches!(&settings.model.name, Setting::Named(used) if used == name);
     let state = |state: State| match state {
         State::Unchanged => (Look::Good, "unchanged"),

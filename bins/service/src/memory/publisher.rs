@@ -151,7 +151,7 @@ impl Publisher {
         while self.leadership.leads() {
             let _erasing_waits = self.publishing.lock();
             let notices = self.store.notices(NOTES_AT_ONCE);
-            let Some(last) = notices.last().map(|it| it.sequence) else { return true };
+            let Some(last) = notices.last().map(|notice| notice.sequence) else { return true };
             let is_all = notices.len() < NOTES_AT_ONCE;
             let drafts: Vec<Draft> = notices.into_iter().filter_map(event_of).collect();
             match self.events.publish_batch(drafts, now()) {
@@ -309,7 +309,7 @@ fn drafted(
     let Stored { run, root, cause, depth, flows, link } = stored;
     let (kind, values, space) = match (added, link) {
         (Some(Summary { id, kind, title, space }), _) => {
-            let title = title.chars().filter(|it| *it != '\0').take(TITLE_CHARS_MAX).collect();
+            let title = title.chars().filter(|c| *c != '\0').take(TITLE_CHARS_MAX).collect();
             let values = vec![
                 ("id", number(id.get())),
                 ("type", Value::Text(kind)),

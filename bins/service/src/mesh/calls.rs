@@ -71,7 +71,7 @@ impl Membership {
     /// The peers that serve a target, those of this machine first.
     pub(crate) async fn serving(&self, target: &str) -> Result<Vec<Peer>, Unanswered> {
         let mut peers = self.peers().await?;
-        peers.retain(|it| it.targets.iter().any(|it| it == target));
+        peers.retain(|peer| peer.targets.iter().any(|other| other == target));
         peers.sort_by(|a, b| a.origin.cmp(&b.origin));
         Ok(peers)
     }

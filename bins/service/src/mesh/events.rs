@@ -148,7 +148,7 @@ fn draft(event: &Event) -> Result<Draft, String> {
         TASK => TASK.to_owned(),
         human => format!("browser:{human}"),
     };
-    let kind: EventType = kind.parse().map_err(|it: InvalidType| it.to_string())?;
+    let kind: EventType = kind.parse().map_err(|kind: InvalidType| kind.to_string())?;
     if kind.is_reserved() {
         return Err(format!("the namespace {} is reserved for the service", kind.namespace()));
     }
@@ -159,7 +159,7 @@ fn draft(event: &Event) -> Result<Draft, String> {
     }
     let mut data = Data::default();
     for (name, value) in flat {
-        data.insert(&name, value).map_err(|it| it.to_string())?;
+        data.insert(&name, value).map_err(|error| error.to_string())?;
     }
     // The origin is proved; the name is the peer's claim. Both are checked names.
     let source = format!("mesh:{}/{}", event.from.origin, event.from.says);

@@ -34,7 +34,8 @@ pub(crate) fn values() -> [Value; 6] {
     let processor = field(14).zip(field(15)).map(|(user, system)| (user + system) / TICKS);
     let started = BOOTED.zip(field(22)).map(|(booted, ticks)| booted + ticks / TICKS);
     // Listing them opens one itself.
-    let open = fs::read_dir("/proc/self/fd").ok().map(|it| it.count().saturating_sub(1) as f64);
+    let open =
+        fs::read_dir("/proc/self/fd").ok().map(|entry| entry.count().saturating_sub(1) as f64);
     let limit = getrlimit(Resource::Nofile).current.map(|files| files as f64);
     [
         ("cpu_seconds_total", "counter", "Processor time used.", processor),

@@ -51,7 +51,7 @@ impl Loader {
     fn load_at_last(&self) -> Option<(ModelInfo, EmbedFn)> {
         let mut tried: Option<Instant> = None;
         loop {
-            let tries_all = tried.is_none_or(|it| it.elapsed() >= TRY_EVERY);
+            let tries_all = tried.is_none_or(|tried| tried.elapsed() >= TRY_EVERY);
             if tries_all {
                 tried = Some(Instant::now());
             }

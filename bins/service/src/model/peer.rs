@@ -62,7 +62,7 @@ impl PeerModel {
         let (shared, model) = (self.shared.clone(), fingerprint.clone());
         let silent_since: Mutex<Option<Instant>> = Mutex::default();
         let embed_queries = Arc::new(move |texts: &[&str]| {
-            if silent_since.lock().is_some_and(|it| it.elapsed() < SILENCE) {
+            if silent_since.lock().is_some_and(|since| since.elapsed() < SILENCE) {
                 return Err("no machine of the cluster embeds queries".to_owned());
             }
             let ask = |text: &&str| match shared.ask(Some(&model), text, ANSWER) {

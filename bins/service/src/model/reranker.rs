@@ -20,8 +20,8 @@ pub(crate) struct RerankerModel(Mutex<Option<RerankerStatus>>);
 
 impl RerankerModel {
     pub(crate) fn new(options: Option<&RerankOptions>) -> Self {
-        let loading = |it: &RerankOptions| RerankerStatus {
-            name: it.name(),
+        let loading = |options: &RerankOptions| RerankerStatus {
+            name: options.name(),
             state: ModelState::Loading,
             problem: None,
         };

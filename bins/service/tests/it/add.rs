@@ -72,7 +72,9 @@ fn a_change_keeps_what_it_does_not_name_and_the_earlier_versions() {
         .as_array()
         .expect("an array")
         .iter()
-        .map(|it| (it["version"].clone(), it["change"].clone(), it["memory"]["content"].clone()))
+        .map(|array| {
+            (array["version"].clone(), array["change"].clone(), array["memory"]["content"].clone())
+        })
         .collect();
     assert_eq!(
         changes,
@@ -100,7 +102,7 @@ fn the_pages_of_a_history_are_the_history() {
     assert_eq!(whole.header("link"), None);
     let whole = whole.json().as_array().expect("an array").clone();
     let changes: Vec<_> =
-        whole.iter().map(|it| it["change"].as_str()).map(Option::unwrap_or_default).collect();
+        whole.iter().map(|whole| whole["change"].as_str()).map(Option::unwrap_or_default).collect();
     assert_eq!(changes, ["added", "updated", "updated", "deleted", "restored", "updated"]);
     for limit in 1..=5 {
         let (mut paged, mut next) = (Vec::new(), format!("{path}/history?limit={limit}"));
@@ -109,7 +111,8 @@ fn the_pages_of_a_history_are_the_history() {
             assert_eq!(page.status, 200, "{}", page.text());
             paged.extend(page.json().as_array().expect("an array").clone());
             let Some(link) = page.header("link") else { break };
-            let target = link.strip_prefix('<').and_then(|it| it.strip_suffix(">; rel=\"next\""));
+            let target =
+                link.strip_prefix('<').and_then(|rest| rest.strip_suffix(">; rel=\"next\""));
             next = target.expect("a link").to_owned();
         }
         assert_eq!(paged, whole, "{limit} at a time");
@@ -145,16 +148,19 @@ fn ids_that_name_nothing_are_404_and_ids_that_cannot_be_are_422() {
 #[test]
 fn pages_follow_the_link_until_there_is_none() {
     let service = Service::start();
-    let ids: Vec<u64> = (0..7).map(|it| service.add(&format!("memory number {it}"))).collect();
+    let ids: Vec<u64> =
+        (0..7).map(|number| service.add(&format!("memory number {number}"))).collect();
     let mut seen = Vec::new();
     let mut next = Some("/api/memory?limit=3&type=note".to_owned());
     let mut pages = 0;
     while let Some(path) = next {
         let page = service.get(&path);
         assert_eq!(page.status, 200, "{}", page.text());
-        seen.extend(page.json().as_array().expect("an array").iter().map(|it| it["id"].clone()));
-        next = page.header("link").map(|it| {
-            let (path, relation) = it.split_once(';').expect("a relation");
+        seen.extend(
+            page.json().as_array().expect("an array").iter().map(|array| array["id"].clone()),
+        );
+        next = page.header("link").map(|header| {
+            let (path, relation) = header.split_once(';').expect("a relation");
             assert_eq!(relation.trim(), "rel=\"next\"");
             path.trim_matches(['<', '>']).to_owned()
         });

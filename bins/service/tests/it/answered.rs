@@ -56,7 +56,7 @@ impl Journal {
         let steps = self.0.lock();
         let mut facts = BTreeSet::new();
         (0..=steps.len()).find(|done| {
-            if let Some(step) = done.checked_sub(1).map(|it| &steps[it]) {
+            if let Some(step) = done.checked_sub(1).map(|difference| &steps[difference]) {
                 step.apply(&mut facts);
             }
             *done >= at_least && facts == *found
@@ -73,14 +73,14 @@ impl Journal {
 
 /// The facts in an export.
 pub(crate) fn facts(export: &Answer) -> Vec<Fact> {
-    let id = |it: &Value| it.as_u64().expect("an id");
-    let fact = |it: &Value| match it["record"].as_str() {
+    let id = |value: &Value| value.as_u64().expect("an id");
+    let fact = |value: &Value| match value["record"].as_str() {
         Some("memory") => {
-            let content = it["content"].as_str().expect("a content");
-            Some(version(id(&it["id"]), id(&it["version"]), content))
+            let content = value["content"].as_str().expect("a content");
+            Some(version(id(&value["id"]), id(&value["version"]), content))
         }
-        Some("deletion") => Some(deletion(id(&it["id"]))),
-        Some("link") => Some(link(id(&it["from"]), id(&it["to"]))),
+        Some("deletion") => Some(deletion(id(&value["id"]))),
+        Some("link") => Some(link(id(&value["from"]), id(&value["to"]))),
         _ => None,
     };
     export.lines().iter().filter_map(fact).collect()
@@ -196,7 +196,7 @@ impl<'a> Client<'a> {
     fn batch(&mut self) {
         let contents: Vec<String> = (0..5).map(|_| self.text(0)).collect();
         let lines: Vec<String> =
-            contents.iter().map(|it| json!({"content": it}).to_string()).collect();
+            contents.iter().map(|content| json!({"content": content}).to_string()).collect();
         let answers = self.send("POST", "/api/memory/batch", &lines.join("\n"), 200).lines();
         assert_eq!(answers.len(), contents.len());
         let answers = answers.iter().zip(&contents);
@@ -228,9 +228,9 @@ impl<'a> Client<'a> {
         let id = self.live.swap_remove(at);
         self.send("DELETE", &format!("/api/memory/{id}"), "", 204);
         let (_, to_it) = link(0, id);
-        let of_it = |it: &&Fact| it.0 == id || it.1 == to_it;
+        let of_it = |fact: &&Fact| fact.0 == id || fact.1 == to_it;
         let removed: Vec<Fact> = self.links.iter().filter(of_it).cloned().collect();
-        self.links.retain(|it| !removed.contains(it));
+        self.links.retain(|link| !removed.contains(link));
         self.note([Step { created: None, added: vec![deletion(id)], removed }]);
     }
 

@@ -113,8 +113,10 @@ fn what_is_not_a_good_bearer_token_is_401_with_one_answer() {
     let bad = [wrong_secret, "wp_x".to_owned(), format!("{good}x"), "x".repeat(600)];
     let answers: Vec<String> = bad
         .iter()
-        .map(|it| with_header(&service, path, format!("authorization: Bearer {it}\r\n").as_bytes()))
-        .map(|it| it.problem(401))
+        .map(|bad| {
+            with_header(&service, path, format!("authorization: Bearer {bad}\r\n").as_bytes())
+        })
+        .map(|with_header| with_header.problem(401))
         .collect();
     assert!(answers.windows(2).all(|it| it[0] == it[1]), "{answers:?}");
 

@@ -29,7 +29,7 @@ fn lines_are_answered_in_order_and_a_bad_one_fails_alone() {
     assert_eq!(answer.header("content-type"), Some("application/x-ndjson"));
     let results = answer.lines();
     let seen: Vec<_> =
-        results.iter().map(|it| (it["line"].clone(), it["status"].clone())).collect();
+        results.iter().map(|result| (result["line"].clone(), result["status"].clone())).collect();
     let wanted = [(1, 201), (2, 400), (4, 200), (5, 422), (6, 400), (7, 422), (8, 201)];
     assert_eq!(seen, wanted.map(|(line, status)| (json!(line), json!(status))));
     assert_eq!(results[2]["id"], existing);
@@ -71,7 +71,7 @@ fn results_come_while_lines_are_still_being_sent() {
         .expect("an answer")
         .lines()
         .iter()
-        .map(|it| it["status"].clone())
+        .map(|line| line["status"].clone())
         .collect();
     assert_eq!(statuses, [201, 201]);
 }
@@ -86,7 +86,7 @@ fn a_batch_over_the_limit_is_refused_and_a_line_over_its_own_fails_alone() {
     let body =
         format!("{{\"content\":\"a\"}}\n{{\"content\":\"b\"{spaces}}}\n{{\"content\":\"c\"}}");
     let results = service.send("POST", BATCH, &service.token, body.as_bytes()).lines();
-    let statuses: Vec<_> = results.iter().map(|it| it["status"].clone()).collect();
+    let statuses: Vec<_> = results.iter().map(|result| result["status"].clone()).collect();
     assert_eq!(statuses, [201, 413, 201]);
 
     let large = "{\"content\":\"d\"}\n".repeat(10_000);

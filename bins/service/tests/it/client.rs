@@ -34,7 +34,7 @@ impl Answer {
     /// The lines of an NDJSON response.
     pub(crate) fn lines(&self) -> Vec<Value> {
         let text = self.text();
-        text.lines().map(|it| serde_json::from_str(it).expect("each line is JSON")).collect()
+        text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
     }
 
     /// Checks that this is a complete problem with that status and path; returns its detail.
@@ -57,8 +57,9 @@ impl Answer {
     pub(crate) fn field_problem(&self, pointer: &str) -> String {
         self.problem(422);
         let errors = self.json()["errors"].clone();
-        let of_field =
-            errors.as_array().and_then(|it| it.iter().find(|it| it["pointer"] == pointer));
+        let of_field = errors
+            .as_array()
+            .and_then(|array| array.iter().find(|value| value["pointer"] == pointer));
         let of_field = of_field.unwrap_or_else(|| panic!("no error at {pointer} in {errors}"));
         of_field["message"].as_str().expect("a text").to_owned()
     }
@@ -92,7 +93,7 @@ pub(crate) fn try_raw(address: SocketAddr, bytes: &[u8]) -> Option<Answer> {
 pub(crate) fn read(stream: &mut impl Read) -> Option<Answer> {
     let mut bytes = Vec::new();
     let head_end = loop {
-        if let Some(at) = bytes.windows(4).position(|it| it == b"\r\n\r\n") {
+        if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
             break at + 4;
         }
         if !more(stream, &mut bytes) {
@@ -103,19 +104,20 @@ pub(crate) fn read(stream: &mut impl Read) -> Option<Answer> {
     let mut lines = head.trim_end().lines();
     let status_line = lines.next().expect("a status line");
     let status: u16 =
-        status_line.split(' ').nth(1).and_then(|it| it.parse().ok()).expect("a status");
+        status_line.split(' ').nth(1).and_then(|part| part.parse().ok()).expect("a status");
     let headers: Vec<(String, String)> = lines
-        .map(|it| it.split_once(':').expect("a header"))
+        .map(|line| line.split_once(':').expect("a header"))
         .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
         .collect();
     let mut answer = Answer { status, headers, body: Vec::new() };
     let mut rest = bytes.split_off(head_end);
-    if answer.header("transfer-encoding").is_some_and(|it| it == "chunked") {
+    if answer.header("transfer-encoding").is_some_and(|header| header == "chunked") {
         while let Some(chunk) = next_chunk(&mut rest, stream) {
             answer.body.extend_from_slice(&chunk);
         }
     } else {
-        let length = answer.header("content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
+        let length =
+            answer.header("content-length").and_then(|header| header.parse().ok()).unwrap_or(0);
         while rest.len() < length && more(stream, &mut rest) {}
         rest.truncate(length);
         answer.body = rest;
@@ -137,7 +139,7 @@ fn more(stream: &mut impl Read, bytes: &mut Vec<u8>) -> bool {
 /// The next chunk; `None` at the last one. Panics if the response was cut off.
 fn next_chunk(rest: &mut Vec<u8>, stream: &mut impl Read) -> Option<Vec<u8>> {
     let line_end = loop {
-        if let Some(at) = rest.windows(2).position(|it| it == b"\r\n") {
+        if let Some(at) = rest.windows(2).position(|window| window == b"\r\n") {
             break at;
         }
         assert!(more(stream, rest), "the answer was broken off");

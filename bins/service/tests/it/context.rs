@@ -92,7 +92,7 @@ fn indexed() -> Service {
 
 fn paths(answer: &Value) -> Vec<&str> {
     let items = answer["items"].as_array().expect("an array");
-    items.iter().map(|it| it["path"].as_str().expect("a path")).collect()
+    items.iter().map(|item| item["path"].as_str().expect("a path")).collect()
 }
 
 fn has(answer: &Value, path: &str) -> bool {
@@ -111,7 +111,8 @@ fn one_query_finds_journals_documents_and_code_headers() {
         assert!(!answer[field].is_null(), "{field}: {answer}");
     }
     let items = answer["items"].as_array().expect("an array");
-    let scores: Vec<f64> = items.iter().map(|it| it["score"].as_f64().expect("a score")).collect();
+    let scores: Vec<f64> =
+        items.iter().map(|item| item["score"].as_f64().expect("a score")).collect();
     assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
     assert!(scores.iter().all(|it| (0.0..=1.0).contains(it)), "{scores:?}");
 
@@ -134,7 +135,7 @@ fn each_task_has_its_own_order_and_shuts_nothing_out() {
         let answer = service.context(&json!({"query": "lamp", "taskType": task}));
         let score = |path: &str| {
             let items = answer["items"].as_array().expect("an array");
-            let item = items.iter().find(|it| it["path"] == path);
+            let item = items.iter().find(|item| item["path"] == path);
             item.unwrap_or_else(|| panic!("{path}: {answer}"))["score"].as_f64().expect("a score")
         };
         score(path) / score("src/lamp.rs")
@@ -148,7 +149,7 @@ fn each_task_has_its_own_order_and_shuts_nothing_out() {
     }
     let position = |path: &str| {
         let answer = service.context(&json!({"query": "lamp oil", "taskType": "spec"}));
-        paths(&answer).iter().position(|it| *it == path).expect("it is found")
+        paths(&answer).iter().position(|other| *other == path).expect("it is found")
     };
     let newer = position("docs/decisions/0002-electric-lamp.md");
     assert!(newer < position("docs/decisions/0001-oil-lamp.md"), "the superseded one is below");
@@ -178,7 +179,7 @@ fn sources_types_paths_and_limits_narrow_an_answer() {
     assert_eq!(paths(&decisions).len(), 2);
     let below = of(json!({"query": "lamp", "paths": ["docs/g*.md", "src"]}));
     assert!(has(&below, "docs/guide.md") && has(&below, "src/lamp.rs"), "{below}");
-    let inside = |it: &&str| it.starts_with("src/") || *it == "docs/guide.md";
+    let inside = |text: &&str| text.starts_with("src/") || *text == "docs/guide.md";
     assert!(paths(&below).iter().all(inside), "{below}");
     assert_eq!(paths(&of(json!({"query": "lamp", "maxItems": 2}))).len(), 2);
     let small = of(json!({"query": "lamp", "maxTokens": 60}));
@@ -193,17 +194,20 @@ fn a_saved_file_is_found_and_a_deleted_one_is_not() {
     let root = service.folder.path().to_owned();
     write(&root, "docs/foghorn.md", "# Foghorn\n\nThe foghorn sounds in mist.\n");
     let asked = json!({"query": "foghorn"});
-    service.context_when(&asked, |it| has(it, "docs/foghorn.md"));
+    service.context_when(&asked, |service| has(service, "docs/foghorn.md"));
     write(&root, "docs/foghorn.md", "# Foghorn\n\nIt was sold to a museum.\n");
-    service.context_when(&asked, |it| it.to_string().contains("museum"));
+    service.context_when(&asked, |service| service.to_string().contains("museum"));
     // A new folder is watched from the moment it exists.
     write(&root, "docs/new/deep/siren.md", "# Siren\n\nThe siren is tested on Mondays.\n");
-    service.context_when(&json!({"query": "siren"}), |it| has(it, "docs/new/deep/siren.md"));
+    service
+        .context_when(&json!({"query": "siren"}), |service| has(service, "docs/new/deep/siren.md"));
     write(&root, ".waypost/journal/2026-11-20.md", "# 2026-11-20\n\nThe bell was cast.\n");
     let of_bells = json!({"query": "bell", "sources": ["journal"]});
-    service.context_when(&of_bells, |it| has(it, ".waypost/journal/2026-11-20.md"));
+    service.context_when(&of_bells, |service| has(service, ".waypost/journal/2026-11-20.md"));
     fs::rename(root.join("docs/foghorn.md"), root.join("docs/horn.md")).expect("it moves");
-    service.context_when(&asked, |it| has(it, "docs/horn.md") && !has(it, "docs/foghorn.md"));
+    service.context_when(&asked, |service| {
+        has(service, "docs/horn.md") && !has(service, "docs/foghorn.md")
+    });
     fs::remove_file(root.join("docs/horn.md")).expect("it is there");
     // A deleted file leaves at once: each response has only files that existed at that time.
     assert!(!has(&service.context(&asked), "docs/horn.md"));
@@ -221,7 +225,7 @@ fn a_change_of_what_is_ignored_takes_files_out_and_in() {
         service.get("/api/context/status").json()["files"] == 9
     });
     write(&root, ".gitignore", "/docs/guide.md\n/build-notes/\n!/docs/guide.md\n");
-    service.context_when(&asked, |it| has(it, "docs/guide.md"));
+    service.context_when(&asked, |service| has(service, "docs/guide.md"));
 }
 
 #[test]
@@ -236,7 +240,7 @@ fn it_answers_while_the_first_index_is_built_and_takes_it_up_after_a_restart() {
     // In any state there is a response, and it says whether files are pending.
     let early = service.context(&asked);
     assert!(early["pending"].is_u64(), "{early}");
-    let late = service.context_when(&asked, |it| has(it, "src/stairs/s299.rs"));
+    let late = service.context_when(&asked, |service| has(service, "src/stairs/s299.rs"));
     assert_eq!(late["items"][0]["path"], "src/stairs/s299.rs");
     let scan = service.indexed();
     assert_eq!((&scan["found"], &scan["indexed"]), (&json!(310), &json!(0)), "{scan}");
@@ -359,12 +363,13 @@ fn memories_take_part_when_they_are_named() {
     assert!(has(&answer, &path(kept)) && has(&answer, "docs/guide.md"), "{answer}");
     assert!(!has(&answer, "src/lamp.rs"), "{answer}");
     let items = answer["items"].as_array().expect("an array");
-    let memory = items.iter().find(|it| it["path"] == path(kept)).expect("it is found");
+    let memory = items.iter().find(|item| item["path"] == path(kept)).expect("it is found");
     assert_eq!((&memory["source"], &memory["type"]), (&json!("memory"), &json!("note")));
     assert!(memory.get("line").is_none() && memory["updatedAt"].is_string(), "{memory}");
-    let scores: Vec<f64> = items.iter().map(|it| it["score"].as_f64().expect("a score")).collect();
+    let scores: Vec<f64> =
+        items.iter().map(|item| item["score"].as_f64().expect("a score")).collect();
     assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
-    let cut = items.iter().find(|it| it["path"] == path(long)).expect("it is found");
+    let cut = items.iter().find(|item| item["path"] == path(long)).expect("it is found");
     assert_eq!(cut["truncated"], true, "{cut}");
     assert!(cut["content"].as_str().is_some_and(|it| it.len() <= 2000), "{cut}");
 
@@ -384,7 +389,7 @@ fn memories_take_part_when_they_are_named() {
 
 #[test]
 fn a_home_is_not_indexed_unless_that_is_wanted() {
-    let is_home = |it: &mut Options| it.context.is_home = true;
+    let is_home = |options: &mut Options| options.context.is_home = true;
     let service = Service::start_in(project(), is_home);
     let status = service.get("/api/context/status").json();
     assert_eq!((&status["status"], &status["files"]), (&json!("off"), &json!(0)));
@@ -395,13 +400,13 @@ fn a_home_is_not_indexed_unless_that_is_wanted() {
     let id = service.add("the lamp");
     let memories = service.context(&json!({"query": "lamp", "sources": ["memory"]}));
     assert_eq!(paths(&memories), [format!("/api/memory/{id}")], "memories are there all the same");
-    let service = service.restart_with(|it| {
-        it.context.is_home = true;
-        it.context.allow_home = true;
+    let service = service.restart_with(|service| {
+        service.context.is_home = true;
+        service.context.allow_home = true;
     });
     service.indexed();
     assert!(has(&service.context(&json!({"query": "lamp"})), "src/lamp.rs"));
-    let service = service.restart_with(|it| it.context.enabled = false);
+    let service = service.restart_with(|service| service.context.enabled = false);
     let why = service.post("/api/context", &json!({})).problem(409);
     assert!(why.contains("context.enabled"), "{why}");
 }

@@ -207,7 +207,7 @@ fn a_kill_during_the_first_start_leaves_what_the_next_one_needs() {
 /// Files and folders below, all levels.
 fn entries(folder: &Path) -> usize {
     let Ok(list) = std::fs::read_dir(folder) else { return 0 };
-    list.flatten().map(|it| 1 + entries(&it.path())).sum()
+    list.flatten().map(|item| 1 + entries(&item.path())).sum()
 }
 
 #[test]

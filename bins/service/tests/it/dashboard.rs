@@ -21,9 +21,9 @@ fn files() -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("dashboard");
     let mut found: Vec<_> = fs::read_dir(folder)
         .expect("the folder of the page")
-        .map(|it| it.expect("a file").path())
+        .map(|entry| entry.expect("a file").path())
         .map(|path| {
-            let name = path.file_name().and_then(|it| it.to_str()).expect("a name").to_owned();
+            let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
             let path_of =
                 if name == "index.html" { "/".to_owned() } else { format!("/dashboard/{name}") };
             (path_of, fs::read(&path).expect("a file"))
@@ -194,9 +194,9 @@ fn each_module_that_a_file_imports_is_served() {
     let mut imports = 0;
     for (path, content) in &files {
         let text = String::from_utf8_lossy(content);
-        for line in text.lines().filter(|it| it.starts_with("import ")) {
+        for line in text.lines().filter(|line| line.starts_with("import ")) {
             let name =
-                line.split('"').nth(1).and_then(|it| it.strip_prefix("./")).expect("a module");
+                line.split('"').nth(1).and_then(|part| part.strip_prefix("./")).expect("a module");
             imports += 1;
             assert!(
                 files.iter().any(|(it, _)| *it == format!("/dashboard/{name}")),
@@ -290,7 +290,10 @@ fn a_code_is_exchanged_once_and_for_a_token_that_expires() {
     let info = &answer.json()["info"];
     assert_eq!((&info["scopes"], &info["note"]), (&json!(["admin"]), &json!("the dashboard")));
     let [created, expires] = ["createdAt", "expiresAt"].map(|it| {
-        info[it].as_str().and_then(|it| it.parse::<waypost_time::Timestamp>().ok()).expect("a time")
+        info[it]
+            .as_str()
+            .and_then(|text| text.parse::<waypost_time::Timestamp>().ok())
+            .expect("a time")
     });
     let seconds = expires.saturating_duration_since(created).as_secs();
     assert!((12 * 3600 - 5..=12 * 3600).contains(&seconds), "{seconds}");
@@ -385,7 +388,7 @@ fn administrator(service: &Service, expires_at: Option<String>) -> (String, Stri
         asked["expiresAt"] = at.into();
     }
     let made = service.post("/api/tokens", &asked).json();
-    let text = |it: &Value| it.as_str().expect("a text").to_owned();
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
     (text(&made["token"]), text(&made["info"]["id"]))
 }
 
@@ -413,7 +416,7 @@ fn a_code_is_worth_nothing_once_its_token_is_revoked() {
         let detail = exchange(&service, &code).problem(410);
         assert!(detail.contains("revoked") && detail.contains("ctl open"), "{detail}");
     }
-    let count = |it: &Value| it.as_array().expect("tokens").len();
+    let count = |value: &Value| value.as_array().expect("tokens").len();
     assert_eq!(count(&service.get("/api/tokens").json()), count(&before), "no token was created");
 }
 
@@ -441,7 +444,7 @@ fn a_dashboard_ends_with_the_token_that_opened_it() {
         assert_eq!(status_with(&service, &ended["token"]), 401);
         let list = service.get("/api/tokens").json();
         let list = list.as_array().expect("tokens");
-        let listed = list.iter().find(|it| it["id"] == ended["info"]["id"]).expect("listed");
+        let listed = list.iter().find(|item| item["id"] == ended["info"]["id"]).expect("listed");
         assert!(listed["revokedAt"].is_string() && listed["parent"].is_string(), "{listed}");
     }
     exchange(&service, &pending).problem(410);
@@ -542,7 +545,7 @@ fn only_the_start_that_opened_a_dashboard_proves_it_and_accepts_its_token() {
     assert_eq!(status_with(&service, &json!(token)), 401);
     let tokens = service.get("/api/tokens").json();
     let tokens = tokens.as_array().expect("tokens");
-    let listed = tokens.iter().find(|it| it["id"] == of_token).expect("it is listed");
+    let listed = tokens.iter().find(|token| token["id"] == of_token).expect("it is listed");
     assert!(listed["revokedAt"].is_string(), "{listed}");
 }
 
@@ -553,7 +556,7 @@ fn a_derived_token_that_this_start_did_not_issue_is_rejected() {
     let tokens = TokenStore::open(&service.folder.path().join(".waypost/data/tokens.json"));
     let tokens = tokens.expect("the tokens");
     let now = waypost_time::Timestamp::from(SystemTime::now());
-    let parent = service.token.split('_').nth(1).and_then(|it| it.parse().ok()).expect("an id");
+    let parent = service.token.split('_').nth(1).and_then(|part| part.parse().ok()).expect("an id");
     let of_dashboard = NewToken::new([Scope::Admin]).with_parent(parent);
     for (new, status) in [(NewToken::new([Scope::Admin]), 200), (of_dashboard, 401)] {
         let (secret, _) = tokens.create(new, now).expect("it is created");

@@ -206,11 +206,12 @@ fn a_damaged_store_is_told_at_the_start_and_never_panics() {
     let segment = std::fs::read_dir(&log)
         .expect("the log's folder")
         .flatten()
-        .map(|it| it.path())
-        .find(|it| it.metadata().is_ok_and(|it| it.len() > 4096))
+        .map(|entry| entry.path())
+        .find(|path| path.metadata().is_ok_and(|metadata| metadata.len() > 4096))
         .expect("a segment");
     let mut bytes = std::fs::read(&segment).expect("it can be read");
-    let at = bytes.windows(9).position(|it| it == b"memory 20").expect("the record is there");
+    let at =
+        bytes.windows(9).position(|window| window == b"memory 20").expect("the record is there");
     bytes[at + 3] ^= 0x10;
     std::fs::write(&segment, bytes).expect("it can be written");
     // Derived data are removed, too, so that the log is needed.
@@ -228,8 +229,10 @@ fn a_damaged_store_is_told_at_the_start_and_never_panics() {
 
 /// Flips a bit of the one file below the folder that contains the text, inside the text.
 fn damage(folder: &Path, text: &str) -> String {
-    let mut files = std::fs::read_dir(folder).expect("a folder").flatten().map(|it| it.path());
-    let place = |bytes: &[u8]| bytes.windows(text.len()).position(|it| it == text.as_bytes());
+    let mut files =
+        std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
+    let place =
+        |bytes: &[u8]| bytes.windows(text.len()).position(|window| window == text.as_bytes());
     let (path, at, mut bytes) = files
         .find_map(|path| {
             let bytes = std::fs::read(&path).ok()?;
@@ -258,7 +261,7 @@ fn damage_that_a_read_finds_shows_in_readiness_status_metrics_and_log() {
     let metric = |store: &str| {
         let text = program.send("GET", "/metrics", b"").text();
         let name = format!("waypost_damaged_records{{store=\"{store}\"}} ");
-        text.lines().find_map(|it| it.strip_prefix(&name)).map(str::to_owned)
+        text.lines().find_map(|line| line.strip_prefix(&name)).map(str::to_owned)
     };
     assert_eq!(metric("memory").as_deref(), Some("0"));
 
@@ -285,9 +288,9 @@ fn damage_that_a_read_finds_shows_in_readiness_status_metrics_and_log() {
 
     program.signal("TERM");
     let (_, log) = program.end();
-    let errors: Vec<&str> = log.lines().filter(|it| it.contains("ERROR")).collect();
+    let errors: Vec<&str> = log.lines().filter(|line| line.contains("ERROR")).collect();
     let named = |place: &str, record: &str| {
-        errors.iter().any(|it| it.contains(place) && it.contains(record))
+        errors.iter().any(|error| error.contains(place) && error.contains(record))
     };
     // Only one record.
     assert!(named(&format!("memory/log/{file}"), ", sequence "), "{log}");

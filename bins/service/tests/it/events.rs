@@ -33,7 +33,7 @@ impl Service {
 
 fn ids(events: &Value) -> Vec<u64> {
     let events = events.as_array().unwrap_or_else(|| panic!("{events} is no array"));
-    events.iter().map(|it| it["id"].as_u64().expect("an id")).collect()
+    events.iter().map(|event| event["id"].as_u64().expect("an id")).collect()
 }
 
 fn client(service: &Service) -> Client {
@@ -109,7 +109,7 @@ fn a_retry_with_the_same_key_publishes_nothing_twice() {
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let publish = || service.publish_with("one", &body).status;
         let publishing: Vec<_> = (0..30).map(|_| scope.spawn(publish)).collect();
-        publishing.into_iter().map(|it| it.join().expect("no panic")).collect()
+        publishing.into_iter().map(|publishing| publishing.join().expect("no panic")).collect()
     });
     assert_eq!(statuses.iter().filter(|it| **it == 201).count(), 1, "{statuses:?}");
     assert!(statuses.iter().all(|it| [200, 201].contains(it)), "{statuses:?}");
@@ -135,7 +135,7 @@ fn what_is_no_event_is_refused_and_the_field_named() {
         service.publish(kind, &json!({})).field_problem("/type");
     }
     let many: serde_json::Map<String, Value> =
-        (0..65).map(|it| (format!("k{it}"), json!(1))).collect();
+        (0..65).map(|number| (format!("k{number}"), json!(1))).collect();
     for (data, pointer) in [
         (json!([]), "/data"),
         (json!("text"), "/data"),
@@ -187,7 +187,7 @@ fn what_is_no_event_is_refused_and_the_field_named() {
         service.get(&format!("/api/events{query}")).field_problem(pointer);
     }
     assert_eq!(service.ids(""), [1], "nothing of it was published");
-    let keys: Vec<String> = (0..10_000).map(|it| format!("\"k{it}\":1")).collect();
+    let keys: Vec<String> = (0..10_000).map(|number| format!("\"k{number}\":1")).collect();
     raw(&format!(r#"{{"type":"a:b","data":{{{}}}}}"#, keys.join(","))).problem(422);
 }
 
@@ -197,7 +197,8 @@ fn the_first_wrong_type_or_every_value_that_is_not_permitted_is_named() {
     let pointers = |answer: &Answer| -> Vec<String> {
         answer.problem(422);
         let errors = answer.json()["errors"].as_array().expect("an array").clone();
-        let pointers = errors.iter().filter_map(|it| it["pointer"].as_str().map(str::to_owned));
+        let pointers =
+            errors.iter().filter_map(|error| error["pointer"].as_str().map(str::to_owned));
         let mut pointers: Vec<String> = pointers.collect();
         pointers.sort_unstable();
         pointers
@@ -271,7 +272,8 @@ fn a_stream_tells_what_was_and_what_comes_in_order() {
         });
         // A client whose pattern excludes the last event ends with this one.
         service.publish("b:odd", &json!({}));
-        let all: Vec<Vec<u64>> = all.into_iter().map(|it| it.join().expect("no panic")).collect();
+        let all: Vec<Vec<u64>> =
+            all.into_iter().map(|item| item.join().expect("no panic")).collect();
         (all, some.join().expect("no panic"))
     });
     for told in all {
@@ -323,7 +325,7 @@ fn what_is_not_kept_any_more_is_410_and_a_reset() {
     for _ in 0..40 {
         service.publish("a:b", &json!({}));
     }
-    let service = service.restart_with(|it| it.events.keep_count = Some(10));
+    let service = service.restart_with(|service| service.events.keep_count = Some(10));
     // Upkeep drops them within some seconds.
     let gone = until(|| {
         let answer = service.get("/api/events?after=0");

@@ -155,13 +155,14 @@ impl Seen {
 
 #[test]
 fn every_acknowledged_event_exists_and_its_flows_ran_whenever_the_service_is_killed() {
-    let rounds = std::env::var(ROUNDS_VARIABLE).map_or(ROUNDS, |it| it.parse().expect("a number"));
+    let rounds =
+        std::env::var(ROUNDS_VARIABLE).map_or(ROUNDS, |value| value.parse().expect("a number"));
     let flows: Vec<String> = FLOWS
         .iter()
-        .map(|it| {
-            let command = format!("echo $WAYPOST_EVENT_ID >> {it}.log");
+        .map(|flow| {
+            let command = format!("echo $WAYPOST_EVENT_ID >> {flow}.log");
             format!(
-                "  - {{ name: {it}, trigger: {{ pattern: \"a:*\" }}, breaker: 0, actions: [{{ type: command, command: \"{command}\" }}] }}\n"
+                "  - {{ name: {flow}, trigger: {{ pattern: \"a:*\" }}, breaker: 0, actions: [{{ type: command, command: \"{command}\" }}] }}\n"
             )
         })
         .collect();
@@ -180,7 +181,7 @@ fn every_acknowledged_event_exists_and_its_flows_ran_whenever_the_service_is_kil
         std::thread::scope(|scope| {
             let publish = |it| publish(address, &token, round, it);
             let publishers: Vec<_> =
-                (0..PUBLISHERS).map(|it| scope.spawn(move || publish(it))).collect();
+                (0..PUBLISHERS).map(|number| scope.spawn(move || publish(number))).collect();
             wait_for_ends(&program, before, 1 + round * 5 % 13);
             program.kill();
             for publisher in publishers {

@@ -32,8 +32,8 @@ fn until<T>(mut ask: impl FnMut() -> T, is_wanted: impl Fn(&T) -> bool) -> T {
 
 fn metric(program: &Program, name: &str) -> u64 {
     let text = program.send("GET", "/metrics", b"").text();
-    let line = text.lines().find_map(|it| it.strip_prefix(&format!("{name} ")));
-    line.and_then(|it| it.parse().ok()).unwrap_or_else(|| panic!("{name} is not in\n{text}"))
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+    line.and_then(|line| line.parse().ok()).unwrap_or_else(|| panic!("{name} is not in\n{text}"))
 }
 
 #[test]
@@ -113,7 +113,7 @@ flows:
     // What ended may have been decided before the disk took it.
     until(|| flows(&program)["halted"].clone(), Value::is_null);
     let numbers = fs::read_to_string(folder.path().join("numbers")).expect("a file");
-    let wanted: Vec<String> = (0..sent).map(|it| it.to_string()).collect();
+    let wanted: Vec<String> = (0..sent).map(|number| number.to_string()).collect();
     assert_eq!(numbers.lines().collect::<Vec<_>>(), wanted, "each once, in order");
 }
 
@@ -153,10 +153,10 @@ fn a_failing_journal_is_reported_and_the_next_start_continues() {
     let program = Program::start(folder.path());
     let run = until(
         || program.send("GET", "/api/flows/runs/holds.1", b"").json(),
-        |it| it["endedAt"].is_string(),
+        |value| value["endedAt"].is_string(),
     );
     let outcomes: Vec<&Value> =
-        run["tries"].as_array().expect("an array").iter().map(|it| &it["outcome"]).collect();
+        run["tries"].as_array().expect("an array").iter().map(|array| &array["outcome"]).collect();
     assert_eq!(
         (&run["state"], outcomes),
         (&json!("succeeded"), vec![&json!("interrupted"), &json!("succeeded")])

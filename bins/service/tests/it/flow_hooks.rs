@@ -83,10 +83,11 @@ fn answer(stream: TcpStream, got: &Sender<Received>, seen: usize) {
     let path = lines[0].split(' ').nth(1).expect("a path").to_owned();
     let headers: BTreeMap<String, String> = lines[1..]
         .iter()
-        .filter_map(|it| it.split_once(": "))
+        .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
         .collect();
-    let length = headers.get("content-length").map_or(0, |it| it.parse().expect("a number"));
+    let length =
+        headers.get("content-length").map_or(0, |header| header.parse().expect("a number"));
     let mut body = vec![0; length];
     reader.read_exact(&mut body).expect("a body");
     let body = String::from_utf8(body).expect("text");
@@ -156,7 +157,7 @@ fn in_a_network_of_its_own() {
     assert_eq!(first.header("webhook-id"), second.header("webhook-id"), "both are one message");
     assert_ne!(first.header("webhook-id"), ok.header("webhook-id"));
     let details: Vec<&Value> =
-        run["tries"].as_array().expect("an array").iter().map(|it| &it["detail"]).collect();
+        run["tries"].as_array().expect("an array").iter().map(|array| &array["detail"]).collect();
     assert_eq!(details, ["status 500: ", "status 204"]);
 
     let (_, run) = self::run(&service, "moved", "failed");

@@ -32,7 +32,7 @@ fn a_run_is_listed_shown_and_retried() {
     let listed = service.get("/api/flows").json();
     let of = |name: &str| {
         let flows = listed["flows"].as_array().expect("an array").clone();
-        flows.into_iter().find(|it| it["name"] == name).expect("a flow")
+        flows.into_iter().find(|flow| flow["name"] == name).expect("a flow")
     };
     assert_eq!(of("fails")["condition"], "data.n > 1");
     assert_eq!((&of("quiet")["enabled"], &of("quiet")["running"]), (&json!(false), &json!(0)));
@@ -64,7 +64,7 @@ fn a_run_is_listed_shown_and_retried() {
 fn no_setting_has_the_name_of_a_variable_of_a_run() {
     let page = waypost_project::reference();
     let names: Vec<&str> =
-        page.lines().filter_map(|it| it.split("`WAYPOST_").nth(1)?.split('`').next()).collect();
+        page.lines().filter_map(|line| line.split("`WAYPOST_").nth(1)?.split('`').next()).collect();
     assert!(names.len() > 20, "{names:?}");
     for name in names {
         let name = format!("WAYPOST_{name}");
@@ -146,7 +146,7 @@ fn a_replay_is_tried_dry_and_then_runs_for_past_events() {
     let service = start(
         "flows:\n  - { name: marks, trigger: { pattern: \"a:*\", condition: data.n > 1 }, actions: [{ type: command, command: \"echo {{data.n}} >> marks\" }] }\n",
     );
-    let ids: Vec<u64> = (0..4).map(|it| service.emit("a:b", &json!({"n": it}))).collect();
+    let ids: Vec<u64> = (0..4).map(|number| service.emit("a:b", &json!({"n": number}))).collect();
     let mut last = 0;
     for _ in 2..4 {
         last = service.wait_for_event("flow:succeeded", last).id;
@@ -184,7 +184,7 @@ fn a_run_is_cancelled_and_a_flow_paused() {
         if state == "cancelled" { Ok(()) } else { Err(state) }
     });
     let second = format!("holds.{queued}");
-    let is_open = |it: &Value| it == "queued" || it == "running";
+    let is_open = |value: &Value| value == "queued" || value == "running";
     assert!(is_open(&state(&second)));
     fs::write(service.folder.path().join("go"), "").expect("a file");
     let resumed = service.post("/api/flows/holds/resume", &json!({})).json();

@@ -282,7 +282,7 @@ fn a_file_waits_for_approval_and_so_does_its_next_content() {
     // Events from before the approval never start runs, not even later.
     let runs = service.get("/api/flows/runs").json();
     let mut runs: Vec<u64> =
-        runs.as_array().expect("runs").iter().filter_map(|it| it["event"].as_u64()).collect();
+        runs.as_array().expect("runs").iter().filter_map(|array| array["event"].as_u64()).collect();
     runs.sort_unstable();
     assert_eq!(runs, [event, last]);
 }

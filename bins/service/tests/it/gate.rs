@@ -16,7 +16,7 @@ fn only_our_own_names_with_our_port_are_answered() {
     let service = Service::start();
     let port = service.address.port();
     let path = "/api/memory/status";
-    let host = |it: &str| with_head(&service, path, &format!("host: {it}\r\n"));
+    let host = |text: &str| with_head(&service, path, &format!("host: {text}\r\n"));
     for good in [format!("127.0.0.1:{port}"), format!("LOCALHOST:{port}"), format!("[::1]:{port}")]
     {
         assert_eq!(host(&good).status, 200, "{good}");

@@ -38,9 +38,9 @@ fn progress_is_streamed_before_the_result() {
     let text = answer.text();
     let events: Vec<(&str, Value)> = text
         .split_terminator("\n\n")
-        .filter(|it| !it.starts_with(':'))
-        .map(|it| {
-            let (name, data) = it.split_once('\n').expect("two lines");
+        .filter(|part| !part.starts_with(':'))
+        .map(|part| {
+            let (name, data) = part.split_once('\n').expect("two lines");
             let data = data.strip_prefix("data: ").expect("data");
             let name = name.strip_prefix("event: ").expect("a name");
             (name, serde_json::from_str(data).expect("JSON"))
@@ -72,7 +72,7 @@ fn added(service: &Service, count: usize) -> Vec<Value> {
     until(|| {
         let events = service.get("/api/events?pattern=memory:added").json();
         let events = events.as_array().cloned().unwrap_or_default();
-        let data: Vec<Value> = events.iter().map(|it| it["data"].clone()).collect();
+        let data: Vec<Value> = events.iter().map(|event| event["data"].clone()).collect();
         if data.len() >= count { Ok(data) } else { Err(format!("{data:?}")) }
     })
 }
@@ -105,7 +105,7 @@ fn compaction_erases_the_titles_of_purged_memories_from_their_events() {
                 folders.push(path);
             } else if path.is_file() {
                 let bytes = std::fs::read(&path).expect("a file");
-                let has = |text: &[u8]| bytes.windows(text.len()).any(|it| it == text);
+                let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
                 assert!(!has(b"code 0451") && !has(b"code 1234"), "{}", path.display());
             }
         }
@@ -145,7 +145,7 @@ fn a_second_reindex_while_one_runs_is_409_and_searches_go_on() {
             let running: Vec<_> = (0..4).map(|_| scope.spawn(index)).collect();
             let hits = service.post("/api/memory/search", &json!({"query": "memory 77"}));
             assert_eq!(hits.json()[0]["content"], "memory 77 of many");
-            for answer in running.into_iter().map(|it| it.join().expect("no panic")) {
+            for answer in running.into_iter().map(|running| running.join().expect("no panic")) {
                 if answer.status != 200 {
                     answer.problem(409);
                 }

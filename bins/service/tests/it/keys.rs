@@ -123,7 +123,10 @@ fn a_batch_continues_where_it_ended() {
     let results = |body: &str| {
         let answer = keyed.send_bytes("POST", "/api/memory/batch", body.as_bytes());
         let results = answer.lines();
-        results.iter().map(|it| (it["status"].clone(), it["id"].clone())).collect::<Vec<_>>()
+        results
+            .iter()
+            .map(|result| (result["status"].clone(), result["id"].clone()))
+            .collect::<Vec<_>>()
     };
     assert_eq!(results(half), [(json!(201), json!(1))]);
     // Of other lines, the stored ones must not be stored again.
@@ -186,7 +189,7 @@ fn keys_survive_kills() {
     }
     let listed = program.send("GET", "/api/memory", b"").json();
     let ids: Vec<_> =
-        listed.as_array().expect("a list").iter().map(|it| it["id"].clone()).collect();
+        listed.as_array().expect("a list").iter().map(|array| array["id"].clone()).collect();
     assert_eq!(ids, [json!(1), json!(2)]);
     let history = program.send("GET", "/api/memory/1/history", b"").json();
     assert_eq!(history.as_array().map(Vec::len), Some(3));
@@ -241,9 +244,9 @@ fn requests_at_the_same_time_have_one_effect() {
     let answers: Vec<Answer> = std::thread::scope(|scope| {
         let send = || scope.spawn(|| keyed.send("PATCH", &path, &json!({"content": "changed"})));
         let all: Vec<_> = (0..8).map(|_| send()).collect();
-        all.into_iter().map(|it| it.join().expect("it is sent")).collect()
+        all.into_iter().map(|item| item.join().expect("it is sent")).collect()
     });
-    let times: Vec<_> = answers.iter().map(|it| it.json()["updatedAt"].clone()).collect();
+    let times: Vec<_> = answers.iter().map(|answer| answer.json()["updatedAt"].clone()).collect();
     assert!(answers.iter().all(|it| it.status == 200) && times.iter().all(|it| *it == times[0]));
     let history = service.get(&format!("{path}/history")).json();
     assert_eq!(history.as_array().map(Vec::len), Some(2));
@@ -254,7 +257,7 @@ fn requests_at_the_same_time_have_one_effect() {
         let all: Vec<_> = (0..6)
             .map(|_| scope.spawn(|| keyed.send("POST", "/api/tokens", &body).status))
             .collect();
-        all.into_iter().map(|it| it.join().expect("it is sent")).collect()
+        all.into_iter().map(|item| item.join().expect("it is sent")).collect()
     });
     statuses.sort_unstable();
     assert_eq!(statuses, [201, 409, 409, 409, 409, 409]);

@@ -58,7 +58,7 @@ fn a_wrong_link_is_refused() {
 #[test]
 fn a_walk_goes_breadth_first_through_cycles() {
     let service = Service::start();
-    let ids: Vec<u64> = (0..4).map(|it| service.add(&format!("m{it}"))).collect();
+    let ids: Vec<u64> = (0..4).map(|number| service.add(&format!("m{number}"))).collect();
     for (from, to) in [(0, 1), (1, 2), (2, 3), (3, 0)] {
         let body = json!({"from": ids[from], "to": ids[to], "type": "related_to"});
         assert_eq!(service.post(LINK, &body).status, 201);
@@ -66,7 +66,7 @@ fn a_walk_goes_breadth_first_through_cycles() {
     let depths = |depth: u32| {
         let links = service.get(&format!("/api/memory/{}/links?depth={depth}", ids[0])).json();
         let links = links.as_array().expect("an array").clone();
-        links.iter().map(|it| it["depth"].as_u64().expect("a depth")).collect::<Vec<_>>()
+        links.iter().map(|link| link["depth"].as_u64().expect("a depth")).collect::<Vec<_>>()
     };
     assert_eq!(depths(1), [1, 1]);
     assert_eq!(depths(2), [1, 1, 2, 2]);

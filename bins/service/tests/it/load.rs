@@ -166,7 +166,7 @@ fn deaf(service: &Service, method: &str, path: &str, token: &str, body: &[u8]) -
 /// Bytes of responses that clients have not read.
 fn waiting(service: &Service) -> usize {
     let metrics = service.get("/metrics").text();
-    let value = metrics.lines().find_map(|it| it.strip_prefix("waypost_http_bytes_waiting "));
+    let value = metrics.lines().find_map(|line| line.strip_prefix("waypost_http_bytes_waiting "));
     value.expect("the metric").parse().expect("a number")
 }
 
@@ -236,7 +236,7 @@ fn clients_that_do_not_read_hold_a_piece_each_and_others_are_served() {
     let found = service.send("POST", "/api/memory/search", &service.token, query.as_bytes());
     assert_eq!(elements(&found), COUNT);
     let found = found.json();
-    let mut contents = found.as_array().expect("an array").iter().map(|it| &it["content"]);
+    let mut contents = found.as_array().expect("an array").iter().map(|array| &array["content"]);
     assert!(contents.all(|it| it.as_str().is_some_and(|it| it.len() > 49 * KB)));
     drop(clients);
     until_waiting(&service, |it| it == 0);

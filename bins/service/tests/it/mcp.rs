@@ -36,7 +36,7 @@ fn post(service: &Service, token: &str, headers: &[(&str, &str)], body: &Value) 
 fn ask(service: &Service, token: &str, method: &str, params: &Value) -> Answer {
     let name = params.get("name").or_else(|| params.get("uri")).and_then(Value::as_str);
     let mut headers = vec![("mcp-protocol-version", MODERN), ("mcp-method", method)];
-    headers.extend(name.map(|it| ("mcp-name", it)));
+    headers.extend(name.map(|name| ("mcp-name", name)));
     post(service, token, &headers, &message(method, params))
 }
 
@@ -66,7 +66,7 @@ fn error(answer: &Answer, status: u16, code: i64) -> Value {
 fn names(service: &Service, token: &str) -> Vec<String> {
     let listed = result(&ask(service, token, "tools/list", &json!({})));
     let tools = listed["tools"].as_array().expect("tools");
-    tools.iter().map(|it| it["name"].as_str().expect("a name").to_owned()).collect()
+    tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
 }
 
 /// The result of a call.

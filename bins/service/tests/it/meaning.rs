@@ -74,7 +74,7 @@ fn a_model_that_fails_on_a_text_is_named_in_the_status() {
     let id = service.add("z");
     let status = until(|| {
         let status = service.get("/api/memory/status").json();
-        let is_told = status["remedy"].as_str().is_some_and(|it| it.contains("backfill"));
+        let is_told = status["remedy"].as_str().is_some_and(|text| text.contains("backfill"));
         if is_told { Ok(status) } else { Err(status) }
     });
     assert_eq!(status["status"], "degraded");

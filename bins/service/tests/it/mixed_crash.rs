@@ -66,10 +66,11 @@ impl Stored {
 
     /// The memories of one writer, whose contents begin with its name.
     fn of(&self, name: &str) -> Self {
-        let is_own = |it: &(&u64, &(String, String))| it.1.0.starts_with(name);
+        let is_own = |pair: &(&u64, &(String, String))| pair.1.0.starts_with(name);
         let memories: BTreeMap<_, _> =
             self.memories.iter().filter(is_own).map(|(id, it)| (*id, it.clone())).collect();
-        let links = self.links.iter().filter(|it| memories.contains_key(&it.0)).copied().collect();
+        let links =
+            self.links.iter().filter(|link| memories.contains_key(&link.0)).copied().collect();
         Self { memories, links }
     }
 }
@@ -229,7 +230,7 @@ fn events(program: &Program, mut after: u64) -> BTreeMap<u64, Value> {
         for event in page.json().as_array().expect("an array") {
             found.insert(event["id"].as_u64().expect("an id"), event.clone());
         }
-        let next = page.header("waypost-next-after").and_then(|it| it.parse().ok());
+        let next = page.header("waypost-next-after").and_then(|header| header.parse().ok());
         let next: u64 = next.expect("a cursor");
         if next == after {
             return found;
@@ -244,20 +245,20 @@ fn check_events(program: &Program, folder: &Path, after: u64, writers: &mut [Wri
     until(|| {
         let events = events(program, after);
         let mut told: BTreeMap<u64, usize> = BTreeMap::new();
-        for event in events.values().filter(|it| it["type"] == "memory:added") {
+        for event in events.values().filter(|value| value["type"] == "memory:added") {
             *told.entry(event["data"]["id"].as_u64().expect("an id")).or_default() += 1;
         }
         assert!(told.values().all(|it| *it == 1), "published twice: {told:?}");
         let done = fs::read_to_string(folder.join("done.log")).unwrap_or_default();
-        let done: BTreeSet<u64> = done.lines().filter_map(|it| it.parse().ok()).collect();
-        let published = |it: &Writer| {
-            it.published.iter().all(|(id, text)| {
+        let done: BTreeSet<u64> = done.lines().filter_map(|line| line.parse().ok()).collect();
+        let published = |writer: &Writer| {
+            writer.published.iter().all(|(id, text)| {
                 assert_eq!(events[id]["data"]["t"], **text, "event {id} was acknowledged");
                 done.contains(id) || gave_up(program, *id)
             })
         };
-        let is_told = |it: &Writer| it.added.iter().all(|id| told.contains_key(id));
-        if writers.iter().all(|it| published(it) && is_told(it)) {
+        let is_told = |writer: &Writer| writer.added.iter().all(|id| told.contains_key(id));
+        if writers.iter().all(|writer| published(writer) && is_told(writer)) {
             for writer in writers.iter_mut() {
                 writer.added.clear();
                 writer.published.clear();
@@ -289,7 +290,8 @@ fn maintain_until_gone(address: SocketAddr, token: &str, is_over: &AtomicBool, r
 
 #[test]
 fn no_acknowledged_change_of_any_kind_is_lost_or_undone_whenever_the_service_is_killed() {
-    let rounds = std::env::var(ROUNDS_VARIABLE).map_or(ROUNDS, |it| it.parse().expect("a number"));
+    let rounds =
+        std::env::var(ROUNDS_VARIABLE).map_or(ROUNDS, |value| value.parse().expect("a number"));
     let folder = project(
         "flows:\n  - { name: one, trigger: { pattern: \"a:*\" }, breaker: 0, actions: [{ type: command, command: \"echo $WAYPOST_EVENT_ID >> done.log\" }] }\n",
     );

@@ -35,7 +35,7 @@ fn announced(get: &dyn Fn(&str) -> Answer) -> (BTreeMap<u64, usize>, usize) {
                 _ => {}
             }
         }
-        let next = page.header("waypost-next-after").and_then(|it| it.parse().ok());
+        let next = page.header("waypost-next-after").and_then(|header| header.parse().ok());
         let next: u64 = next.expect("a cursor");
         if next == after {
             return (added, linked);
@@ -103,11 +103,11 @@ fn add_until_gone(address: SocketAddr, token: &str, name: &str, answered: &mpsc:
         text.split_once("\r\n\r\n").map(|(_, it)| it.to_owned())
     };
     for number in 0.. {
-        let content = |it: usize| format!("{name} number {number} line {it}");
+        let content = |other: usize| format!("{name} number {number} line {other}");
         let ids: Vec<u64> = if number % 10 == 9 {
             let Some(text) = sent("/api/memory/batch", &batch(20, content)) else { return };
-            let lines = text.lines().filter_map(|it| serde_json::from_str::<Value>(it).ok());
-            lines.filter_map(|it| it["id"].as_u64()).collect()
+            let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            lines.filter_map(|line| line["id"].as_u64()).collect()
         } else {
             let body = json!({"content": content(0)}).to_string();
             let Some(text) = sent("/api/memory/add", &body) else { return };
@@ -124,7 +124,8 @@ fn add_until_gone(address: SocketAddr, token: &str, name: &str, answered: &mpsc:
 
 #[test]
 fn every_acknowledged_add_has_one_event_whenever_the_service_is_killed() {
-    let rounds = std::env::var(ROUNDS_VARIABLE).map_or(ROUNDS, |it| it.parse().expect("a number"));
+    let rounds =
+        std::env::var(ROUNDS_VARIABLE).map_or(ROUNDS, |value| value.parse().expect("a number"));
     let folder = TempDir::new().expect("a temporary folder");
     let mut kept: Vec<u64> = Vec::new();
     for round in 0..=rounds {

@@ -176,11 +176,11 @@ fn check(
 
     // Derived data agree with it.
     let deleted: BTreeSet<u64> =
-        found.iter().flatten().filter(|it| it.1 == "deleted").map(|it| it.0).collect();
+        found.iter().flatten().filter(|found| found.1 == "deleted").map(|found| found.0).collect();
     let status = restarted.send("GET", "/api/memory/status", b"").json();
     assert_eq!(status["memories"], ids.len() - deleted.len());
     assert_eq!(status["index"]["documents"], ids.len() - deleted.len());
-    let links = found.iter().flatten().filter(|it| it.1.starts_with("to ")).count();
+    let links = found.iter().flatten().filter(|found| found.1.starts_with("to ")).count();
     assert_eq!(status["links"], links);
 
     // It accepts new memories, under ids that were never used, and finds them.
@@ -254,7 +254,7 @@ fn cut_under_load(
 #[test]
 fn answered_writes_survive_power_cuts() {
     let is_root = std::fs::metadata("/proc/self")
-        .is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0);
+        .is_ok_and(|metadata| std::os::unix::fs::MetadataExt::uid(&metadata) == 0);
     if !is_root {
         eprintln!("skipped: only root can make loop devices");
         return;
@@ -268,8 +268,8 @@ fn answered_writes_survive_power_cuts() {
     let (mut random, mut figures) = (Random(7), Figures::default());
     let mut journals: Vec<Journal> = Vec::new();
     let mut token = None;
-    let cuts =
-        std::env::var(CUTS_VARIABLE).map_or(CUTS_PER_BOOT, |it| it.parse().expect("a number"));
+    let cuts = std::env::var(CUTS_VARIABLE)
+        .map_or(CUTS_PER_BOOT, |value| value.parse().expect("a number"));
     let models = ["none", model, "none"];
     for (boot, model) in models.into_iter().enumerate() {
         let machine = Machine::boot(boot, model, &left);

@@ -67,7 +67,7 @@ impl Service {
 
 fn ids(list: &Value) -> Vec<u64> {
     let list = list.as_array().expect("a list").iter();
-    list.map(|it| it["id"].as_u64().expect("an id")).collect()
+    list.map(|item| item["id"].as_u64().expect("an id")).collect()
 }
 
 fn text(answer: &Value) -> &str {
@@ -105,7 +105,7 @@ fn one_session_decides_and_the_next_one_knows() {
     // The log says all of that, newest first, and knows the sessions.
     let log = service.get("/api/recall").json();
     let moments: Vec<&Value> =
-        log.as_array().expect("a list").iter().map(|it| &it["moment"]).collect();
+        log.as_array().expect("a list").iter().map(|array| &array["moment"]).collect();
     assert_eq!(moments, ["prompt", "prompt", "prompt", "start"]);
     assert_eq!(log[0]["session"], "third");
     assert!(log[0]["answerable"].as_f64() >= log[0]["threshold"].as_f64(), "{log}");
@@ -123,7 +123,7 @@ fn one_session_decides_and_the_next_one_knows() {
     let why = service.why("second", QUESTION);
     let fate = |id: u64| {
         let hits = why["hits"].as_array().expect("hits");
-        hits.iter().find(|it| it["id"] == id).unwrap_or_else(|| panic!("{id} in {why}")).clone()
+        hits.iter().find(|hit| hit["id"] == id).unwrap_or_else(|| panic!("{id} in {why}")).clone()
     };
     assert_eq!(fate(answer)["fate"], "injected");
     assert_eq!(fate(answer)["entry"], brief["entry"]);
@@ -146,7 +146,7 @@ fn brief_ids(brief: &Value) -> Value {
 
 fn prompt_entry(log: &Value, session: &str) -> u64 {
     let entries = log.as_array().expect("a list").iter();
-    let mut of_session = entries.filter(|it| it["session"] == session);
+    let mut of_session = entries.filter(|entry| entry["session"] == session);
     of_session.next().expect("an entry")["id"].as_u64().expect("an id")
 }
 
@@ -176,7 +176,7 @@ fn a_brief_has_what_is_pinned_and_what_was_decided() {
     }
     let brief = service.brief("s", "startup");
     let parts: Vec<&Value> =
-        brief["used"].as_array().expect("used").iter().map(|it| &it["part"]).collect();
+        brief["used"].as_array().expect("used").iter().map(|array| &array["part"]).collect();
     assert_eq!(parts, ["pinned", "decision"]);
     assert!(text(&brief).contains("# Pinned") && text(&brief).contains("# Recent decisions"));
     assert!(!text(&brief).contains("idea"));
@@ -263,7 +263,7 @@ fn a_deleted_turn_does_not_return_when_its_transcript_is_read_again() {
     let rest = service.recorded(&turns("s", &all[1..], 20, 40));
     assert_eq!((ids_of(&rest).len(), &rest["offset"]), (1, &json!(40)));
     let turns = service.get("/api/memory?type=turn").json();
-    let contents = turns.as_array().expect("turns").iter().map(|it| &it["content"]);
+    let contents = turns.as_array().expect("turns").iter().map(|array| &array["content"]);
     assert_eq!(contents.collect::<Vec<_>>(), ["The north pier.", "And the west pier?"]);
 }
 
@@ -335,7 +335,7 @@ fn why_tells_what_is_later_withheld_deleted_and_unasked() {
     let why = service.why("s", QUESTION);
     let fate = |id: u64| {
         let hits = why["hits"].as_array().expect("hits");
-        hits.iter().find(|it| it["id"] == id).map(|it| it["fate"].clone())
+        hits.iter().find(|hit| hit["id"] == id).map(|hit| hit["fate"].clone())
     };
     assert_eq!(fate(deleted), Some(json!("deleted")), "{why}");
     assert_eq!(fate(later), Some(json!("later")), "{why}");
@@ -467,7 +467,7 @@ fn kills_while_turns_are_recorded_lose_and_repeat_nothing() {
         .as_array()
         .expect("memories")
         .iter()
-        .map(|it| it["content"].as_str().expect("one").to_owned())
+        .map(|array| array["content"].as_str().expect("one").to_owned())
         .collect();
     let count = contents.len() as u64;
     contents.sort();

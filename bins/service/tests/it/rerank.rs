@@ -36,7 +36,7 @@ fn wait_for_rerank(service: &Service, expected: &str) {
 }
 
 fn column(answer: &Answer, name: &str) -> Vec<Value> {
-    answer.json().as_array().expect("an array").iter().map(|it| it[name].clone()).collect()
+    answer.json().as_array().expect("an array").iter().map(|array| array[name].clone()).collect()
 }
 
 fn reference(family: &str) -> std::path::PathBuf {
@@ -73,7 +73,7 @@ fn a_cross_encoder_orders_the_hits_and_their_scores_stay_at_their_places() {
     let mut last = f64::INFINITY;
     for hit in reranked.json().as_array().expect("an array") {
         let signals = hit["scores"]["signals"].as_array().expect("signals");
-        let own = signals.iter().find(|it| it["name"] == "rerank").expect("its signal");
+        let own = signals.iter().find(|signal| signal["name"] == "rerank").expect("its signal");
         let value = own["value"].as_f64().expect("a value");
         assert!(value <= last, "{value} after {last}");
         last = value;

@@ -18,7 +18,7 @@ fn an_earlier_version_is_restored_as_a_new_one() {
     let history = service.get(&format!("{path}/history")).json();
     let of = |name: &str| {
         let all = history.as_array().expect("an array").iter();
-        all.map(|it| it[name].clone()).collect::<Vec<_>>()
+        all.map(|item| item[name].clone()).collect::<Vec<_>>()
     };
     assert_eq!(of("version"), [1, 2, 3]);
     assert_eq!(of("change"), ["added", "updated", "updated"]);
@@ -57,7 +57,8 @@ fn a_deleted_memory_is_restored_until_it_is_purged() {
     assert_eq!(found[0]["id"], id);
     let history = service.get(&format!("{path}/history")).json();
     let changes: Vec<_> = history.as_array().expect("an array").iter().collect();
-    let numbers: Vec<_> = changes.iter().map(|it| (&it["version"], &it["change"])).collect();
+    let numbers: Vec<_> =
+        changes.iter().map(|change| (&change["version"], &change["change"])).collect();
     let wanted = [(1, "added"), (2, "deleted"), (2, "restored")];
     let wanted = wanted.map(|(version, change)| (json!(version), json!(change)));
     assert_eq!(numbers, wanted.each_ref().map(|(version, change)| (version, change)));

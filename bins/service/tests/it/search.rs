@@ -14,7 +14,7 @@ fn search(service: &Service, body: &Value) -> Answer {
 fn ids(answer: &Answer) -> Vec<u64> {
     let hits = answer.json();
     let hits = hits.as_array().expect("a bare array").iter();
-    hits.map(|it| it["id"].as_u64().expect("an id")).collect()
+    hits.map(|hit| hit["id"].as_u64().expect("an id")).collect()
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn filters_by_tags_and_metadata_hold_for_searches_lists_and_the_past() {
         past.sort_unstable();
         assert_eq!(found, past, "{body}");
         let pairs = fields.iter().flat_map(|(name, value)| match value {
-            Value::Array(all) => all.iter().map(|it| (name, it.clone())).collect(),
+            Value::Array(all) => all.iter().map(|item| (name, item.clone())).collect(),
             value => vec![(name, value.clone())],
         });
         let pairs = pairs.map(|(name, value)| {
@@ -245,7 +245,7 @@ fn the_newest_memories_are_listed_first_in_pages() {
         // A memory that is newer than the place of the page moves nothing.
         service.add(&format!("newer {}", listed.len()));
         let link = page.header("link").map(str::to_owned);
-        next = link.map(|it| it[1..it.find('>').expect("a target")].to_owned());
+        next = link.map(|link| link[1..link.find('>').expect("a target")].to_owned());
     }
     assert_eq!(listed, [3, 1, 2]);
     assert_eq!(ids(&service.get("/api/memory?limit=2")), [1, 2]);
@@ -289,7 +289,8 @@ fn memories_are_counted_by_filter() {
     assert_eq!(service.send("POST", "/api/memory/count", &reader, b"").status, 200);
     let writer = service.new_token(&["memory:write"], None);
     service.send("POST", "/api/memory/count", &writer, b"").problem(403);
-    let tags = |from: usize| (from..from + 60).map(|it| format!("t{it:04}")).collect::<Vec<_>>();
+    let tags =
+        |from: usize| (from..from + 60).map(|number| format!("t{number:04}")).collect::<Vec<_>>();
     for number in 0..17 {
         add(json!({"content": format!("many {number}"), "tags": tags(number * 60)}));
     }

@@ -124,6 +124,6 @@ pub(crate) fn request(
 /// A batch with that many memories.
 pub(crate) fn batch(count: usize, content: impl Fn(usize) -> String) -> String {
     let lines: Vec<String> =
-        (0..count).map(|it| format!("{}\n", json!({"content": content(it)}))).collect();
+        (0..count).map(|number| format!("{}\n", json!({"content": content(number)}))).collect();
     lines.concat()
 }

@@ -132,15 +132,15 @@ fn a_link_from_another_space_does_not_replace_those_of_the_own_one() {
     let filtered = search(&it.service.token, json!({"space": "mine"}));
     for answer in [&bound, &filtered] {
         let hits = answer.json();
-        let ids: Vec<_> = hits.as_array().expect("hits").iter().map(|it| &it["id"]).collect();
+        let ids: Vec<_> = hits.as_array().expect("hits").iter().map(|array| &array["id"]).collect();
         assert_eq!(ids, [own, it.mine], "{hits}");
         assert_eq!(hits[1]["supersededBy"], own);
         assert!(hits[0].get("supersededBy").is_none());
         for hit in [&hits[0], &hits[1]] {
             let links = json!([{"from": own, "to": it.mine, "type": "updates"}]);
             let said = hit["links"].as_array().expect("links").iter();
-            let said =
-                said.map(|it| json!({"from": it["from"], "to": it["to"], "type": it["type"]}));
+            let said = said
+                .map(|said| json!({"from": said["from"], "to": said["to"], "type": said["type"]}));
             assert_eq!(said.collect::<Value>(), links);
         }
     }
@@ -287,7 +287,7 @@ const SCOPES: [&str; 7] = [
 fn described(path: &str) -> String {
     let path = path.split('?').next().expect("a path");
     let is_id =
-        |it: &str| it.starts_with('{') || ["a.1", "a", "a.yaml", "aaaaaaaaaa"].contains(&it);
+        |text: &str| text.starts_with('{') || ["a.1", "a", "a.yaml", "aaaaaaaaaa"].contains(&text);
     let parts = path.split('/').enumerate().map(|(at, it)| match it {
         "read" => "{command}".to_owned(),
         it if !is_id(it) => it.to_owned(),

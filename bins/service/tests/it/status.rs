@@ -112,14 +112,16 @@ fn every_route_of_the_description_is_served_and_every_served_one_described() {
             .as_object()
             .expect("operations")
             .keys()
-            .map(|it| it.to_uppercase())
-            .filter(|it| ["GET", "POST", "PATCH", "DELETE", "PUT"].contains(&it.as_str()))
+            .map(|key| key.to_uppercase())
+            .filter(|to_uppercase| {
+                ["GET", "POST", "PATCH", "DELETE", "PUT"].contains(&to_uppercase.as_str())
+            })
             .collect();
         let answer = service.send("FOO", &concrete, &service.token, b"");
         answer.problem(405);
         let allow = answer.header("allow").expect("Allow").replace("HEAD", "");
         let mut allowed: Vec<String> =
-            allow.split(',').map(str::to_owned).filter(|it| !it.is_empty()).collect();
+            allow.split(',').map(str::to_owned).filter(|part| !part.is_empty()).collect();
         let mut described = described;
         allowed.sort();
         described.sort();
@@ -156,7 +158,7 @@ fn no_response_contains_a_path_or_a_token_of_the_server() {
 #[track_caller]
 fn assert_follows_conventions(metrics: &str) {
     let value = |name: &str| -> f64 {
-        let line = metrics.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(' '));
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("{name} is not in\n{metrics}")).parse().expect("a number")
     };
     assert!(value("process_cpu_seconds_total") >= 0.0);
@@ -176,7 +178,7 @@ fn assert_follows_conventions(metrics: &str) {
         assert_eq!(value(&name), 0.0);
     }
     assert!(metrics.contains("le=\"60\""));
-    for line in metrics.lines().filter_map(|it| it.strip_prefix("# TYPE ")) {
+    for line in metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
         let (name, kind) = line.split_once(' ').expect("a name and a type");
         assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
         assert!(name.starts_with("waypost_") || name.starts_with("process_"), "{line}");

@@ -55,7 +55,7 @@ fn a_service_that_stops_proves_nothing() {
     let folder = TempDir::new().expect("a temporary folder");
     let program = Program::start(folder.path());
     let code = program.send("POST", "/api/dashboard/codes", b"").json();
-    let id = code["code"].as_str().and_then(|it| it.split('_').next()).expect("an id");
+    let id = code["code"].as_str().and_then(|text| text.split('_').next()).expect("an id");
     let body = json!({"id": id, "nonce": "a nonce"}).to_string();
     let path = "/api/dashboard/proof";
     assert_eq!(program.send("POST", path, body.as_bytes()).status, 200);
@@ -150,7 +150,7 @@ fn a_newer_store_is_refused_by_name() {
     drop(Program::start(folder.path()));
     let format = folder.path().join(".waypost/data/format");
     let text = std::fs::read_to_string(&format).expect("the layout's version");
-    let newer: String = text.chars().map(|it| if it.is_ascii_digit() { '9' } else { it }).collect();
+    let newer: String = text.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
     std::fs::write(&format, newer).expect("it can be written");
     let output = command(folder.path()).output().expect("it runs");
     assert_eq!(output.status.code(), Some(1));
@@ -220,9 +220,9 @@ fn the_log_has_one_line_per_request_and_no_contents_queries_or_tokens() {
     assert!(!log.contains("are-private"), "{log}");
     assert!(!log.contains(secret), "the token is in the log");
     let lines: Vec<serde_json::Value> =
-        log.lines().map(|it| serde_json::from_str(it).expect("JSON")).collect();
+        log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let requests: Vec<_> =
-        lines.iter().filter(|it| it["fields"]["message"] == "responded").collect();
+        lines.iter().filter(|line| line["fields"]["message"] == "responded").collect();
     assert_eq!(requests.len(), 5);
     assert_eq!(requests[0]["fields"]["route"], "/api/memory/add");
     assert_eq!(requests[0]["fields"]["status"], 201);
@@ -246,9 +246,9 @@ fn the_log_names_tokens_by_their_ids_and_requests_need_no_library_s_lines() {
     program.signal("TERM");
     let (_, log) = program.end();
     let lines: Vec<serde_json::Value> =
-        log.lines().map(|it| serde_json::from_str(it).expect("JSON")).collect();
+        log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let with = |message: &str| -> Vec<&serde_json::Value> {
-        lines.iter().filter(|it| it["fields"]["message"] == message).collect()
+        lines.iter().filter(|line| line["fields"]["message"] == message).collect()
     };
     for (message, level) in [("created a token", "INFO"), ("revoked a token", "INFO")] {
         let found = with(message);
@@ -263,7 +263,7 @@ fn the_log_names_tokens_by_their_ids_and_requests_need_no_library_s_lines() {
     assert_eq!(rejected[0]["fields"]["reason"], "revoked");
     assert_eq!(rejected[0]["fields"]["id"], id);
     assert_eq!(with("responded").len(), 22);
-    let debug = lines.iter().filter(|it| it["level"] == "DEBUG");
+    let debug = lines.iter().filter(|line| line["level"] == "DEBUG");
     assert!(debug.clone().all(|it| it["target"] == "waypost::request"), "{log}");
 }
 

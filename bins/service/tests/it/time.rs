@@ -25,7 +25,7 @@ fn found(service: &Service, body: &Value) -> Vec<u64> {
     assert_eq!(answer.status, 200, "{body}: {}", answer.text());
     let hits = answer.json();
     let hits = hits.as_array().expect("a bare array").iter();
-    hits.map(|it| it["id"].as_u64().expect("an id")).collect()
+    hits.map(|hit| hit["id"].as_u64().expect("an id")).collect()
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn an_expired_memory_is_gone_for_everybody() {
     service.delete(&path).problem(404);
     until(|| {
         let history = service.get(&format!("{path}/history")).json();
-        let last = history.as_array().and_then(|it| it.last()).expect("versions");
+        let last = history.as_array().and_then(|array| array.last()).expect("versions");
         if last["change"] == "deleted" { Ok(()) } else { Err(format!("it is kept: {last}")) }
     });
     assert_eq!(service.get("/api/memory/status").json()["memories"], 2);
@@ -140,7 +140,7 @@ fn pinned_memories_are_listed_alone_and_come_first_in_a_context() {
     add(&service, &elsewhere);
     let list = |query: &str| {
         let list = service.get(&format!("/api/memory?space=default&{query}")).json();
-        let ids = list.as_array().expect("an array").iter().map(|it| it["id"].clone());
+        let ids = list.as_array().expect("an array").iter().map(|array| array["id"].clone());
         ids.collect::<Vec<_>>()
     };
     assert_eq!(list(""), [json!(plain), json!(pinned)]);
@@ -170,7 +170,7 @@ fn a_search_of_the_past_names_what_has_expired_since_to_every_token() {
     let lifespan = Lifespan::default().with_expires_at(time("2021-01-01T00:00:00Z"));
     let newer = Draft::new("the port is 4747").with_lifespan(lifespan);
     let drafts = [Draft::new("the port is 4000"), newer];
-    let [old, new] = drafts.map(|it| store.add(it, then).expect("an add").into_memory().id);
+    let [old, new] = drafts.map(|draft| store.add(draft, then).expect("an add").into_memory().id);
     for kind in [LinkKind::Updates, LinkKind::Contradicts] {
         store.link(new, old, kind, then).expect("a link");
     }
@@ -179,7 +179,8 @@ fn a_search_of_the_past_names_what_has_expired_since_to_every_token() {
     for token in [&service.token, &bound] {
         let body = json!({"query": "4000", "asOf": then.to_string(), "explain": true}).to_string();
         let answer = service.send("POST", "/api/memory/search", token, body.as_bytes()).json();
-        let hit = answer.as_array().and_then(|it| it.iter().find(|it| it["id"] == old.get()));
+        let hit =
+            answer.as_array().and_then(|array| array.iter().find(|value| value["id"] == old.get()));
         let hit = hit.unwrap_or_else(|| panic!("{answer}"));
         assert_eq!((&hit["supersededBy"], &hit["contradicts"]), (&json!(2), &json!([2])));
         assert_eq!(hit["links"].as_array().map(Vec::len), Some(2), "{hit}");
@@ -210,7 +211,7 @@ fn a_search_of_the_past_stays_in_the_space_of_a_token() {
     let contents = |answer: &Answer| {
         let hits = answer.json();
         let hits = hits.as_array().expect("an array").iter();
-        let mut contents: Vec<String> = hits.map(|it| it["content"].to_string()).collect();
+        let mut contents: Vec<String> = hits.map(|hit| hit["content"].to_string()).collect();
         contents.sort();
         contents
     };

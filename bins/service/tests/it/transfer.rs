@@ -132,7 +132,7 @@ fn a_backup_needs_the_scope_admin_for_all_spaces() {
         }
     };
     assert_eq!(whole.header("waypost-backup-bytes"), Some(summary.bytes.to_string().as_str()));
-    let first = |prefix: &str| names.iter().position(|it| it.starts_with(prefix));
+    let first = |prefix: &str| names.iter().position(|name| name.starts_with(prefix));
     assert!(
         first("flows/log/") < first("events/log/") && first("events/log/") < first("memory/log/")
     );
@@ -176,7 +176,7 @@ fn a_line_of_another_shape_is_a_problem_in_plain_words() {
     let imported = service.send("POST", "/api/memory/import", &service.token, body.as_bytes());
     let imported = imported.json();
     let problems = imported["problems"].as_array().expect("problems");
-    let told: Vec<_> = problems.iter().filter_map(|it| it["message"].as_str()).collect();
+    let told: Vec<_> = problems.iter().filter_map(|problem| problem["message"].as_str()).collect();
     assert_eq!(
         told,
         [

@@ -64,8 +64,9 @@ impl Client {
     pub fn search(&self, request: &SearchRequest) -> Result<Found> {
         let response = self.perform(&routes::SEARCH_MEMORIES, request, None)?;
         let mode = header(&response, SEARCH_MODE_HEADER).and_then(SearchMode::from_name);
-        let answerable = header(&response, ANSWERABLE_HEADER).and_then(|it| it.parse().ok());
-        let forgotten = header(&response, FORGOTTEN_HEADER).and_then(|it| it.parse().ok());
+        let answerable =
+            header(&response, ANSWERABLE_HEADER).and_then(|header| header.parse().ok());
+        let forgotten = header(&response, FORGOTTEN_HEADER).and_then(|header| header.parse().ok());
         let only_stop_words = response.headers().contains_key(STOP_WORDS_HEADER);
         Ok(Found { hits: self.read(response)?, answerable, mode, forgotten, only_stop_words })
     }
@@ -114,7 +115,8 @@ impl Client {
     /// Lists a page of events.
     pub fn events(&self, request: &EventsRequest) -> Result<EventsPage> {
         let response = self.perform(&routes::LIST_EVENTS, request, None)?;
-        let next_after = header(&response, NEXT_AFTER_HEADER).and_then(|it| it.parse().ok());
+        let next_after =
+            header(&response, NEXT_AFTER_HEADER).and_then(|header| header.parse().ok());
         let events: Vec<crate::Event> = self.read(response)?;
         let last = events.last().map_or(0, |event| event.id);
         Ok(EventsPage { next_after: next_after.unwrap_or(last), events })
@@ -143,7 +145,7 @@ impl Client {
         let request = self.request("GET", routes::BACK_UP.path());
         let request = request.header(ACCEPT, backup::MEDIA_TYPE);
         let response = self.send(request, None, Patience::Silence)?;
-        let total = header(&response, backup::BYTES_HEADER).and_then(|it| it.parse().ok());
+        let total = header(&response, backup::BYTES_HEADER).and_then(|header| header.parse().ok());
         let total = total.unwrap_or(0);
         copy(response, output, &mut |bytes| progress(bytes, total))
     }
@@ -179,7 +181,7 @@ impl Client {
     /// If no response arrives, as for the other methods; never [`Error::Refused`].
     pub fn exchange(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>> {
         let (mut head, body) = request.into_parts();
-        let path = head.uri.path_and_query().map_or("/", |it| it.as_str());
+        let path = head.uri.path_and_query().map_or("/", |query| query.as_str());
         head.uri = format!("{}{path}", self.root).parse().map_err(|error: InvalidUri| {
             Error::NotUnderstood { url: self.base.clone(), reason: error.to_string() }
         })?;
@@ -261,7 +263,7 @@ impl Client {
     /// say so.
     fn knows_keys(&self) -> bool {
         let health = self.perform(&routes::LIVE, &(), None);
-        health.is_ok_and(|it| it.headers().contains_key(KEYS_HEADER))
+        health.is_ok_and(|health| health.headers().contains_key(KEYS_HEADER))
     }
 
     fn stored<T: DeserializeOwned>(&self, response: Response<Body>) -> Result<Stored<T>> {
@@ -274,7 +276,7 @@ impl Client {
 /// A key that no other request has.
 fn new_key() -> String {
     // Each state has keys of its own, from the system's random numbers.
-    let [one, other] = [0, 1].map(|it: u8| RandomState::new().hash_one(it));
+    let [one, other] = [0, 1].map(|byte: u8| RandomState::new().hash_one(byte));
     format!("{one:016x}{other:016x}")
 }
 

@@ -192,7 +192,7 @@ impl Connection {
             }
         };
         // The start of an alert of TLS, in place of a response.
-        if input.get(..bytes).is_some_and(|it| it.starts_with(&[0x15, 0x03])) {
+        if input.get(..bytes).is_some_and(|input| input.starts_with(&[0x15, 0x03])) {
             return Err(io::Error::new(ErrorKind::InvalidData, TLS_ALERT));
         }
         self.buffers.input_appended(bytes);
@@ -210,7 +210,7 @@ fn wait(timeout: &NextTimeout) -> Result<Option<Duration>, Error> {
     if timeout.after.is_zero() {
         return Err(Error::Timeout(timeout.reason));
     }
-    Ok(timeout.not_zero().map(|it| *it))
+    Ok(timeout.not_zero().map(|zero| *zero))
 }
 
 fn in_time(error: io::Error, timeout: &NextTimeout) -> Error {

@@ -15,7 +15,7 @@ pub(super) fn find(near: SocketAddr, far: Option<SocketAddr>) -> io::Result<Opti
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
         match fs::read_to_string(table) {
             Ok(text) => {
-                if let Some(found) = text.lines().skip(1).find_map(|it| read(it, near, far)) {
+                if let Some(found) = text.lines().skip(1).find_map(|line| read(line, near, far)) {
                     return Ok(Some(found));
                 }
             }

@@ -224,10 +224,10 @@ impl Check for Filter {
 }
 
 fn check(test: &MetadataTest) -> Result<(), String> {
-    let too_long = |it: &Scalar| matches!(it, Scalar::String(it) if it.len() > METADATA_BYTES_MAX);
-    let one = |it: &Scalar| {
+    let too_long = |scalar: &Scalar| matches!(scalar, Scalar::String(scalar) if scalar.len() > METADATA_BYTES_MAX);
+    let one = |scalar: &Scalar| {
         let reason = || format!("has a text of more than {METADATA_BYTES_MAX} bytes");
-        if too_long(it) { Err(reason()) } else { Ok(()) }
+        if too_long(scalar) { Err(reason()) } else { Ok(()) }
     };
     match test {
         MetadataTest::Is(value) => one(value),

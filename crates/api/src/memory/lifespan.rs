@@ -56,12 +56,13 @@ impl Lifespan {
 
     /// Whether it has expired by this time.
     pub fn has_expired(&self, now: Timestamp) -> bool {
-        self.expiry().is_some_and(|it| it <= now)
+        self.expiry().is_some_and(|expiry| expiry <= now)
     }
 
     /// Whether it holds at this time.
     pub fn holds_at(&self, time: Timestamp) -> bool {
-        self.valid_from.is_none_or(|it| it <= time) && self.valid_until.is_none_or(|it| time < it)
+        self.valid_from.is_none_or(|from| from <= time)
+            && self.valid_until.is_none_or(|until| time < until)
     }
 }
 

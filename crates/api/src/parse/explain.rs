@@ -102,7 +102,9 @@ fn found_in_words(found: &str) -> String {
     }
     if let Some(number) = quoted("floating point `") {
         // `1e300` instead of 301 digits.
-        return number.parse().map_or_else(|_| shortened(number), |it: f64| format!("{it:?}"));
+        return number
+            .parse()
+            .map_or_else(|_| shortened(number), |value: f64| format!("{value:?}"));
     }
     if let Some(value) = quoted("integer `").or_else(|| quoted("boolean `")) {
         return shortened(value);

@@ -252,7 +252,7 @@ fn the_first_wrong_type_is_told_and_no_fault_of_the_whole() {
     assert_eq!(refused(parse_body::<PatchRequest>(body)).1, "/nope");
     let body = br#"{"into":1,"from":2,"set":{"title":7}}"#;
     let problem = parse_body::<MergeRequest>(body).unwrap_err();
-    let pointers: Vec<_> = problem.errors.iter().map(|it| it.pointer.as_str()).collect();
+    let pointers: Vec<_> = problem.errors.iter().map(|error| error.pointer.as_str()).collect();
     assert_eq!(pointers, ["/set/title"], "{}", problem.detail);
     let problem = parse_body::<MergeRequest>(br#"{"into":1,"from":2,"set":{}}"#).unwrap_err();
     assert_eq!(problem.errors[0].pointer, "/set", "{}", problem.detail);
@@ -383,7 +383,7 @@ fn metadata_filters_are_read_and_wrong_ones_are_named() {
         assert!(detail.contains(reason), "{metadata}: {detail}");
     }
     let keys = |count: usize| {
-        let keys: Vec<String> = (0..count).map(|it| format!(r#""k{it}":1"#)).collect();
+        let keys: Vec<String> = (0..count).map(|number| format!(r#""k{number}":1"#)).collect();
         body(&format!("{{{}}}", keys.join(",")))
     };
     assert!(search(keys(16)).is_ok());
@@ -392,7 +392,7 @@ fn metadata_filters_are_read_and_wrong_ones_are_named() {
     assert!(search(values(64)).is_ok());
     assert_eq!(refused(search(values(65))).1, "/metadata/k");
     let tags = |count: usize| {
-        let tags: Vec<String> = (0..count).map(|it| format!(r#""t{it}""#)).collect();
+        let tags: Vec<String> = (0..count).map(|number| format!(r#""t{number}""#)).collect();
         format!(r#"{{"query":"x","tagsAny":[{}]}}"#, tags.join(","))
     };
     assert!(search(tags(64)).is_ok());

@@ -222,7 +222,7 @@ fn peers(answers: Vec<&'static str>) -> (String, JoinHandle<Vec<String>>) {
 }
 
 fn key(head: &str) -> Option<&str> {
-    head.lines().find_map(|it| it.strip_prefix("idempotency-key: "))
+    head.lines().find_map(|line| line.strip_prefix("idempotency-key: "))
 }
 
 const HEALTHY: &str = "HTTP/1.1 200 OK\r\nwaypost-idempotency-keys: writes\r\nconnection: close\r\ncontent-length: 15\r\n\r\n{\"status\":\"ok\"}";

@@ -26,7 +26,7 @@ fn a_full_request_for_context_is_read_and_all_of_it_may_be_left_out() {
     for nothing in ["", "{}", r#"{"query":null,"sources":null,"types":null,"paths":null}"#] {
         assert_eq!(read(nothing).unwrap(), ContextRequest::default(), "{nothing:?}");
     }
-    let every = CONTEXT_TYPES.map(|it| format!("\"{it}\"")).join(",");
+    let every = CONTEXT_TYPES.map(|kind| format!("\"{kind}\"")).join(",");
     assert_eq!(read(&format!("{{\"types\":[{every}]}}")).unwrap().types.len(), 17);
 }
 

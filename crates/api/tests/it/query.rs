@@ -62,7 +62,7 @@ fn broken_encoding_is_400() {
 fn the_first_wrong_parameter_is_told_and_all_that_are_out_of_range() {
     let pointers = |query: &str| {
         let problem = list(query).expect_err("it is wrong");
-        problem.errors.into_iter().map(|it| it.pointer).collect::<Vec<_>>()
+        problem.errors.into_iter().map(|error| error.pointer).collect::<Vec<_>>()
     };
     assert_eq!(pointers("limt=5&after=x&space=&limit=0"), ["?limt"]);
     assert_eq!(pointers("after=x&limt=5"), ["?after"]);

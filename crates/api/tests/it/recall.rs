@@ -6,7 +6,7 @@ use waypost_api::{LinkRequest, RecallListRequest, RecallTurnsRequest, parse_body
 fn faults<T: std::fmt::Debug>(read: Result<T, waypost_api::Problem>) -> Vec<(String, String)> {
     let problem = read.expect_err("it is refused");
     assert_eq!(problem.status, 422, "{problem:?}");
-    problem.errors.into_iter().map(|it| (it.pointer, it.message)).collect()
+    problem.errors.into_iter().map(|error| (error.pointer, error.message)).collect()
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn the_state_is_cut_into_changes_of_256_tokens() {
     }
     let sizes = || -> Vec<_> {
         let state = store.shared_state(NOW).unwrap();
-        state.iter().map(|it| it.ids().count()).collect()
+        state.iter().map(|state| state.ids().count()).collect()
     };
     assert_eq!(sizes(), [256]);
     store.create(new, NOW).unwrap();

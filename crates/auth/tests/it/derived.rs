@@ -38,7 +38,7 @@ fn from(parent: TokenId) -> NewToken {
 /// The version that the file has now.
 fn version(file: &Path) -> u64 {
     let text = fs::read_to_string(file).unwrap();
-    let line = text.lines().find_map(|it| it.trim().strip_prefix("\"version\": ")).unwrap();
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("\"version\": ")).unwrap();
     line.trim_end_matches(',').parse().unwrap()
 }
 
@@ -84,7 +84,7 @@ fn revoking_a_derived_token_leaves_its_parent() {
 fn nothing_is_derived_from_a_token_that_has_ended() {
     let place = Place::new();
     let store = place.open();
-    let ended = |it: Result<_, Error>, id| matches!(it, Err(Error::Ended { id: it }) if it == id);
+    let ended = |result: Result<_, Error>, id| matches!(result, Err(Error::Ended { id: result }) if result == id);
     let soon = NewToken::new([Scope::Admin]).with_expires(after(10));
     let (_, short) = store.create(soon, NOW).unwrap();
     let (_, child) = store.create(from(short.id), NOW).unwrap();

@@ -23,7 +23,7 @@ impl Journal {
 
     pub(crate) fn read(&self, from: usize) -> Vec<TokenChange> {
         let entries = self.0.lock().unwrap();
-        entries[from..].iter().map(|it| TokenChange::decode(it).unwrap()).collect()
+        entries[from..].iter().map(|entry| TokenChange::decode(entry).unwrap()).collect()
     }
 
     fn publish(&self, changes: &[TokenChange]) {
@@ -77,8 +77,8 @@ impl Machine {
     /// Its tokens that others have, too.
     pub(crate) fn shared(&self) -> Vec<TokenInfo> {
         let list = self.store.list().unwrap();
-        let shared = list.into_iter().filter(|it| !it.local);
-        shared.map(|it| TokenInfo { last_used: None, ..it }).collect()
+        let shared = list.into_iter().filter(|item| !item.local);
+        shared.map(|shared| TokenInfo { last_used: None, ..shared }).collect()
     }
 
     fn admin(&self) -> (Secret, TokenId) {
@@ -103,7 +103,7 @@ fn reader() -> NewToken {
 
 fn version(place: &Place) -> String {
     let text = fs::read_to_string(place.file()).unwrap();
-    text.lines().find(|it| it.contains("\"version\"")).unwrap().trim().to_owned()
+    text.lines().find(|line| line.contains("\"version\"")).unwrap().trim().to_owned()
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl Run {
             Step::Create { parent, lifetime } => {
                 let mut new = NewToken::new([Scope::MemoryRead]);
                 new.parent = parent.and_then(pick);
-                new.expires = lifetime.map(|it| after(self.now_ms + it));
+                new.expires = lifetime.map(|lifetime| after(self.now_ms + lifetime));
                 if let Ok((secret, made)) = machine.store.create(new, now) {
                     self.secrets.insert(made.id, secret);
                 }

@@ -187,7 +187,7 @@ fn tokens_that_ended_are_forgotten_after_a_month() {
     let expiring = reader().with_expires(after(DAY));
     let (_, expiring) = store.create(expiring, NOW).unwrap();
     let (_, endless) = store.create(reader(), NOW).unwrap();
-    let listed = || -> Vec<_> { store.list().unwrap().into_iter().map(|it| it.id).collect() };
+    let listed = || -> Vec<_> { store.list().unwrap().into_iter().map(|item| item.id).collect() };
 
     store.create(reader(), after(30 * DAY - 1)).unwrap();
     assert_eq!(listed().len(), 4);

@@ -109,7 +109,7 @@ impl Judged {
     /// The place that our scripts gave. A partial place counts as none: only the intended place is
     /// clicked.
     fn place(&self) -> Result<(f64, f64), Problem> {
-        let known = |it: &f64| it.is_finite();
+        let known = |value: &f64| value.is_finite();
         match (self.x.filter(known), self.y.filter(known)) {
             (Some(x), Some(y)) => Ok((x, y)),
             _ => Err(Problem::new(ProblemKind::Hidden, "the element has no position on the page")),
@@ -232,8 +232,8 @@ impl Chromium {
                 self.call(Some(&session), "Input.insertText", json!({ "text": text }), by).await?;
             }
         }
-        done.reference = spot.as_ref().map(|it| it.reference().to_string());
-        done.matches = spot.map(|it| it.matches);
+        done.reference = spot.as_ref().map(|spot| spot.reference().to_string());
+        done.matches = spot.map(|spot| spot.matches);
         self.settle(tab, before, done, by).await
     }
 
@@ -302,8 +302,8 @@ impl Chromium {
     ) -> Result<Option<(String, u64)>, Problem> {
         let parent = {
             let state = self.shared.state.lock();
-            let frames = state.tabs.get(&tab).map(|it| &it.frames);
-            frames.and_then(|it| it.get(frame)).and_then(|it| it.parent.clone())
+            let frames = state.tabs.get(&tab).map(|tab| &tab.frames);
+            frames.and_then(|other| other.get(frame)).and_then(|it| it.parent.clone())
         };
         let Some(parent) = parent else { return Ok(None) };
         let (_, world) = self.ask::<bool>(tab, &parent, "knows", json!([0]), by).await?;
@@ -364,7 +364,7 @@ impl Chromium {
         if text.is_empty() && judged.filled && !append {
             self.press(session, &"Delete".parse()?, by).await?;
         } else if text.len() <= KEYS_MAX
-            && text.bytes().all(|it| it == b' ' || it.is_ascii_graphic())
+            && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
         {
             for letter in text.chars() {
                 self.press(session, &Key::of(letter), by).await?;

@@ -48,7 +48,7 @@ impl Hearing<'_> {
             "Target.targetInfoChanged" => self.info_changed(),
             "Inspector.targetCrashed" => {
                 let is_page = |tab: &Tab| tab.session.as_deref() == session;
-                let found = self.state.tabs.iter().find(|it| is_page(it.1)).map(|it| *it.0);
+                let found = self.state.tabs.iter().find(|tab| is_page(tab.1)).map(|tab| *tab.0);
                 if let Some(id) = found {
                     self.crashed(id);
                 }
@@ -75,15 +75,17 @@ impl Hearing<'_> {
                     self.posts.push(Post { session: None, method: "Target.closeTarget", params });
                     return;
                 }
-                let opened_by = opener.as_deref().and_then(|it| self.state.tab_of_target(it));
-                if let Some(tab) = opened_by.and_then(|it| self.state.tabs.get_mut(&it)) {
+                let opened_by =
+                    opener.as_deref().and_then(|opener| self.state.tab_of_target(opener));
+                if let Some(tab) = opened_by.and_then(|by| self.state.tabs.get_mut(&by)) {
                     tab.counts.popups += 1;
                 }
                 self.state.add_tab(target, session, opener.is_some());
                 self.posts.extend(prepare(session, Some(VIEW)));
             }
             "iframe" => {
-                let Some(id) = parent.and_then(|it| self.state.sessions.get(it)).copied() else {
+                let Some(id) = parent.and_then(|parent| self.state.sessions.get(parent)).copied()
+                else {
                     return;
                 };
                 self.state.sessions.insert(session.to_owned(), id);
@@ -100,7 +102,8 @@ impl Hearing<'_> {
             }
             // Workers also make requests, which are announced as well.
             _ => {
-                if let Some(id) = parent.and_then(|it| self.state.sessions.get(it)).copied() {
+                if let Some(id) = parent.and_then(|parent| self.state.sessions.get(parent)).copied()
+                {
                     self.state.sessions.insert(session.to_owned(), id);
                 }
                 for method in ["Network.enable", "Runtime.runIfWaitingForDebugger"] {
@@ -121,7 +124,7 @@ impl Hearing<'_> {
             self.state.tabs.remove(&id);
             self.state.sessions.retain(|_, tab| *tab != id);
         } else {
-            for frame in tab.frames.values_mut().filter(|it| it.session == session) {
+            for frame in tab.frames.values_mut().filter(|value| value.session == session) {
                 frame.context = None;
             }
         }
@@ -146,7 +149,9 @@ impl Hearing<'_> {
             name: shorten(text(self.params, "suggestedFilename"), 200),
             url: shorten(text(self.params, "url"), 2048),
         };
-        if let Some(tab) = self.state.tabs.values_mut().find(|it| it.frames.contains_key(frame)) {
+        if let Some(tab) =
+            self.state.tabs.values_mut().find(|value| value.frames.contains_key(frame))
+        {
             tab.counts.downloads += 1;
             remember(&mut tab.downloads, note);
             tab.is_leaving = false;
@@ -178,7 +183,7 @@ impl Hearing<'_> {
             && let Some(frame) = tab.frames.get_mut(frame)
         {
             session.unwrap_or_default().clone_into(&mut frame.session);
-            frame.context = context["id"].as_i64().map(|it| (it, document));
+            frame.context = context["id"].as_i64().map(|number| (number, document));
         }
     }
 

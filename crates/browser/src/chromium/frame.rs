@@ -90,9 +90,9 @@ impl Chromium {
         by: Deadline,
     ) -> Result<Option<Frame>, Problem> {
         self.fit(tab, view, by).await?;
-        let seen = seen.filter(|it| it.view == view);
-        let has_inner = seen.is_some_and(|it| it.has_inner);
-        let since = seen.map_or(0, |it| it.version);
+        let seen = seen.filter(|seen| seen.view == view);
+        let has_inner = seen.is_some_and(|seen| seen.has_inner);
+        let since = seen.map_or(0, |seen| seen.version);
         let hold = if has_inner { HOLD_INNER_MS } else { HOLD_MS };
         self.compose(tab, view, Ask { since, hold, again: has_inner }, by).await
     }
@@ -232,10 +232,10 @@ impl Chromium {
         mut attention: Option<&mut Attention>,
     ) {
         let Part { drawn, world, inner, .. } = &parts[which];
-        let targets = painter.add_targets(drawn.targets.iter().map(|it| FrameTarget {
-            kind: it.kind,
-            reference: Reference { document: world.document, element: it.number },
-            options: it.options.iter().map(|it| self.shown(it)).collect(),
+        let targets = painter.add_targets(drawn.targets.iter().map(|target| FrameTarget {
+            kind: target.kind,
+            reference: Reference { document: world.document, element: target.number },
+            options: target.options.iter().map(|option| self.shown(option)).collect(),
             areas: Vec::new(),
         }));
         let pane = Pane { left, top, clip, targets, document: world.document };

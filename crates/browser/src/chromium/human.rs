@@ -87,7 +87,7 @@ impl Chromium {
             let state = self.shared.state.lock();
             let known = state.tab(tab)?;
             let session = known.session.clone().ok_or_else(super::crashed)?;
-            let others = known.frames.keys().filter(|it| **it != known.main).take(FRAMES_MAX);
+            let others = known.frames.keys().filter(|key| **key != known.main).take(FRAMES_MAX);
             let frames: Vec<String> = std::iter::once(&known.main).chain(others).cloned().collect();
             (frames, known.url.clone(), session, known.counts.commits)
         };
@@ -142,7 +142,7 @@ impl Chromium {
                 };
                 for frame in frames {
                     let asked = self.ask::<bool>(tab, &frame, "hasText", json!([text]), by).await;
-                    if asked.is_ok_and(|it| it.0) {
+                    if asked.is_ok_and(|asked| asked.0) {
                         return Ok(true);
                     }
                 }

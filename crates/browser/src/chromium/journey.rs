@@ -84,7 +84,7 @@ impl Chromium {
                     let Some(loader) = answer["loaderId"].as_str() else { break };
                     // A page that reloads itself constantly commits documents, too: only ours
                     // counts.
-                    let come = |tab: &Tab| tab.loaders.iter().any(|it| it == loader);
+                    let come = |tab: &Tab| tab.loaders.iter().any(|other| other == loader);
                     self.arrive(tab, &session, come, by).await?;
                     if !self.is_pulled_back(tab, loader, (&from, before), by).await {
                         break;
@@ -97,7 +97,7 @@ impl Chromium {
             }
             Navigation::Back | Navigation::Forward => {
                 self.step(&session, &journey, by).await?;
-                let come = |it: &Tab| it.counts.has_moved_since(before);
+                let come = |tab: &Tab| tab.counts.has_moved_since(before);
                 self.arrive(tab, &session, come, by).await?;
             }
         }
@@ -116,7 +116,7 @@ impl Chromium {
         let look = |is_so: &dyn Fn(&Tab) -> bool| {
             self.shared.state.lock().tabs.get(&tab).is_some_and(is_so)
         };
-        let is_ours = |it: &Tab| it.loader == loader;
+        let is_ours = |tab: &Tab| tab.loader == loader;
         // Only this journey has begun.
         if look(&|it| is_ours(it) && it.counts.starts <= before.starts + 1) {
             return false;
@@ -140,12 +140,13 @@ impl Chromium {
             Navigation::Back => (at.checked_sub(1), "before"),
             _ => (at.checked_add(1), "after"),
         };
-        let to = to.and_then(|it| usize::try_from(it).ok());
-        let entry = to.and_then(|it| history["entries"].get(it));
+        let to = to.and_then(|to| usize::try_from(to).ok());
+        let entry = to.and_then(|to| history["entries"].get(to));
         // Each tab starts empty; that is not a navigation.
-        let begins =
-            |it: &Value| it["url"] == "about:blank" && it["transitionType"] == "auto_toplevel";
-        let entry = entry.filter(|it| !begins(it)).ok_or_else(|| {
+        let begins = |value: &Value| {
+            value["url"] == "about:blank" && value["transitionType"] == "auto_toplevel"
+        };
+        let entry = entry.filter(|entry| !begins(entry)).ok_or_else(|| {
             let detail = format!("the tab's history has no page {where_to} this one");
             Problem::new(ProblemKind::NotFound, detail)
         })?;
@@ -160,7 +161,9 @@ impl Chromium {
         let session = {
             let mut state = self.shared.state.lock();
             let known = state.tabs.get_mut(&tab);
-            known.and_then(|it| it.session.clone().filter(|_| std::mem::take(&mut it.is_silent)))
+            known.and_then(|known| {
+                known.session.clone().filter(|_| std::mem::take(&mut known.is_silent))
+            })
         };
         let Some(session) = session else { return };
         let params = json!({ "expression": "0" });
@@ -205,13 +208,13 @@ impl Chromium {
         has_come: impl Fn(&Tab) -> bool,
         by: Deadline,
     ) -> Result<(), Problem> {
-        let is_lost = |it: &Tab| it.session.is_none();
+        let is_lost = |tab: &Tab| tab.session.is_none();
         let by = before_answer(by);
         if !self.until_tab(tab, by, |it| is_lost(it) || has_come(it)).await {
             return Err(self.stop(session, Lost::Late));
         }
         // A page that never stops loading is still a page.
-        let is_loaded = |it: &Tab| is_lost(it) || (has_come(it) && it.is_loaded);
+        let is_loaded = |tab: &Tab| is_lost(tab) || (has_come(tab) && tab.is_loaded);
         self.until_tab(tab, by.within(LOAD_TIME), is_loaded).await;
         self.session(tab).map(drop)
     }
@@ -237,7 +240,7 @@ impl Chromium {
     ) -> Result<Arrival, Problem> {
         // A download is reported shortly after the journey to it was cancelled. The previous page
         // stays; the download is reported with it.
-        let is_told = |it: &Tab| it.counts.downloads > before.downloads;
+        let is_told = |tab: &Tab| tab.counts.downloads > before.downloads;
         if error == "net::ERR_ABORTED" && self.until_tab(tab, by.within(NEWS_TIME), is_told).await {
             return self.arrival(tab, by).await;
         }
@@ -258,13 +261,13 @@ impl Chromium {
         let frame = self.main_frame(tab)?;
         // If scripts of a page do not end, its title cannot be queried.
         let title = self.ask::<String>(tab, &frame, "title", json!([]), by.within(NEWS_TIME)).await;
-        let title = title.map(|it| it.0).unwrap_or_default();
+        let title = title.map(|title| title.0).unwrap_or_default();
         let state = self.shared.state.lock();
         let known = state.tab(tab)?;
         let status = known.status_of_page();
         let url = Url::parse(&known.url).ok();
         if matches!(status, Some(403 | 502))
-            && let Some(problem) = url.as_ref().and_then(|it| self.refusal(it))
+            && let Some(problem) = url.as_ref().and_then(|url| self.refusal(url))
         {
             return Err(problem);
         }
@@ -279,22 +282,22 @@ impl Chromium {
         mut done: Done,
         by: Deadline,
     ) -> Result<Done, Problem> {
-        let moved = |it: &Tab| it.counts.has_moved_since(before);
-        let is_lost = |it: &Tab| it.session.is_none();
+        let moved = |tab: &Tab| tab.counts.has_moved_since(before);
+        let is_lost = |tab: &Tab| tab.session.is_none();
         // Once the page responds again, everything that the input caused has been reported.
         if let Ok(session) = self.session(tab) {
             let params = json!({ "expression": "0" });
             drop(self.call(Some(&session), "Runtime.evaluate", params, by.within(NEWS_TIME)).await);
         }
-        let begun = |it: &Tab| it.counts.starts > before.starts || moved(it) || is_lost(it);
+        let begun = |tab: &Tab| tab.counts.starts > before.starts || moved(tab) || is_lost(tab);
         if self.until_tab(tab, by.within(START_TIME), begun).await {
-            let is_there = |it: &Tab| is_lost(it) || (it.is_ready && !it.is_leaving);
+            let is_there = |tab: &Tab| is_lost(tab) || (tab.is_ready && !tab.is_leaving);
             let by = before_answer(by);
             // What has not arrived by then is reported as loading.
             self.until_tab(tab, by.within(LOAD_TIME), is_there).await;
             // What began and did not arrive may be a download, which is reported shortly
             // afterwards.
-            let is_told = |it: &Tab| moved(it) || it.counts.downloads > before.downloads;
+            let is_told = |tab: &Tab| moved(tab) || tab.counts.downloads > before.downloads;
             self.until_tab(tab, by.within(NEWS_TIME / 4), is_told).await;
         }
         let state = self.shared.state.lock();
@@ -319,7 +322,8 @@ impl Chromium {
     pub(super) fn is_idle(&self, tab: TabId, quiet: Duration) -> Result<bool, Problem> {
         let state = self.shared.state.lock();
         let known = state.tab(tab)?;
-        Ok(known.in_flight.is_empty() && known.last_traffic.is_none_or(|it| it.elapsed() >= quiet))
+        Ok(known.in_flight.is_empty()
+            && known.last_traffic.is_none_or(|traffic| traffic.elapsed() >= quiet))
     }
 
     pub(super) fn check_time(by: Deadline) -> Result<(), Problem> {

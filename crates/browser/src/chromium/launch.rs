@@ -100,9 +100,9 @@ impl ChromiumSettings {
 /// The first Chromium or Chrome in a search path in the format of `PATH`.
 #[must_use]
 pub fn find_chromium(path: &OsStr) -> Option<PathBuf> {
-    let mut candidates =
-        std::env::split_paths(path).flat_map(|folder| NAMES.iter().map(move |it| folder.join(it)));
-    candidates.find(|it| it.is_file())
+    let mut candidates = std::env::split_paths(path)
+        .flat_map(|folder| NAMES.iter().map(move |name| folder.join(name)));
+    candidates.find(|candidate| candidate.is_file())
 }
 
 /// A running Chromium. It ends, with its whole process group, when this is dropped.
@@ -156,9 +156,9 @@ pub(super) async fn start(
         let detail = format!("cannot start {}: {error}", settings.program.display());
         Problem::new(ProblemKind::Unavailable, detail)
     };
-    let profile = Profile::open(settings).map_err(|it| failed(&it))?;
-    let (their_read, our_write) = io::pipe().map_err(|it| failed(&it))?;
-    let (our_read, their_write) = io::pipe().map_err(|it| failed(&it))?;
+    let profile = Profile::open(settings).map_err(|error| failed(&error))?;
+    let (their_read, our_write) = io::pipe().map_err(|error| failed(&error))?;
+    let (our_read, their_write) = io::pipe().map_err(|error| failed(&error))?;
     let mut command = Command::new("/bin/sh");
     command.args(["-c", SCRIPT, "sh"]).arg(&settings.program).args(FLAGS);
     command.arg(format!("--proxy-server=http://{proxy}"));
@@ -178,8 +178,8 @@ pub(super) async fn start(
     let begun = thread::Builder::new().name("chromium".to_owned()).spawn(move || {
         let child = command.spawn();
         drop(command);
-        let child = child.inspect(|it| *shared.lock() = Some(Pid::from_child(it)));
-        let told = child.as_ref().map(|_| ()).map_err(|it| io::Error::from(it.kind()));
+        let child = child.inspect(|child| *shared.lock() = Some(Pid::from_child(child)));
+        let told = child.as_ref().map(|_| ()).map_err(|error| io::Error::from(error.kind()));
         let is_wanted = spawned.send(told).is_ok();
         if let Ok(child) = child {
             reap(child, &shared, is_wanted);
@@ -188,7 +188,7 @@ pub(super) async fn start(
         // There may be no receiver.
         gone.send(()).unwrap_or_default();
     });
-    begun.map_err(|it| failed(&it))?;
+    begun.map_err(|error| failed(&error))?;
     let process = Process { group, ended: Mutex::new(Some(ended)) };
     match started.await {
         Ok(Ok(())) => Ok((process, Ends { to: our_write.into(), from: our_read.into() })),

@@ -91,7 +91,7 @@ impl Chromium {
         );
         self.release(world, GROUP);
         let (inside, window) = (inside?, window?);
-        let nodes = clicked(&inside).filter_map(|it| it["backendNodeId"].as_u64());
+        let nodes = clicked(&inside).filter_map(|clicked| clicked["backendNodeId"].as_u64());
         let everywhere = clicked(&window).next().is_some();
         Ok(Listening { nodes: nodes.take(LISTENERS_MAX).collect(), everywhere })
     }
@@ -118,7 +118,7 @@ impl Chromium {
             });
             asking.spawn(async move {
                 let told = pipe.call(Some(&session), "DOM.resolveNode", params, by).await;
-                told.map(|mut it| (node, it["object"]["objectId"].take()))
+                told.map(|mut told| (node, told["object"]["objectId"].take()))
             });
         }
         let mut numbers: Vec<u64> = Vec::new();
@@ -145,5 +145,6 @@ impl Chromium {
 /// The listeners in a response that handle clicks.
 fn clicked(told: &Value) -> impl Iterator<Item = &Value> {
     let listeners = told["listeners"].as_array().into_iter().flatten();
-    listeners.filter(|it| it["type"].as_str().is_some_and(|it| CLICKS.contains(&it)))
+    listeners
+        .filter(|listener| listener["type"].as_str().is_some_and(|text| CLICKS.contains(&text)))
 }

@@ -59,9 +59,10 @@ impl Chromium {
             let state = self.shared.state.lock();
             let known = state.tab(tab)?;
             let mut frames = known.frames.iter();
-            let has_it =
-                |of: &super::state::Frame| of.context.is_some_and(|it| it.1 == reference.document);
-            frames.find(|it| has_it(it.1)).map(|it| it.0.clone())
+            let has_it = |of: &super::state::Frame| {
+                of.context.is_some_and(|context| context.1 == reference.document)
+            };
+            frames.find(|frame| has_it(frame.1)).map(|frame| frame.0.clone())
         };
         let frame = frame.ok_or_else(|| stale(reference))?;
         let asked = ("knows", json!([reference.element]));

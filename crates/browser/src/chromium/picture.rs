@@ -30,7 +30,7 @@ impl Chromium {
         by: Deadline,
     ) -> Result<Vec<Pixels>, Problem> {
         let Some(before) = self.draw_now(tab, seen, by).await? else { return Ok(Vec::new()) };
-        if !before.pictures.iter().any(|it| wanted.contains(&it.key)) {
+        if !before.pictures.iter().any(|picture| wanted.contains(&picture.key)) {
             return Ok(Vec::new());
         }
         let (width, height) = seen.view.pixels();
@@ -38,7 +38,7 @@ impl Chromium {
         let data = self.capture(tab, scale, true, by).await?;
         let Some(after) = self.draw_now(tab, seen, by).await? else { return Ok(Vec::new()) };
         let shot = by.of(spawn_blocking(move || unpack(&data))).await.map_err(|_| super::late())?;
-        let shot = shot.map_err(|it| unreadable(&it.to_string()))??;
+        let shot = shot.map_err(|error| unreadable(&error.to_string()))??;
         Ok(cut_out(&shot, scale, &before, &after, (wanted, dots)))
     }
 
@@ -75,18 +75,20 @@ fn unreadable(why: &str) -> Problem {
 }
 
 fn unpack(data: &str) -> Result<Shot, Problem> {
-    let bytes = STANDARD.decode(data).map_err(|it| unreadable(&it.to_string()))?;
+    let bytes = STANDARD.decode(data).map_err(|error| unreadable(&error.to_string()))?;
     let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), Limits { bytes: 2 * BYTES_MAX });
     decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
-    let mut reader = decoder.read_info().map_err(|it| unreadable(&it.to_string()))?;
-    let size = reader.output_buffer_size().filter(|it| *it <= BYTES_MAX);
+    let mut reader = decoder.read_info().map_err(|error| unreadable(&error.to_string()))?;
+    let size = reader.output_buffer_size().filter(|size| *size <= BYTES_MAX);
     let mut bytes = vec![0; size.ok_or_else(|| unreadable("it is too large"))?];
-    let info = reader.next_frame(&mut bytes).map_err(|it| unreadable(&it.to_string()))?;
+    let info = reader.next_frame(&mut bytes).map_err(|error| unreadable(&error.to_string()))?;
     bytes.truncate(info.buffer_size());
     let bytes = match info.color_type {
         ColorType::Rgb => bytes,
         // A view is never transparent.
-        ColorType::Rgba => bytes.chunks_exact(4).flat_map(|it| [it[0], it[1], it[2]]).collect(),
+        ColorType::Rgba => {
+            bytes.chunks_exact(4).flat_map(|chunk| [chunk[0], chunk[1], chunk[2]]).collect()
+        }
         _ => return Err(unreadable("its colours are of another kind")),
     };
     Ok(Shot { width: info.width as usize, height: info.height as usize, bytes })
@@ -110,7 +112,8 @@ fn cut_out(
                 let picture = frame.pictures.get(usize::from(which))?;
                 Some((picture.key, picture.place(column, row)?))
             };
-            let Some((key, place)) = shown(before).filter(|it| shown(after) == Some(*it)) else {
+            let Some((key, place)) = shown(before).filter(|other| shown(after) == Some(*other))
+            else {
                 continue;
             };
             if !wanted.contains(&key) {

@@ -169,8 +169,8 @@ impl Pipe {
             let mut pending = self.pending.lock();
             pending.is_gone |= is_gone;
             let ids: Vec<u64> =
-                pending.calls.iter().filter(|it| is_lost(it.1)).map(|it| *it.0).collect();
-            ids.iter().filter_map(|it| pending.calls.remove(it)).collect()
+                pending.calls.iter().filter(|call| is_lost(call.1)).map(|call| *call.0).collect();
+            ids.iter().filter_map(|id| pending.calls.remove(id)).collect()
         };
         for call in lost {
             call.answer.send(Err(why.clone())).unwrap_or_default();
@@ -199,9 +199,9 @@ impl Pipe {
             if from.read_buf(&mut read).await? == 0 || read.len() > MESSAGE_BYTES_MAX {
                 return Ok(());
             }
-            let Some(last) = read[known..].iter().rposition(|it| *it == 0) else { continue };
+            let Some(last) = read[known..].iter().rposition(|read| *read == 0) else { continue };
             let rest = read.split_off(known + last + 1);
-            for message in read.split(|it| *it == 0).filter(|it| !it.is_empty()) {
+            for message in read.split(|read| *read == 0).filter(|part| !part.is_empty()) {
                 self.take(message, heard);
             }
             read = rest;

@@ -49,7 +49,7 @@ impl Profile {
     fn fresh(parent: &Path) -> io::Result<Self> {
         for _ in 0..TRIES {
             let mut random = [0_u8; 8];
-            getrandom::fill(&mut random).map_err(|it| io::Error::other(it.to_string()))?;
+            getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
             let path = parent.join(format!("{FRESH}{:016x}", u64::from_le_bytes(random)));
             DirBuilder::new().mode(0o700).create(&path)?;
             if let Some(owner) = own(&path, OFlags::CREATE | OFlags::EXCL) {
@@ -75,9 +75,9 @@ fn remove_left(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.take(ENTRIES_MAX).flatten() {
         let name = entry.file_name();
-        let digits = name.to_str().and_then(|it| it.strip_prefix(FRESH));
-        let is_fresh = digits.is_some_and(|it| {
-            it.len() == FRESH_DIGITS && it.bytes().all(|it| it.is_ascii_hexdigit())
+        let digits = name.to_str().and_then(|text| text.strip_prefix(FRESH));
+        let is_fresh = digits.is_some_and(|digit| {
+            digit.len() == FRESH_DIGITS && digit.bytes().all(|byte| byte.is_ascii_hexdigit())
         });
         // Whoever holds the lock has the folder exclusively until it is removed.
         if is_fresh && let Some(owner) = own(&entry.path(), OFlags::empty()) {
@@ -91,11 +91,11 @@ fn remove_left(parent: &Path) {
 /// been asked to open a window.
 fn remove(folder: &Path) {
     let socket = fs::read_link(folder.join(SOCKET)).ok();
-    let beside = socket.as_deref().and_then(Path::parent).filter(|it| {
-        let name = it.file_name().and_then(|it| it.to_str()).unwrap_or_default();
-        it.parent() == folder.parent()
+    let beside = socket.as_deref().and_then(Path::parent).filter(|parent| {
+        let name = parent.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        parent.parent() == folder.parent()
             && SOCKET_FOLDERS.iter().any(|start| name.starts_with(start))
-            && fs::symlink_metadata(it).is_ok_and(|it| is_private(&it))
+            && fs::symlink_metadata(parent).is_ok_and(|metadata| is_private(&metadata))
     });
     if let Some(beside) = beside {
         for name in [SOCKET, COOKIE] {

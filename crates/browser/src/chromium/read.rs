@@ -135,7 +135,7 @@ impl Chromium {
         extract.url.clone_from(&known.url);
         extract.status = known.status_of_page();
         extract.loading = !known.is_loaded;
-        let errors = known.errors.iter().map(|it| it.1.clone().into());
+        let errors = known.errors.iter().map(|error| error.1.clone().into());
         extract.lists[ERRORS].entries.splice(0..0, errors);
         extract.lists[ERRORS].total = extract.lists[ERRORS].entries.len() as u64;
         extract.dialogs = known.dialogs.iter().cloned().collect();
@@ -212,7 +212,7 @@ impl Chromium {
         let mut given = limits(scope, reach);
         given["listening"] = json!(listening);
         let given = json!([given]);
-        let document = scope.map(|it| it.document);
+        let document = scope.map(|scope| scope.document);
         let mut rounds = 0;
         loop {
             rounds += 1;
@@ -251,7 +251,7 @@ impl Chromium {
             for (name, most) in LISTS.iter().zip(room.items) {
                 given["most"][name] = most.into();
             }
-            let document = scope.map(|it| it.document);
+            let document = scope.map(|scope| scope.document);
             let asked = ("read", json!([given]));
             match self.ask_of::<Read>(tab, &next.frame, document, asked, by).await {
                 Ok((read, world)) => {
@@ -284,16 +284,20 @@ impl Chromium {
         known: &[Reference],
         by: Deadline,
     ) -> Vec<Reference> {
-        let is_cut = LISTS[1..].iter().any(|name| read.lists.get(*name).is_some_and(|it| it.cut));
-        let numbers: Vec<u64> =
-            known.iter().filter(|it| it.document == document).map(|it| it.element).collect();
+        let is_cut =
+            LISTS[1..].iter().any(|name| read.lists.get(*name).is_some_and(|list| list.cut));
+        let numbers: Vec<u64> = known
+            .iter()
+            .filter(|known| known.document == document)
+            .map(|known| known.element)
+            .collect();
         if !is_cut || numbers.is_empty() {
             return Vec::new();
         }
         let asked = ("present", json!([numbers]));
         let asked = self.ask_of::<Vec<u64>>(tab, frame, Some(document), asked, by).await;
         // Without an answer, none is known to be gone.
-        let present = asked.map_or(numbers, |it| it.0);
+        let present = asked.map_or(numbers, |asked| asked.0);
         present.into_iter().map(|element| Reference { document, element }).collect()
     }
 
@@ -318,8 +322,8 @@ impl Chromium {
 
     fn frame_info(&self, tab: TabId, next: &Next) -> Value {
         let state = self.shared.state.lock();
-        let frames = state.tabs.get(&tab).map(|it| &it.frames);
-        let url = frames.and_then(|it| it.get(&next.frame)).map(|it| it.url.as_str());
+        let frames = state.tabs.get(&tab).map(|tab| &tab.frames);
+        let url = frames.and_then(|frame| frame.get(&next.frame)).map(|it| it.url.as_str());
         let mut info = json!({ "url": url.unwrap_or_default() });
         if let Some(hops) = &next.hops {
             info["selector"] = hops.trim_end_matches(" >>> ").into();
@@ -346,13 +350,13 @@ fn add(extract: &mut Extract, mut read: Read, world: &World, hops: Option<&str>)
     for (list, name) in extract.lists.iter_mut().zip(LISTS) {
         let Entries { total, kept, cut } = entries(name);
         list.total += total;
-        list.entries.extend(kept.into_iter().map(|it| it.entry(world.document, hops)));
+        list.entries.extend(kept.into_iter().map(|kept| kept.entry(world.document, hops)));
         list.cut |= cut;
     }
     let errors = &mut extract.lists[ERRORS].entries;
     for message in ["messages", "invalid"].into_iter().flat_map(|name| entries(name).kept) {
         let error = message.entry(world.document, hops);
-        let is_same = |it: &Entry| it.shown["text"] == error.shown["text"];
+        let is_same = |entry: &Entry| entry.shown["text"] == error.shown["text"];
         if error.shown["text"] != "" && !errors.iter().any(is_same) {
             errors.push(error);
         }

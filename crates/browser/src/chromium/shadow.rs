@@ -78,7 +78,7 @@ impl Chromium {
             asking.spawn(async move {
                 let params = json!({ "objectId": host, "depth": 0 });
                 let told = pipe.call(Some(&session), "DOM.describeNode", params, by).await;
-                told.map(|it| Some((host, closed_root(&it["node"])?)))
+                told.map(|told| Some((host, closed_root(&told["node"])?)))
             });
         }
         let mut found = Vec::new();
@@ -98,6 +98,6 @@ impl Chromium {
 /// The closed root of a node as the DOM domain reports it.
 fn closed_root(node: &Value) -> Option<Value> {
     let roots = node["shadowRoots"].as_array()?;
-    let closed = roots.iter().find(|it| it["shadowRootType"] == "closed")?;
+    let closed = roots.iter().find(|root| root["shadowRootType"] == "closed")?;
     Some(closed["backendNodeId"].clone())
 }

@@ -137,7 +137,7 @@ impl State {
     }
 
     pub(super) fn tab_of_target(&self, target: &str) -> Option<TabId> {
-        self.tabs.iter().find(|it| it.1.target == target).map(|it| *it.0)
+        self.tabs.iter().find(|tab| tab.1.target == target).map(|tab| *tab.0)
     }
 
     pub(super) fn of_session(&mut self, session: Option<&str>) -> Option<&mut Tab> {
@@ -158,7 +158,7 @@ impl State {
                 tab.url.clone_from(&before.url);
                 tab.is_popup = before.is_popup;
             }
-            for of in self.sessions.values_mut().filter(|it| **it == new) {
+            for of in self.sessions.values_mut().filter(|value| **value == new) {
                 *of = old;
             }
             self.tabs.insert(old, tab);
@@ -202,19 +202,19 @@ impl Tab {
         self.is_leaving = false;
         self.is_ready = false;
         self.is_loaded = false;
-        self.errors.retain(|it| it.0 == loader);
+        self.errors.retain(|error| error.0 == loader);
         self.dialogs.clear();
     }
 
     pub(super) fn add_error(&mut self, loader: &str, error: Value) {
-        if !self.errors.iter().any(|it| it.1 == error) {
+        if !self.errors.iter().any(|other| other.1 == error) {
             remember(&mut self.errors, (loader.to_owned(), error));
         }
     }
 
     /// Masks secrets in the recorded errors for good.
     pub(super) fn mask_errors(&mut self, mask: &dyn Fn(&str) -> String) {
-        self.errors.iter_mut().for_each(|it| scrub(&mut it.1, mask));
+        self.errors.iter_mut().for_each(|error| scrub(&mut error.1, mask));
     }
 
     /// Removes a frame with the frames inside it.
@@ -222,12 +222,12 @@ impl Tab {
         let mut gone = vec![id.to_owned()];
         while let Some(id) = gone.pop() {
             self.frames.remove(&id);
-            let inside = self.frames.iter().filter(|it| it.1.parent.as_deref() == Some(&id));
-            gone.extend(inside.map(|it| it.0.clone()));
+            let inside = self.frames.iter().filter(|frame| frame.1.parent.as_deref() == Some(&id));
+            gone.extend(inside.map(|inside| inside.0.clone()));
         }
     }
 
     pub(super) fn status_of_page(&self) -> Option<u16> {
-        self.status.as_ref().filter(|it| it.0 == self.loader).map(|it| it.1)
+        self.status.as_ref().filter(|status| status.0 == self.loader).map(|status| status.1)
     }
 }

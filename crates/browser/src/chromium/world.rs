@@ -66,8 +66,8 @@ impl Chromium {
         let state = self.shared.state.lock();
         let known = state.tab(tab)?;
         let session = known.session.as_ref().ok_or_else(crashed)?;
-        let frame = known.frames.get(frame).filter(|it| !it.session.is_empty());
-        Ok(frame.map_or_else(|| session.clone(), |it| it.session.clone()))
+        let frame = known.frames.get(frame).filter(|frame| !frame.session.is_empty());
+        Ok(frame.map_or_else(|| session.clone(), |frame| frame.session.clone()))
     }
 
     /// Calls one of our functions in a frame. If the document is replaced meanwhile, the new one is
@@ -112,7 +112,7 @@ impl Chromium {
                 }
                 other => other?,
             };
-            if document.is_some_and(|it| it != world.document) {
+            if document.is_some_and(|document| document != world.document) {
                 let detail = "ref: the page of this element no longer exists; `read` again";
                 return Err(Problem::new(ProblemKind::StaleRef, detail));
             }
@@ -189,8 +189,10 @@ impl Chromium {
     /// Removes a world that is gone, whether or not its end has been reported yet.
     fn forget(&self, tab: TabId, frame: &str, context: i64) {
         let mut state = self.shared.state.lock();
-        let known = state.tabs.get_mut(&tab).and_then(|it| it.frames.get_mut(frame));
-        if let Some(frame) = known.filter(|it| it.context.is_some_and(|it| it.0 == context)) {
+        let known = state.tabs.get_mut(&tab).and_then(|tab| tab.frames.get_mut(frame));
+        if let Some(frame) =
+            known.filter(|known| known.context.is_some_and(|other| other.0 == context))
+        {
             frame.context = None;
         }
     }

@@ -32,7 +32,7 @@ pub(crate) fn glyphs(text: &str) -> Vec<(String, u8)> {
                 // A mark belongs to the preceding letter.
                 _ => {
                     if let Some((text, _)) =
-                        glyphs.last_mut().filter(|it| it.0.len() < LETTER_BYTES_MAX)
+                        glyphs.last_mut().filter(|pair| pair.0.len() < LETTER_BYTES_MAX)
                     {
                         text.push(letter);
                     }
@@ -49,8 +49,8 @@ mod tests {
 
     #[test]
     fn letters_have_the_width_that_terminals_use() {
-        let widths = |text: &str| glyphs(text).iter().map(|it| u32::from(it.1)).sum::<u32>();
-        let shown = |text: &str| glyphs(text).into_iter().map(|it| it.0).collect::<String>();
+        let widths = |text: &str| glyphs(text).iter().map(|glyph| u32::from(glyph.1)).sum::<u32>();
+        let shown = |text: &str| glyphs(text).into_iter().map(|glyph| glyph.0).collect::<String>();
         let cases = [
             ("plain", "plain", 5),
             ("e\u{301}te\u{301}", "e\u{301}te\u{301}", 3),

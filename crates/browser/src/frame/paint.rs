@@ -195,7 +195,7 @@ impl Painter {
     }
 
     fn own(&mut self, area: Area, owner: Option<u16>) {
-        let Some(target) = owner.and_then(|it| self.targets.get_mut(usize::from(it))) else {
+        let Some(target) = owner.and_then(|owner| self.targets.get_mut(usize::from(owner))) else {
             return;
         };
         if area.is_nothing() {
@@ -281,15 +281,15 @@ impl Painter {
         let mut column = (x / self.cell.0).round() as i64;
         let (end, end_column) = self.ends[row];
         // A gap of less than half a cell is still a gap.
-        let is_joined = usize::try_from(column).is_ok_and(|it| it == end_column);
+        let is_joined = usize::try_from(column).is_ok_and(|number| number == end_column);
         if is_joined && x - end > self.cell.0 * 0.15 {
             column += 1;
         }
-        let is_field = owner.is_some_and(|it| self.targets[usize::from(it)].kind.is_field());
+        let is_field = owner.is_some_and(|owner| self.targets[usize::from(owner)].kind.is_field());
         let letters = glyphs(text);
-        let cells: u32 = letters.iter().map(|it| u32::from(it.1)).sum();
+        let cells: u32 = letters.iter().map(|letter| u32::from(letter.1)).sum();
         for (letter, width) in letters {
-            let place = usize::try_from(column).ok().filter(|it| *it >= columns.start);
+            let place = usize::try_from(column).ok().filter(|number| *number >= columns.start);
             column += i64::from(width);
             let Some(place) = place else { continue };
             if place + usize::from(width) > columns.end {

@@ -38,7 +38,7 @@ impl Picture {
     #[must_use]
     pub fn place(&self, column: u16, row: u16) -> Option<(u16, u16)> {
         let own = |at: u16, first: i32, cells: u16| {
-            u16::try_from(i32::from(at).saturating_sub(first)).ok().filter(|it| *it < cells)
+            u16::try_from(i32::from(at).saturating_sub(first)).ok().filter(|number| *number < cells)
         };
         let (columns, rows) = (self.key.columns, self.key.rows);
         Some((own(column, self.column, columns)?, own(row, self.row, rows)?))
@@ -116,10 +116,10 @@ impl Pixels {
 fn mean(colors: &[Color]) -> Color {
     let count = colors.len().max(1) as u64;
     let of = |part: fn(&Color) -> u8| {
-        let sum: u64 = colors.iter().map(|it| u64::from(part(it))).sum();
+        let sum: u64 = colors.iter().map(|color| u64::from(part(color))).sum();
         u8::try_from((sum + count / 2) / count).unwrap_or(u8::MAX)
     };
-    Color(of(|it| it.0), of(|it| it.1), of(|it| it.2))
+    Color(of(|pair| pair.0), of(|pair| pair.1), of(|it| it.2))
 }
 
 /// A screenshot of a whole view.
@@ -152,7 +152,7 @@ impl Shot {
                 }
             }
         }
-        let [red, green, blue] = sums.map(|it| u8::try_from((it + count / 2) / count));
+        let [red, green, blue] = sums.map(|sum| u8::try_from((sum + count / 2) / count));
         Some(Color(red.ok()?, green.ok()?, blue.ok()?))
     }
 }
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_colour_is_the_mean_of_what_it_stands_for() {
         // Two rows of four: dark on the left, light on the right, in the last row twice as light.
-        let grey = |it: u8| [it, it, it];
+        let grey = |byte: u8| [byte, byte, byte];
         let bytes: Vec<u8> =
             [0, 10, 100, 110, 20, 30, 120, 130].into_iter().flat_map(grey).collect();
         let shot = Shot { width: 4, height: 2, bytes };

@@ -123,7 +123,7 @@ impl Plain {
                     return Err(Problem::invalid(format!("<{}> is not a list", name_of(element))));
                 }
                 let chosen: Option<Vec<String>> =
-                    values.iter().map(|it| option_named(element, it)).collect();
+                    values.iter().map(|value| option_named(element, value)).collect();
                 let chosen = chosen.ok_or_else(|| {
                     let detail =
                         format!("value: the list does not have all of {}", values.join(", "));
@@ -155,11 +155,15 @@ impl Plain {
             _ => {
                 let above = element.ancestors().filter_map(ElementRef::wrap);
                 let mut around = std::iter::once(element).chain(above);
-                let link = around.find(|it| name_of(*it) == "a" && it.attr("href").is_some());
+                let link =
+                    around.find(|around| name_of(*around) == "a" && around.attr("href").is_some());
                 let link = link.ok_or_else(|| unsupported("a click on this element"))?;
                 let href = link.attr("href").unwrap_or_default();
-                let url =
-                    open.page.url.join(href).map_err(|it| Problem::invalid(it.to_string()))?;
+                let url = open
+                    .page
+                    .url
+                    .join(href)
+                    .map_err(|error| Problem::invalid(error.to_string()))?;
                 let url = self.fetcher.check(&url)?;
                 Ok(Then::Go(Asked { url, form: None }))
             }
@@ -176,7 +180,7 @@ pub(super) fn locate<'a>(
         Target::Ref(reference) => {
             let found = open.by_number(reference.element);
             let found = found.filter(|_| reference.document == open.page.document);
-            found.map(|it| (it, 1)).ok_or_else(|| stale(*reference))
+            found.map(|found| (found, 1)).ok_or_else(|| stale(*reference))
         }
     }
 }

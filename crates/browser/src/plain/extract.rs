@@ -59,12 +59,13 @@ impl Open<'_> {
         let root = scope.unwrap_or_else(|| self.html.root_element());
         let all = |css: &str| -> Vec<ElementRef<'_>> {
             let found = self.select(css).into_iter();
-            let inside =
-                |it: &ElementRef<'_>| *it == root || it.ancestors().any(|it| it.id() == root.id());
-            found.filter(|it| self.is_shown(*it) && inside(it)).collect()
+            let inside = |reference: &ElementRef<'_>| {
+                *reference == root || reference.ancestors().any(|folder| folder.id() == root.id())
+            };
+            found.filter(|found| self.is_shown(*found) && inside(found)).collect()
         };
         let most = reach.items_max;
-        let title = self.select("title").first().map(|it| text_of(*it)).unwrap_or_default();
+        let title = self.select("title").first().map(|select| text_of(*select)).unwrap_or_default();
         let mut extract = Extract {
             url: self.page.url.to_string(),
             title,
@@ -75,7 +76,7 @@ impl Open<'_> {
                 .known
                 .iter()
                 .copied()
-                .filter(|it| it.document == self.page.document)
+                .filter(|known| known.document == self.page.document)
                 .collect(),
             ..Extract::default()
         };
@@ -85,7 +86,7 @@ impl Open<'_> {
             entries: found
                 .iter()
                 .take(most)
-                .map(|it| make(*it).entry(document, Some("")))
+                .map(|found| make(*found).entry(document, Some("")))
                 .collect(),
             cut: found.len() > most,
         };
@@ -102,12 +103,14 @@ impl Open<'_> {
         extract.lists[CONTROLS] = list(all(CONTROL), &|it| self.control(it));
         extract.lists[FORMS] = list(all("form"), &|it| self.form(it, &fields));
         extract.lists[TABLES] = list(all("table"), &|it| self.table(it));
-        let errors = all("[role=alert], [aria-invalid=true]").into_iter().map(|it| {
-            let text = match name_of(it) {
-                "input" | "select" | "textarea" => format!("{}: marked as invalid", self.label(it)),
-                _ => text_of(it),
+        let errors = all("[role=alert], [aria-invalid=true]").into_iter().map(|item| {
+            let text = match name_of(item) {
+                "input" | "select" | "textarea" => {
+                    format!("{}: marked as invalid", self.label(item))
+                }
+                _ => text_of(item),
             };
-            let error = self.found(it, json!({ "type": "message", "text": text }));
+            let error = self.found(item, json!({ "type": "message", "text": text }));
             error.entry(document, Some(""))
         });
         let entries: Vec<Entry> = errors.collect();
@@ -135,14 +138,16 @@ impl Open<'_> {
     pub(super) fn selector_of(&self, element: ElementRef<'_>) -> Option<String> {
         let (mut steps, mut bytes) = (Vec::new(), 0);
         for at in std::iter::once(element).chain(element.ancestors().filter_map(ElementRef::wrap)) {
-            let is_plain = |it: &&str| {
-                !it.is_empty()
-                    && it.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-' || it == b'_')
+            let is_plain = |text: &&str| {
+                !text.is_empty()
+                    && text
+                        .bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
             };
             let id = at
                 .attr("id")
                 .filter(is_plain)
-                .filter(|it| !it.starts_with(|it: char| it.is_ascii_digit() || it == '-'))
+                .filter(|attr| !attr.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
                 .filter(|id| self.is_only(id));
             let step = match id {
                 Some(id) => format!("#{id}"),
@@ -164,7 +169,7 @@ impl Open<'_> {
     /// The label of a field or a button.
     pub(super) fn label(&self, element: ElementRef<'_>) -> String {
         let said =
-            |name: &str| element.attr(name).map(crate::clean_line).filter(|it| !it.is_empty());
+            |name: &str| element.attr(name).map(crate::clean_line).filter(|line| !line.is_empty());
         let [by_id, around] = self.labels(element);
         let own = match name_of(element) {
             "button" | "summary" => Some(text_of(element)),
@@ -216,7 +221,7 @@ impl Open<'_> {
             ("select", _) => {
                 let options = options_of(element);
                 shown["value"] = self.chosen(element).join(", ").into();
-                shown["options"] = options.iter().take(12).map(|it| text_of(*it)).collect();
+                shown["options"] = options.iter().take(12).map(|option| text_of(*option)).collect();
             }
             ("textarea" | "input", _)
                 if !matches!(kind.as_str(), "submit" | "button" | "reset" | "file" | "image") =>
@@ -236,8 +241,11 @@ impl Open<'_> {
 
     /// The fields that are filled in, by the innermost form around them.
     fn fields(&self) -> HashMap<NodeId, Vec<ElementRef<'_>>> {
-        let is_filled_in = |it: &ElementRef<'_>| {
-            !matches!(it.attr("type"), Some("hidden" | "submit" | "button" | "reset" | "image"))
+        let is_filled_in = |reference: &ElementRef<'_>| {
+            !matches!(
+                reference.attr("type"),
+                Some("hidden" | "submit" | "button" | "reset" | "image")
+            )
         };
         let mut fields: HashMap<_, Vec<_>> = HashMap::new();
         for field in self.select(FILLED_IN).into_iter().filter(is_filled_in).take(FIELDS_MAX) {
@@ -250,8 +258,9 @@ impl Open<'_> {
 
     fn form(&self, form: ElementRef<'_>, fields: &HashMap<NodeId, Vec<ElementRef<'_>>>) -> Found {
         let inside = fields.get(&form.id()).map(Vec::as_slice).unwrap_or_default();
-        let name =
-            |it: &ElementRef<'_>| it.attr("name").map_or_else(|| self.label(*it), str::to_owned);
+        let name = |reference: &ElementRef<'_>| {
+            reference.attr("name").map_or_else(|| self.label(*reference), str::to_owned)
+        };
         let names: Vec<String> = inside.iter().map(name).collect();
         let what = [form.attr("action").unwrap_or_default(), &names.join("\n")].join("\n");
         let id = form.attr("id").map_or_else(|| made_name("form", &what), str::to_owned);
@@ -263,10 +272,10 @@ impl Open<'_> {
     fn table(&self, table: ElementRef<'_>) -> Found {
         let inside = || table.descendants().filter_map(ElementRef::wrap);
         let columns: Vec<String> =
-            inside().filter(|it| name_of(*it) == "th").take(12).map(text_of).collect();
+            inside().filter(|inside| name_of(*inside) == "th").take(12).map(text_of).collect();
         let caption =
-            inside().find(|it| name_of(*it) == "caption").map(text_of).unwrap_or_default();
-        let rows = inside().filter(|it| name_of(*it) == "tr").count();
+            inside().find(|inside| name_of(*inside) == "caption").map(text_of).unwrap_or_default();
+        let rows = inside().filter(|inside| name_of(*inside) == "tr").count();
         let what = format!("{caption}\n{}", columns.join("\n"));
         let id = table.attr("id").map_or_else(|| made_name("table", &what), str::to_owned);
         let mut shown = json!({ "id": id, "rows": rows });
@@ -356,7 +365,7 @@ impl Text {
 /// Whether this is the value or the label of one of a list's options.
 pub(super) fn option_named(list: ElementRef<'_>, wanted: &str) -> Option<String> {
     let options = options_of(list);
-    let by_value = options.iter().find(|it| option_value(**it) == wanted);
-    let found = by_value.or_else(|| options.iter().find(|it| text_of(**it) == wanted))?;
+    let by_value = options.iter().find(|option| option_value(**option) == wanted);
+    let found = by_value.or_else(|| options.iter().find(|option| text_of(**option) == wanted))?;
     Some(option_value(*found))
 }

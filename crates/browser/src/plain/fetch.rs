@@ -53,7 +53,8 @@ impl Fetcher {
         for _ in 0..=REDIRECTS_MAX {
             let mut response = self.once(&asked, by)?;
             let status = response.status().as_u16();
-            let header = |name: &str| response.headers().get(name).and_then(|it| it.to_str().ok());
+            let header =
+                |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
             if let (301 | 302 | 303 | 307 | 308, Some(to)) = (status, header("location")) {
                 let url = self.policy.url(to, Some(&asked.url), Actor::Agent)?;
                 let form = asked.form.filter(|_| matches!(status, 307 | 308));
@@ -107,8 +108,8 @@ impl Fetcher {
             Some(form) => request
                 .header("content-type", "application/x-www-form-urlencoded")
                 .body(form.clone())
-                .map(|it| agent.run(it)),
-            None => request.body(()).map(|it| agent.run(it)),
+                .map(|body| agent.run(body)),
+            None => request.body(()).map(|body| agent.run(body)),
         };
         let sent = sent.map_err(|error| Problem::invalid(format!("{url}: {error}")))?;
         let response =
@@ -151,11 +152,14 @@ fn unreachable(url: &Url, error: &ureq::Error) -> Problem {
 fn file_name(kind: Option<&str>, disposition: Option<&str>, url: &Url) -> Option<String> {
     let kind = kind.unwrap_or("text/html").to_ascii_lowercase();
     let is_page = kind.starts_with("text/") || kind.contains("html") || kind.contains("xml");
-    let is_attached = disposition.is_some_and(|it| it.trim_start().starts_with("attachment"));
+    let is_attached =
+        disposition.is_some_and(|disposition| disposition.trim_start().starts_with("attachment"));
     if is_page && !is_attached {
         return None;
     }
-    let given = disposition.and_then(|it| it.split_once("filename=")).map(|it| it.1);
+    let given = disposition
+        .and_then(|disposition| disposition.split_once("filename="))
+        .map(|parts| parts.1);
     let name = given.unwrap_or_else(|| url.path()).trim_matches(['"', ' ']);
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     Some(last.chars().take(200).collect())

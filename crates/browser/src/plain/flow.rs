@@ -77,7 +77,7 @@ pub(super) struct Thing {
 
 /// The width of a text in cells.
 pub(super) fn cells_of(text: &str) -> usize {
-    glyphs(text).iter().map(|it| usize::from(it.1)).sum()
+    glyphs(text).iter().map(|glyph| usize::from(glyph.1)).sum()
 }
 
 /// The whole page as lines of this width.
@@ -133,7 +133,7 @@ impl<'a> Flow<'a> {
             }
             if let Node::Text(text) = child.value() {
                 self.text(&text.text, style);
-            } else if let Some(inner) = ElementRef::wrap(child).filter(|it| !hides(*it)) {
+            } else if let Some(inner) = ElementRef::wrap(child).filter(|wrap| !hides(*wrap)) {
                 self.enter(inner, style);
             }
         }
@@ -159,7 +159,8 @@ impl<'a> Flow<'a> {
             }
             "input" | "select" | "textarea" => self.field(element, style),
             "img" => {
-                let said = element.attr("alt").map(crate::clean_line).filter(|it| !it.is_empty());
+                let said =
+                    element.attr("alt").map(crate::clean_line).filter(|line| !line.is_empty());
                 if let Some(said) = said {
                     self.words(&format!("[{said}]"), Style { is_faint: true, ..style });
                 }
@@ -197,7 +198,7 @@ impl<'a> Flow<'a> {
         let number = self.open.number(element);
         let options = match kind {
             TargetKind::Select => {
-                options_of(element).iter().take(200).map(|it| text_of(*it)).collect()
+                options_of(element).iter().take(200).map(|of| text_of(*of)).collect()
             }
             _ => Vec::new(),
         };
@@ -206,7 +207,8 @@ impl<'a> Flow<'a> {
     }
 
     fn mark(&mut self, element: ElementRef<'_>, style: Style) {
-        let list = element.parent().and_then(ElementRef::wrap).filter(|it| name_of(*it) == "ol");
+        let list =
+            element.parent().and_then(ElementRef::wrap).filter(|wrap| name_of(*wrap) == "ol");
         let sign = match list {
             Some(_) => format!("{}.", self.open.nth_of_type(element)),
             None => "•".to_owned(),
@@ -247,7 +249,8 @@ impl<'a> Flow<'a> {
             self.break_line();
         } else if has_space {
             let last = self.line.last_mut();
-            let same = last.filter(|it| it.style == style && it.column + it.cells == self.column);
+            let same =
+                last.filter(|last| last.style == style && last.column + last.cells == self.column);
             if let Some(span) = same {
                 span.text.push(' ');
                 span.cells += 1;
@@ -271,7 +274,8 @@ impl<'a> Flow<'a> {
                 self.column = self.indent;
             }
             let last = self.line.last_mut();
-            match last.filter(|it| it.style == style && it.column + it.cells == self.column) {
+            match last.filter(|last| last.style == style && last.column + last.cells == self.column)
+            {
                 Some(span) => {
                     span.text.push_str(&letter);
                     span.cells += width;
@@ -301,7 +305,7 @@ impl<'a> Flow<'a> {
 
     /// Adds an empty line, but never two in a row, and none at the start.
     fn gap(&mut self) {
-        if self.lines.last().is_some_and(|it| !it.is_empty()) {
+        if self.lines.last().is_some_and(|line| !line.is_empty()) {
             self.lines.push(Vec::new());
         }
     }

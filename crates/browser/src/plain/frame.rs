@@ -52,7 +52,7 @@ impl Look {
     }
 
     pub(super) fn rows(&self) -> usize {
-        self.view.map_or(1, |it| usize::from(it.rows()))
+        self.view.map_or(1, |view| usize::from(view.rows()))
     }
 
     pub(super) fn scroll_to(&mut self, line: usize, lines: usize) {
@@ -92,25 +92,25 @@ impl Plain {
         let mut state = self.state.lock();
         let known = state.tabs.get_mut(&tab).ok_or_else(|| no_tab(tab))?;
         let version = known.look.version;
-        if seen.is_some_and(|it| it.version == version && it.view == view) {
+        if seen.is_some_and(|seen| seen.version == version && seen.view == view) {
             return Ok(None);
         }
         known.look.view = Some(view);
         let sheet = known.sheet(view.columns());
-        let document = known.page().map_or(0, |it| it.document);
+        let document = known.page().map_or(0, |page| page.document);
         let look = &mut known.look;
         look.scroll_to(look.top, sheet.lines.len());
         let (width, height) = view.cell();
         let mut painter = Painter::new(view, (width, height), Color(255, 255, 255));
         let clip = Area { left: 0.0, top: 0.0, right: f64::INFINITY, bottom: f64::INFINITY };
-        let targets = painter.add_targets(sheet.things.iter().map(|it| FrameTarget {
-            kind: it.kind,
-            reference: Reference { document, element: it.number },
-            options: it.options.clone(),
+        let targets = painter.add_targets(sheet.things.iter().map(|thing| FrameTarget {
+            kind: thing.kind,
+            reference: Reference { document, element: thing.number },
+            options: thing.options.clone(),
             areas: Vec::new(),
         }));
         let pane = Pane { left: 0.0, top: 0.0, clip, targets, document };
-        let focused = sheet.things.iter().position(|it| Some(it.number) == look.focus);
+        let focused = sheet.things.iter().position(|thing| Some(thing.number) == look.focus);
         let mut caret = None;
         let lines = sheet.lines.iter().enumerate().skip(look.top).take(look.rows());
         for (at, line) in lines {
@@ -122,18 +122,18 @@ impl Plain {
                 if span.style.thing.is_some() && span.style.thing == focused {
                     let end = if span.style.is_faint { 0 } else { cells_of(&span.text) };
                     caret = Some(((span.column + end) as f64 * width, (row + 0.5) * height));
-                    if focused.is_some_and(|it| !sheet.things[it].kind.is_field()) {
+                    if focused.is_some_and(|focused| !sheet.things[focused].kind.is_field()) {
                         let area = cells((width, height), span.column, span.cells, row);
                         painter.paint(&Op::Selected(area), &pane);
                     }
                 }
             }
-            if let Some((_, column, found)) = look.found.filter(|it| it.0 == at) {
+            if let Some((_, column, found)) = look.found.filter(|found| found.0 == at) {
                 let area = cells((width, height), column, found, row);
                 painter.paint(&Op::Selected(area), &pane);
             }
         }
-        let focus = focused.map(|it| match sheet.things[it].kind {
+        let focus = focused.map(|focused| match sheet.things[focused].kind {
             TargetKind::Text => Focus::Text,
             TargetKind::Secret => Focus::Secret,
             _ => Focus::Control,
@@ -151,8 +151,8 @@ impl Plain {
     fn ops(&self, span: &Span, row: f64, (width, height): (f64, f64), things: &[Thing]) -> Vec<Op> {
         let area = cells((width, height), span.column, span.cells, row);
         let Area { left, top, right, bottom } = area;
-        let target = span.style.thing.and_then(|it| i64::try_from(it).ok()).unwrap_or(-1);
-        let kind = span.style.thing.and_then(|it| things.get(it)).map(|it| it.kind);
+        let target = span.style.thing.and_then(|thing| i64::try_from(thing).ok()).unwrap_or(-1);
+        let kind = span.style.thing.and_then(|thing| things.get(thing)).map(|thing| thing.kind);
         let mut ops = Vec::new();
         if kind == Some(TargetKind::Button) {
             ops.push(Op::Fill(area, BUTTON, target));
@@ -162,7 +162,7 @@ impl Plain {
         }
         let is_link = kind == Some(TargetKind::Link);
         let how = [(span.style.is_bold, BOLD), (is_link, UNDERLINED), (span.style.is_faint, FAINT)];
-        let how = how.into_iter().filter(|it| it.0).map(|it| it.1).sum();
+        let how = how.into_iter().filter(|how| how.0).map(|how| how.1).sum();
         let text = self.secrets.mask(&span.text);
         let color = if is_link { LINK } else { INK };
         ops.push(Op::Text(left, f64::midpoint(top, bottom), color, how, text, left, right, target));
@@ -179,12 +179,12 @@ fn cells((width, height): (f64, f64), column: usize, cells: usize, row: f64) -> 
 impl Tab {
     /// The page as lines of this width; the layout is cached.
     pub(super) fn sheet(&mut self, columns: u16) -> Arc<Sheet> {
-        let document = self.page().map_or(0, |it| it.document);
+        let document = self.page().map_or(0, |page| page.document);
         let key = (document, self.look.fills, columns);
-        if let Some((_, sheet)) = self.look.sheet.as_ref().filter(|it| it.0 == key) {
+        if let Some((_, sheet)) = self.look.sheet.as_ref().filter(|sheet| sheet.0 == key) {
             return Arc::clone(sheet);
         }
-        let sheet = self.page().map(|it| lay_out(&it.open(), usize::from(columns)));
+        let sheet = self.page().map(|page| lay_out(&page.open(), usize::from(columns)));
         let sheet = Arc::new(sheet.unwrap_or_default());
         self.look.sheet = Some((key, Arc::clone(&sheet)));
         sheet

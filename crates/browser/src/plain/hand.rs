@@ -46,18 +46,19 @@ impl Plain {
         };
         let sheet = known.sheet(view.columns());
         let thing = match place {
-            None => sheet.things.iter().find(|it| Some(it.number) == known.look.focus),
+            None => sheet.things.iter().find(|thing| Some(thing.number) == known.look.focus),
             Some((x, y)) => {
                 let (width, height) = view.cell();
                 let (column, row) = ((x / width).floor(), (y / height).floor());
                 let line = sheet.lines.get(known.look.top + row.max(0.0) as usize);
                 let spans = line.map(Vec::as_slice).unwrap_or_default();
                 let at = column.max(0.0) as usize;
-                let span = spans.iter().find(|it| (it.column..it.column + it.cells).contains(&at));
-                span.and_then(|it| it.style.thing).and_then(|it| sheet.things.get(it))
+                let span =
+                    spans.iter().find(|span| (span.column..span.column + span.cells).contains(&at));
+                span.and_then(|span| span.style.thing).and_then(|thing| sheet.things.get(thing))
             }
         };
-        Ok(thing.map(|it| (it.number, it.kind)))
+        Ok(thing.map(|thing| (thing.number, thing.kind)))
     }
 
     /// Performs an action by cells and keys.
@@ -74,14 +75,16 @@ impl Plain {
         let then = match action {
             Action::ClickAt { x, y } => {
                 let thing = self.thing(tab, Some((x, y)))?;
-                self.look(tab, |look, _| look.focus = thing.map(|it| it.0))?;
+                self.look(tab, |look, _| look.focus = thing.map(|thing| thing.0))?;
                 thing
-                    .filter(|it| !it.1.is_field())
-                    .map(|it| (it.0, Action::Click(DialogAnswer::default())))
+                    .filter(|thing| !thing.1.is_field())
+                    .map(|thing| (thing.0, Action::Click(DialogAnswer::default())))
             }
             Action::Insert(text) => {
                 let typed = Action::Type { text, append: true, submit: false };
-                self.thing(tab, None)?.filter(|it| it.1.is_field()).map(|it| (it.0, typed))
+                self.thing(tab, None)?
+                    .filter(|thing| thing.1.is_field())
+                    .map(|thing| (thing.0, typed))
             }
             Action::Press(key) => self.press(tab, key)?,
             Action::Unfocus => {
@@ -124,7 +127,7 @@ impl Plain {
             ("Backspace", Some((number, kind))) if kind.is_field() => {
                 let mut text = self.with_page(tab, |page| {
                     let open = page.open();
-                    Ok(open.by_number(number).map(|it| open.value(it)).unwrap_or_default())
+                    Ok(open.by_number(number).map(|number| open.value(number)).unwrap_or_default())
                 })?;
                 text.pop();
                 Ok(Some((number, Action::Type { text, append: false, submit: false })))
@@ -167,7 +170,7 @@ fn scroll(look: &mut Look, lines: usize, direction: Direction, share: f64) {
 
 /// Moves the focus to the next or the previous thing.
 fn step(look: &mut Look, sheet: &Sheet, is_back: bool) {
-    let at = sheet.things.iter().position(|it| Some(it.number) == look.focus);
+    let at = sheet.things.iter().position(|thing| Some(thing.number) == look.focus);
     let last = sheet.things.len().saturating_sub(1);
     let next = match (at, is_back) {
         (None, false) => 0,
@@ -191,7 +194,7 @@ fn step(look: &mut Look, sheet: &Sheet, is_back: bool) {
 pub(super) fn find(look: &mut Look, sheet: &Sheet, text: &str, backwards: bool) -> bool {
     let wanted = text.to_lowercase();
     let total = sheet.lines.len();
-    let begin = look.found.map_or(look.top, |it| it.0);
+    let begin = look.found.map_or(look.top, |found| found.0);
     let is_new = look.found.is_none();
     let steps = if is_new { 0..total } else { 1..total + 1 };
     let lines = steps.map(|it| {

@@ -106,7 +106,8 @@ impl Page {
     pub(super) fn new(url: Url, status: u16, html: String, document: u64) -> Self {
         let (title, status) = (String::new(), Some(status));
         let mut page = Self { url, status, title, html, document, filled: HashMap::new() };
-        page.title = page.open().select("title").first().map(|it| text_of(*it)).unwrap_or_default();
+        page.title =
+            page.open().select("title").first().map(|select| text_of(*select)).unwrap_or_default();
         page
     }
 
@@ -178,7 +179,7 @@ impl Open<'_> {
             Problem::invalid(format!("selector: `{step}` is not valid CSS: {error}"))
         })?;
         let found: Vec<ElementRef<'_>> = self.html.select(&css).collect();
-        let shown = found.iter().find(|it| self.is_shown(**it)).or(found.first()).copied();
+        let shown = found.iter().find(|found| self.is_shown(**found)).or(found.first()).copied();
         let element = shown.ok_or_else(|| {
             let detail =
                 format!("selector: no element matches `{step}`; `read` lists the elements");
@@ -189,7 +190,7 @@ impl Open<'_> {
 
     pub(super) fn select(&self, css: &str) -> Vec<ElementRef<'_>> {
         // The selectors are our own.
-        Css::parse(css).map(|it| self.html.select(&it).collect()).unwrap_or_default()
+        Css::parse(css).map(|value| self.html.select(&value).collect()).unwrap_or_default()
     }
 
     /// The current value of a field.
@@ -214,10 +215,10 @@ impl Open<'_> {
             return values.clone();
         }
         let options = options_of(list);
-        let marked = options.iter().filter(|it| it.attr("selected").is_some());
-        let mut values: Vec<String> = marked.map(|it| option_value(*it)).collect();
+        let marked = options.iter().filter(|option| option.attr("selected").is_some());
+        let mut values: Vec<String> = marked.map(|marked| option_value(*marked)).collect();
         if values.is_empty() && list.attr("multiple").is_none() {
-            values.extend(options.first().map(|it| option_value(*it)));
+            values.extend(options.first().map(|option| option_value(*option)));
         }
         values
     }
@@ -238,7 +239,7 @@ impl Open<'_> {
     ) -> Result<Asked, Problem> {
         let form = self.form_of(field).ok_or_else(|| unsupported("an element without a form"))?;
         let by = |name: &str| {
-            let own = button.and_then(|it| it.attr(&format!("form{name}")));
+            let own = button.and_then(|button| button.attr(&format!("form{name}")));
             own.or_else(|| form.attr(name)).unwrap_or_default()
         };
         if by("enctype") == "multipart/form-data" {
@@ -247,8 +248,8 @@ impl Open<'_> {
         }
         let mut pairs = Serializer::new(String::new());
         let fields = form.descendants().filter_map(ElementRef::wrap);
-        for field in fields.filter(|it| it.attr("disabled").is_none()) {
-            let Some(name) = field.attr("name").filter(|it| !it.is_empty()) else { continue };
+        for field in fields.filter(|field| field.attr("disabled").is_none()) {
+            let Some(name) = field.attr("name").filter(|attr| !attr.is_empty()) else { continue };
             let kind = field.attr("type").unwrap_or("text").to_ascii_lowercase();
             match (name_of(field), kind.as_str()) {
                 ("select", _) => {
@@ -294,7 +295,7 @@ pub(super) fn name_of(element: ElementRef<'_>) -> &str {
 
 /// The nearest element of this name around another.
 pub(super) fn above<'a>(element: ElementRef<'a>, name: &str) -> Option<ElementRef<'a>> {
-    element.ancestors().filter_map(ElementRef::wrap).find(|it| name_of(*it) == name)
+    element.ancestors().filter_map(ElementRef::wrap).find(|wrap| name_of(*wrap) == name)
 }
 
 /// The start of an element's text, with a space between words: elements that are read one by one may
@@ -319,7 +320,7 @@ pub(super) fn all_text_of(element: ElementRef<'_>) -> String {
 
 pub(super) fn options_of(list: ElementRef<'_>) -> Vec<ElementRef<'_>> {
     let inside = list.descendants().filter_map(ElementRef::wrap);
-    inside.filter(|it| name_of(*it) == "option").collect()
+    inside.filter(|inside| name_of(*inside) == "option").collect()
 }
 
 pub(super) fn option_value(option: ElementRef<'_>) -> String {
@@ -328,12 +329,8 @@ pub(super) fn option_value(option: ElementRef<'_>) -> String {
 
 /// Whether an element hides its content.
 pub(super) fn hides(element: ElementRef<'_>) -> bool {
-    let style: String = element
-        .attr("style")
-        .unwrap_or_default()
-        .chars()
-        .filter(|it| !it.is_whitespace())
-        .collect();
+    let style: String =
+        element.attr("style").unwrap_or_default().chars().filter(|c| !c.is_whitespace()).collect();
     UNSHOWN.contains(&name_of(element))
         || element.attr("hidden").is_some()
         || style.contains("display:none")

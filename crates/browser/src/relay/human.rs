@@ -141,7 +141,7 @@ impl Relay {
             tag: self.tidy_line(&hit.element.tag),
             class: self.tidy_line(&hit.element.class),
             text: self.tidy_line(&hit.element.text).chars().take(60).collect(),
-            selector: hit.element.selector.map(|it| self.tidy_line(&it)),
+            selector: hit.element.selector.map(|selector| self.tidy_line(&selector)),
         }));
         Ok(())
     }

@@ -40,7 +40,7 @@ impl Relay {
                 state.lease.human_acted(now, true);
             }
             let change = state.auth.entry(tab).or_default().observe(&seen, now);
-            if change.as_ref().is_some_and(|it| it.state == AuthState::Authenticated) {
+            if change.as_ref().is_some_and(|change| change.state == AuthState::Authenticated) {
                 state.lease.logged_in();
             }
             change
@@ -88,7 +88,7 @@ impl Relay {
             let is_new = {
                 let mut state = self.state.lock();
                 let before = state.urls.insert(info.tab, url.clone());
-                before.map_or(url != "about:blank", |it| it != url)
+                before.map_or(url != "about:blank", |before| before != url)
             };
             if is_new {
                 self.publish(Event::Navigated { tab: info.tab, url, by });

@@ -108,7 +108,7 @@ impl Form {
                 if inner.is_empty() && begins.chars().count() >= SPELLED_MIN {
                     inner.push(0..begins.len());
                 }
-                let place = |of: usize| starts.iter().rfind(|it| it.0 <= of).map(|it| it.1);
+                let place = |of: usize| starts.iter().rfind(|start| start.0 <= of).map(|at| at.1);
                 for range in inner {
                     let last = run[..range.end].chars().next_back().map_or(0, char::len_utf8);
                     if let (Some(from), Some(to)) = (place(range.start), place(range.end - last)) {
@@ -152,12 +152,14 @@ impl Form {
         let mut next = first;
         while let Some(range) = found.get(next).cloned() {
             next += 1;
-            let before = text[..range.start].trim_end_matches(|it: char| !it.is_alphanumeric());
-            let word = before.rsplit(|it: char| !it.is_alphanumeric()).next().unwrap_or_default();
+            let before = text[..range.start].trim_end_matches(|c: char| !c.is_alphanumeric());
+            let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
             if range.start - before.len() <= GAP_MAX && is_step(word, 1) {
                 found.push(before.len() - word.len()..before.len());
             }
-            if let Some((start, word)) = above(text, range.start).filter(|it| is_step(it.1, 1)) {
+            if let Some((start, word)) =
+                above(text, range.start).filter(|above| is_step(above.1, 1))
+            {
                 found.push(start..start + word.len());
             }
         }
@@ -168,7 +170,7 @@ impl Form {
 fn separated(text: &str, secret: &str) -> (usize, usize) {
     // Between digits alone, other digits are other numbers.
     let is_number = !secret.contains(char::is_alphabetic);
-    let is_other = |it: char| it.is_alphabetic() || (is_number && it.is_numeric());
+    let is_other = |c: char| c.is_alphabetic() || (is_number && c.is_numeric());
     let mut rest = text.char_indices().peekable();
     let (mut together, mut whole) = (0, (0, 0));
     for (number, wanted) in secret.chars().enumerate() {
@@ -190,7 +192,7 @@ fn separated(text: &str, secret: &str) -> (usize, usize) {
 
 /// The whole-word occurrences in a text.
 fn find_words(text: &str, word: &str, found: &mut Vec<Range<usize>>) {
-    let is_apart = |letter: Option<char>| letter.is_none_or(|it| !it.is_alphanumeric());
+    let is_apart = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric());
     for (at, _) in text.match_indices(word) {
         let end = at + word.len();
         if is_apart(text[..at].chars().next_back()) && is_apart(text[end..].chars().next()) {
@@ -202,12 +204,14 @@ fn find_words(text: &str, word: &str, found: &mut Vec<Range<usize>>) {
 /// The word above a position, after the same text: `typed hu` above `typed hun`; and where it
 /// starts.
 fn above(text: &str, at: usize) -> Option<(usize, &str)> {
-    let from = |at: usize| (at.saturating_sub(LINE_MAX)..=at).find(|it| text.is_char_boundary(*it));
+    let from = |at: usize| {
+        (at.saturating_sub(LINE_MAX)..=at).find(|number| text.is_char_boundary(*number))
+    };
     let line = from(at)? + text[from(at)?..at].rfind('\n')? + 1;
     let first = from(line - 1)?;
-    let start = text[first..line - 1].rfind('\n').map_or(first, |it| first + it + 1);
+    let start = text[first..line - 1].rfind('\n').map_or(first, |at| first + at + 1);
     let rest = text[start..line - 1].strip_prefix(&text[line..at])?;
-    let word = rest.split(|it: char| !it.is_alphanumeric()).next()?;
+    let word = rest.split(|c: char| !c.is_alphanumeric()).next()?;
     Some((start + (at - line), word))
 }
 
@@ -231,9 +235,9 @@ fn ends_apart(after: &str) -> bool {
 
 /// The common prefix of two texts.
 fn same<'a>(one: &'a str, other: &str) -> &'a str {
-    let bytes = one.bytes().zip(other.bytes()).take_while(|it| it.0 == it.1).count();
+    let bytes = one.bytes().zip(other.bytes()).take_while(|pair| pair.0 == pair.1).count();
     // A partial character does not count.
-    let end = (0..=bytes).rev().find(|it| one.is_char_boundary(*it)).unwrap_or_default();
+    let end = (0..=bytes).rev().find(|number| one.is_char_boundary(*number)).unwrap_or_default();
     &one[..end]
 }
 

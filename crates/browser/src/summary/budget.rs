@@ -21,7 +21,7 @@ const FIRST_HUNDREDTHS: usize = 65;
 #[must_use]
 pub fn tokens_in(text: &str) -> usize {
     let plain = text.bytes().filter(u8::is_ascii).count();
-    let others = text.chars().filter(|it| !it.is_ascii()).count();
+    let others = text.chars().filter(|c| !c.is_ascii()).count();
     plain.div_ceil(4) + others
 }
 
@@ -36,10 +36,10 @@ pub(super) fn share(tokens: usize, wants: &[(usize, usize)]) -> Vec<usize> {
     let mut open: Vec<usize> = (0..wants.len()).collect();
     let mut left = tokens;
     while !open.is_empty() {
-        let weights: usize = open.iter().map(|it| wants[*it].1).sum();
-        let part = |it: usize| left * wants[it].1 / weights.max(1);
+        let weights: usize = open.iter().map(|open| wants[*open].1).sum();
+        let part = |number: usize| left * wants[number].1 / weights.max(1);
         let (content, hungry): (Vec<usize>, Vec<usize>) =
-            open.iter().partition(|it| wants[**it].0 <= part(**it));
+            open.iter().partition(|open| wants[**open].0 <= part(**open));
         if content.is_empty() {
             for it in hungry {
                 given[it] = part(it);
@@ -74,7 +74,9 @@ pub(super) fn grants(tokens: usize, wants: &[usize; 6], text: usize) -> ([usize;
 /// Which entries of a list fit into `tokens`: the most important first, in the list's order.
 pub(super) fn fit(costs: &[usize], importance: &[u8], tokens: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..costs.len()).collect();
-    order.sort_by_key(|it| (std::cmp::Reverse(importance.get(*it).copied().unwrap_or(0)), *it));
+    order.sort_by_key(|order| {
+        (std::cmp::Reverse(importance.get(*order).copied().unwrap_or(0)), *order)
+    });
     let mut left = tokens;
     let mut is_kept = vec![false; costs.len()];
     for it in order {
@@ -106,7 +108,7 @@ pub(super) fn cut_text(text: &str, tokens: usize) -> &str {
         end = at + letter.len_utf8();
     }
     let fitting = &text[..end];
-    let line = fitting.rfind('\n').filter(|it| *it * 10 > end * 7);
+    let line = fitting.rfind('\n').filter(|at| *at * 10 > end * 7);
     &fitting[..line.or_else(|| fitting.rfind(' ')).unwrap_or(end)]
 }
 

@@ -52,8 +52,9 @@ struct Entry {
 
 impl Entry {
     fn of(value: &Value) -> Self {
-        let hash =
-            |it: &Value| BuildHasherDefault::<DefaultHasher>::default().hash_one(it.to_string());
+        let hash = |value: &Value| {
+            BuildHasherDefault::<DefaultHasher>::default().hash_one(value.to_string())
+        };
         let reference = value.get("ref").and_then(Value::as_str).and_then(Reference::parse);
         let mut content = value.clone();
         if let Some(members) = content.as_object_mut() {
@@ -80,14 +81,14 @@ impl Known {
         let list = |at: usize| {
             let extract::List { entries, cut, .. } = &extract.lists[at];
             List {
-                entries: entries.iter().map(|it| Entry::of(&it.shown)).collect(),
+                entries: entries.iter().map(|entry| Entry::of(&entry.shown)).collect(),
                 is_cut: *cut,
                 // Those in view are read first.
-                has_view: !cut || entries.iter().any(|it| !it.in_view),
+                has_view: !cut || entries.iter().any(|entry| !entry.in_view),
             }
         };
         let text = &extract.text;
-        let end = text.char_indices().nth(LETTERS_MAX).map(|it| it.0);
+        let end = text.char_indices().nth(LETTERS_MAX).map(|at| at.0);
         Self {
             url: extract.url.clone(),
             title: extract.title.clone(),
@@ -100,7 +101,11 @@ impl Known {
 
     /// The elements of all entries.
     pub(crate) fn references(&self) -> Vec<Reference> {
-        self.lists.iter().flat_map(|it| &it.entries).filter_map(|it| it.reference).collect()
+        self.lists
+            .iter()
+            .flat_map(|list| &list.entries)
+            .filter_map(|entries| entries.reference)
+            .collect()
     }
 }
 
@@ -181,25 +186,26 @@ fn elements(read: &extract::List, old: &List, new: &List, present: &HashSet<Refe
         None => !old.is_cut || !seen.met || (seen.in_view && old.has_view),
     };
     let kept = new.entries.iter().zip(&read.entries).map(is_new).collect();
-    let here: HashSet<Option<Reference>> = new.entries.iter().map(|it| it.reference).collect();
-    let is_gone = |it: &&Entry| {
-        let is_present = || it.reference.is_some_and(|it| present.contains(&it));
-        !(here.contains(&it.reference) || (new.is_cut && is_present()))
+    let here: HashSet<Option<Reference>> =
+        new.entries.iter().map(|entry| entry.reference).collect();
+    let is_gone = |entry: &&Entry| {
+        let is_present = || entry.reference.is_some_and(|reference| present.contains(&reference));
+        !(here.contains(&entry.reference) || (new.is_cut && is_present()))
     };
-    let gone = old.entries.iter().filter(is_gone).map(|it| it.name.clone()).collect();
+    let gone = old.entries.iter().filter(is_gone).map(|entry| entry.name.clone()).collect();
     let order: Vec<usize> =
-        new.entries.iter().filter_map(|it| places.get(&it.reference)).copied().collect();
-    Changed { kept, gone, is_moved: order.windows(2).any(|it| it[0] > it[1]) }
+        new.entries.iter().filter_map(|entry| places.get(&entry.reference)).copied().collect();
+    Changed { kept, gone, is_moved: order.windows(2).any(|window| window[0] > window[1]) }
 }
 
 /// Compares a list by what its entries show.
 fn contents(old: &List, new: &List) -> Changed {
-    let shown = |list: &List| list.entries.iter().map(|it| it.content).collect::<Vec<u64>>();
+    let shown = |list: &List| list.entries.iter().map(|entry| entry.content).collect::<Vec<u64>>();
     let delta = compare(&shown(old), &shown(new), (old.is_cut, new.is_cut));
     let mut kept = vec![false; new.entries.len()];
     for at in delta.added {
         kept[at] = true;
     }
-    let gone = delta.removed.iter().map(|it| old.entries[*it].name.clone()).collect();
+    let gone = delta.removed.iter().map(|removed| old.entries[*removed].name.clone()).collect();
     Changed { kept, gone, is_moved: delta.is_moved }
 }

@@ -118,11 +118,14 @@ impl Found {
             shown.insert("fields".to_owned(), json!(names));
             let refs: Vec<String> = fields.iter().map(|field| reference(field.number)).collect();
             shown.insert("refs".to_owned(), refs.into());
-            let selectors: Vec<_> = fields.into_iter().map(|it| selector(it.selector)).collect();
+            let selectors: Vec<_> =
+                fields.into_iter().map(|field| selector(field.selector)).collect();
             shown.insert("selectors".to_owned(), selectors.into());
         }
         shown.insert("ref".to_owned(), reference(self.number).into());
-        shown.extend(selector(self.selector).map(|it| ("selector".to_owned(), it.into())));
+        shown.extend(
+            selector(self.selector).map(|selector| ("selector".to_owned(), selector.into())),
+        );
         Entry { shown: shown.into(), level, in_view, met }
     }
 }

@@ -93,8 +93,8 @@ pub(super) fn compare_texts<'a>(
     };
     let ((old, old_start), (new, new_start)) = (split(old, cut.0), split(new, cut.1));
     let delta = compare(&old, &new, cut);
-    let mut added: Vec<&str> = delta.added.iter().map(|it| new[*it]).collect();
-    let mut removed: Vec<&str> = delta.removed.iter().map(|it| old[*it]).collect();
+    let mut added: Vec<&str> = delta.added.iter().map(|added| new[*added]).collect();
+    let mut removed: Vec<&str> = delta.removed.iter().map(|removed| old[*removed]).collect();
     // The line at which one of the texts ends, if all lines before it are equal.
     let at = same_start(&old, &new);
     let next = |of: &[&'a str], start: Option<&'a str>| of.get(at).copied().or(start);

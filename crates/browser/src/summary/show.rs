@@ -99,7 +99,7 @@ pub(crate) fn show(mut extract: Extract, around: &Around<'_>) -> (Value, Known) 
     let mut mode = around.mode;
     let mut delta = Map::new();
     if mode == Mode::Diff {
-        if let Some(before) = around.before.filter(|it| it.url == extract.url) {
+        if let Some(before) = around.before.filter(|before| before.url == extract.url) {
             delta = reduce(&mut extract, before, &known);
             // Entries that are left out here were shown before: they are not missing.
             extract.lists.iter_mut().for_each(|list| list.total = list.entries.len() as u64);
@@ -165,7 +165,7 @@ fn fill(summary: &mut Value, mut extract: Extract, tokens: usize) {
         }
     };
     for (at, (list, name)) in extract.lists.iter_mut().zip(LISTS).enumerate() {
-        let importance: Vec<u8> = list.entries.iter().map(|it| importance(at, it)).collect();
+        let importance: Vec<u8> = list.entries.iter().map(|entry| importance(at, entry)).collect();
         let kept = fit(&costs[at], &importance, granted[at]);
         list.retain(&kept);
         let shown: Vec<Value> = list.entries.drain(..).map(|entry| entry.shown).collect();
@@ -173,7 +173,7 @@ fn fill(summary: &mut Value, mut extract: Extract, tokens: usize) {
         add(name, shown.into(), count, list.total);
     }
     let text = cut_text(&extract.text, for_text);
-    let letters = |it: &str| it.chars().count() as u64;
+    let letters = |text: &str| text.chars().count() as u64;
     add(TEXT, text.into(), letters(text), extract.letters.max(letters(&extract.text)));
     if let Some(limit) = extract.truncated {
         truncated.insert("limit".to_owned(), limit.into());
@@ -204,7 +204,7 @@ fn flags(extract: &Extract) -> Vec<Value> {
         flags.push(json!({ "type": "unseen_characters", "count": count }));
     }
     let lower = extract.text.to_lowercase();
-    if ADDRESSED.iter().any(|it| lower.contains(it)) {
+    if ADDRESSED.iter().any(|addressed| lower.contains(addressed)) {
         flags.push(json!({ "type": "addresses_assistants" }));
     }
     flags

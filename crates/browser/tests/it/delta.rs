@@ -34,7 +34,7 @@ async fn diff(world: &World, budget: u32) -> Value {
 
 fn is_empty(diff: &Value) -> bool {
     let lists = diff["dom_summary"].as_object().expect("lists");
-    lists.values().all(|it| it.as_array().map_or(it == "", Vec::is_empty))
+    lists.values().all(|value| value.as_array().map_or(value == "", Vec::is_empty))
         && diff["removed"] == json!({})
         && diff.get("reordered").is_none()
         && diff.get("reloaded").is_none()

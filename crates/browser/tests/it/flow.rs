@@ -53,7 +53,7 @@ a  b\n c\n\ncups       ••\n";
     }
     assert!(!shown.contains("unseen") && !shown.contains(['\u{1b}', '\u{7}']), "{shown:?}");
     assert!(frame.cell(0, 0).is_some_and(|it| it.bold));
-    let kinds: Vec<TargetKind> = frame.targets.iter().map(|it| it.kind).collect();
+    let kinds: Vec<TargetKind> = frame.targets.iter().map(|target| target.kind).collect();
     use TargetKind::{Button, Check, Link, Secret, Select, Text};
     assert_eq!(kinds, [Link, Text, Secret, Check, Select, Button]);
 
@@ -61,14 +61,15 @@ a  b\n c\n\ncups       ••\n";
     relay.human(Act::Press("Tab".parse().expect("a key"))).await.expect("pressed");
     let frame = look(&relay, view).await;
     assert_eq!(frame.focus, Some(Focus::Control));
-    let inverse = (0..40).filter(|it| frame.cell(*it, 2).is_some_and(|it| it.inverse)).count();
+    let inverse =
+        (0..40).filter(|number| frame.cell(*number, 2).is_some_and(|cell| cell.inverse)).count();
     assert_eq!(inverse, "link".len(), "{frame}");
 
     // Type into two fields, reached by a click and by Tab.
     let place = |kind: TargetKind, frame: &Frame| {
         let mut places = frame.places().into_iter();
-        let found = places.find(|it| frame.targets[usize::from(it.2)].kind == kind);
-        found.map(|it| frame.point(it.0, it.1)).expect("a place")
+        let found = places.find(|place| frame.targets[usize::from(place.2)].kind == kind);
+        found.map(|found| frame.point(found.0, found.1)).expect("a place")
     };
     let (x, y) = place(Text, &frame);
     relay.human(Act::Click(x, y)).await.expect("clicked");
@@ -91,7 +92,7 @@ a  b\n c\n\ncups       ••\n";
     while let Ok(event) = events.try_recv() {
         told.push(json!(event));
     }
-    let clicks: Vec<_> = told.iter().filter(|it| it["type"] == "human_click").collect();
+    let clicks: Vec<_> = told.iter().filter(|told| told["type"] == "human_click").collect();
     assert_eq!(clicks[1]["element"]["text"], "Search", "{told:?}");
     assert!(!json!(told).to_string().contains("hunter22"));
 }

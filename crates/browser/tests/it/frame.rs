@@ -67,13 +67,13 @@ async fn look(world: &World, view: View) -> Frame {
 
 fn at<'a>(frame: &'a Frame, text: &str) -> (u16, u16, &'a waypost_browser::Cell) {
     let mut rows = 0..frame.view().rows();
-    let found = rows.find_map(|row| frame.row_text(row).find(text).map(|it| (it, row)));
+    let found = rows.find_map(|row| frame.row_text(row).find(text).map(|text| (text, row)));
     let (column, row) =
         found.ok_or_else(|| format!("no {text:?} in\n{frame}")).expect("it is drawn");
     // Letters before it may be wide.
     let before = &frame.row_text(row)[..column];
     let mut column = before.chars().count() as u16;
-    column += before.chars().filter(|it| *it > '\u{1100}').count() as u16;
+    column += before.chars().filter(|c| *c > '\u{1100}').count() as u16;
     (column, row, frame.cell(column, row).expect("a cell"))
 }
 
@@ -126,7 +126,7 @@ async fn what_style_sheets_write_is_drawn_beside_what_the_page_says() {
     let world = World::start(&[&server]).await;
     world.go(&server.url("/made")).await;
     let frame = look(&world, View::new(40, 20, 100)).await;
-    let shown: Vec<String> = (0..11).map(|it| frame.row_text(it)).collect();
+    let shown: Vec<String> = (0..11).map(|number| frame.row_text(number)).collect();
     let expected = [
         "» said «",
         "Name*",
@@ -160,7 +160,7 @@ async fn fields_show_their_content_and_secret_fields_do_not() {
         at(&frame, shown);
     }
     use TargetKind::{Button, Check, Secret, Select, Text};
-    let kinds: Vec<TargetKind> = frame.targets.iter().map(|it| it.kind).collect();
+    let kinds: Vec<TargetKind> = frame.targets.iter().map(|target| target.kind).collect();
     assert_eq!(kinds, [Text, Secret, Text, Check, Select, Button]);
     assert_eq!(frame.targets[4].options, ["Small", "Large"]);
     let cell = frame.cell(29, 1).expect("a cell");
@@ -231,7 +231,7 @@ async fn no_page_controls_the_terminal_and_every_size_works() {
     let frame = look(&world, View::new(80, 24, 100)).await;
     let shown = frame.to_string();
     assert!(shown.contains("]52;c;aGk=one31m"), "{shown}");
-    let is_plain = |it: char| it == '\n' || !(it.is_control() || "\u{202e}\u{200b}".contains(it));
+    let is_plain = |c: char| c == '\n' || !(c.is_control() || "\u{202e}\u{200b}".contains(c));
     assert!(shown.chars().all(is_plain), "{shown:?}");
 
     for (columns, rows, zoom) in [(1, 1, 100), (2, 1, 400), (500, 120, 100), (80, 24, 25)] {

@@ -79,14 +79,15 @@ async fn popups_are_tabs(world: &World, server: &Server) {
     let done = world.ask("click", json!({ "selector": "#a" })).await;
     assert_eq!(done["popups"], 1);
     let tabs = world.ask("tabs", json!({})).await;
-    let popup = tabs["tabs"].as_array().and_then(|it| it.iter().find(|it| it["popup"] == true));
+    let popup =
+        tabs["tabs"].as_array().and_then(|array| array.iter().find(|value| value["popup"] == true));
     let popup = popup.expect("a popup")["tab"].clone();
     world.ask("wait", json!({ "tab": popup, "selector": "#banner" })).await;
     assert_eq!(tabs["current"], first, "a popup does not take the page");
     world.ask("click", json!({ "selector": "#b", "tab": first })).await;
     let tabs = world.ask("tabs", json!({})).await["tabs"].as_array().expect("tabs").clone();
     assert!(tabs.len() <= 8, "{}", tabs.len());
-    for tab in tabs.iter().filter(|it| it["popup"] == true) {
+    for tab in tabs.iter().filter(|tab| tab["popup"] == true) {
         world.ask("tabs", json!({ "action": "close", "tab": tab["tab"] })).await;
     }
 }

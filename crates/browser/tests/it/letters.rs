@@ -99,9 +99,9 @@ async fn no_output_contains_terminal_control_characters() {
 
 /// Checks every text and every name.
 fn obeys_nothing(told: &Value) {
-    let is_obeyed = |it: char| {
-        (it.is_control() && it != '\n')
-            || matches!(it, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let is_obeyed = |c: char| {
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     match told {
         Value::String(text) => assert!(!text.contains(is_obeyed), "{text:?}"),

@@ -28,7 +28,8 @@ const LOGIN: &str = r#"<style>input, button { position: fixed; left: 20px; width
 fn site(request: &Request) -> Option<Reply> {
     let form: HashMap<String, String> =
         url::form_urlencoded::parse(request.body.as_bytes()).into_owned().collect();
-    let has_session = request.headers.get("cookie").is_some_and(|it| it.contains("sid=geheim"));
+    let has_session =
+        request.headers.get("cookie").is_some_and(|header| header.contains("sid=geheim"));
     match request.path.split('?').next()? {
         "/login" if request.method == "POST" => {
             let given = form.get("password").map(String::as_str).unwrap_or_default();
@@ -70,7 +71,7 @@ impl Listener {
     }
 
     fn of(&mut self, kind: &str) -> Vec<Value> {
-        self.take().iter().filter(|it| it["type"] == kind).cloned().collect()
+        self.take().iter().filter(|value| value["type"] == kind).cloned().collect()
     }
 }
 
@@ -142,7 +143,7 @@ async fn a_login_belongs_to_the_person_and_the_session_to_both() {
 /// Clicks like a person: at a position.
 async fn click(world: &World, selector: &str) {
     let places = [("#user", 110.0), ("#password", 160.0), ("#show", 210.0), ("#go", 260.0)];
-    let (_, y) = places.into_iter().find(|it| it.0 == selector).expect("a place");
+    let (_, y) = places.into_iter().find(|place| place.0 == selector).expect("a place");
     world.relay.human(Act::Click(40.0, y)).await.expect("clicked");
 }
 
@@ -173,7 +174,7 @@ async fn a_person_takes_precedence_and_hands_back() {
     let going = tokio::spawn(async move { relay.handle("navigate", arguments).await });
     until(|| {
         let asked = server.asked();
-        let is_asked = asked.iter().any(|it| it == "GET /slow");
+        let is_asked = asked.iter().any(|asked| asked == "GET /slow");
         is_asked.then_some(()).ok_or_else(|| format!("{asked:?}"))
     });
     world.relay.pause();
@@ -186,7 +187,7 @@ async fn a_person_takes_precedence_and_hands_back() {
     world.relay.hand_back();
     world.ask("reload", json!({})).await;
     let holders: Vec<Value> =
-        listener.of("control").iter().map(|it| it["holder"].clone()).collect();
+        listener.of("control").iter().map(|of| of["holder"].clone()).collect();
     assert_eq!(holders, ["human", "agent", "human", "agent"]);
     world.end().await;
 }

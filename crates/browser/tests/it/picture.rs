@@ -66,7 +66,7 @@ async fn look(world: &World, pictures: usize) -> Frame {
 }
 
 async fn pixels(world: &World, frame: &Frame, dots: (u16, u16)) -> Vec<Pixels> {
-    let keys: Vec<PictureKey> = frame.pictures.iter().map(|it| it.key).collect();
+    let keys: Vec<PictureKey> = frame.pictures.iter().map(|picture| picture.key).collect();
     world.relay.pictures(frame.seen, &keys, dots).await.expect("it is looked at")
 }
 
@@ -75,7 +75,7 @@ fn at(frame: &Frame, all: &[Pixels], column: u16, row: u16) -> Option<(Color, Co
     let which = frame.cell(column, row)?.picture?;
     let picture: &Picture = &frame.pictures[usize::from(which)];
     let (own_column, own_row) = picture.place(column, row)?;
-    all.iter().find(|it| it.key == picture.key)?.halves(own_column, own_row)
+    all.iter().find(|item| item.key == picture.key)?.halves(own_column, own_row)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -145,7 +145,7 @@ async fn what_is_drawn_or_lies_behind_is_a_picture_until_it_is_another() {
     assert!(shown.contains("Label") && shown.contains("Behind"), "{frame}");
     assert_eq!(frame.cell(0, 8).and_then(|it| it.picture), None, "{frame}");
 
-    let keys: Vec<PictureKey> = frame.pictures.iter().map(|it| it.key).collect();
+    let keys: Vec<PictureKey> = frame.pictures.iter().map(|picture| picture.key).collect();
     world.ask("click", json!({ "selector": "button" })).await;
     let mut turned = look(&world, 4).await;
     // A canvas is checked from time to time.

@@ -91,7 +91,8 @@ async fn neither_popups_nor_links_get_elsewhere(world: &World, server: &Server) 
 /// Closes all tabs but the first, once they are empty.
 async fn others_are_empty(world: &World, first: &Value) {
     let tabs = world.ask("tabs", json!({})).await;
-    for tab in tabs["tabs"].as_array().expect("tabs").iter().filter(|it| it["tab"] != *first) {
+    for tab in tabs["tabs"].as_array().expect("tabs").iter().filter(|array| array["tab"] != *first)
+    {
         let tab = &tab["tab"];
         world.ask("wait", json!({ "url": "about:blank", "tab": tab })).await;
         let read = world.ask("read", json!({ "tab": tab })).await;

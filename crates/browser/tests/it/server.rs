@@ -78,7 +78,7 @@ fn answer(client: TcpStream, handler: &Handler, log: &Mutex<Vec<String>>) -> Opt
         let Some((name, value)) = line.trim().split_once(':') else { break };
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
-    let length = headers.get("content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
+    let length = headers.get("content-length").and_then(|header| header.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     log.lock().expect("nobody panicked").push(format!("{method} {path}"));
@@ -87,14 +87,14 @@ fn answer(client: TcpStream, handler: &Handler, log: &Mutex<Vec<String>>) -> Opt
     let (status, more, body) =
         handler(&request).unwrap_or((404, Vec::new(), "<title>none</title>not here".to_owned()));
     let mut head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\n");
-    if !more.iter().any(|it| it.0 == "content-type") {
+    if !more.iter().any(|more| more.0 == "content-type") {
         head.push_str("content-type: text/html; charset=utf-8\r\n");
     }
     for (name, value) in &more {
         head.extend([name, ": ", value, "\r\n"]);
     }
     let mut client = reader.into_inner();
-    if more.iter().any(|it| it.0 == ENDLESS) {
+    if more.iter().any(|more| more.0 == ENDLESS) {
         client.write_all(format!("{head}\r\n{body}").as_bytes()).ok()?;
         // Until the client has gone.
         while client.write_all(b"<p>and so on</p>\n").is_ok() {

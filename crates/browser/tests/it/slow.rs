@@ -47,7 +47,8 @@ fn dawdle(mut client: TcpStream) -> std::io::Result<()> {
     let length = client.read(&mut request)?;
     let request = String::from_utf8_lossy(&request[..length]).into_owned();
     let path = request.split(' ').nth(1).unwrap_or_default();
-    let Some((_, begun, more)) = beginnings().into_iter().find(|it| it.0 == path) else {
+    let Some((_, begun, more)) = beginnings().into_iter().find(|beginning| beginning.0 == path)
+    else {
         return Ok(());
     };
     client.write_all(begun.as_bytes())?;
@@ -104,7 +105,7 @@ async fn there_and_on(relay: &Relay, url: &str, next: &str) -> (Result<Value, Pr
         relay.handle("navigate", json!({ "url": url, "tab": tab, "timeout": ms }))
     };
     let read = || relay.handle("read", json!({ "tab": tab }));
-    let headings = |it: &Value| it["dom_summary"]["headings"].clone();
+    let headings = |value: &Value| value["dom_summary"]["headings"].clone();
     let told = go(url, PATIENCE_MS).await;
     let begun = read().await.as_ref().map_or(Value::Null, headings);
     go(next, JOURNEY_MS_DEFAULT).await.expect("it comes");

@@ -30,13 +30,14 @@ pub(crate) fn chromium() -> PathBuf {
 
 impl World {
     pub(crate) async fn start(servers: &[&Server]) -> Self {
-        Self::start_for(servers.iter().map(|it| it.port)).await
+        Self::start_for(servers.iter().map(|server| server.port)).await
     }
 
     /// The same, for servers on these local ports.
     pub(crate) async fn start_for(ports: impl IntoIterator<Item = u16>) -> Self {
-        let allow =
-            ports.into_iter().map(|it| format!("127.0.0.1:{it}").parse().expect("a host and port"));
+        let allow = ports
+            .into_iter()
+            .map(|port| format!("127.0.0.1:{port}").parse().expect("a host and port"));
         let policy = Arc::new(Policy::new(allow.collect(), []));
         let folder = tempfile::tempdir().expect("a folder");
         // Tests run as root in containers, and their pages are ours.
@@ -83,7 +84,7 @@ impl World {
         // Killed processes may need a moment to end.
         until(|| {
             let left: Vec<Process> =
-                processes().into_iter().filter(|it| it.group == leader).collect();
+                processes().into_iter().filter(|process| process.group == leader).collect();
             if left.is_empty() { Ok(()) } else { Err(format!("{} processes are left", left.len())) }
         });
         let profiles = fs::read_dir(self.folder.path()).expect("the folder").count();
@@ -92,9 +93,11 @@ impl World {
 
     fn leader(&self) -> i32 {
         let folder = self.folder.path().display().to_string();
-        let is_main =
-            |it: &Process| it.command.contains(&folder) && !it.command.contains("--type=");
-        let main = processes().into_iter().find(|it| is_main(it) && it.id == it.group);
+        let is_main = |process: &Process| {
+            process.command.contains(&folder) && !process.command.contains("--type=")
+        };
+        let main =
+            processes().into_iter().find(|process| is_main(process) && process.id == process.group);
         main.expect("Chromium runs").id
     }
 
@@ -118,9 +121,13 @@ impl World {
     /// Chromium's processes of a kind.
     fn running(&self, kind: &str) -> Vec<i32> {
         let leader = self.leader();
-        let is_meant = |it: &Process| it.group == leader && it.command.contains(kind);
-        let found: Vec<i32> =
-            processes().iter().filter(|it| is_meant(it)).map(|it| it.id).collect();
+        let is_meant =
+            |process: &Process| process.group == leader && process.command.contains(kind);
+        let found: Vec<i32> = processes()
+            .iter()
+            .filter(|process| is_meant(process))
+            .map(|process| process.id)
+            .collect();
         assert!(!found.is_empty(), "there are processes {kind}");
         found
     }
@@ -129,13 +136,14 @@ impl World {
 /// The texts of the entries of a list of a summary.
 pub(crate) fn texts(summary: &Value, list: &str) -> Vec<String> {
     let entries = summary["dom_summary"][list].as_array().expect("a list");
-    let text = |it: &Value| it["text"].as_str().or(it.as_str()).unwrap_or_default().to_owned();
+    let text =
+        |value: &Value| value["text"].as_str().or(value.as_str()).unwrap_or_default().to_owned();
     entries.iter().map(text).collect()
 }
 
 /// The entry of a list with this text.
 pub(crate) fn entry(summary: &Value, list: &str, text: &str) -> Value {
     let entries = summary["dom_summary"][list].as_array().expect("a list");
-    let found = entries.iter().find(|it| it["text"] == text || it["id"] == text);
+    let found = entries.iter().find(|entry| entry["text"] == text || entry["id"] == text);
     found.ok_or_else(|| format!("no {text:?} in {entries:#?}")).expect("it is there").clone()
 }

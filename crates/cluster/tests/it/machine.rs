@@ -68,8 +68,8 @@ impl Machine {
 
     /// Compares both parts with the journal, and returns why that fails.
     pub(crate) fn compare(&self) -> Option<String> {
-        let store = self.store().compare().err().map(|it| it.to_string());
-        store.or_else(|| self.bus().compare().err().map(|it| it.to_string()))
+        let store = self.store().compare().err().map(|compare| compare.to_string());
+        store.or_else(|| self.bus().compare().err().map(|compare| compare.to_string()))
     }
 
     /// Ends everything and opens it again, with the database at this URL from then on.
@@ -92,7 +92,7 @@ impl Machine {
     }
 
     pub(crate) fn add(&self, text: &str) -> waypost_memory::Result<Memory> {
-        self.store().add(Draft::new(text), at(0)).map(|it| match it {
+        self.store().add(Draft::new(text), at(0)).map(|add| match add {
             Added::New(memory) | Added::Existing(memory) | Added::Before(memory) => memory,
         })
     }
@@ -178,10 +178,10 @@ fn hub(dir: &TempDir, url: &str) -> Arc<Hub> {
 
 /// Lets all machines follow to the end and compares them.
 pub(crate) fn settle(machines: &[Machine]) -> String {
-    let mut exports = machines.iter().map(|it| {
-        it.follow();
-        assert_eq!(it.hub.applied(&it.places()), it.hub.tail().seq);
-        it.export()
+    let mut exports = machines.iter().map(|machine| {
+        machine.follow();
+        assert_eq!(machine.hub.applied(&machine.places()), machine.hub.tail().seq);
+        machine.export()
     });
     let first = exports.next().unwrap();
     for other in exports {

@@ -153,7 +153,8 @@ fn only_the_holder_of_the_lease_appends_to_flows() {
     let machines = two(&server.url());
     let [a, b] = &machines;
     let of = |machine: &Machine| machine.hub.part(Part::Flows);
-    let refused = |it: Result<(), SharedError>| matches!(it, Err(SharedError::Elsewhere(_)));
+    let refused =
+        |result: Result<(), SharedError>| matches!(result, Err(SharedError::Elsewhere(_)));
     assert!(refused(of(a).append(0, &[RECORD])));
     a.hub.set_fence(Some(take(a)));
     of(a).append(0, &[RECORD]).unwrap();
@@ -229,7 +230,7 @@ fn a_machine_that_is_far_behind_catches_up_before_it_takes_the_lock() {
 fn a_reader_that_was_overtaken_is_not_taken_for_a_part_that_went_back() {
     let server = server!();
     let machines = two(&server.url());
-    let [a, b] = machines.each_ref().map(|it| it.hub.part(Part::Events));
+    let [a, b] = machines.each_ref().map(|reference| reference.hub.part(Part::Events));
     a.append(0, &[RECORD; 3]).unwrap();
     assert_eq!(b.append(0, &[RECORD]), Err(SharedError::Moved));
     b.release();

@@ -44,13 +44,13 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn cases(default: u32) -> u32 {
     let cases = std::env::var("WAYPOST_TEST_CASES").ok();
-    cases.and_then(|it| it.parse().ok()).unwrap_or(default)
+    cases.and_then(|case| case.parse().ok()).unwrap_or(default)
 }
 
 fn run(steps: &[Step], server: &Server, proxy: &Proxy) {
     let store = create(&server.url());
     let urls = [proxy.url(), server.url(), server.url()];
-    let mut machines = [0, 1, 2].map(|it: usize| Machine::new(&urls[it], store));
+    let mut machines = [0, 1, 2].map(|number: usize| Machine::new(&urls[number], store));
     let (mut added, mut published) = (Vec::new(), Vec::new());
     for step in steps {
         match step {
@@ -63,7 +63,7 @@ fn run(steps: &[Step], server: &Server, proxy: &Proxy) {
             Step::Publish(at, text) => {
                 let text = format!("event-{text}");
                 let event = machines[*at].publish(&text).unwrap().event;
-                let known = published.iter().find(|it: &&(u64, String)| it.1 == text);
+                let known = published.iter().find(|published: &&(u64, String)| published.1 == text);
                 assert!(known.is_none_or(|it| it.0 == event.id), "{text} exists twice");
                 published.push((event.id, text));
             }

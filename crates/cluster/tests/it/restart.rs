@@ -141,7 +141,8 @@ fn a_machine_with_records_that_the_journal_lacks_writes_nothing() {
 
 /// Where the journal ends, and the hash of that.
 fn end(server: &Server) -> (String, String) {
-    let read = |it: &str| server.sql(&format!("SELECT {it} FROM waypost.head")).trim().to_owned();
+    let read =
+        |text: &str| server.sql(&format!("SELECT {text} FROM waypost.head")).trim().to_owned();
     (read("seq"), read("encode(hash, 'hex')"))
 }
 

@@ -66,7 +66,7 @@ fn machines_whose_statements_or_answers_are_lost_continue_on_other_connections()
     let server = server!();
     let store = create(&server.url());
     let proxies = [(); 2].map(|()| Proxy::new(&server));
-    let machines = [0, 1].map(|it: usize| Machine::new(&proxies[it].url(), store));
+    let machines = [0, 1].map(|number: usize| Machine::new(&proxies[number].url(), store));
     machines[0].add("before").unwrap();
     machines[1].follow();
     thread::scope(|scope| {

@@ -42,11 +42,11 @@ impl Context {
         };
         let Embedder { fingerprint, dimensions, .. } = &embedder;
         let index = VectorIndex::new(*dimensions);
-        let index = index.map_err(|it| Error::Embedding(it.to_string()))?;
+        let index = index.map_err(|error| Error::Embedding(error.to_string()))?;
         let vectors = Vectors::open(&self.dir.join("vectors"), fingerprint, *dimensions)?;
         let beside = self.options.vectors_beside.as_ref();
-        let beside =
-            beside.and_then(|it| Vectors::beside(&it.join("vectors"), fingerprint, *dimensions));
+        let beside = beside
+            .and_then(|other| Vectors::beside(&other.join("vectors"), fingerprint, *dimensions));
         *model = Some(Model {
             embedder,
             vectors,
@@ -77,7 +77,7 @@ impl Context {
                 batch.push((slot, meaning, text));
             }
         }
-        let texts: Vec<&str> = batch.iter().map(|it| it.2.as_str()).collect();
+        let texts: Vec<&str> = batch.iter().map(|batch| batch.2.as_str()).collect();
         self.lacking.store((batch.len() + model.waiting.len()) as u64, Ordering::Relaxed);
         let vectors = made(&model.embedder, &texts, &mut progress).inspect_err(|_| {
             // They are still waiting.
@@ -100,7 +100,7 @@ impl Context {
     }
 
     pub(super) fn sync_vectors(&self) -> Result<()> {
-        self.model.lock().as_mut().map_or(Ok(()), |it| it.vectors.sync())
+        self.model.lock().as_mut().map_or(Ok(()), |model| model.vectors.sync())
     }
 
     /// Lists the chunks that lack a vector, if the index has changed; inserts stored vectors at
@@ -116,7 +116,7 @@ impl Context {
             let index = self.index.read();
             let Some(vectors) = &index.vectors else { return };
             room = room.saturating_sub(vectors.len());
-            for (slot, chunk) in index.chunks().filter(|it| !vectors.contains(it.0)) {
+            for (slot, chunk) in index.chunks().filter(|chunk| !vectors.contains(chunk.0)) {
                 let Some(file) = index.file(chunk.file) else { continue };
                 let is_code = chunk.kind.source() == Source::Code;
                 let is_late = file.prior.test || file.prior.generated;
@@ -126,9 +126,10 @@ impl Context {
         }
         lacking.sort_unstable();
         let (mut stored, mut waiting) = (Vec::new(), VecDeque::new());
-        let wanted = lacking.into_iter().filter(|it| !model.refused.contains(&it.1)).take(room);
+        let wanted =
+            lacking.into_iter().filter(|lacking| !model.refused.contains(&lacking.1)).take(room);
         for ((.., slot), meaning) in wanted {
-            let beside = || model.beside.as_ref().and_then(|it| it.get(&meaning));
+            let beside = || model.beside.as_ref().and_then(|beside| beside.get(&meaning));
             match model.vectors.get(&meaning).or_else(beside) {
                 Some(vector) => stored.push((slot, meaning, vector)),
                 None => waiting.push_back((slot, meaning)),
@@ -146,7 +147,7 @@ impl Context {
     fn text_of(&self, slot: Slot, meaning: &Hash) -> Option<String> {
         let (texts, hash, at) = {
             let index = self.index.read();
-            let chunk = index.chunk(slot).filter(|it| it.meaning == *meaning)?;
+            let chunk = index.chunk(slot).filter(|chunk| chunk.meaning == *meaning)?;
             let file = index.file(chunk.file)?;
             (Arc::clone(&self.texts.read()), file.hash, chunk.text)
         };
@@ -158,7 +159,7 @@ impl Context {
         let mut index = self.index.write();
         let mut count = 0;
         for (slot, meaning, vector) in vectors {
-            let is_same = index.chunk(*slot).is_some_and(|it| it.meaning == *meaning);
+            let is_same = index.chunk(*slot).is_some_and(|chunk| chunk.meaning == *meaning);
             if is_same && let Some(vectors) = &mut index.vectors {
                 count += u64::from(vectors.insert(*slot, vector).is_ok());
             }
@@ -183,7 +184,7 @@ fn made(
     };
     let mut vectors = Vec::new();
     for text in texts {
-        let vector = embed(embedder, &[text]).ok().and_then(|mut it| it.pop());
+        let vector = embed(embedder, &[text]).ok().and_then(|mut embed| embed.pop());
         progress.failed += u64::from(vector.is_none());
         vectors.push(vector);
     }

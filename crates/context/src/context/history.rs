@@ -58,7 +58,8 @@ impl Context {
                 return Ok(false);
             }
         };
-        let is_new = read.as_ref().map(|it| it.head()) != known.as_ref().map(|it| it.head());
+        let is_new =
+            read.as_ref().map(|read| read.head()) != known.as_ref().map(|known| known.head());
         if is_new {
             let history = read.map(Arc::new);
             *self.past.write() = Past { history: history.clone(), ..Past::default() };
@@ -88,7 +89,7 @@ impl Context {
         let places = RefCell::new(Places::default());
         let read_file = |path: &str| {
             let found = self.rules.one_of(&self.root, path, &mut places.borrow_mut()).ok()?;
-            read(&self.root, &found, self.rules.limits()).ok().map(|it| it.0)
+            read(&self.root, &found, self.rules.limits()).ok().map(|read| read.0)
         };
         match changed(self.root.path(), present, &read_file, &|| cancel()) {
             Ok(changed) => {
@@ -100,7 +101,7 @@ impl Context {
 
     /// Updates what the index stores of each file's history.
     fn apply_history(&self, history: Option<&History>) {
-        let slots: Vec<_> = self.index.read().files().map(|it| it.0).collect();
+        let slots: Vec<_> = self.index.read().files().map(|file| file.0).collect();
         let mut index = self.index.write();
         for slot in slots {
             let Some(file) = index.file_mut(slot) else { continue };

@@ -26,7 +26,7 @@ impl Context {
         let weights = &self.options.weights;
         let selection = Selection::new(candidates, weights, ask.task, query.max_items);
         let mut items = Server::new(self, now).serve(selection);
-        let truncated = query.max_tokens.is_some_and(|it| fit(&mut items, it));
+        let truncated = query.max_tokens.is_some_and(|token| fit(&mut items, token));
         Ok(Answer {
             items,
             indexed_at: self.survey.read().indexed_at,
@@ -52,7 +52,7 @@ impl Context {
         below_tested(&index, ask, &mut found);
         drop(index);
         if let Some(commits) = commits.filter(|_| Commits::are_wanted(ask)) {
-            let most = found.iter().map(|it| it.score).fold(0.0, f32::max);
+            let most = found.iter().map(|found| found.score).fold(0.0, f32::max);
             let most = if most > 0.0 { most } else { 1.0 };
             found.extend(commits.candidates(ask, weights, most, now));
         }
@@ -70,7 +70,7 @@ impl Context {
         }
         let made = Arc::new(Commits::new(&self.analyzer, Arc::clone(&history)));
         let mut past = self.past.write();
-        let is_same = past.history.as_ref().is_some_and(|it| Arc::ptr_eq(it, &history));
+        let is_same = past.history.as_ref().is_some_and(|other| Arc::ptr_eq(other, &history));
         if is_same {
             past.commits = Some(Arc::clone(&made));
         }

@@ -63,15 +63,15 @@ impl Context {
         self.forget_others(&walk.found, &tally);
         self.stale.lock().clear();
         let changed: Vec<Found> =
-            std::mem::take(&mut walk.found).into_iter().filter(|it| self.is_news(it)).collect();
+            std::mem::take(&mut walk.found).into_iter().filter(|take| self.is_news(take)).collect();
         self.pending.store(changed.len() as u64, Ordering::Relaxed);
         self.survey.write().walk = walk;
         let (mut code, documents): (Vec<Found>, Vec<Found>) =
-            changed.into_iter().partition(|it| it.class.kind.source() == Source::Code);
+            changed.into_iter().partition(|changed| changed.class.kind.source() == Source::Code);
         self.take_all(&documents, now, cancel, &tally);
         self.read_history(cancel)?;
         if let Some(history) = self.history() {
-            let order = |it: &Found| std::cmp::Reverse(history.frecency(&it.path).to_bits());
+            let order = |found: &Found| std::cmp::Reverse(history.frecency(&found.path).to_bits());
             code.sort_by_cached_key(order);
         }
         self.take_all(&code, now, cancel, &tally);
@@ -95,9 +95,10 @@ impl Context {
         now: Timestamp,
         cancel: Cancel<'_>,
     ) -> Result<ScanReport> {
-        let is_folder =
-            |it: &String| self.rules.folder(&self.root, it) && self.root.path().join(it).is_dir();
-        let rules_changed = paths.iter().any(|it| Rules::is_ignore_file(it));
+        let is_folder = |text: &String| {
+            self.rules.folder(&self.root, text) && self.root.path().join(text).is_dir()
+        };
+        let rules_changed = paths.iter().any(|path| Rules::is_ignore_file(path));
         if paths.len() > PATHS_MAX || rules_changed || paths.iter().any(is_folder) {
             return self.scan(now, cancel);
         }
@@ -115,7 +116,7 @@ impl Context {
                     gone.clear();
                 }
                 Err(_) => {
-                    gone.retain(|it| self.rules.one_of(&self.root, it, &mut places).is_err());
+                    gone.retain(|gone| self.rules.one_of(&self.root, gone, &mut places).is_err());
                 }
             }
             for path in gone {
@@ -123,7 +124,7 @@ impl Context {
                 tally.removed.fetch_add(1, Ordering::Relaxed);
             }
         }
-        changed.retain(|it| self.is_news(it));
+        changed.retain(|changed| self.is_news(changed));
         let found = changed.len() as u64;
         self.pending.store(found, Ordering::Relaxed);
         self.take_all(&changed, now, cancel, &tally);
@@ -157,17 +158,17 @@ impl Context {
                 .refused
                 .lock()
                 .get(&found.path)
-                .is_none_or(|it| it.0 != found.stat || it.1 == Skip::Unreadable),
+                .is_none_or(|refused| refused.0 != found.stat || refused.1 == Skip::Unreadable),
         }
     }
 
     /// Removes files that the folder no longer has.
     fn forget_others(&self, found: &[Found], tally: &Tally) {
-        let found: BTreeSet<&str> = found.iter().map(|it| it.path.as_str()).collect();
+        let found: BTreeSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
         let gone: Vec<String> = {
             let index = self.index.read();
             let paths = index.files().map(|(_, it)| String::from(&*it.path));
-            paths.filter(|it| !found.contains(it.as_str())).collect()
+            paths.filter(|path| !found.contains(path.as_str())).collect()
         };
         self.refused.lock().retain(|path, _| found.contains(path.as_str()));
         for path in gone {
@@ -207,7 +208,9 @@ impl Context {
                     }
                 }
                 self.pending
-                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(1))
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |pending| {
+                        pending.checked_sub(1)
+                    })
                     .ok();
             }
         };
@@ -234,11 +237,11 @@ impl Context {
         {
             let index = self.index.read();
             let slot = index.slot(&found.path);
-            let known = slot.and_then(|slot| index.file(slot)).filter(|it| it.hash == hash);
+            let known = slot.and_then(|slot| index.file(slot)).filter(|file| file.hash == hash);
             if known.is_some() {
                 drop(index);
                 let mut index = self.index.write();
-                if let Some(file) = slot.and_then(|it| index.file_mut(it)) {
+                if let Some(file) = slot.and_then(|slot| index.file_mut(slot)) {
                     (file.stat, file.seen_at) = (stat, now);
                 }
                 self.noted.store(true, Ordering::Relaxed);

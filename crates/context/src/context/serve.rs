@@ -90,13 +90,13 @@ impl<'a> Server<'a> {
         let id = crate::text::head(commit.id(), 12);
         let paths: Vec<&str> = commit.paths().take(20).collect();
         let Context { root, rules, .. } = self.context;
-        let is_there = |it: &&&str| rules.one_of(root, it, &mut self.places).is_ok();
-        let path = paths.iter().find(is_there).map_or(".", |it| *it);
+        let is_there = |text: &&&str| rules.one_of(root, text, &mut self.places).is_ok();
+        let path = paths.iter().find(is_there).map_or(".", |path| *path);
         let mut content = format!("commit {id}\n");
         if !commit.body().is_empty() {
             content = format!("{content}\n{}\n", commit.body().trim_end());
         }
-        content.extend(paths.iter().flat_map(|it| ["\n", it]));
+        content.extend(paths.iter().flat_map(|path| ["\n", path]));
         Some(made(commit.subject().to_owned(), content, candidate, path, (1, 1), commit.time()))
     }
 
@@ -124,7 +124,8 @@ impl<'a> Server<'a> {
     fn look_up(&mut self, selection: &Selection<'_>) {
         let index = self.context.index.read();
         let texts = Arc::clone(&self.context.texts.read());
-        let known = |it: &Candidate| Some((it.what, known(&index, &texts, it)?));
+        let known =
+            |candidate: &Candidate| Some((candidate.what, known(&index, &texts, candidate)?));
         self.known = selection.first(AT_ONCE).filter_map(known).collect();
     }
 
@@ -164,7 +165,7 @@ impl<'a> Server<'a> {
         let Ok(found) = rules.one_of(root, path, &mut self.places) else { return State::Gone };
         let Ok((bytes, _)) = read(root, &found, rules.limits()) else { return State::Gone };
         let extract = self.extractor.extract(&found, &bytes, self.now);
-        extract.map_or(State::Gone, |it| State::Anew(it.chunks))
+        extract.map_or(State::Gone, |extract| State::Anew(extract.chunks))
     }
 
     /// The chunk of a newly parsed file that corresponds to the candidate: of the same kind and
@@ -172,11 +173,11 @@ impl<'a> Server<'a> {
     fn anew(&mut self, known: &Known) -> Option<Chunk> {
         let State::Anew(chunks) = self.states.get_mut(&known.path)? else { return None };
         let wanted = &known.chunk;
-        let is_same = |it: &Chunk| {
-            it.kind == wanted.kind && crate::prepare::last_name(&it.name) == wanted.name
+        let is_same = |chunk: &Chunk| {
+            chunk.kind == wanted.kind && crate::prepare::last_name(&chunk.name) == wanted.name
         };
-        let same = chunks.iter().enumerate().filter(|it| is_same(it.1));
-        let at = same.min_by_key(|it| it.1.line.abs_diff(wanted.line))?.0;
+        let same = chunks.iter().enumerate().filter(|pair| is_same(pair.1));
+        let at = same.min_by_key(|same| same.1.line.abs_diff(wanted.line))?.0;
         Some(chunks.swap_remove(at))
     }
 }

@@ -71,14 +71,14 @@ pub(super) fn classify(path: &str, own: Option<Kind>) -> Result<Class, Skip> {
 
 /// Whether a path is that of a document or of code, and not of settings of tools.
 pub(crate) fn is_work(path: &str) -> bool {
-    classify(path, None).is_ok_and(|it| !it.prior.settings)
+    classify(path, None).is_ok_and(|classify| !classify.prior.settings)
 }
 
 /// The kind that the name of a document implies.
 fn by_name(stem: &str, extension: &str) -> Option<Kind> {
     let plain: String = stem
         .chars()
-        .filter(|it| !matches!(it, '-' | '_' | ' '))
+        .filter(|c| !matches!(c, '-' | '_' | ' '))
         .skip_while(char::is_ascii_digit)
         .collect();
     if is_one_of(&plain, "changelog changes history news releases releasenotes releasesnotes") {
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     fn kind(path: &str) -> Option<Kind> {
-        classify(path, None).ok().map(|it| it.kind)
+        classify(path, None).ok().map(|classify| classify.kind)
     }
 
     #[test]

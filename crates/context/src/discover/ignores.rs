@@ -122,7 +122,7 @@ impl Level {
         (0..NAMES.len()).find_map(|name| {
             let mut level = Some(self);
             while let Some(at) = level {
-                let said = at.files[name].as_ref().and_then(|it| says(it, path, is_dir));
+                let said = at.files[name].as_ref().and_then(|file| says(file, path, is_dir));
                 if said.is_some() {
                     return said;
                 }

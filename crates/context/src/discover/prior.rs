@@ -24,7 +24,7 @@ pub(super) fn prior(parents: &str, name: &str, stem: &str, path: &str) -> Prior 
     let test =
         any(TESTS) || path.rsplit('/').skip(1).any(is_test_folder) || is_test(name, stem, path);
     let generated = any("generated __generated__")
-        || GENERATED.split(' ').any(|it| name.ends_with(it))
+        || GENERATED.split(' ').any(|part| name.ends_with(part))
         || stem.ends_with(".generated")
         || stem.ends_with("_generated")
         || name.starts_with("zz_generated");
@@ -49,7 +49,7 @@ pub(super) fn is_packages(parents: &str, name: &str, stem: &str) -> bool {
 /// `smoke-test`, `testFixtures`, `cargo-test-support`. `tokio-test` has neither: it is a product.
 /// `part` has its original case.
 fn is_test_folder(part: &str) -> bool {
-    let is_joined = |end: &str| part.strip_suffix(end).is_some_and(|it| !it.is_empty());
+    let is_joined = |end: &str| part.strip_suffix(end).is_some_and(|rest| !rest.is_empty());
     let is_last = ["-tests", "_tests", "Test", "Tests"].into_iter().any(is_joined);
     is_last || serves_tests(part)
 }
@@ -57,8 +57,9 @@ fn is_test_folder(part: &str) -> bool {
 /// Whether a name has the words of what only tests use. `name` has its original case.
 fn serves_tests(name: &str) -> bool {
     let words = words(name);
-    let joined =
-        words.iter().any(|it| it.strip_prefix("test").is_some_and(|it| is_one_of(it, HELP)));
+    let joined = words
+        .iter()
+        .any(|word| word.strip_prefix("test").is_some_and(|rest| is_one_of(rest, HELP)));
     joined
         || words.windows(2).any(|it| {
             let [first, second] = it else { return false };
@@ -115,20 +116,20 @@ pub(crate) fn unmarked(name: &str) -> Option<&str> {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     let is_script = is_any(extension, &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"]);
     let is_jvm = is_any(extension, &["java", "kt", "kts", "scala", "groovy"]);
-    let joined = JOINED.split(' ').find_map(|it| before(stem, it, "_-."));
+    let joined = JOINED.split(' ').find_map(|part| before(stem, part, "_-."));
     let spec = || before(stem, SPEC, if is_script { "_-." } else { "_." });
     let of_scripts = || {
         let mut marks = OF_SCRIPTS.iter().filter(|_| is_script);
-        marks.find_map(|it| before(stem, it, "."))
+        marks.find_map(|mark| before(stem, mark, "."))
     };
-    let camel = || CAMEL.iter().find_map(|it| stem.strip_suffix(it));
+    let camel = || CAMEL.iter().find_map(|camel| stem.strip_suffix(camel));
     let of_jvm = || {
         let rest = stem.strip_suffix(OF_JVM).filter(|_| is_jvm)?;
         // `LIMIT` is a word of its own.
         rest.ends_with(|c: char| c.is_lowercase() || c.is_ascii_digit()).then_some(rest)
     };
     let first = || {
-        let rest = stem.get(..4).filter(|it| it.eq_ignore_ascii_case("test"))?;
+        let rest = stem.get(..4).filter(|stem| stem.eq_ignore_ascii_case("test"))?;
         let rest = &stem[rest.len()..];
         rest.strip_prefix(['_', '-']).or_else(|| {
             // `Testament` is another word.
@@ -148,7 +149,7 @@ fn before<'a>(stem: &'a str, word: &str, separators: &str) -> Option<&'a str> {
 }
 
 fn is_any(extension: &str, known: &[&str]) -> bool {
-    known.iter().any(|it| it.eq_ignore_ascii_case(extension))
+    known.iter().any(|known| known.eq_ignore_ascii_case(extension))
 }
 
 #[cfg(test)]

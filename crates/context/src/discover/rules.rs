@@ -138,7 +138,11 @@ impl Rules {
             kind_of: discovery.kinds.iter().map(|(_, kind)| *kind).collect(),
             exclude: ignores::compile("", &discovery.exclude.join("\n")),
             include: globs(&discovery.include)?,
-            include_below: discovery.include.iter().map(|it| literal(it).to_owned()).collect(),
+            include_below: discovery
+                .include
+                .iter()
+                .map(|include| literal(include).to_owned())
+                .collect(),
             global: ignores::compile("", &discovery.global_ignore.join("\n")),
             ignores: Ignores::default(),
         })
@@ -247,7 +251,7 @@ impl Rules {
         }
         // Opened once for all lookups.
         let folder = root.place(path);
-        let shut = shut || folder.as_ref().is_ok_and(|it| is_worktree(root, it, path));
+        let shut = shut || folder.as_ref().is_ok_and(|folder| is_worktree(root, folder, path));
         if shut && !self.leads_to_included(path) {
             return None;
         }
@@ -288,9 +292,10 @@ impl Rules {
     }
 
     fn is_ignored(&self, place: &Place, path: &str, is_dir: bool) -> bool {
-        let said = place.level.as_ref().and_then(|it| it.says(path, is_dir));
-        let said =
-            said.or_else(|| place.exclude.as_ref().and_then(|it| ignores::says(it, path, is_dir)));
+        let said = place.level.as_ref().and_then(|level| level.says(path, is_dir));
+        let said = said.or_else(|| {
+            place.exclude.as_ref().and_then(|exclude| ignores::says(exclude, path, is_dir))
+        });
         said.or_else(|| ignores::says(&self.global, path, is_dir)).unwrap_or(false)
     }
 

@@ -66,8 +66,8 @@ pub(super) fn extract(
     let module = module(path, language, &text, &items);
     let mut chunks: Vec<Chunk> = module.into_iter().collect();
     let mut spans = vec![0..0; chunks.len()];
-    chunks.extend(items.iter().map(|it| chunk(path, &text, it, &mut starts)));
-    spans.extend(items.iter().map(|it| it.signature.start as u32..it.end as u32));
+    chunks.extend(items.iter().map(|item| chunk(path, &text, item, &mut starts)));
+    spans.extend(items.iter().map(|item| item.signature.start as u32..item.end as u32));
     let extract = Extract::plain(Kind::Module, path.to_owned(), chunks, text.into_owned(), parser);
     Extract { spans, ..extract }
 }
@@ -75,13 +75,14 @@ pub(super) fn extract(
 /// The chunk of a whole file: the text of its first comment, and its top-level names.
 fn module(path: &str, language: Language, text: &str, items: &[Item]) -> Option<Chunk> {
     // The comment of the first definition describes that one.
-    let first = items.first().filter(|it| !it.lead.is_empty());
-    let about = comments::leading(&text[..first.map_or(text.len(), |it| it.lead.start)], language);
+    let first = items.first().filter(|item| !item.lead.is_empty());
+    let about =
+        comments::leading(&text[..first.map_or(text.len(), |first| first.lead.start)], language);
     let mut seen = HashSet::new();
     let names: Vec<&str> = items
         .iter()
-        .filter(|it| it.is_top_level && seen.insert(it.name.as_str()))
-        .map(|it| it.name.as_str())
+        .filter(|item| item.is_top_level && seen.insert(item.name.as_str()))
+        .map(|item| item.name.as_str())
         .take(NAMES_MAX)
         .collect();
     if about.is_empty() && names.is_empty() && text.trim().is_empty() {
@@ -146,8 +147,8 @@ fn chunk(path: &str, text: &str, item: &Item, lines: &mut Lines<'_>) -> Chunk {
 
 /// The indentation of the line at a position.
 fn indent_of(text: &str, at: usize) -> usize {
-    let start = text[..at].rfind('\n').map_or(0, |it| it + 1);
-    text[start..at].bytes().take_while(|it| *it == b' ' || *it == b'\t').count()
+    let start = text[..at].rfind('\n').map_or(0, |at| at + 1);
+    text[start..at].bytes().take_while(|byte| *byte == b' ' || *byte == b'\t').count()
 }
 
 /// A text with this much indentation removed from every line but the first.
@@ -160,7 +161,8 @@ fn dedent(text: &str, indent: usize) -> Cow<'_, str> {
         if at > 0 {
             out.push('\n');
         }
-        let blank = line.bytes().take(indent).take_while(|it| *it == b' ' || *it == b'\t').count();
+        let blank =
+            line.bytes().take(indent).take_while(|byte| *byte == b' ' || *byte == b'\t').count();
         out.push_str(if at > 0 { &line[blank..] } else { line });
     }
     Cow::Owned(out)

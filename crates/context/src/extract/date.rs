@@ -37,7 +37,7 @@ pub(super) fn find(text: &str) -> Option<Timestamp> {
 
 /// A date, unless it is too far in the future.
 pub(super) fn plausible(date: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
-    date.filter(|it| *it <= now.saturating_add(AHEAD_MAX))
+    date.filter(|date| *date <= now.saturating_add(AHEAD_MAX))
 }
 
 /// `2026-01-31T09:00:00+01:00` and shorter.
@@ -51,7 +51,7 @@ fn numeric(text: &str) -> Option<Timestamp> {
         }
         _ => (date(year, number(text, 4, 2)?, number(text, 6, 2)?)?, 8),
     };
-    if bytes.get(rest).is_some_and(|it| it.is_ascii_digit()) {
+    if bytes.get(rest).is_some_and(|bytes| bytes.is_ascii_digit()) {
         return None;
     }
     let (time, zone) = time(&text[rest..]).unwrap_or((Time::midnight(), Offset::UTC));
@@ -69,7 +69,7 @@ fn time(text: &str) -> Option<(Time, Offset)> {
         _ => (0, text.get(5..)?),
     };
     if let Some(fraction) = rest.strip_prefix('.') {
-        rest = fraction.trim_start_matches(|it: char| it.is_ascii_digit());
+        rest = fraction.trim_start_matches(|c: char| c.is_ascii_digit());
     }
     let time = Time::new(hour as i8, minute as i8, second as i8, 0).ok()?;
     Some((time, offset(rest).unwrap_or(Offset::UTC)))
@@ -89,7 +89,7 @@ fn offset(text: &str) -> Option<Offset> {
 /// `31 January 2026`, `31st of Jan. 2026`.
 fn day_first(text: &str) -> Option<Timestamp> {
     let mut words = words(text);
-    let day = words.next()?.trim_end_matches(|it: char| it.is_ascii_alphabetic()).parse().ok()?;
+    let day = words.next()?.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()?;
     let mut word = words.next()?;
     if word == "of" {
         word = words.next()?;
@@ -102,13 +102,13 @@ fn day_first(text: &str) -> Option<Timestamp> {
 fn month_first(text: &str) -> Option<Timestamp> {
     let mut words = words(text);
     let month = month(words.next()?)?;
-    let day = words.next()?.trim_end_matches(|it: char| it.is_ascii_alphabetic()).parse().ok()?;
+    let day = words.next()?.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()?;
     timestamp(date(year(words.next()?)?, month, day)?.into(), Offset::UTC)
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let text = head(text, WORDS_BYTES_MAX);
-    text.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty()).take(4)
+    text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).take(4)
 }
 
 fn year(word: &str) -> Option<i32> {
@@ -128,7 +128,7 @@ fn month(word: &str) -> Option<i32> {
 /// The number in these digits; all of them must be present.
 fn number(text: &str, at: usize, digits: usize) -> Option<i32> {
     let part = text.get(at..at + digits)?;
-    part.bytes().all(|it| it.is_ascii_digit()).then(|| part.parse().ok()).flatten()
+    part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok()).flatten()
 }
 
 fn date(year: i32, month: i32, day: i32) -> Option<Date> {

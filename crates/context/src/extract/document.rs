@@ -70,7 +70,7 @@ pub(super) fn extract(found: &Found, text: Cow<'_, str>, now: Timestamp) -> Extr
     let links = links::links(&lines, kind, format);
     let (standing, supersedes) = head::standing(&head, kind, &lines, &blocks);
     Extract {
-        date: date.or_else(|| chunks.iter().filter_map(|it| it.date).max()),
+        date: date.or_else(|| chunks.iter().filter_map(|chunk| chunk.date).max()),
         standing,
         supersedes,
         aliases: head.any(&["aliases", "alias"]).to_vec(),

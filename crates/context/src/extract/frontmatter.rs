@@ -30,7 +30,7 @@ impl Frontmatter {
 
     /// The values of the first of these keys that is present.
     pub(super) fn any(&self, keys: &[&str]) -> &[String] {
-        keys.iter().map(|key| self.all(key)).find(|it| !it.is_empty()).unwrap_or(&[])
+        keys.iter().map(|key| self.all(key)).find(|all| !all.is_empty()).unwrap_or(&[])
     }
 
     /// Whether a key is present, with or without a value.

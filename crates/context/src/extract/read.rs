@@ -41,7 +41,7 @@ pub(crate) fn read_at_most(
     File::from(file).take(bytes_max).read_to_end(&mut bytes).map_err(|error| {
         error
             .raw_os_error()
-            .map_or(Skip::Unreadable, |it| skip(rustix::io::Errno::from_raw_os_error(it)))
+            .map_or(Skip::Unreadable, |code| skip(rustix::io::Errno::from_raw_os_error(code)))
     })?;
     Ok((bytes, stat))
 }

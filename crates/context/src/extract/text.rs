@@ -88,7 +88,7 @@ pub(super) fn clip(text: &str, bytes_max: usize) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let head = head(text, bytes_max);
-    let end = head.rfind('\n').filter(|&it| it * 2 > bytes_max).unwrap_or(head.len());
+    let end = head.rfind('\n').filter(|&at| at * 2 > bytes_max).unwrap_or(head.len());
     Cow::Owned(format!("{}…", head[..end].trim_end()))
 }
 

@@ -35,7 +35,7 @@ pub fn main_worktree(root: &Path) -> Result<Option<PathBuf>> {
     let Some(place) = Place::find(root)? else { return Ok(None) };
     let is_linked = place.git_dir != place.common_dir && place.common_dir.ends_with(".git");
     let main = place.common_dir.parent().filter(|_| is_linked);
-    Ok(main.map(|it| it.join(&place.prefix)))
+    Ok(main.map(|main| main.join(&place.prefix)))
 }
 
 /// More than a file of one ref.
@@ -76,7 +76,7 @@ fn file_of(place: &Place, name: &str) -> Result<PathBuf> {
             .any(|it| name.starts_with(it));
     let mut file = if own { place.git_dir.clone() } else { place.common_dir.clone() };
     for part in Path::new(name) {
-        if fs::symlink_metadata(&file).is_ok_and(|it| it.is_symlink()) {
+        if fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_symlink()) {
             return refused(&file, "a symbolic link");
         }
         file.push(part);
@@ -89,7 +89,7 @@ fn packed(place: &Place, name: &str) -> Result<Option<ObjectId>> {
     let Some(bytes) = read_small(&place.common_dir.join("packed-refs"), PACKED_BYTES_MAX)? else {
         return Ok(None);
     };
-    let id = bytes.split(|it| *it == b'\n').find_map(|line| {
+    let id = bytes.split(|bytes| *bytes == b'\n').find_map(|line| {
         let id = line.trim_ascii_end().strip_suffix(name.as_bytes())?.strip_suffix(b" ")?;
         ObjectId::from_hex(id).ok()
     });

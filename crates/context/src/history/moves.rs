@@ -44,10 +44,13 @@ pub(super) fn pairs(removed: &[Side], added: &[Side]) -> Vec<Move> {
         sides.sort_unstable_by(|one, other| from_end(&one.path).cmp(from_end(&other.path)));
     }
     let heir = |side: &Side| {
-        let same = by_content.get(&side.content).and_then(|it| nearest(&side.path, it));
+        let same = by_content.get(&side.content).and_then(|content| nearest(&side.path, content));
         same.or_else(|| nearest(&side.path, by_name.get(file_name(&side.path))?))
     };
-    removed.iter().filter_map(|it| Some((it.path.clone(), heir(it)?.into()))).collect()
+    removed
+        .iter()
+        .filter_map(|removed| Some((removed.path.clone(), heir(removed)?.into())))
+        .collect()
 }
 
 /// The side whose path ends most like a path; nothing if several do. `sides` are sorted from the ends
@@ -55,15 +58,15 @@ pub(super) fn pairs(removed: &[Side], added: &[Side]) -> Vec<Move> {
 fn nearest<'a>(path: &str, sides: &[&'a Side]) -> Option<&'a str> {
     let at = sides.partition_point(|side| from_end(&side.path).lt(from_end(path)));
     let sides = &sides[at.saturating_sub(2)..sides.len().min(at + 2)];
-    let most = sides.iter().map(|it| common(path, &it.path)).max()?;
-    let mut nearest = sides.iter().filter(|it| common(path, &it.path) == most);
+    let most = sides.iter().map(|side| common(path, &side.path)).max()?;
+    let mut nearest = sides.iter().filter(|side| common(path, &side.path) == most);
     let first = nearest.next()?;
     nearest.next().is_none().then_some(&first.path)
 }
 
 /// How many last parts two paths have in common.
 fn common(one: &str, other: &str) -> usize {
-    from_end(one).zip(from_end(other)).take_while(|it| it.0 == it.1).count()
+    from_end(one).zip(from_end(other)).take_while(|pair| pair.0 == pair.1).count()
 }
 
 /// The parts of a path, the last one first.
@@ -99,9 +102,9 @@ impl Present {
     ) -> Result<Self> {
         let mut present = Self::default();
         let mut buffer = Vec::new();
-        let tree = objects.commit(&head, &mut buffer).map(|it| it.tree);
-        let tree = tree.and_then(|it| below(objects, it, prefix).ok().flatten());
-        let mut folders: Vec<_> = tree.map(|it| (String::new(), it)).into_iter().collect();
+        let tree = objects.commit(&head, &mut buffer).map(|commit| commit.tree);
+        let tree = tree.and_then(|tree| below(objects, tree, prefix).ok().flatten());
+        let mut folders: Vec<_> = tree.map(|tree| (String::new(), tree)).into_iter().collect();
         while let Some((folder, tree)) = folders.pop() {
             let Ok(entries) = objects.find_tree_iter(&tree, &mut buffer) else {
                 objects.check()?;
@@ -118,7 +121,7 @@ impl Present {
             }
         }
         // The newest move of a path counts.
-        for (from, to) in drafts.iter().flat_map(|it| it.moves.iter().cloned()).chain(known) {
+        for (from, to) in drafts.iter().flat_map(|draft| draft.moves.iter().cloned()).chain(known) {
             present.moves.entry(from).or_insert(to);
         }
         Ok(present)
@@ -139,7 +142,7 @@ impl Present {
         let mut heir = path;
         for _ in 0..STEPS_MAX {
             if self.paths.contains(heir) {
-                return Some(heir).filter(|it| *it != path);
+                return Some(heir).filter(|heir| *heir != path);
             }
             let next = self.moves.get(heir).or_else(|| self.by_end.get(end(heir)?)?.as_ref());
             heir = next?;
@@ -158,7 +161,7 @@ mod tests {
 
     fn check(removed: &[Side], added: &[Side], expected: &[(&str, &str)]) {
         let found = pairs(removed, added);
-        let found: Vec<_> = found.iter().map(|it| (&*it.0, &*it.1)).collect();
+        let found: Vec<_> = found.iter().map(|found| (&*found.0, &*found.1)).collect();
         assert_eq!(found, expected);
     }
 

@@ -43,10 +43,10 @@ pub(super) struct Place {
 impl Place {
     /// The repository of a folder; nothing if there is none.
     pub(super) fn find(root: &Path) -> Result<Option<Self>> {
-        let root = fs::canonicalize(root).map_err(|it| Error::io(root, it))?;
-        let own = fs::metadata(&root).map_err(|it| Error::io(&root, it))?;
+        let root = fs::canonicalize(root).map_err(|error| Error::io(root, error))?;
+        let own = fs::metadata(&root).map_err(|error| Error::io(&root, error))?;
         for top in root.ancestors() {
-            let here = fs::metadata(top).map_err(|it| Error::io(top, it))?;
+            let here = fs::metadata(top).map_err(|error| Error::io(top, error))?;
             if here.dev() != own.dev() || (top != root && here.uid() != own.uid()) {
                 return Ok(None);
             }
@@ -77,8 +77,9 @@ impl Place {
             );
         }
         let config = read_small(&self.common_dir.join("config"), CONFIG_BYTES_MAX)?;
-        let format = config.as_deref().and_then(|it| value(it, "extensions", "objectformat"));
-        if format.is_some_and(|it| !it.eq_ignore_ascii_case("sha1")) {
+        let format =
+            config.as_deref().and_then(|config| value(config, "extensions", "objectformat"));
+        if format.is_some_and(|format| !format.eq_ignore_ascii_case("sha1")) {
             return refused(&self.common_dir, "only objects named by SHA-1 are read here");
         }
         Ok(())
@@ -88,11 +89,12 @@ impl Place {
     pub(super) fn objects(&self) -> Result<PathBuf> {
         let objects = self.common_dir.join("objects");
         let alternates = objects.join("info/alternates");
-        if read_small(&alternates, CONFIG_BYTES_MAX)?.is_some_and(|it| !it.trim_ascii().is_empty())
+        if read_small(&alternates, CONFIG_BYTES_MAX)?
+            .is_some_and(|small| !small.trim_ascii().is_empty())
         {
             return refused(&alternates, "objects are borrowed from another repository");
         }
-        if !fs::symlink_metadata(&objects).is_ok_and(|it| it.is_dir()) {
+        if !fs::symlink_metadata(&objects).is_ok_and(|metadata| metadata.is_dir()) {
             return refused(&objects, "not a folder, but objects are to be in it");
         }
         let mut left = ENTRIES_MAX;
@@ -107,9 +109,9 @@ impl Place {
 /// opening a pipe could block forever.
 fn plain_entries(folder: &Path, left: &mut usize) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
-    for entry in fs::read_dir(folder).map_err(|it| Error::io(folder, it))? {
-        let entry = entry.map_err(|it| Error::io(folder, it))?;
-        let kind = entry.file_type().map_err(|it| Error::io(entry.path(), it))?;
+    for entry in fs::read_dir(folder).map_err(|error| Error::io(folder, error))? {
+        let entry = entry.map_err(|error| Error::io(folder, error))?;
+        let kind = entry.file_type().map_err(|error| Error::io(entry.path(), error))?;
         if kind.is_dir() {
             folders.push(entry.path());
         } else if !kind.is_file() {
@@ -148,18 +150,18 @@ fn at(top: &Path, root: &Path, uid: u32) -> Result<Option<(PathBuf, PathBuf)>> {
 /// The folders that a `.git` file points to.
 fn pointed(top: &Path, dot_git: &Path, root: &Path) -> Result<(PathBuf, PathBuf)> {
     let git_dir = read_path(dot_git, Some(b"gitdir:"))?
-        .and_then(|it| fs::canonicalize(top.join(it)).ok())
-        .filter(|it| it.is_dir());
+        .and_then(|path| fs::canonicalize(top.join(path)).ok())
+        .filter(|path| path.is_dir());
     let Some(git_dir) = git_dir else {
         return refused(dot_git, "it names no folder of a repository");
     };
     let common_dir = read_path(&git_dir.join("commondir"), None)?
-        .and_then(|it| fs::canonicalize(git_dir.join(it)).ok());
+        .and_then(|path| fs::canonicalize(git_dir.join(path)).ok());
     if let Some(common_dir) = common_dir {
         let back = read_path(&git_dir.join("gitdir"), None)?
-            .and_then(|it| fs::canonicalize(git_dir.join(it)).ok());
-        let named = back.is_some_and(|it| it == dot_git);
-        if named && git_dir.parent().is_some_and(|it| it == common_dir.join("worktrees")) {
+            .and_then(|path| fs::canonicalize(git_dir.join(path)).ok());
+        let named = back.is_some_and(|back| back == dot_git);
+        if named && git_dir.parent().is_some_and(|parent| parent == common_dir.join("worktrees")) {
             return Ok((git_dir, common_dir));
         }
         return refused(
@@ -170,9 +172,9 @@ fn pointed(top: &Path, dot_git: &Path, root: &Path) -> Result<(PathBuf, PathBuf)
     let config = read_small(&git_dir.join("config"), CONFIG_BYTES_MAX)?;
     let back = config
         .as_deref()
-        .and_then(|it| value(it, "core", "worktree"))
-        .and_then(|it| fs::canonicalize(git_dir.join(it)).ok());
-    if git_dir.starts_with(root) || back.is_some_and(|it| it == top) {
+        .and_then(|config| value(config, "core", "worktree"))
+        .and_then(|value| fs::canonicalize(git_dir.join(value)).ok());
+    if git_dir.starts_with(root) || back.is_some_and(|back| back == top) {
         return Ok((git_dir.clone(), git_dir));
     }
     refused(dot_git, "the repository it names is elsewhere, and does not name this folder")
@@ -187,8 +189,8 @@ fn is_repository(folder: &Path) -> bool {
 /// The path in a file whose only line it is.
 fn read_path(file: &Path, begin: Option<&[u8]>) -> Result<Option<PathBuf>> {
     let Some(bytes) = read_small(file, POINTER_BYTES_MAX)? else { return Ok(None) };
-    let text = begin.map_or(Some(&*bytes), |it| bytes.strip_prefix(it));
-    Ok(text.and_then(|it| std::str::from_utf8(it.trim_ascii()).ok()).map(PathBuf::from))
+    let text = begin.map_or(Some(&*bytes), |begin| bytes.strip_prefix(begin));
+    Ok(text.and_then(|text| std::str::from_utf8(text.trim_ascii()).ok()).map(PathBuf::from))
 }
 
 /// A setting in git's configuration that is written in the plain form that git itself writes; the
@@ -198,7 +200,7 @@ fn value(config: &[u8], section: &str, key: &str) -> Option<String> {
     let mut found = None;
     for line in std::str::from_utf8(config).ok()?.lines().map(str::trim) {
         if let Some(rest) = line.strip_prefix('[') {
-            within = rest.split(']').next().is_some_and(|it| it.eq_ignore_ascii_case(section));
+            within = rest.split(']').next().is_some_and(|part| part.eq_ignore_ascii_case(section));
         } else if within
             && let Some((name, value)) = line.split_once('=')
             && name.trim().eq_ignore_ascii_case(key)
@@ -218,13 +220,13 @@ pub(super) fn read_small(file: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>>
         Err(rustix::io::Errno::LOOP) => return refused(file, "a symbolic link"),
         Err(it) => return Err(Error::io(file, it.into())),
     };
-    let metadata = opened.metadata().map_err(|it| Error::io(file, it))?;
+    let metadata = opened.metadata().map_err(|error| Error::io(file, error))?;
     if !metadata.is_file() || metadata.len() > bytes_max {
         return refused(file, &format!("not a file of at most {bytes_max} bytes"));
     }
     let mut bytes = Vec::with_capacity(metadata.len() as usize);
     let read: io::Result<usize> = opened.take(bytes_max).read_to_end(&mut bytes);
-    read.map_err(|it| Error::io(file, it))?;
+    read.map_err(|error| Error::io(file, error))?;
     Ok(Some(bytes))
 }
 

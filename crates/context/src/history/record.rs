@@ -50,11 +50,14 @@ impl History {
         present: &Present,
     ) -> Self {
         bound_mentions(&mut drafts);
-        let named = drafts.iter().flat_map(|it| &it.paths);
-        let mut places: BTreeMap<Box<str>, u32> = named.clone().map(|it| (it.clone(), 0)).collect();
-        let moved: Vec<Move> =
-            places.keys().filter_map(|it| Some((it.clone(), present.heir(it)?.into()))).collect();
-        places.extend(moved.iter().map(|it| (it.1.clone(), 0)));
+        let named = drafts.iter().flat_map(|draft| &draft.paths);
+        let mut places: BTreeMap<Box<str>, u32> =
+            named.clone().map(|named| (named.clone(), 0)).collect();
+        let moved: Vec<Move> = places
+            .keys()
+            .filter_map(|key| Some((key.clone(), present.heir(key)?.into())))
+            .collect();
+        places.extend(moved.iter().map(|moved| (moved.1.clone(), 0)));
         for (place, (_, it)) in places.iter_mut().enumerate() {
             *it = place as u32;
         }
@@ -84,7 +87,7 @@ impl History {
                     file.frecency += (lately + OFTEN) / (count as f32).sqrt();
                 }
             }
-            if record.paths.iter().any(|&it| is_work(&self.paths[it as usize])) {
+            if record.paths.iter().any(|&path| is_work(&self.paths[path as usize])) {
                 lately *= LATELY.1;
             }
         }
@@ -96,14 +99,14 @@ impl History {
     pub(super) fn draft(&self, record: &Record) -> Option<Draft> {
         record.whole.then(|| Draft {
             record: record.clone(),
-            paths: record.paths.iter().map(|&it| self.paths[it as usize].clone()).collect(),
+            paths: record.paths.iter().map(|&path| self.paths[path as usize].clone()).collect(),
             moves: Vec::new(),
         })
     }
 
     /// The files that have moved, and where they were when this was read.
     pub(super) fn moves(&self) -> impl Iterator<Item = Move> {
-        let path = |it: u32| self.paths[it as usize].clone();
+        let path = |number: u32| self.paths[number as usize].clone();
         self.moved.iter().map(move |(&from, &to)| (path(from), path(to)))
     }
 }

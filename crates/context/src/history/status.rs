@@ -98,9 +98,10 @@ impl Index {
         if state.link().is_some() {
             return refused(&place.git_dir.join("index"), SPLIT);
         }
-        let since = fs::symlink_metadata(place.git_dir.join("index")).and_then(|it| it.modified());
-        let since = since.ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-        let written = since.map_or((0, 0), |it| (it.as_secs() as i64, it.subsec_nanos()));
+        let since = fs::symlink_metadata(place.git_dir.join("index"))
+            .and_then(|metadata| metadata.modified());
+        let since = since.ok().and_then(|since| since.duration_since(UNIX_EPOCH).ok());
+        let written = since.map_or((0, 0), |since| (since.as_secs() as i64, since.subsec_nanos()));
         let committed = vec![false; state.entries().len()];
         let mut index = Self { prefix: place.prefix.clone(), state, written, committed };
         if let Some(head) = resolve(place)?.0 {
@@ -112,29 +113,29 @@ impl Index {
     /// Finds out which entries the commit has. Where its trees are missing, all count as committed.
     fn compare(&mut self, objects: &Objects<'_>, head: ObjectId) {
         let mut buffer = Vec::new();
-        let tree = objects.commit(&head, &mut buffer).map(|it| it.tree);
-        let tree = tree.map(|it| below(objects, it, &self.prefix));
+        let tree = objects.commit(&head, &mut buffer).map(|commit| commit.tree);
+        let tree = tree.map(|tree| below(objects, tree, &self.prefix));
         let Some(Ok(tree)) = tree else { return self.committed.fill(true) };
         let mut node = self.state.tree();
         for part in self.prefix.split_terminator('/') {
-            node = node.and_then(|it| child(it, part.as_bytes()));
+            node = node.and_then(|node| child(node, part.as_bytes()));
         }
         let mut same: Vec<Range<usize>> = Vec::new();
         let mut folders: Vec<_> =
-            tree.map(|it| (BString::from(&*self.prefix), it, node)).into_iter().collect();
+            tree.map(|tree| (BString::from(&*self.prefix), tree, node)).into_iter().collect();
         while let Some((path, tree, node)) = folders.pop() {
-            let unchanged = node.is_some_and(|it| it.num_entries.is_some() && it.id == tree);
+            let unchanged = node.is_some_and(|node| node.num_entries.is_some() && node.id == tree);
             let entries = objects.find_tree_iter(&tree, &mut buffer);
             let (false, Ok(entries)) = (unchanged, entries) else {
                 same.extend(self.state.prefixed_entries_range(path.as_bstr()));
                 continue;
             };
-            for entry in entries.map_while(|it| it.ok()) {
+            for entry in entries.map_while(|entry| entry.ok()) {
                 let mut path = path.clone();
                 path.extend_from_slice(entry.filename);
                 if entry.mode.is_tree() {
                     path.push(b'/');
-                    let node = node.and_then(|it| child(it, entry.filename));
+                    let node = node.and_then(|node| child(node, entry.filename));
                     folders.push((path, entry.oid.to_owned(), node));
                 } else if let Ok(at) = self.state.entry_index_by_path(path.as_bstr())
                     && self.state.entry(at).id == entry.oid
@@ -193,7 +194,7 @@ impl Index {
         *left = less;
         let Some(content) = read(file.path) else { return false };
         let id = gix_object::compute_hash(Kind::Sha1, gix_object::Kind::Blob, &content);
-        !id.is_ok_and(|it| it == entry.id)
+        !id.is_ok_and(|id| id == entry.id)
     }
 }
 
@@ -231,7 +232,7 @@ pub enum Tracked {
 /// An index that is damaged or too large.
 pub fn tracked_below(root: &Path, paths: &[String]) -> Result<Tracked> {
     let place = match Place::find(root) {
-        Ok(place) => place.filter(|it| !it.is_bare()),
+        Ok(place) => place.filter(|place| !place.is_bare()),
         Err(error) => return Ok(Tracked::Unknown(error.to_string())),
     };
     let Some(place) = place else { return Ok(Tracked::Files(Vec::new())) };
@@ -241,26 +242,28 @@ pub fn tracked_below(root: &Path, paths: &[String]) -> Result<Tracked> {
         let why = format!("{}: it is a split index, which is not read here", index.display());
         return Ok(Tracked::Unknown(why));
     }
-    let wanted: Vec<String> = paths.iter().map(|it| format!("{}{it}/", place.prefix)).collect();
+    let wanted: Vec<String> = paths.iter().map(|path| format!("{}{path}/", place.prefix)).collect();
     let begins = |path: &[u8], with: &[u8]| {
-        path.get(..with.len()).is_some_and(|it| it.eq_ignore_ascii_case(with))
+        path.get(..with.len()).is_some_and(|path| path.eq_ignore_ascii_case(with))
     };
     // A folder ends with `/` only where a sparse checkout leaves it out.
     let is_above =
         |file: &[u8], path: &[u8]| begins(path, file) && path.get(file.len()) == Some(&b'/');
-    let entries = state.entries().iter().map(|it| it.path(&state));
+    let entries = state.entries().iter().map(|entry| entry.path(&state));
     let tracked = entries.filter(|path| {
-        wanted.iter().any(|it| begins(path, it.as_bytes()) || is_above(path, it.as_bytes()))
+        wanted
+            .iter()
+            .any(|wanted| begins(path, wanted.as_bytes()) || is_above(path, wanted.as_bytes()))
     });
-    let named = tracked.map(|it| {
-        let path = it.to_string();
+    let named = tracked.map(|tracked| {
+        let path = tracked.to_string();
         path.strip_prefix(&place.prefix).unwrap_or(&path).to_owned()
     });
     Ok(Tracked::Files(named.take(TRACKED_MAX).collect()))
 }
 
 fn child<'a>(node: &'a extension::Tree, name: &[u8]) -> Option<&'a extension::Tree> {
-    node.children.iter().find(|it| it.name.as_slice() == name)
+    node.children.iter().find(|child| child.name.as_slice() == name)
 }
 
 fn mode(mode: gix_object::tree::EntryMode) -> Mode {

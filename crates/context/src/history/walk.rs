@@ -31,14 +31,16 @@ pub(super) fn walk(
     redact: Redact<'_>,
 ) -> Result<Vec<Draft>> {
     let known: HashMap<&str, (&History, &Record)> = known
-        .map(|history| history.records.iter().map(|it| (&*it.id, (history, it))).collect())
+        .map(|history| {
+            history.records.iter().map(|record| (&*record.id, (history, record))).collect()
+        })
         .unwrap_or_default();
     let mut drafts = Vec::new();
     let mut reader = Reader { objects, prefix, redact, state: State::default() };
     let mut queue = BinaryHeap::new();
     let mut seen = HashSet::from([head]);
     let mut buffer = Vec::new();
-    queue.extend(objects.commit(&head, &mut buffer).map(|it| (it.time, head)));
+    queue.extend(objects.commit(&head, &mut buffer).map(|commit| (commit.time, head)));
     let (mut visited, mut used) = (0, 0);
     while let Some((_, id)) = queue.pop() {
         objects.check()?;
@@ -71,7 +73,7 @@ pub(super) fn walk(
             None => reader.draft(name, &commit, before),
         };
         if let Some(draft) = draft {
-            used += usize::from(draft.paths.iter().any(|it| is_work(it)));
+            used += usize::from(draft.paths.iter().any(|path| is_work(path)));
             drafts.push(draft);
         }
         if used == USED_MAX || drafts.len() == COMMITS_MAX {
@@ -126,7 +128,7 @@ impl Reader<'_> {
         let message = (self.redact)(message.trim());
         let message = MessageRef::from_bytes(message.as_bytes());
         let subject = message.summary().to_str_lossy().into_owned();
-        let body = message.body().map(|it| it.without_trailer().to_str_lossy().into_owned());
+        let body = message.body().map(|body| body.without_trailer().to_str_lossy().into_owned());
         let body = body.unwrap_or_default();
         (cut(subject.trim(), SUBJECT_CHARS_MAX), cut(body.trim(), BODY_CHARS_MAX))
     }

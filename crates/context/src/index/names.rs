@@ -19,7 +19,7 @@ pub(crate) fn own_keys(path: &str, extract: &Extract) -> Box<[u64]> {
     }
     let stem = stem(path);
     let mut keys = vec![path_key(path), name_key(stem), name_key(&extract.title)];
-    keys.extend(extract.aliases.iter().map(|it| name_key(it)));
+    keys.extend(extract.aliases.iter().map(|alias| name_key(alias)));
     if extract.kind == Kind::Decision
         && let Some(number) = first_number(stem)
     {
@@ -40,9 +40,12 @@ pub(crate) fn link_key(path: &str, target: &str) -> Option<u64> {
     if !is_path {
         return Some(name_key(target));
     }
-    let from =
-        if target.starts_with('/') { "" } else { path.rsplit_once('/').map_or("", |it| it.0) };
-    let mut parts: Vec<&str> = from.split('/').filter(|it| !it.is_empty()).collect();
+    let from = if target.starts_with('/') {
+        ""
+    } else {
+        path.rsplit_once('/').map_or("", |parts| parts.0)
+    };
+    let mut parts: Vec<&str> = from.split('/').filter(|part| !part.is_empty()).collect();
     for part in target.split('/') {
         match part {
             "" | "." => {}
@@ -59,7 +62,7 @@ pub(crate) fn link_key(path: &str, target: &str) -> Option<u64> {
 /// names, numbers.
 pub(crate) fn replaced_keys(path: &str, target: &str) -> Vec<u64> {
     // `[Title](file.md)` names a file.
-    let target = target.rsplit_once("](").map_or(target, |it| it.1.trim_end_matches(')'));
+    let target = target.rsplit_once("](").map_or(target, |parts| parts.1.trim_end_matches(')'));
     let target = target.trim().trim_start_matches("[[").trim_end_matches("]]");
     let mut keys: Vec<u64> = link_key(path, target).into_iter().collect();
     keys.push(name_key(stem(target)));
@@ -68,7 +71,7 @@ pub(crate) fn replaced_keys(path: &str, target: &str) -> Vec<u64> {
         keys.push(decision_key(number));
     }
     // A document does not replace itself.
-    keys.retain(|it| *it != path_key(path) && *it != name_key(stem(path)));
+    keys.retain(|key| *key != path_key(path) && *key != name_key(stem(path)));
     keys
 }
 
@@ -85,8 +88,8 @@ fn has_extension(name: &str) -> bool {
 }
 
 fn first_number(text: &str) -> Option<u32> {
-    let start = text.find(|it: char| it.is_ascii_digit())?;
-    let digits = text[start..].split(|it: char| !it.is_ascii_digit()).next()?;
+    let start = text.find(|c: char| c.is_ascii_digit())?;
+    let digits = text[start..].split(|c: char| !c.is_ascii_digit()).next()?;
     // Longer ones are dates.
     if digits.len() <= 5 { digits.parse().ok() } else { None }
 }

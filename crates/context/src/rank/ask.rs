@@ -69,8 +69,8 @@ impl<'a> Ask<'a> {
             globs: globs(&query.paths)?,
         };
         ask.words = ask.plain.clone();
-        for token in text.split(|it: char| it.is_whitespace() || ",;\"'`<>(){}[]".contains(it)) {
-            ask.read(token.trim_matches(|it: char| ".:!?*#@=&|-".contains(it)));
+        for token in text.split(|c: char| c.is_whitespace() || ",;\"'`<>(){}[]".contains(c)) {
+            ask.read(token.trim_matches(|c: char| ".:!?*#@=&|-".contains(c)));
         }
         Ok(ask)
     }
@@ -79,7 +79,8 @@ impl<'a> Ask<'a> {
     /// do, not where, and are rare enough in code to look significant.
     pub(crate) fn weigh(&mut self, commits: &Commits) {
         let terms = self.plain.terms().iter();
-        let weighed = terms.map(|it| (it.term.clone(), it.weight * commits.weight(&it.term)));
+        let weighed =
+            terms.map(|term| (term.term.clone(), term.weight * commits.weight(&term.term)));
         self.words = waypost_ranking::Query::new(weighed);
     }
 
@@ -92,13 +93,12 @@ impl<'a> Ask<'a> {
         if is_path {
             self.paths.push(lower.trim_start_matches("./").to_owned());
         }
-        for part in token.split("::").flat_map(|it| it.split(['.', '#', '/'])) {
+        for part in token.split("::").flat_map(|part| part.split(['.', '#', '/'])) {
             if is_identifier(part) {
                 self.names.push(name_key(part));
             }
         }
-        if !is_path && lower.len() >= 3 && lower.chars().all(|it| it.is_alphanumeric() || it == '_')
-        {
+        if !is_path && lower.len() >= 3 && lower.chars().all(|c| c.is_alphanumeric() || c == '_') {
             self.perhaps.push(name_key(&lower));
             self.stems.push(lower);
         }
@@ -116,21 +116,23 @@ impl<'a> Ask<'a> {
         let lower = if path.is_ascii() { None } else { Some(path.to_lowercase()) };
         // The query is in lower case.
         let lower = lower.as_deref().unwrap_or(path);
-        let ends = |it: &String| {
-            let rest = lower.len().checked_sub(it.len()).map(|at| lower.as_bytes().split_at(at));
+        let ends = |text: &String| {
+            let rest = lower.len().checked_sub(text.len()).map(|at| lower.as_bytes().split_at(at));
             rest.is_some_and(|(rest, end)| {
-                end.eq_ignore_ascii_case(it.as_bytes()) && (rest.is_empty() || rest.ends_with(b"/"))
+                end.eq_ignore_ascii_case(text.as_bytes())
+                    && (rest.is_empty() || rest.ends_with(b"/"))
             })
         };
         if self.paths.iter().any(ends) {
             return Named::Yes;
         }
         let stem = text::stem(lower);
-        if self.commands.iter().any(|it| it.eq_ignore_ascii_case(stem)) {
+        if self.commands.iter().any(|command| command.eq_ignore_ascii_case(stem)) {
             return Named::Yes;
         }
-        if !self.stems.iter().any(|it| it.eq_ignore_ascii_case(stem)) {
-            let is_topic = |part: &str| self.topics.iter().any(|it| it.eq_ignore_ascii_case(part));
+        if !self.stems.iter().any(|other| other.eq_ignore_ascii_case(stem)) {
+            let is_topic =
+                |part: &str| self.topics.iter().any(|topic| topic.eq_ignore_ascii_case(part));
             let is_below = !self.topics.is_empty()
                 && (is_topic(stem) || lower.split('/').rev().skip(1).any(is_topic));
             return if is_below { Named::Perhaps } else { Named::No };
@@ -161,7 +163,7 @@ impl<'a> Ask<'a> {
 
     /// Whether the filters admit a file's path.
     pub(crate) fn wants_path(&self, path: &str) -> bool {
-        self.globs.as_ref().is_none_or(|it| it.is_match(path))
+        self.globs.as_ref().is_none_or(|glob| glob.is_match(path))
     }
 
     pub(crate) fn wants_kind(&self, kind: Kind) -> bool {
@@ -174,7 +176,7 @@ impl<'a> Ask<'a> {
     pub(crate) fn wants_file(&self, file: &FileFact) -> bool {
         let code = file.kind.source() == Source::Code;
         let kinds = if code { &Kind::ALL[12..] } else { std::slice::from_ref(&file.kind) };
-        kinds.iter().any(|it| self.wants_kind(*it)) && self.wants_path(&file.path)
+        kinds.iter().any(|kind| self.wants_kind(*kind)) && self.wants_path(&file.path)
     }
 
     /// Whether there is no filter.
@@ -187,8 +189,8 @@ fn has_extension(token: &str) -> bool {
     token.rsplit_once('.').is_some_and(|(stem, extension)| {
         !stem.is_empty()
             && (1..=8).contains(&extension.len())
-            && extension.chars().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
-            && extension.starts_with(|it: char| it.is_ascii_lowercase())
+            && extension.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+            && extension.starts_with(|c: char| c.is_ascii_lowercase())
     })
 }
 
@@ -203,7 +205,7 @@ fn globs(patterns: &[String]) -> Result<Option<GlobSet>> {
             set.add(glob);
         }
     }
-    set.build().map(Some).map_err(|it| invalid(it.to_string()))
+    set.build().map(Some).map_err(|error| invalid(error.to_string()))
 }
 
 /// Checks a glob of [`Query::paths`](crate::Query::paths).
@@ -216,12 +218,12 @@ pub fn check_glob(pattern: &str) -> std::result::Result<(), String> {
 
 /// A glob for the path itself, and one for everything below it.
 fn glob(pattern: &str) -> std::result::Result<[Glob; 2], String> {
-    let climbs = pattern.split('/').any(|it| it == "..");
+    let climbs = pattern.split('/').any(|part| part == "..");
     if pattern.starts_with('/') || climbs {
         return Err(format!("{pattern:?} leads out of the project; globs are relative to it"));
     }
     let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
-    let compiled = |it: &str| Glob::new(it).map_err(|it| it.to_string());
+    let compiled = |text: &str| Glob::new(text).map_err(|error| error.to_string());
     Ok([compiled(pattern)?, compiled(&format!("{pattern}/**"))?])
 }
 
@@ -232,11 +234,11 @@ const COMMAND_WORDS_MAX: usize = 3;
 
 /// The words before a colon at the beginning, which say where: `memory: …`, `fix(server): …`.
 fn topics(text: &str) -> Vec<String> {
-    let head = text.trim_start().split_once(": ").map(|it| it.0.trim_end_matches('!'));
-    let Some(head) = head.filter(|it| it.len() <= TOPIC_BYTES_MAX) else { return Vec::new() };
+    let head = text.trim_start().split_once(": ").map(|parts| parts.0.trim_end_matches('!'));
+    let Some(head) = head.filter(|head| head.len() <= TOPIC_BYTES_MAX) else { return Vec::new() };
     let inner = head.split_once('(').and_then(|(_, it)| it.strip_suffix(')')).unwrap_or(head);
-    let parts = inner.split(|it: char| it.is_whitespace() || "/.,".contains(it));
-    parts.filter(|it| it.len() > 1).map(str::to_lowercase).collect()
+    let parts = inner.split(|c: char| c.is_whitespace() || "/.,".contains(c));
+    parts.filter(|part| part.len() > 1).map(str::to_lowercase).collect()
 }
 
 /// A text, cut at its backticks; each piece with whether it is between two of them.
@@ -252,12 +254,12 @@ fn is_command(piece: &(bool, &str)) -> bool {
 
 /// The stems of the files that document the commands in a text: `cargo-test` of `cargo test`.
 fn commands(text: &str) -> Vec<String> {
-    pieces(text).filter(is_command).flat_map(|it| pages(it.1)).collect()
+    pieces(text).filter(is_command).flat_map(|piece| pages(piece.1)).collect()
 }
 
 /// The stems of the files that document a command: its first words up to an option, joined.
 fn pages(command: &str) -> Vec<String> {
-    let is_word = |it: &&str| it.starts_with(char::is_alphanumeric);
+    let is_word = |text: &&str| text.starts_with(char::is_alphanumeric);
     let words: Vec<&str> =
         command.split_whitespace().take_while(is_word).take(COMMAND_WORDS_MAX).collect();
     let joined = |count: usize| ["-", "_"].map(|it| words[..count].join(it));
@@ -279,8 +281,9 @@ impl About {
     /// A command in backticks, such as `cargo test`, says what is run, and not what the query is
     /// about.
     fn new(text: &str) -> Self {
-        let prose = pieces(text).filter(|it| !is_command(it));
-        let words = prose.flat_map(|it| it.1.split(|it: char| !it.is_alphanumeric() && it != '_'));
+        let prose = pieces(text).filter(|piece| !is_command(piece));
+        let words =
+            prose.flat_map(|prose| prose.1.split(|c: char| !c.is_alphanumeric() && c != '_'));
         let mut about = Self::default();
         for word in words {
             let lower = word.to_lowercase();
@@ -298,9 +301,9 @@ impl About {
         if self == Self::default() {
             return false;
         }
-        let has = |words: &[&str]| path.split('/').any(|it| words.contains(&it));
+        let has = |words: &[&str]| path.split('/').any(|part| words.contains(&part));
         // What is neither an example nor a benchmark is a test.
-        let sort = ASIDES[1..].iter().position(|it| has(it)).map_or(0, |it| it + 1);
+        let sort = ASIDES[1..].iter().position(|aside| has(aside)).map_or(0, |at| at + 1);
         self.0[sort]
     }
 }

@@ -75,9 +75,9 @@ mod tests {
     #[test]
     fn the_budget_is_never_exceeded_and_lines_stay_whole() {
         for budget in [0, 1, 10, 17, 40, 100, 150, 400] {
-            let mut items: Vec<Item> = (1..9).map(|it| item("title", it * 3)).collect();
+            let mut items: Vec<Item> = (1..9).map(|number| item("title", number * 3)).collect();
             assert!(fit(&mut items, budget));
-            let used: usize = items.iter().map(|it| it.title.len() + it.content.len()).sum();
+            let used: usize = items.iter().map(|item| item.title.len() + item.content.len()).sum();
             assert!(used.div_ceil(4) <= budget, "{used} bytes in {budget} tokens");
             for item in &items {
                 assert_eq!(item.title, "title");

@@ -84,6 +84,6 @@ impl Reasons {
         let sum: f32 = shares.iter().sum();
         let mut shares: Vec<(Reason, f32)> = SIGNALS.into_iter().zip(*shares).collect();
         shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        shares.iter().take_while(|it| it.1 > sum * 0.1).map(|it| it.0).collect()
+        shares.iter().take_while(|share| share.1 > sum * 0.1).map(|share| share.0).collect()
     }
 }

@@ -37,16 +37,16 @@ pub(crate) fn candidates(
     now: Timestamp,
 ) -> Vec<Candidate> {
     let all = ask.wants_all();
-    let wants_file = |slot: Slot| index.file(slot).is_some_and(|it| ask.wants_file(it));
+    let wants_file = |slot: Slot| index.file(slot).is_some_and(|file| ask.wants_file(file));
     let wants_chunk = |slot: Slot| {
-        index.chunk(slot).is_some_and(|it| ask.wants_kind(it.kind) && wants_file(it.file))
+        index.chunk(slot).is_some_and(|chunk| ask.wants_kind(chunk.kind) && wants_file(chunk.file))
     };
     let of_files =
         |which| part(&index.files, index.words(which), if all { None } else { Some(&wants_file) });
     let parts = [Words::Body, Words::Path].map(of_files);
     let (body, a) = Search::new(&parts[0], &ask.words, weights.bm25, FILES);
     let (path, b) = Search::new(&parts[1], &ask.words, weights.bm25, FILES);
-    let near_commits = commits.map(|it| it.files(index, ask, weights)).unwrap_or_default();
+    let near_commits = commits.map(|commit| commit.files(index, ask, weights)).unwrap_or_default();
     let filter: Option<waypost_ranking::Filter<'_>> = if all { None } else { Some(&wants_chunk) };
     let chunk_parts = part(&index.chunks, index.words(Words::Chunks), filter);
     let (chunks, chunk_hits) = Search::new(&chunk_parts, &ask.words, weights.bm25, CHUNKS);
@@ -56,20 +56,20 @@ pub(crate) fn candidates(
 
     // Which files, and which of their chunks.
     let mut of_file: NumberMap<Slot, Vec<Slot>> = NumberMap::default();
-    let near = near_commits.keys().copied().filter(|it| all || wants_file(*it));
+    let near = near_commits.keys().copied().filter(|key| all || wants_file(*key));
     for slot in a.iter().chain(&b).map(|it| it.slot).chain(near) {
         of_file.entry(slot).or_default();
     }
-    let by_words = chunk_hits.iter().chain(&inside_hits).map(|it| it.slot);
-    put(index, &mut of_file, by_words.chain(nearest.iter().map(|it| it.0)));
+    let by_words = chunk_hits.iter().chain(&inside_hits).map(|hit| hit.slot);
+    put(index, &mut of_file, by_words.chain(nearest.iter().map(|nearest| nearest.0)));
     let meaning: NumberMap<Slot, f32> = nearest.into_iter().collect();
     let file = |(slot, chunks): (Slot, Vec<Slot>)| Some((slot, index.file(slot)?, chunks));
     let mut files: Vec<(Slot, &FileFact, Vec<Slot>)> =
         of_file.into_iter().filter_map(file).collect();
-    files.sort_unstable_by_key(|it| it.0);
-    let slots: Vec<Slot> = files.iter().map(|it| it.0).collect();
+    files.sort_unstable_by_key(|file| file.0);
+    let slots: Vec<Slot> = files.iter().map(|file| file.0).collect();
     let [body, path] = [body, path].map(|it| it.shares(&slots));
-    let frecency: Vec<f32> = files.iter().map(|it| it.1.frecency.ln_1p()).collect();
+    let frecency: Vec<f32> = files.iter().map(|file| file.1.frecency.ln_1p()).collect();
     let frecency_high = frecency.iter().copied().fold(0.0, f32::max);
     let nominees = files.into_iter().enumerate().map(|(at, (slot, file, chunks))| {
         let signals = Signals {
@@ -119,7 +119,7 @@ pub(crate) fn candidates(
     // The pieces of a file are next to each other.
     let of_files = pieces.chunk_by(|a, b| a.1.file == b.1.file);
     let summed = of_files.flat_map(|pieces| {
-        let own: Vec<Own> = pieces.iter().map(|it| it.3).collect();
+        let own: Vec<Own> = pieces.iter().map(|piece| piece.3).collect();
         pieces.iter().zip(sums(&own, weights))
     });
     summed.filter_map(candidate).collect()
@@ -143,7 +143,7 @@ fn shares(search: &Search<'_>, pieces: &[(Slot, usize)]) -> Vec<f32> {
     let mut order: Vec<(Slot, usize)> =
         pieces.iter().enumerate().map(|(at, it)| (it.0, at)).collect();
     order.sort_unstable();
-    let slots: Vec<Slot> = order.iter().map(|it| it.0).collect();
+    let slots: Vec<Slot> = order.iter().map(|order| order.0).collect();
     let mut shares = vec![0.0; pieces.len()];
     for ((_, at), share) in order.into_iter().zip(search.shares(&slots)) {
         shares[at] = share;
@@ -156,7 +156,8 @@ fn shares(search: &Search<'_>, pieces: &[(Slot, usize)]) -> Vec<f32> {
 fn look_closer(index: &Index, ask: &Ask<'_>, files: &mut [Nominee<'_>]) {
     for (place, Nominee { file, chunks, .. }) in files.iter_mut().enumerate() {
         if place < WHOLE_FILES && file.chunks.len() <= PIECES {
-            let wanted = |it: &&Slot| index.chunk(**it).is_some_and(|it| ask.wants_kind(it.kind));
+            let wanted =
+                |slot: &&Slot| index.chunk(**slot).is_some_and(|chunk| ask.wants_kind(chunk.kind));
             *chunks = file.chunks.iter().filter(wanted).copied().collect();
         } else {
             let leading = leading(index, ask, file, chunks);
@@ -184,13 +185,18 @@ fn put(
 /// The chunks that represent a file when its words match but none of its chunks does: the first
 /// one, and those that the query names.
 fn leading(index: &Index, ask: &Ask<'_>, file: &FileFact, known: &[Slot]) -> Vec<Slot> {
-    let wanted = |slot: &Slot| index.chunk(*slot).is_some_and(|it| ask.wants_kind(it.kind));
+    let wanted = |slot: &Slot| index.chunk(*slot).is_some_and(|chunk| ask.wants_kind(chunk.kind));
     let named =
-        |slot: &Slot| index.chunk(*slot).is_some_and(|it| ask.names_chunk(it) == Named::Yes);
+        |slot: &Slot| index.chunk(*slot).is_some_and(|chunk| ask.names_chunk(chunk) == Named::Yes);
     let first = file.chunks.iter().copied().filter(|_| known.is_empty()).find(wanted);
     let definitions = if ask.names_definitions() { &file.chunks[..] } else { &[] };
-    let named = definitions.iter().copied().filter(|it| wanted(it) && named(it)).take(2);
-    let mut leading: Vec<Slot> = named.chain(first).filter(|it| !known.contains(it)).collect();
+    let named = definitions
+        .iter()
+        .copied()
+        .filter(|definition| wanted(definition) && named(definition))
+        .take(2);
+    let mut leading: Vec<Slot> =
+        named.chain(first).filter(|named| !known.contains(named)).collect();
     leading.dedup();
     leading
 }

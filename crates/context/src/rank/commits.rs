@@ -63,7 +63,7 @@ impl Commits {
     fn slot(&self, index: &Index, place: u32, path: &str) -> Option<Slot> {
         let known = self.known.get(place as usize)?;
         let last = known.load(Ordering::Relaxed);
-        if index.file(last).is_some_and(|it| *it.path == *path) {
+        if index.file(last).is_some_and(|file| *file.path == *path) {
             return Some(last);
         }
         let slot = index.slot(path)?;
@@ -131,7 +131,7 @@ impl Commits {
     ) -> Vec<Candidate> {
         let parts = [TextPart { slots: &self.slots, index: &self.words, filter: None }];
         let hits = TextSearch::new(&parts, &ask.plain, weights.bm25).top(COMMITS);
-        let high = hits.first().map_or(1.0, |it| it.score);
+        let high = hits.first().map_or(1.0, |hit| hit.score);
         let candidate = |place: u64, share: f32| {
             let time = self.history.commit(place as usize)?.time();
             let age = now.saturating_duration_since(time).as_secs() as f32 / SECONDS_PER_DAY;
@@ -139,7 +139,7 @@ impl Commits {
             let score = score_max * share * fresh * ask.task.weight(Kind::Commit);
             Some(Self::candidate(place as u32, score, Reasons::One(Reason::Words)))
         };
-        hits.iter().filter_map(|it| candidate(it.id, it.score / high)).collect()
+        hits.iter().filter_map(|hit| candidate(hit.id, hit.score / high)).collect()
     }
 
     pub(super) fn candidate(place: u32, score: f32, why: Reasons) -> Candidate {

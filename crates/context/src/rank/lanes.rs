@@ -54,12 +54,13 @@ pub(crate) fn lanes(index: &Index, ask: &Ask<'_>, now: Now<'_>) -> Vec<Candidate
     let pieces = |items, each_round| Lane { items, each_round, of_files: false };
     let files = |items, each_round| Lane { items, each_round, of_files: true };
     let changed = uncommitted(index, ask, now.changed);
-    let first_of_each = changed.iter().filter_map(|it| first(index, ask, it, Reason::Uncommitted));
+    let first_of_each =
+        changed.iter().filter_map(|changed| first(index, ask, changed, Reason::Uncommitted));
     let first_of_each = first_of_each.collect();
     // If a task is named, it determines how much of the current work is code.
     let (code, documents): (Vec<_>, Vec<_>) = active(index, ask, &wanted, now.time)
         .into_iter()
-        .partition(|it| ask.task == TaskType::General || it.kind.source() == Source::Code);
+        .partition(|active| ask.task == TaskType::General || active.kind.source() == Source::Code);
     let mut lanes = [
         pieces(instructions(index, ask, &wanted, &changed, (items / 10).max(1)), 1),
         files(first_of_each, each(4, 2, 3, 2, 4)),
@@ -103,8 +104,8 @@ pub(crate) fn lanes(index: &Index, ask: &Ask<'_>, now: Now<'_>) -> Vec<Candidate
 fn first(index: &Index, ask: &Ask<'_>, file: &FileFact, why: Reason) -> Option<Candidate> {
     let chunks = file.chunks.iter().filter_map(|&slot| Some((slot, index.chunk(slot)?)));
     let mut chunks = chunks.filter(|(_, it)| ask.wants_kind(it.kind)).peekable();
-    let (any, is_log) = chunks.peek().map(|it| (it.0, it.1.kind == Kind::Changelog))?;
-    let says = chunks.find(|(_, it)| !it.is_bare).map(|it| it.0);
+    let (any, is_log) = chunks.peek().map(|chunk| (chunk.0, chunk.1.kind == Kind::Changelog))?;
+    let says = chunks.find(|(_, it)| !it.is_bare).map(|chunk| chunk.0);
     let slot = says.or((!is_log).then_some(any))?;
     Candidate::of_chunk(index, slot, (0.0, 0.0), Reasons::One(why))
 }
@@ -119,30 +120,30 @@ fn instructions(
     items_max: usize,
 ) -> Vec<Candidate> {
     let is_for = |file: &FileFact| {
-        let folder = file.path.rfind('/').map_or("", |it| &file.path[..=it]);
-        changed.first().is_some_and(|it| it.path.starts_with(folder))
+        let folder = file.path.rfind('/').map_or("", |at| &file.path[..=at]);
+        changed.first().is_some_and(|changed| changed.path.starts_with(folder))
     };
-    let depth = |it: &FileFact| it.path.matches('/').count();
-    let all = files.iter().map(|it| it.1).filter(|it| it.kind == Kind::Instructions);
-    let mut nearest: Vec<&FileFact> = all.clone().filter(|it| is_for(it)).collect();
-    nearest.sort_by_key(|it| (Reverse(depth(it)), &it.path));
+    let depth = |fact: &FileFact| fact.path.matches('/').count();
+    let all = files.iter().map(|file| file.1).filter(|it| it.kind == Kind::Instructions);
+    let mut nearest: Vec<&FileFact> = all.clone().filter(|item| is_for(item)).collect();
+    nearest.sort_by_key(|nearest| (Reverse(depth(nearest)), &nearest.path));
     if nearest.is_empty() {
-        nearest.extend(all.min_by_key(|it| (depth(it), &it.path)));
+        nearest.extend(all.min_by_key(|item| (depth(item), &item.path)));
     }
-    let wanted = |it: &&Slot| index.chunk(**it).is_some_and(|it| ask.wants_kind(it.kind));
-    let chunks = nearest.into_iter().flat_map(|it| it.chunks.iter().filter(wanted));
+    let wanted = |slot: &&Slot| index.chunk(**slot).is_some_and(|chunk| ask.wants_kind(chunk.kind));
+    let chunks = nearest.into_iter().flat_map(|nearest| nearest.chunks.iter().filter(wanted));
     let why = Reasons::One(Reason::Instructions);
     chunks
         .take(items_max)
-        .filter_map(|it| Candidate::of_chunk(index, *it, (0.0, 0.0), why))
+        .filter_map(|chunk| Candidate::of_chunk(index, *chunk, (0.0, 0.0), why))
         .collect()
 }
 
 /// Uncommitted files, newest first.
 fn uncommitted<'a>(index: &'a Index, ask: &Ask<'_>, changed: &[String]) -> Vec<&'a FileFact> {
     let files = changed.iter().filter_map(|path| index.file(index.slot(path)?));
-    let mut files: Vec<&FileFact> = files.filter(|it| ask.wants_file(it)).collect();
-    files.sort_by_key(|it| (Reverse(it.stat.modified_ns), it.path.clone()));
+    let mut files: Vec<&FileFact> = files.filter(|file| ask.wants_file(file)).collect();
+    files.sort_by_key(|file| (Reverse(file.stat.modified_ns), file.path.clone()));
     files
 }
 
@@ -154,13 +155,13 @@ fn entries(
     now: Now<'_>,
 ) -> Vec<Candidate> {
     let mut entries: Vec<(Timestamp, Candidate)> = Vec::new();
-    for (_, file) in files.iter().filter(|it| it.1.kind.source() == Source::Journal) {
+    for (_, file) in files.iter().filter(|file| file.1.kind.source() == Source::Journal) {
         for slot in &file.chunks {
-            let wanted = |it: &&ChunkFact| ask.wants_kind(it.kind) && !it.is_bare;
+            let wanted = |fact: &&ChunkFact| ask.wants_kind(fact.kind) && !fact.is_bare;
             let Some(chunk) = index.chunk(*slot).filter(wanted) else { continue };
             let why = Reasons::One(Reason::Recent);
             let candidate = Candidate::of_chunk(index, *slot, (0.0, 0.0), why);
-            entries.extend(candidate.map(|it| (date(file, chunk), it)));
+            entries.extend(candidate.map(|candidate| (date(file, chunk), candidate)));
         }
     }
     // Newest first; within a day, by position in the file.
@@ -169,13 +170,14 @@ fn entries(
         b.0.cmp(&a.0).then_with(in_day)
     });
     let since = now.time.saturating_sub(ENTRY_SPAN);
-    let recent = entries.iter().filter(|it| it.0 >= since).count();
+    let recent = entries.iter().filter(|entry| entry.0 >= since).count();
     entries.truncate(recent.clamp(ENTRIES, 2 * ENTRIES));
-    let mut entries: Vec<Candidate> = entries.into_iter().map(|it| it.1).collect();
+    let mut entries: Vec<Candidate> = entries.into_iter().map(|entry| entry.1).collect();
     if let Some(commits) = now.commits.filter(|_| ask.wants_kind(Kind::Commit)) {
         // Alternating: a change log must not crowd out the commits, nor the reverse.
         let newest = 0..commits.len().min(ENTRIES as u32);
-        let mut newest = newest.map(|it| Commits::candidate(it, 0.0, Reasons::One(Reason::Recent)));
+        let mut newest =
+            newest.map(|newest| Commits::candidate(newest, 0.0, Reasons::One(Reason::Recent)));
         let mut mixed = Vec::new();
         for entry in entries {
             mixed.push(entry);
@@ -194,18 +196,18 @@ fn active(
     files: &[(Slot, &FileFact)],
     now: Timestamp,
 ) -> Vec<Candidate> {
-    let has_history = files.iter().any(|it| it.1.frecency > 0.0);
-    let times = || files.iter().map(|it| it.1.stat.modified_ns / 1_000_000_000);
+    let has_history = files.iter().any(|file| file.1.frecency > 0.0);
+    let times = || files.iter().map(|file| file.1.stat.modified_ns / 1_000_000_000);
     let (newest, oldest) = (times().max().unwrap_or(0), times().min().unwrap_or(0));
     if !has_history && newest - oldest <= SPREAD_SECONDS {
         return Vec::new();
     }
     let active = files
         .iter()
-        .filter(|it| !has_history || it.1.frecency > 0.0)
+        .filter(|file| !has_history || file.1.frecency > 0.0)
         .filter_map(|(_, file)| {
             let mut candidate = first(index, ask, file, Reason::Active)?;
-            let chunk = file.chunks.iter().find_map(|it| index.chunk(*it))?;
+            let chunk = file.chunks.iter().find_map(|chunk| index.chunk(*chunk))?;
             let lowering = lowering(index, ask, file, chunk, false, now);
             candidate.score = ask.task.weight(chunk.kind)
                 * lowering
@@ -237,7 +239,7 @@ fn central(index: &Index, ask: &Ask<'_>, files: &[(Slot, &FileFact)]) -> Vec<Can
     let central = files
         .iter()
         .filter_map(|(_, file)| {
-            let depth = file.path.bytes().filter(|it| *it == b'/').count() as f32;
+            let depth = file.path.bytes().filter(|byte| *byte == b'/').count() as f32;
             let linked = (index.linked(file) as f32).ln_1p();
             let worth = match file.kind {
                 Kind::Readme => 2.0,

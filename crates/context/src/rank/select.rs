@@ -63,7 +63,7 @@ impl<'a> Selection<'a> {
         items_max: usize,
     ) -> Self {
         candidates.sort_unstable_by(Candidate::by_rank);
-        let top = candidates.first().map_or(0.0, |it| it.score);
+        let top = candidates.first().map_or(0.0, |candidate| candidate.score);
         let entry =
             |candidate| Entry { candidate, open: true, read: None, alike: 0.0, compared: 0 };
         Self {
@@ -81,7 +81,7 @@ impl<'a> Selection<'a> {
 
     /// The best by score: this many for each requested item.
     pub(crate) fn first(&self, each: usize) -> impl Iterator<Item = &Candidate> {
-        self.pool.iter().take(self.items_max.saturating_mul(each)).map(|it| &it.candidate)
+        self.pool.iter().take(self.items_max.saturating_mul(each)).map(|pool| &pool.candidate)
     }
 
     /// The items, each with its worth, 0 to 1. `read` returns the item of a candidate that comes into
@@ -103,7 +103,7 @@ impl<'a> Selection<'a> {
             };
             let new = &self.chosen[entry.compared..];
             if !new.is_empty() {
-                let alike = new.iter().map(|it| alike(it, text)).fold(entry.alike, f32::max);
+                let alike = new.iter().map(|new| alike(new, text)).fold(entry.alike, f32::max);
                 (entry.alike, entry.compared) = (alike, self.chosen.len());
                 continue;
             }
@@ -168,8 +168,8 @@ impl<'a> Selection<'a> {
                 continue;
             }
             // The pool is sorted by score.
-            let near = self.pool.iter().take_while(|it| it.candidate.score >= NEAR * self.top);
-            let of_it = near.filter(|it| it.open && it.candidate.kind.source() == source);
+            let near = self.pool.iter().take_while(|pool| pool.candidate.score >= NEAR * self.top);
+            let of_it = near.filter(|near| near.open && near.candidate.kind.source() == source);
             let there = of_it.take(missing).count();
             if there > 0 {
                 lacking.push(source);
@@ -232,9 +232,9 @@ const PRIME: u64 = 0x0100_0000_01b3;
 
 fn shingles(content: &str) -> Vec<u64> {
     let words: Vec<u64> = content
-        .split(|it: char| !it.is_alphanumeric())
-        .filter(|it| !it.is_empty())
-        .map(|it| fnv(it.bytes()))
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|part| !part.is_empty())
+        .map(|part| fnv(part.bytes()))
         .collect();
     let run = |it: &[u64]| {
         it.iter().fold(0u64, |all, word| (all ^ word).wrapping_mul(PRIME).rotate_left(17))
@@ -251,18 +251,18 @@ fn shingles(content: &str) -> Vec<u64> {
 
 /// A path without the folder that names its language; empty if none does.
 fn mirror(path: &str) -> String {
-    let is_language = |it: &str| {
-        let (language, region) = it.split_once(['-', '_']).unwrap_or((it, "XX"));
+    let is_language = |text: &str| {
+        let (language, region) = text.split_once(['-', '_']).unwrap_or((text, "XX"));
         language.len() == 2
             && region.len() == 2
             && LANGUAGES.contains(&language)
-            && region.chars().all(|it| it.is_ascii_alphabetic())
+            && region.chars().all(|c| c.is_ascii_alphabetic())
     };
     let parts: Vec<&str> = path.split('/').collect();
-    let at = parts.iter().rev().skip(1).position(|it| is_language(it));
+    let at = parts.iter().rev().skip(1).position(|part| is_language(part));
     at.map_or_else(String::new, |at| {
         let at = parts.len() - 2 - at;
-        let rest = parts.iter().enumerate().filter(|it| it.0 != at).map(|it| *it.1);
+        let rest = parts.iter().enumerate().filter(|pair| pair.0 != at).map(|pair| *pair.1);
         rest.collect::<Vec<_>>().join("/")
     })
 }
@@ -319,7 +319,7 @@ mod tests {
                 why: Vec::new(),
             })
         };
-        selection.items(item).iter().map(|it| it.end_line).collect()
+        selection.items(item).iter().map(|item| item.end_line).collect()
     }
 
     fn own(file: u32) -> String {
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn a_file_has_six_items_at_most_and_its_second_waits() {
         let mut candidates: Vec<Candidate> =
-            (0..7).map(|it| candidate(1, it, Kind::Function, 1.0)).collect();
+            (0..7).map(|number| candidate(1, number, Kind::Function, 1.0)).collect();
         candidates.push(candidate(2, 9, Kind::Function, 0.9));
         let files = chosen(candidates, TaskType::General, 10, &own);
         assert_eq!(files, [1, 2, 1, 1, 1, 1, 1]);
@@ -352,10 +352,10 @@ mod tests {
     #[test]
     fn each_source_has_its_share_if_it_comes_near() {
         let mut candidates: Vec<Candidate> =
-            (0..20).map(|it| candidate(it, it, Kind::Guide, 1.0)).collect();
-        candidates.extend((20..30).map(|it| candidate(it, it, Kind::Function, 0.4)));
-        candidates.extend((30..40).map(|it| candidate(it, it, Kind::Function, 0.2)));
-        let is_code = |it: &&u32| **it >= 20;
+            (0..20).map(|number| candidate(number, number, Kind::Guide, 1.0)).collect();
+        candidates.extend((20..30).map(|number| candidate(number, number, Kind::Function, 0.4)));
+        candidates.extend((30..40).map(|number| candidate(number, number, Kind::Function, 0.2)));
+        let is_code = |number: &&u32| **number >= 20;
         let files = chosen(candidates.clone(), TaskType::Code, 10, &own);
         assert_eq!(files.iter().filter(is_code).count(), 5);
         assert!(files.iter().take(5).all(|it| *it < 20), "{files:?}");

@@ -62,13 +62,13 @@ impl Own {
 pub(super) fn sums(chunks: &[Own], weights: &Weights) -> Vec<f32> {
     let highest = |of: &dyn Fn(&Own) -> f32| chunks.iter().map(of).fold(0.0, f32::max);
     let name_high = highest(&|it| it.name);
-    let relative = |it: &Own| {
-        let name = if name_high > 0.0 { it.name / name_high } else { 0.0 };
-        it.sum_named(name, weights)
+    let relative = |own: &Own| {
+        let name = if name_high > 0.0 { own.name / name_high } else { 0.0 };
+        own.sum_named(name, weights)
     };
     let (high, relative_high) = (highest(&|it| it.sum(weights)), highest(&relative));
     let scale = if relative_high > 0.0 { high / relative_high } else { 0.0 };
-    chunks.iter().map(|it| relative(it) * scale).collect()
+    chunks.iter().map(|chunk| relative(chunk) * scale).collect()
 }
 
 /// How well a definition's name matches the query: the geometric mean of the share of the name that
@@ -115,7 +115,7 @@ impl<'a> Search<'a> {
     ) -> (Self, Vec<Hit>) {
         let search = TextSearch::new(parts, words, bm25);
         let hits = search.top(count);
-        let high = hits.first().map_or(0.0, |it| it.score);
+        let high = hits.first().map_or(0.0, |hit| hit.score);
         (Self { by_words: search, high }, hits)
     }
 
@@ -155,11 +155,11 @@ pub(super) fn nearest(
     // If the query's vector is of another model, only lexical search is used.
     let Ok(search) = VectorSearch::new(&parts, query) else { return Vec::new() };
     let hits = search.top(count).hits;
-    let high = hits.first().map_or(0.0, |it| it.score);
+    let high = hits.first().map_or(0.0, |hit| hit.score);
     // Any two texts are somewhat similar: only what exceeds the lowest of these counts.
-    let low = hits.get(count - 1).map_or(0.0, |it| it.score.clamp(0.0, high));
+    let low = hits.get(count - 1).map_or(0.0, |hit| hit.score.clamp(0.0, high));
     let share = |score: f32| if high > low { (score - low).max(0.0) / (high - low) } else { 0.0 };
-    hits.iter().map(|it| (it.slot, share(it.score))).collect()
+    hits.iter().map(|hit| (hit.slot, share(hit.score))).collect()
 }
 
 #[cfg(test)]
@@ -185,7 +185,7 @@ mod tests {
         let weights = Weights::default();
         let own = |words| Own { words, ..Own::default() };
         let chunks = [own(0.4), own(0.0), own(0.8)];
-        let expected: Vec<f32> = chunks.iter().map(|it| it.sum(&weights)).collect();
+        let expected: Vec<f32> = chunks.iter().map(|chunk| chunk.sum(&weights)).collect();
         assert_eq!(sums(&chunks, &weights), expected);
         assert_eq!(sums(&[], &weights), Vec::<f32>::new());
         assert_eq!(sums(&[own(0.0)], &weights), [0.0]);

@@ -20,7 +20,7 @@ pub(crate) fn below_tested(index: &Index, ask: &Ask<'_>, candidates: &mut [Candi
     let mut best: NumberMap<Slot, (&str, f32)> = NumberMap::default();
     for (at, it) in candidates.iter().enumerate() {
         let What::Chunk(slot, _) = it.what else { continue };
-        let Some(file) = index.file(slot).filter(|it| it.kind.source() == Source::Code) else {
+        let Some(file) = index.file(slot).filter(|file| file.kind.source() == Source::Code) else {
             continue;
         };
         if file.prior.test {
@@ -40,7 +40,7 @@ pub(crate) fn below_tested(index: &Index, ask: &Ask<'_>, candidates: &mut [Candi
     }
     for at in tests {
         let it = &mut candidates[at];
-        let tested = tested(&it.path).and_then(|it| by_name.get(&key(it)));
+        let tested = tested(&it.path).and_then(|tested| by_name.get(&key(tested)));
         let Some(most) = tested.map(|score| score * BELOW).filter(|most| it.score > *most) else {
             continue;
         };
@@ -56,12 +56,14 @@ pub(crate) fn below_tested(index: &Index, ask: &Ask<'_>, candidates: &mut [Candi
 fn tested(path: &str) -> Option<&str> {
     let own = unmarked(file_name(path)).unwrap_or_else(|| stem(path));
     let mut parts = std::iter::once(own).chain(path.rsplit('/').skip(1));
-    parts.find(|it| !it.is_empty() && !GENERAL.iter().any(|known| known.eq_ignore_ascii_case(it)))
+    parts.find(|part| {
+        !part.is_empty() && !GENERAL.iter().any(|known| known.eq_ignore_ascii_case(part))
+    })
 }
 
 /// A hash of a stem: the same for `LogReader` and `log_reader`.
 fn key(stem: &str) -> u64 {
-    fnv(stem.bytes().filter(|it| !it.is_ascii_punctuation()))
+    fnv(stem.bytes().filter(|byte| !byte.is_ascii_punctuation()))
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl Events {
         for path in &event.paths {
             if elsewhere && state.folders.contains(path) {
                 // The system watches a folder itself, not its name.
-                state.folders.retain(|it| !it.starts_with(path));
+                state.folders.retain(|folder| !folder.starts_with(path));
             }
             if let Some(event) = self.event(&state, path) {
                 self.tell(&mut state, now, event);
@@ -81,7 +81,7 @@ impl Events {
             return Some(Event::Missed);
         }
         // A path that is not text is not in an index, either.
-        let path = path.to_str().filter(|it| !left_out(it))?;
+        let path = path.to_str().filter(|text| !left_out(text))?;
         Some(Event::Path(path.to_owned()))
     }
 
@@ -91,7 +91,7 @@ impl Events {
     }
 
     pub(super) fn wait(&self, timeout: Option<Duration>) -> Changes {
-        let end = timeout.map(|it| self.now().saturating_add(millis(it)));
+        let end = timeout.map(|timeout| self.now().saturating_add(millis(timeout)));
         let mut state = self.state.lock();
         loop {
             let now = self.now();
@@ -100,12 +100,12 @@ impl Events {
             }
             let look = state.poll.map(|(every, last)| last.saturating_add(millis(every)));
             if let Some((_, last)) =
-                state.poll.as_mut().filter(|_| look.is_some_and(|it| it <= now))
+                state.poll.as_mut().filter(|_| look.is_some_and(|look| look <= now))
             {
                 *last = now;
                 return Changes { rescan: true, git: true, ..Changes::default() };
             }
-            if std::mem::take(&mut state.woken) || end.is_some_and(|it| it <= now) {
+            if std::mem::take(&mut state.woken) || end.is_some_and(|end| end <= now) {
                 return Changes::default();
             }
             match [state.debounce.due(), look, end].into_iter().flatten().min() {
@@ -126,7 +126,7 @@ impl Events {
     pub(super) fn poll(&self, every: Option<Duration>) {
         let mut state = self.state.lock();
         let last = state.poll.map_or_else(|| self.now(), |(_, last)| last);
-        state.poll = every.map(|it| (it, last));
+        state.poll = every.map(|every| (every, last));
         drop(state);
         self.news.notify_all();
     }
@@ -182,7 +182,7 @@ impl Debounce {
 
     /// What to report at `now`, once it is due.
     fn take(&mut self, now: u64) -> Option<Changes> {
-        self.due().filter(|it| *it <= now)?;
+        self.due().filter(|due| *due <= now)?;
         let Self { paths, rescan, git, .. } = std::mem::take(self);
         Some(Changes { paths: paths.into_iter().collect(), rescan, git })
     }
@@ -198,8 +198,9 @@ impl Debounce {
 pub(super) fn left_out(path: &str) -> bool {
     // The project's own journal is in the service's folder, but the service does not write there.
     let journal = path.strip_prefix(".waypost/journal");
-    let path = journal.filter(|it| it.is_empty() || it.starts_with('/')).unwrap_or(path);
-    path.split('/').any(|it| LEFT_OUT.contains(&it))
+    let path =
+        journal.filter(|journal| journal.is_empty() || journal.starts_with('/')).unwrap_or(path);
+    path.split('/').any(|part| LEFT_OUT.contains(&part))
 }
 
 fn millis(duration: Duration) -> u64 {

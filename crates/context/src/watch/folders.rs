@@ -75,7 +75,7 @@ impl Folders {
             self.why = None;
         }
         self.events.state.lock().git = git.iter().cloned().collect();
-        wanted.extend(git.iter().filter_map(|it| it.parent().map(Path::to_path_buf)));
+        wanted.extend(git.iter().filter_map(|git| git.parent().map(Path::to_path_buf)));
         self.unwatch(&wanted);
         self.watch(&wanted);
     }
@@ -88,7 +88,7 @@ impl Folders {
     }
 
     fn wanted(&self, dirs: &[String]) -> BTreeSet<PathBuf> {
-        dirs.iter().filter(|it| !left_out(it)).map(|it| self.events.root.join(it)).collect()
+        dirs.iter().filter(|dir| !left_out(dir)).map(|dir| self.events.root.join(dir)).collect()
     }
 
     fn watch(&mut self, wanted: &BTreeSet<PathBuf>) {
@@ -187,7 +187,7 @@ fn every(folders: usize) -> Duration {
 /// Half of what this user may watch, to leave watches for other programs.
 pub(super) fn watches_allowed() -> usize {
     let text = fs::read_to_string(WATCHES_MAX).ok();
-    text.and_then(|it| it.trim().parse().ok()).unwrap_or(WATCHES_DEFAULT) / 2
+    text.and_then(|text| text.trim().parse().ok()).unwrap_or(WATCHES_DEFAULT) / 2
 }
 
 /// The kind of file system that a folder is on, if it does not report all changes.
@@ -198,5 +198,8 @@ fn silent(folder: &Path) -> Option<&'static str> {
 
 /// The number of the file system that a folder is on; nothing if it is not a folder (any more).
 fn device(folder: &Path) -> Option<u64> {
-    fs::symlink_metadata(folder).ok().filter(|it| it.is_dir()).map(|it| it.dev())
+    fs::symlink_metadata(folder)
+        .ok()
+        .filter(|metadata| metadata.is_dir())
+        .map(|metadata| metadata.dev())
 }

@@ -21,8 +21,11 @@ fn a_guide_is_cut_at_headings_and_small_sections_are_joined() {
     let extract = taken(&[("docs/use.md", &text)]);
     assert_eq!((extract.kind, extract.title.as_str()), (Kind::Guide, "Waypost"));
     assert_eq!(extract.parser, Parser::None);
-    let titles: Vec<_> =
-        extract.chunks.iter().map(|it| (it.title.as_str(), it.line, it.end_line)).collect();
+    let titles: Vec<_> = extract
+        .chunks
+        .iter()
+        .map(|chunk| (chunk.title.as_str(), chunk.line, chunk.end_line))
+        .collect();
     assert_eq!(
         titles,
         [
@@ -44,20 +47,20 @@ fn code_tables_and_items_are_never_cut() {
     let extract = taken(&[("a.md", &text)]);
     for part in [&code, &table, &item] {
         let whole = part.trim_end();
-        let holds = extract.chunks.iter().filter(|it| it.content.contains(whole)).count();
+        let holds = extract.chunks.iter().filter(|chunk| chunk.content.contains(whole)).count();
         assert_eq!(holds, 1, "{whole}");
     }
-    let prose_only = extract.chunks.iter().filter(|it| !it.content.contains(['|', '`', '-']));
+    let prose_only = extract.chunks.iter().filter(|chunk| !chunk.content.contains(['|', '`', '-']));
     assert!(
         prose_only.clone().count() >= 2 && prose_only.clone().all(|it| it.content.len() <= 1_600)
     );
     let all: Vec<&str> = extract
         .chunks
         .iter()
-        .flat_map(|it| it.content.lines())
-        .filter(|it| !it.trim().is_empty())
+        .flat_map(|chunk| chunk.content.lines())
+        .filter(|line| !line.trim().is_empty())
         .collect();
-    let before: Vec<&str> = text.lines().filter(|it| !it.trim().is_empty()).collect();
+    let before: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     assert_eq!(all, before, "nothing is lost or said twice");
     for pair in extract.chunks.windows(2) {
         assert!(pair[0].end_line < pair[1].line);

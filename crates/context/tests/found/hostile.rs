@@ -159,8 +159,8 @@ fn a_parser_that_takes_too_long_is_replaced_by_lines() {
         assert_eq!(lines.parser, Parser::Lines);
         let tree = patient.extract(&found, &bytes, NOW).expect("by its tree");
         assert_eq!(tree.parser, Parser::Tree);
-        let names = |it: &waypost_context::Extract| {
-            it.chunks.iter().map(|it| it.name.clone()).collect::<Vec<_>>()
+        let names = |extract: &waypost_context::Extract| {
+            extract.chunks.iter().map(|chunk| chunk.name.clone()).collect::<Vec<_>>()
         };
         assert_eq!(names(&lines), names(&tree));
         assert_eq!(tree.chunks.len(), 401);

@@ -52,7 +52,7 @@ fn walked(root: &Root, rules: &Rules) -> Walk {
 }
 
 fn paths(walk: &Walk) -> Vec<&str> {
-    walk.found.iter().map(|it| it.path.as_str()).collect()
+    walk.found.iter().map(|found| found.path.as_str()).collect()
 }
 
 fn taken(files: &[(&str, &str)]) -> Extract {
@@ -71,7 +71,8 @@ fn extracted(root: &Root, rules: &Rules, found: &Found) -> Result<Extract, Skip>
 fn page(extract: &Extract) -> String {
     let mut page = String::new();
     for chunk in &extract.chunks {
-        let date = chunk.date.map_or(String::new(), |it| format!(" @{}", it.as_secs() / 86_400));
+        let date =
+            chunk.date.map_or(String::new(), |date| format!(" @{}", date.as_secs() / 86_400));
         let (from, to) = (chunk.line, chunk.end_line);
         writeln!(page, "[{from}-{to}] {} {}{date}", chunk.kind, chunk.title).expect("a string");
         for line in chunk.content.lines() {

@@ -73,8 +73,8 @@ fn paths(repository: &Repository, task: TaskType, max_items: usize) -> Vec<Strin
     context.scan(now, &|| false).unwrap();
     let query = Query::new("").with_task(task).with_max_items(max_items);
     let items = context.query(&query, now).unwrap().items;
-    let files = items.into_iter().filter(|it| it.kind != Kind::Commit);
-    files.map(|it| it.path).collect()
+    let files = items.into_iter().filter(|item| item.kind != Kind::Commit);
+    files.map(|file| file.path).collect()
 }
 
 /// A project of 30 sources, a guide, and settings that change with each of them.
@@ -98,8 +98,9 @@ fn without_a_query_most_items_are_files_that_are_worked_on_each_once() {
     once.sort();
     once.dedup();
     assert_eq!(once.len(), paths.len(), "{paths:?}");
-    let newest = (20..30).flat_map(|it| [format!("src/part{it}.rs"), format!("docs/part{it}.md")]);
-    let missing: Vec<String> = newest.filter(|it| !paths.contains(it)).collect();
+    let newest = (20..30)
+        .flat_map(|number| [format!("src/part{number}.rs"), format!("docs/part{number}.md")]);
+    let missing: Vec<String> = newest.filter(|newest| !paths.contains(newest)).collect();
     assert!(missing.is_empty(), "{missing:?} in {paths:?}");
 }
 
@@ -108,7 +109,7 @@ fn without_a_query_the_task_says_how_much_of_it_is_code() {
     let repository = busy();
     let code = |task| {
         let paths = paths(&repository, task, 20);
-        (paths.iter().filter(|it| it.starts_with("src/")).count(), paths.len())
+        (paths.iter().filter(|path| path.starts_with("src/")).count(), paths.len())
     };
     let (sources, all) = code(TaskType::Code);
     assert!(sources * 3 > all * 2, "{sources} of {all}");
@@ -131,7 +132,7 @@ fn without_a_query_the_instructions_are_those_for_what_is_being_changed() {
     repository.commit("All of it", &paths);
     let instructions = |repository: &Repository| {
         let all = self::paths(repository, TaskType::General, 30);
-        all.into_iter().find(|it| it.ends_with("AGENTS.md"))
+        all.into_iter().find(|item| item.ends_with("AGENTS.md"))
     };
     assert_eq!(instructions(&repository).as_deref(), Some("AGENTS.md"));
     repository.write("parts/one/lib.rs", "fn changed() {}\n");

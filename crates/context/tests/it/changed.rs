@@ -145,7 +145,7 @@ fn it_stops_with_what_it_has() {
     let file = Present { path: "a", bytes: 1, modified_ns: 0 };
     let none = changed(&repository.top, [file], &|_| None, &|| true).unwrap();
     assert!(none.is_empty());
-    let names: Vec<String> = (0..5_100).map(|it| format!("{it}")).collect();
+    let names: Vec<String> = (0..5_100).map(|number| format!("{number}")).collect();
     let files = names.iter().map(|path| Present { path, bytes: 1, modified_ns: 0 });
     assert_eq!(changed(&repository.top, files, &|_| None, &|| false).unwrap().len(), 5_000);
 }

@@ -54,7 +54,7 @@ fn frecency_and_times_follow_from_the_commits() {
 #[test]
 fn large_commits_count_for_the_time_alone() {
     let mut repository = Repository::new();
-    let names: Vec<String> = (0..31).map(|it| format!("f{it:02}.md")).collect();
+    let names: Vec<String> = (0..31).map(|number| format!("f{number:02}.md")).collect();
     let files: Vec<&str> = names.iter().map(String::as_str).collect();
     repository.commit("20", &files[..20]);
     repository.commit("21", &files[..21]);

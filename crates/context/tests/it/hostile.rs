@@ -160,7 +160,7 @@ fn damaged_packs_and_indexes_end_nothing() {
     }
     project.git(&["gc", "--quiet"]);
     let folder = project.top.join(".git/objects/pack");
-    let packs: Vec<_> = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+    let packs: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     let same: Redact<'_> = &|it| Cow::Borrowed(it);
     let index = project.top.join(".git/index");
     let file = Present { path: "a", bytes: 1, modified_ns: 0 };

@@ -75,11 +75,13 @@ pub(crate) fn read(root: &Path) -> Option<History> {
 /// Each commit's subject and paths, newest first.
 pub(crate) fn shown(history: &History) -> Vec<(String, Vec<String>)> {
     let commits = history.commits();
-    commits.map(|it| (it.subject().to_owned(), it.paths().map(str::to_owned).collect())).collect()
+    commits
+        .map(|commit| (commit.subject().to_owned(), commit.paths().map(str::to_owned).collect()))
+        .collect()
 }
 
 pub(crate) fn subjects(history: &History) -> Vec<&str> {
-    history.commits().map(|it| it.subject()).collect()
+    history.commits().map(|commit| commit.subject()).collect()
 }
 
 pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {

@@ -20,7 +20,7 @@ fn project(dirs: &[&str]) -> TempDir {
 }
 
 fn names(dirs: &[&str]) -> Vec<String> {
-    dirs.iter().map(|it| (*it).to_owned()).collect()
+    dirs.iter().map(|dir| (*dir).to_owned()).collect()
 }
 
 /// The next changes.
@@ -42,7 +42,7 @@ fn changed(watch: &Watch, root: &Path) -> Vec<String> {
         assert!(!changes.rescan, "nothing was missed");
         told.extend(changes.paths);
     }
-    told.into_iter().filter(|it| !it.starts_with("last-")).collect()
+    told.into_iter().filter(|told| !told.starts_with("last-")).collect()
 }
 
 fn until_git(watch: &Watch) {

@@ -21,7 +21,7 @@ fn ledger() -> World {
 fn a_test_comes_after_what_it_tests_unless_it_is_asked_for() {
     let world = ledger();
     let paths = world.paths("ledger: balances are carried forward at midnight");
-    let place = |path: &str| paths.iter().position(|it| it == path).expect("it is found");
+    let place = |path: &str| paths.iter().position(|other| other == path).expect("it is found");
     assert!(place("src/ledger.rs") < place("tests/ledger.rs"), "{paths:?}");
     assert!(place("src/ledger.rs") < place("src/ledger/tests.rs"), "{paths:?}");
     for query in
@@ -56,7 +56,7 @@ fn a_test_is_known_by_the_names_of_each_language() {
         world.write(test, &format!("{comment} {words}\n"));
         world.scan();
         let found = world.paths("cart totals with vouchers and delivery");
-        let place = |path: &str| found.iter().position(|it| it == path);
+        let place = |path: &str| found.iter().position(|found| found == path);
         assert!(place(product).is_some() && place(product) < place(test), "{test}: {found:?}");
     }
 }
@@ -102,6 +102,6 @@ fn without_a_query_a_change_log_without_entries_is_no_answer() {
     world.write("README.md", "# Shop\n\nA shop.\n");
     world.scan();
     let paths = world.paths("");
-    let logs: Vec<&String> = paths.iter().filter(|it| it.ends_with("CHANGELOG.md")).collect();
+    let logs: Vec<&String> = paths.iter().filter(|path| path.ends_with("CHANGELOG.md")).collect();
     assert_eq!(logs, ["core/CHANGELOG.md"], "{paths:?}");
 }

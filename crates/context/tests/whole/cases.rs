@@ -117,10 +117,12 @@ fn every_written_case_holds() {
     let mut wrong = Vec::new();
     for (text, task, must) in CASES {
         let paths = paths(&world, text, *task);
-        let place = |path: &str| paths.iter().position(|it| it == path);
+        let place = |path: &str| paths.iter().position(|other| other == path);
         let (holds, what) = match must {
             First(path) => (place(path) == Some(0), format!("first {path}")),
-            Top3(path) => (place(path).is_some_and(|it| it < 3), format!("among three {path}")),
+            Top3(path) => {
+                (place(path).is_some_and(|place| place < 3), format!("among three {path}"))
+            }
             Before(a, b) => (
                 place(a).is_some_and(|a| place(b).is_none_or(|b| a < b)),
                 format!("{a} before {b}"),
@@ -165,8 +167,11 @@ fn a_function_is_found_by_the_words_of_its_name() {
     world.write("src/table.rs", &text);
     world.scan();
     let items = world.items("Resizes the hash table to what is asked for", Code);
-    let functions: Vec<&str> =
-        items.iter().filter(|it| it.kind == Kind::Function).map(|it| it.title.as_str()).collect();
+    let functions: Vec<&str> = items
+        .iter()
+        .filter(|item| item.kind == Kind::Function)
+        .map(|item| item.title.as_str())
+        .collect();
     assert_eq!(functions.first(), Some(&"src/table.rs::resize_hash_table"), "{functions:?}");
 }
 
@@ -212,7 +217,7 @@ fn neither_items_nor_tokens_exceed_what_was_asked_for() {
         for max_tokens in [0, 20, 100, 400] {
             let query = Query::new(text).with_max_tokens(max_tokens);
             let answer = world.ask(&query);
-            let used: u32 = answer.items.iter().map(|it| it.tokens).sum();
+            let used: u32 = answer.items.iter().map(|item| item.tokens).sum();
             assert!(used as usize <= max_tokens, "{used} of {max_tokens}");
             assert!(answer.truncated || max_tokens == 400);
         }
@@ -246,6 +251,6 @@ fn translations_and_copies_do_not_crowd_an_answer() {
     world.write("docs/copy/packing.md", text);
     world.scan();
     let items = world.items("wrap every cup in straw", General);
-    let packing = items.iter().filter(|it| it.title.contains("Packing")).count();
+    let packing = items.iter().filter(|item| item.title.contains("Packing")).count();
     assert_eq!(packing, 1, "one text is given once");
 }

@@ -90,7 +90,7 @@ fn paths_that_climb_change_nothing() {
     fs::write(world.root().parent().unwrap().join("outside.md"), "# Apples\n").unwrap();
     world.scan();
     let paths = ["../outside.md", "/etc/passwd", "docs/../../outside.md", "", "."];
-    let paths: Vec<String> = paths.iter().map(|it| String::from(*it)).collect();
+    let paths: Vec<String> = paths.iter().map(|path| String::from(*path)).collect();
     world.context().update(&paths, NOW, &|| false).unwrap();
     assert_eq!(world.context().status().files, 1);
 }

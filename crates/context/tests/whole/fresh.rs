@@ -47,9 +47,9 @@ fn what_has_changed_after_the_scan_is_read_again() {
     world.write("docs/a.md", "# Apples\n\nGreen, long and sour now.\n");
     world.write("src/a.rs", "\n\n/// Peels an apple thinly.\nfn peel(knife: Knife) {}\n");
     let items = world.items("apples", TaskType::General);
-    let of = |path: &str| items.iter().find(|it| it.path == path).unwrap();
+    let of = |path: &str| items.iter().find(|item| item.path == path).unwrap();
     assert!(of("docs/a.md").content.contains("sour now"), "{items:?}");
-    let function = items.iter().find(|it| it.title.ends_with("peel")).unwrap();
+    let function = items.iter().find(|item| item.title.ends_with("peel")).unwrap();
     assert!(function.content.contains("thinly") && function.content.contains("Knife"));
     assert_eq!(function.line, 3, "line and text are of one version");
     let report = world.context().update(&[], NOW, &|| false).unwrap();
@@ -66,7 +66,7 @@ fn a_definition_that_is_gone_is_left_out() {
     world.scan();
     world.write("src/a.rs", "/// Cuts an apple in four quarters, then waits.\nfn cut() {}\n");
     let titles: Vec<String> =
-        world.items("apple", TaskType::Code).into_iter().map(|it| it.title).collect();
+        world.items("apple", TaskType::Code).into_iter().map(|item| item.title).collect();
     assert!(titles.iter().any(|it| it.ends_with("cut")), "{titles:?}");
     assert!(!titles.iter().any(|it| it.ends_with("peel")), "{titles:?}");
 }

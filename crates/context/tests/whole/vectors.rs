@@ -16,12 +16,12 @@ fn fruit(name: &str, asked: &Arc<AtomicU64>) -> Embedder {
     let asked = Arc::clone(asked);
     let embed = move |texts: &[&str]| {
         asked.fetch_add(texts.len() as u64, Ordering::Relaxed);
-        let vector = |it: &&str| {
-            if it.contains("poison") {
+        let vector = |text: &&str| {
+            if text.contains("poison") {
                 return Err("poison is refused".to_owned());
             }
             let fruit =
-                ["apple", "pear", "plum"].iter().any(|word| it.to_lowercase().contains(word));
+                ["apple", "pear", "plum"].iter().any(|word| text.to_lowercase().contains(word));
             Ok(if fruit { vec![1.0, 0.1] } else { vec![0.1, 1.0] })
         };
         texts.iter().map(vector).collect()
@@ -41,7 +41,8 @@ fn world(asked: &Arc<AtomicU64>) -> World {
 
 fn meaning(world: &World) -> Vec<String> {
     let query = Query::new("quince").with_vector(vec![1.0, 0.1]);
-    let mut paths: Vec<String> = world.ask(&query).items.into_iter().map(|it| it.path).collect();
+    let mut paths: Vec<String> =
+        world.ask(&query).items.into_iter().map(|item| item.path).collect();
     paths.truncate(2);
     paths.sort();
     paths
@@ -124,8 +125,8 @@ fn what_waits_is_told_while_the_model_works() {
     let ((begun, begins), (go_on, goes_on)) = (mpsc::channel(), mpsc::channel());
     let goes_on = parking_lot::Mutex::new(goes_on);
     let embed = move |texts: &[&str]| {
-        begun.send(()).map_err(|it| it.to_string())?;
-        goes_on.lock().recv_timeout(LONG).map_err(|it| it.to_string())?;
+        begun.send(()).map_err(|error| error.to_string())?;
+        goes_on.lock().recv_timeout(LONG).map_err(|error| error.to_string())?;
         Ok(texts.iter().map(|_| vec![1.0, 0.0]).collect())
     };
     let slow = Embedder { fingerprint: "slow".to_owned(), dimensions: 2, embed: Arc::new(embed) };

@@ -63,9 +63,11 @@ impl World {
     /// The only text file.
     pub(crate) fn texts(&self) -> PathBuf {
         let entries = fs::read_dir(self.data()).expect("a test's own folder can be used");
-        let mut paths = entries.map(|it| it.expect("a test's own folder can be used").path());
-        let is_texts = |it: &PathBuf| {
-            it.file_name().and_then(|it| it.to_str()).is_some_and(|it| it.starts_with("texts-"))
+        let mut paths = entries.map(|entry| entry.expect("a test's own folder can be used").path());
+        let is_texts = |path: &PathBuf| {
+            path.file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|text| text.starts_with("texts-"))
         };
         paths.find(is_texts).expect("an index has texts")
     }

@@ -59,7 +59,7 @@ pub(super) fn pinned(model: &PinnedModel, cache_dir: &Path) -> Result<Option<Pat
     }
     if let Some(manifest) = Manifest::read(&folder)? {
         let right = |path: &str| {
-            manifest.files.get(path).map(|it| &it.sha256) == model.digest_of(path).as_ref()
+            manifest.files.get(path).map(|file| &file.sha256) == model.digest_of(path).as_ref()
         };
         if model.paths().all(right) && manifest.matches_times(&folder)? {
             return Ok(Some(folder));
@@ -69,14 +69,16 @@ pub(super) fn pinned(model: &PinnedModel, cache_dir: &Path) -> Result<Option<Pat
     for file in &model.files {
         let path = folder.join(&file.path);
         // The length alone saves most digests of a truncated file.
-        if fs::metadata(&path).map_or(0, |it| it.len()) != file.bytes
+        if fs::metadata(&path).map_or(0, |metadata| metadata.len()) != file.bytes
             || files::digest_of(&path)?.0 != file.sha256
         {
             return Ok(None);
         }
     }
     for (path, content) in &model.settings {
-        if files::read_optional(&folder, path)?.is_none_or(|it| it != content.as_bytes()) {
+        if files::read_optional(&folder, path)?
+            .is_none_or(|optional| optional != content.as_bytes())
+        {
             install::write_settings(model, &folder)?;
         }
     }
@@ -107,7 +109,7 @@ pub(super) fn imported(name: &str, cache_dir: &Path) -> Result<Option<PathBuf>> 
 
 /// Records a folder's state, so that the next start need not digest it again.
 fn adopt(folder: &Path, name: &str) -> Result<()> {
-    let source = Manifest::read(folder)?.map_or_else(String::new, |it| it.source);
+    let source = Manifest::read(folder)?.map_or_else(String::new, |read| read.source);
     let manifest = install::record(folder, name, &source)?;
     match manifest.write(folder) {
         // A read-only cache works as well, a little more slowly.
@@ -154,10 +156,11 @@ pub fn list(cache_dir: &Path) -> Result<Vec<Installed>> {
             Some(manifest) if manifest.matches_times(&folder)? => State::Unchanged,
             Some(_) => State::Changed,
         };
-        let length = |file: &&str| fs::metadata(folder.join(file)).map_or(0, |it| it.len());
+        let length =
+            |file: &&str| fs::metadata(folder.join(file)).map_or(0, |metadata| metadata.len());
         let bytes = install::TAKEN.iter().map(length).sum();
-        let (source, fingerprint) =
-            manifest.map_or_else(Default::default, |it| (it.source, it.fingerprint));
+        let (source, fingerprint) = manifest
+            .map_or_else(Default::default, |manifest| (manifest.source, manifest.fingerprint));
         models.push(Installed { name, folder, bytes, source, fingerprint, state });
     }
     models.sort_by(|a, b| a.name.cmp(&b.name));
@@ -178,10 +181,10 @@ pub fn verify(folder: &Path) -> Result<Verified> {
     for file in install::TAKEN {
         let path = folder.join(file);
         if !path.exists() {
-            if let Some(required) = REQUIRED.into_iter().find(|it| *it == file) {
+            if let Some(required) = REQUIRED.into_iter().find(|required| *required == file) {
                 return Err(Error::MissingFile { folder: folder.to_owned(), file: required });
             }
-            if manifest.as_ref().is_some_and(|it| it.files.contains_key(file)) {
+            if manifest.as_ref().is_some_and(|manifest| manifest.files.contains_key(file)) {
                 return Err(Error::damaged(&path, "it no longer exists"));
             }
             continue;

@@ -74,7 +74,7 @@ fn download(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Result<(), String>> {
     let io = |error| Error::io("write", part, error);
-    let mut done = fs::metadata(part).map_or(0, |it| it.len());
+    let mut done = fs::metadata(part).map_or(0, |metadata| metadata.len());
     if done >= file.bytes {
         if done == file.bytes && files::digest_of(part)?.0 == file.sha256 {
             return Ok(Ok(()));
@@ -85,8 +85,8 @@ fn download(
         Ok(response) => response,
         Err(reason) => return Ok(Err(reason)),
     };
-    let range = response.headers().get(CONTENT_RANGE).and_then(|it| it.to_str().ok());
-    let range = range.and_then(|it| it.rsplit_once('/')?.1.parse().ok());
+    let range = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
+    let range = range.and_then(|range| range.rsplit_once('/')?.1.parse().ok());
     if range.is_none() {
         // It sends the whole file.
         done = 0;

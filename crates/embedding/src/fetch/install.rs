@@ -182,7 +182,7 @@ pub(super) fn record(folder: &Path, name: &str, source: &str) -> Result<Manifest
     let digest = |file: &'static str| {
         recorded
             .get(file)
-            .map(|it| it.sha256.as_str())
+            .map(|recorded| recorded.sha256.as_str())
             .ok_or_else(|| Error::MissingFile { folder: folder.to_owned(), file })
     };
     let fingerprint = Recipe::read(folder)?.fingerprint(

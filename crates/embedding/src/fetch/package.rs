@@ -128,7 +128,7 @@ fn the_wheel(wheels: &Path) -> Result<PathBuf, String> {
     entries
         .flatten()
         .map(|entry| entry.path())
-        .find(|path| path.extension().is_some_and(|it| it == "whl"))
+        .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
         .ok_or_else(|| "pip ended well but left no wheel".to_owned())
 }
 
@@ -142,7 +142,7 @@ fn last_error(log: &Path, status: ExitStatus) -> String {
         .find(|line| line.starts_with("ERROR"))
         .or_else(|| text.lines().rev().find(|line| !line.trim().is_empty()))
         .unwrap_or_default();
-    let line: String = line.chars().filter(|it| !it.is_control()).take(300).collect();
+    let line: String = line.chars().filter(|c| !c.is_control()).take(300).collect();
     if line.is_empty() { format!("pip exited with {status}") } else { line }
 }
 

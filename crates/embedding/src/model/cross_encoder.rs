@@ -100,9 +100,9 @@ impl CrossEncoder {
             .iter()
             .map(|passage| self.terms.of_pair(query, passage))
             .collect::<Result<Vec<_>, _>>()?;
-        let run = || self.head.scores(&self.encoder.encode(&rows)?).map_err(|it| engine(&it));
+        let run = || self.head.scores(&self.encoder.encode(&rows)?).map_err(|error| engine(&error));
         let scores = guarded(run).flatten()?;
-        if scores.iter().all(|it| it.is_finite()) {
+        if scores.iter().all(|score| score.is_finite()) {
             return Ok(scores);
         }
         Err("it returns a score that is not a number".to_owned())

@@ -31,5 +31,7 @@ impl Files {
 
 /// The folder's name.
 pub(super) fn name(folder: &Path) -> String {
-    folder.file_name().map_or_else(|| "model".to_owned(), |it| it.to_string_lossy().into_owned())
+    folder
+        .file_name()
+        .map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
 }

@@ -75,6 +75,6 @@ impl Head {
             hidden = norm.forward(&hidden)?;
         }
         let numbers: Vec<f32> = self.out.forward(&hidden)?.flatten_all()?.to_vec1()?;
-        Ok(numbers.into_iter().map(|it| 1.0 / (1.0 + (-it).exp())).collect())
+        Ok(numbers.into_iter().map(|number| 1.0 / (1.0 + (-number).exp())).collect())
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn pack(
         let types = embeddings.get((shape.0, width), "token_type_embeddings.weight")?;
         positions = positions.unsqueeze(0)?.broadcast_add(&types.reshape(shape)?)?;
     }
-    let relative = names.relative.map(|it| relative(&tensors.pp(it), width / head));
+    let relative = names.relative.map(|other| relative(&tensors.pp(other), width / head));
     let mut packed = Packed {
         kernel,
         words,

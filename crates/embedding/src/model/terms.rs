@@ -170,7 +170,7 @@ fn check_words(tokenizer: &Tokenizer, config: &Config) -> std::result::Result<()
         return Err(format!("tokenizer.json has {count} words, config.json has {words}"));
     }
     let Some(padding) = config.padding() else { return Ok(()) };
-    let named = PADDINGS.into_iter().find_map(|it| Some((it, *vocabulary.get(it)?)));
+    let named = PADDINGS.into_iter().find_map(|padding| Some((padding, *vocabulary.get(padding)?)));
     match named {
         Some((name, id)) if id != padding => Err(format!(
             "tokenizer.json has {name} as {id}, config.json has pad_token_id {padding}"

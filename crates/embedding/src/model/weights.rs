@@ -35,8 +35,8 @@ impl Weights {
             let Names { prefix, mark, .. } = names::of(*family);
             all.contains_tensor(mark) || all.contains_tensor(&format!("{prefix}.{mark}"))
         });
-        let found =
-            found.map_or(String::new(), |it| format!("; its tensors are those of {}", it.name()));
+        let found = found
+            .map_or(String::new(), |found| format!("; its tensors are those of {}", found.name()));
         let reason = format!(
             "model.safetensors does not match config.json: a model of the family {} \
              has a tensor {mark} or {prefix}.{mark}{found}",

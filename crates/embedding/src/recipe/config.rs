@@ -154,7 +154,7 @@ impl Config {
     /// The position of a text's first token. RoBERTa and its kin count from behind the padding's
     /// number, and give a padding token inside a text that number.
     pub(crate) fn first_position(&self) -> usize {
-        self.padding().map_or(0, |it| it as usize + 1)
+        self.padding().map_or(0, |padding| padding as usize + 1)
     }
 
     /// The token that has no position of its own.
@@ -193,7 +193,9 @@ impl Config {
     }
 
     fn check(&self, path: &Path) -> Result<()> {
-        if let Some(kind) = self.position_embedding_type.as_deref().filter(|it| *it != "absolute") {
+        if let Some(kind) =
+            self.position_embedding_type.as_deref().filter(|kind| *kind != "absolute")
+        {
             let reason = format!(
                 "position_embedding_type \"{}\"; only \"absolute\" is supported",
                 shown(kind)

@@ -52,7 +52,7 @@ struct Rope {
 impl Modern {
     /// What each layer attends to: given, or full attention in every n-th layer.
     pub(crate) fn layer_type(&self, layer: usize) -> LayerType {
-        let given = self.layer_types.as_ref().and_then(|it| it.get(layer).copied());
+        let given = self.layer_types.as_ref().and_then(|kind| kind.get(layer).copied());
         let every = self.global_attn_every_n_layers.unwrap_or(3).max(1);
         let by_place =
             if layer.is_multiple_of(every) { LayerType::Full } else { LayerType::Sliding };
@@ -70,7 +70,7 @@ impl Modern {
             LayerType::Full => (self.rope(layer), self.global_rope_theta, 160_000.0),
             LayerType::Sliding => (self.rope(layer), self.local_rope_theta, 10_000.0),
         };
-        given.and_then(|it| it.rope_theta).or(older).unwrap_or(usual)
+        given.and_then(|given| given.rope_theta).or(older).unwrap_or(usual)
     }
 
     /// Whether a classifier reads the mean of a text's vectors instead of the first.
@@ -93,8 +93,8 @@ impl Modern {
     pub(super) fn check(&self, config: &Config, path: &Path) -> Result<()> {
         let unsupported = |reason| Err(Error::Unsupported { path: path.to_owned(), reason });
         for layer in [LayerType::Full, LayerType::Sliding] {
-            let kind = self.rope(layer).and_then(|it| it.rope_type.as_deref());
-            if let Some(kind) = kind.filter(|it| *it != "default") {
+            let kind = self.rope(layer).and_then(|rope| rope.rope_type.as_deref());
+            if let Some(kind) = kind.filter(|kind| *kind != "default") {
                 return unsupported(format!(
                     "rope_type \"{}\"; only \"default\" is supported",
                     shown(kind)
@@ -114,7 +114,7 @@ impl Modern {
                 shown(pooling)
             ));
         }
-        if self.layer_types.as_ref().is_some_and(|it| it.len() != config.num_hidden_layers) {
+        if self.layer_types.as_ref().is_some_and(|kind| kind.len() != config.num_hidden_layers) {
             let reason = "layer_types and num_hidden_layers differ in number";
             return Err(Error::damaged(path, reason));
         }

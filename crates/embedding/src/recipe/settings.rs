@@ -42,12 +42,13 @@ fn read<T: DeserializeOwned>(
 
 /// Says in the words of the file what serde says in those of the program.
 fn explain(setting: &str, message: &str) -> Fault {
-    if let Some(name) = message.strip_prefix("missing field `").and_then(|it| it.split('`').next())
+    if let Some(name) =
+        message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next())
     {
         return Fault::Invalid(format!("it has no {name}"));
     }
     if let Some((value, known)) =
-        message.strip_prefix("unknown variant `").and_then(|it| it.split_once("`, expected "))
+        message.strip_prefix("unknown variant `").and_then(|rest| rest.split_once("`, expected "))
     {
         let known = known.trim_start_matches("one of ").replace('`', "");
         let value = shown(value);
@@ -55,7 +56,7 @@ fn explain(setting: &str, message: &str) -> Fault {
     }
     let typed = message.strip_prefix("invalid type: ");
     let typed = typed.or_else(|| message.strip_prefix("invalid value: "));
-    let wanted = typed.and_then(|it| it.rsplit_once(", expected "));
+    let wanted = typed.and_then(|typed| typed.rsplit_once(", expected "));
     let Some((found, wanted)) = wanted else {
         return Fault::Invalid(format!("{setting} has a value that is not supported"));
     };

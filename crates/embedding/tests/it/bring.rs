@@ -95,9 +95,10 @@ fn attempts(error: Error) -> Vec<String> {
     assert!(message.contains("can be imported from a copy"), "{message}");
     assert!(!message.contains("hf_secret"), "{message}");
     match error {
-        Error::Unavailable { attempts, .. } => {
-            attempts.into_iter().map(|it| format!("{}: {}", it.source, it.reason)).collect()
-        }
+        Error::Unavailable { attempts, .. } => attempts
+            .into_iter()
+            .map(|attempt| format!("{}: {}", attempt.source, attempt.reason))
+            .collect(),
         other => panic!("{other}"),
     }
 }

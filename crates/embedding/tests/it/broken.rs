@@ -25,7 +25,8 @@ pub(crate) fn check(folder: &Path, kind: ErrorKind, part: &str) {
 
 pub(crate) fn change(folder: &Path, file: &str, change: impl FnOnce(&mut Value)) {
     let path = folder.join(file);
-    let mut value = fs::read(&path).map_or(json!({}), |it| serde_json::from_slice(&it).unwrap());
+    let mut value =
+        fs::read(&path).map_or(json!({}), |read| serde_json::from_slice(&read).unwrap());
     change(&mut value);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, serde_json::to_vec(&value).unwrap()).unwrap();
@@ -87,13 +88,15 @@ fn truncated_weights_are_named() {
 #[test]
 fn files_of_two_models_are_told_apart() {
     let folder = whole();
-    change(folder.path(), "config.json", |it| it["intermediate_size"] = json!(32));
+    change(folder.path(), "config.json", |value| value["intermediate_size"] = json!(32));
     check(folder.path(), ErrorKind::Damaged, "model.safetensors does not match config.json");
     let folder = whole();
-    change(folder.path(), "config.json", |it| it["num_hidden_layers"] = json!(2));
+    change(folder.path(), "config.json", |value| value["num_hidden_layers"] = json!(2));
     check(folder.path(), ErrorKind::Damaged, "model.safetensors does not match config.json");
     let folder = whole();
-    change(folder.path(), "tokenizer.json", |it| it["model"]["vocab"]["zebra"] = json!(9_999));
+    change(folder.path(), "tokenizer.json", |value| {
+        value["model"]["vocab"]["zebra"] = json!(9_999);
+    });
     check(folder.path(), ErrorKind::Damaged, "tokenizer.json counts its words up to 9999");
 }
 
@@ -173,8 +176,8 @@ fn impossible_settings_are_damage() {
 #[test]
 fn a_template_that_names_an_undefined_mark_is_damage() {
     let folder = whole();
-    change(folder.path(), "tokenizer.json", |it| {
-        it["post_processor"]["special_tokens"] = json!({});
+    change(folder.path(), "tokenizer.json", |value| {
+        value["post_processor"]["special_tokens"] = json!({});
     });
     check(folder.path(), ErrorKind::Damaged, "tokenizer.json");
 }
@@ -188,20 +191,20 @@ fn pooling_length_and_case_come_from_the_settings() {
     let folder = whole();
     let text = "a b c d e f g h";
     let (mean, before) = embed(folder.path(), text);
-    change(folder.path(), "1_Pooling/config.json", |it| {
-        it["pooling_mode_cls_token"] = json!(true);
+    change(folder.path(), "1_Pooling/config.json", |value| {
+        value["pooling_mode_cls_token"] = json!(true);
     });
     let (first, after) = embed(folder.path(), text);
     assert_ne!(mean, first);
     assert_ne!(before, after, "another pooling is another model");
 
-    change(folder.path(), "sentence_bert_config.json", |it| it["max_seq_length"] = json!(5));
+    change(folder.path(), "sentence_bert_config.json", |value| value["max_seq_length"] = json!(5));
     let (cut, shorter) = embed(folder.path(), text);
     assert_ne!(after, shorter);
     assert_eq!(cut, embed(folder.path(), "a b c").0, "two marks and three terms are read");
 
     fs::remove_file(folder.path().join("sentence_bert_config.json")).unwrap();
-    change(folder.path(), "tokenizer_config.json", |it| it["model_max_length"] = json!(1e30));
+    change(folder.path(), "tokenizer_config.json", |value| value["model_max_length"] = json!(1e30));
     assert_eq!(Model::load(folder.path()).unwrap().terms_max(), 64, "the positions are the limit");
 }
 
@@ -230,7 +233,7 @@ fn loads_or_refuses(files: &[(&'static str, Vec<u8>)]) {
 fn a_decoder_that_makes_no_sense_is_not_read() {
     for decoder in [json!({ "typf": "WordPiece" }), json!({ "type": 7 }), json!([]), json!("x")] {
         let folder = whole();
-        change(folder.path(), "tokenizer.json", |it| it["decoder"] = decoder);
+        change(folder.path(), "tokenizer.json", |value| value["decoder"] = decoder);
         Model::load(folder.path()).unwrap();
     }
 }
@@ -275,7 +278,7 @@ fn any_byte_of_the_settings_may_be_flipped() {
 /// The number of random cases of a test: the value of `WAYPOST_TEST_CASES`, or `default`.
 #[expect(clippy::disallowed_methods, reason = "how long a test runs is no setting")]
 pub(crate) fn cases(default: u32) -> u32 {
-    std::env::var("WAYPOST_TEST_CASES").ok().and_then(|it| it.parse().ok()).unwrap_or(default)
+    std::env::var("WAYPOST_TEST_CASES").ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
 proptest! {

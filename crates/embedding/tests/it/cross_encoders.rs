@@ -42,7 +42,7 @@ fn each_family_has_the_scores_of_the_reference() {
             assert_eq!(found.len(), pairs.scores.len());
             for (found, expected) in found.iter().zip(&pairs.scores) {
                 // The logarithms of the odds are what the networks return.
-                let odds = |it: f64| (it / (1.0 - it)).ln();
+                let odds = |value: f64| (value / (1.0 - value)).ln();
                 let apart = (odds(f64::from(*found)) - odds(*expected)).abs();
                 assert!(apart < 1e-3, "{family}: {found}, expected {expected}");
             }
@@ -89,8 +89,8 @@ fn what_is_no_cross_encoder_is_refused() {
     refused(made.path(), ErrorKind::Damaged, &["model.safetensors", "no classifier.weight"]);
 
     let folder = copy("bert");
-    change(folder.path(), "config.json", |it| {
-        it["id2label"] = json!({ "0": "no", "1": "yes" });
+    change(folder.path(), "config.json", |value| {
+        value["id2label"] = json!({ "0": "no", "1": "yes" });
     });
     refused(folder.path(), ErrorKind::Invalid, &["config.json", "2 labels", "1 is supported"]);
     refused(Path::new("/nowhere/at/all"), ErrorKind::NotFound, &["config.json"]);

@@ -18,7 +18,8 @@ fn cache_dir() -> PathBuf {
 /// The folder of all-MiniLM-L6-v2. Tests run in separate processes and may all get here at once on
 /// a machine without the model: one downloads it, the others wait.
 pub(crate) fn folder() -> PathBuf {
-    let text = |variable: &str| std::env::var_os(variable).and_then(|it| it.into_string().ok());
+    let text =
+        |variable: &str| std::env::var_os(variable).and_then(|value| value.into_string().ok());
     let mut hub = fetch::Hub::default();
     (hub.endpoint, hub.token) = (text("HF_ENDPOINT"), text("HF_TOKEN"));
     let options = fetch::Options::default().with_hub(Some(hub));

@@ -44,7 +44,8 @@ pub(crate) fn copy(family: &str) -> TempDir {
 
 pub(crate) fn change(folder: &Path, file: &str, change: impl FnOnce(&mut Value)) {
     let path = folder.join(file);
-    let mut value = fs::read(&path).map_or(json!({}), |it| serde_json::from_slice(&it).unwrap());
+    let mut value =
+        fs::read(&path).map_or(json!({}), |read| serde_json::from_slice(&read).unwrap());
     change(&mut value);
     fs::write(path, serde_json::to_vec(&value).unwrap()).unwrap();
 }
@@ -100,7 +101,7 @@ fn a_file_without_a_head_has_the_same_vectors() {
     for family in FAMILIES {
         let folder = copy(family);
         rename(folder.path(), |name| {
-            let is_head = |it: &str| it.contains("classifier") || it == "head";
+            let is_head = |text: &str| text.contains("classifier") || text == "head";
             match name.split_once('.') {
                 Some((first, rest)) if !is_head(first) => rest.to_owned(),
                 _ => name.to_owned(),
@@ -131,21 +132,21 @@ fn prompts_are_part_of_the_fingerprint_and_must_be_known() {
     let folder = copy("xlm-roberta");
     let fingerprint = || Model::load(folder.path()).unwrap().fingerprint().to_owned();
     let (file, before) = ("config_sentence_transformers.json", fingerprint());
-    change(folder.path(), file, |it| it["prompts"]["passage"] = json!("text: "));
+    change(folder.path(), file, |value| value["prompts"]["passage"] = json!("text: "));
     assert_ne!(before, fingerprint());
     fs::remove_file(folder.path().join(file)).unwrap();
     let none = fingerprint();
-    change(folder.path(), file, |it| it["prompts"] = json!({ "query": "", "document": "" }));
+    change(folder.path(), file, |value| value["prompts"] = json!({ "query": "", "document": "" }));
     assert_eq!(none, fingerprint(), "empty prompts are none");
 
-    change(folder.path(), file, |it| it["default_prompt_name"] = json!("clustering"));
+    change(folder.path(), file, |value| value["default_prompt_name"] = json!("clustering"));
     refused(folder.path(), ErrorKind::Damaged, &[file, "\"clustering\""]);
     change(folder.path(), file, |it| {
         *it = json!({ "prompts": { "query": "x".repeat(4097) } });
     });
     refused(folder.path(), ErrorKind::Damaged, &[file, "4097 bytes", "4096"]);
     change(folder.path(), file, |it| *it = json!({ "prompts": { "query": "find: " } }));
-    change(folder.path(), "1_Pooling/config.json", |it| it["include_prompt"] = json!(false));
+    change(folder.path(), "1_Pooling/config.json", |value| value["include_prompt"] = json!(false));
     refused(folder.path(), ErrorKind::Invalid, &["1_Pooling/config.json", "include_prompt"]);
 }
 
@@ -176,7 +177,7 @@ fn a_model_of_another_family_than_its_name_says_is_named() {
         refused(folder.path(), ErrorKind::Damaged, &["model.safetensors", parts[0], parts[1]]);
     }
     let folder = copy("roberta");
-    change(folder.path(), "config.json", |it| it["model_type"] = json!("bert"));
+    change(folder.path(), "config.json", |value| value["model_type"] = json!("bert"));
     refused(folder.path(), ErrorKind::Damaged, &["config.json", "RobertaForSequence", "roberta"]);
 }
 
@@ -189,8 +190,8 @@ fn a_tokenizer_of_another_model_is_named() {
     refused(folder.path(), ErrorKind::Damaged, &["tokenizer.json", "[PAD]", "pad_token_id"]);
     // It has far fewer words than the network.
     let folder = copy("bert");
-    change(folder.path(), "tokenizer.json", |it| {
-        let words = it["model"]["vocab"].as_object_mut().unwrap();
+    change(folder.path(), "tokenizer.json", |value| {
+        let words = value["model"]["vocab"].as_object_mut().unwrap();
         words.retain(|_, id| id.as_u64().unwrap() < 200);
     });
     refused(folder.path(), ErrorKind::Damaged, &["tokenizer.json", "200", "300"]);
@@ -240,7 +241,7 @@ fn settings_of_modernbert_that_make_no_sense_are_refused() {
 fn positions_that_leave_no_room_for_a_text_are_damage() {
     let folder = copy("roberta");
     for padding in [40, u32::MAX] {
-        change(folder.path(), "config.json", |it| it["pad_token_id"] = json!(padding));
+        change(folder.path(), "config.json", |value| value["pad_token_id"] = json!(padding));
         refused(folder.path(), ErrorKind::Damaged, &["config.json", "max_position_embeddings"]);
     }
 }

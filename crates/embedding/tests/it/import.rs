@@ -186,7 +186,7 @@ fn an_import_runs_the_model_before_it_is_installed() {
         (
             ErrorKind::Damaged,
             "does not match",
-            &(|it: &Path| set(it, "model_type", "distilbert".into())) as &dyn Fn(&Path),
+            &(|path: &Path| set(path, "model_type", "distilbert".into())) as &dyn Fn(&Path),
         ),
         (ErrorKind::Damaged, "", &|it| set(it, "model_type", "roberta".into())),
         (ErrorKind::Damaged, "", &|it| set(it, "vocab_size", 1.into())),
@@ -198,9 +198,9 @@ fn an_import_runs_the_model_before_it_is_installed() {
         (ErrorKind::Invalid, "hidden_act \"silu\"; supported are gelu", &|it| {
             set(it, "hidden_act", "silu".into());
         }),
-        (ErrorKind::Damaged, "9999", &|it| {
-            crate::broken::change(it, "tokenizer.json", |it| {
-                it["model"]["vocab"]["zebra"] = 9_999.into();
+        (ErrorKind::Damaged, "9999", &|value| {
+            crate::broken::change(value, "tokenizer.json", |value| {
+                value["model"]["vocab"]["zebra"] = 9_999.into();
             });
         }),
         // A number that no trial reads: the row of a letter.

@@ -76,9 +76,9 @@ impl LoopbackHub {
 
     /// The requests for a file's content, without those that only query its length.
     pub(crate) fn downloads(&self, file: &str) -> Vec<String> {
-        let wanted = |it: &String| it.contains(&format!("/storage/{file} "));
-        let asks = |it: &String| it.ends_with("bytes=0-0");
-        self.requests().into_iter().filter(|it| wanted(it) && !asks(it)).collect()
+        let wanted = |text: &String| text.contains(&format!("/storage/{file} "));
+        let asks = |text: &String| text.ends_with("bytes=0-0");
+        self.requests().into_iter().filter(|request| wanted(request) && !asks(request)).collect()
     }
 }
 
@@ -156,7 +156,7 @@ impl Serving {
 /// `bytes=START-` or `bytes=START-END`; the end is exclusive here.
 fn parse(range: &str, length: usize) -> (usize, usize) {
     let (start, end) =
-        range.strip_prefix("bytes=").and_then(|it| it.split_once('-')).unwrap_or_default();
+        range.strip_prefix("bytes=").and_then(|rest| rest.split_once('-')).unwrap_or_default();
     let end = end.parse::<usize>().map_or(length, |end| length.min(end + 1));
     (start.parse().unwrap_or(0), end)
 }

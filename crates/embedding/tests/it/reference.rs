@@ -48,7 +48,8 @@ fn two_hundred_texts_have_the_vectors_of_the_reference() {
     for ((text, vector), expected) in texts.iter().zip(&vectors).zip(&expected) {
         let likeness = cosine(vector, expected);
         assert!(likeness >= 0.999_99, "{likeness} for {text:?}");
-        let length: f64 = vector.iter().map(|&it| f64::from(it).powi(2)).sum::<f64>().sqrt();
+        let length: f64 =
+            vector.iter().map(|&vector| f64::from(vector).powi(2)).sum::<f64>().sqrt();
         assert!((length - 1.0).abs() < 1e-6, "length {length} for {text:?}");
     }
 }
@@ -87,7 +88,7 @@ fn the_known_model_is_what_it_says() {
     assert!(verified.pinned);
     assert_eq!(verified.fingerprint, model.fingerprint());
     let here = fetch::list(folder.parent().unwrap()).unwrap();
-    let here = here.iter().find(|it| it.name == fetch::DEFAULT_MODEL).unwrap();
+    let here = here.iter().find(|here| here.name == fetch::DEFAULT_MODEL).unwrap();
     assert_eq!(
         (here.state, here.fingerprint.as_str()),
         (fetch::State::Unchanged, model.fingerprint())

@@ -154,8 +154,8 @@ fn a_model_without_a_type_has_the_vectors_of_the_same_with_one() {
     let embed = |folder: &Path| Model::load(folder).unwrap().embed(&["sea light"]).unwrap();
     let folder = whole();
     let named = embed(folder.path());
-    change(folder.path(), "tokenizer.json", |it| {
-        it["model"].as_object_mut().unwrap().remove("type").unwrap();
+    change(folder.path(), "tokenizer.json", |value| {
+        value["model"].as_object_mut().unwrap().remove("type").unwrap();
     });
     assert_eq!(embed(folder.path()), named);
 }
@@ -324,7 +324,7 @@ fn no_tokenizer_takes_more_memory_than_there_is() {
 fn a_tokenizer_that_tells_no_texts_apart_is_at_fault_and_not_the_weights() {
     let folder = whole();
     // Without words, each text is one unknown word.
-    change(folder.path(), "tokenizer.json", |it| it["pre_tokenizer"] = Value::Null);
+    change(folder.path(), "tokenizer.json", |value| value["pre_tokenizer"] = Value::Null);
     let part = "tokenizer.json is damaged: it gives two different texts the same tokens";
     check(folder.path(), ErrorKind::Damaged, part);
 }
@@ -336,9 +336,9 @@ fn the_longest_text_at_the_limit_of_growth_fits_into_memory() {
         return;
     }
     let folder = whole();
-    change(folder.path(), "tokenizer.json", |it| {
+    change(folder.path(), "tokenizer.json", |value| {
         let content = ".".repeat(128);
-        it["normalizer"] =
+        value["normalizer"] =
             json!({ "type": "Replace", "pattern": { "String": "x" }, "content": content });
     });
     let model = Model::load(folder.path()).unwrap();

@@ -90,7 +90,8 @@ proptest! {
 
 #[test]
 fn halves_are_read_exactly() {
-    let all: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).filter(|it| it.is_finite()).collect();
+    let all: Vec<f16> =
+        (0..=u16::MAX).map(f16::from_bits).filter(|bits| bits.is_finite()).collect();
     let step = if cfg!(miri) { 97 } else { 1 };
     for halves in all.as_chunks::<LANES>().0.iter().step_by(step) {
         let zero = [0.0; LANES];

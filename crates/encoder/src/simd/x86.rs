@@ -204,7 +204,7 @@ impl Simd for Avx2 {
     fn round(self, lanes: Self::Lanes) -> Self::Lanes {
         lanes.map(
             #[inline(always)]
-            |it| intrinsic!(_mm256_round_ps::<NEAREST>(it)),
+            |lane| intrinsic!(_mm256_round_ps::<NEAREST>(lane)),
         )
     }
 

@@ -55,8 +55,8 @@ impl<'a> Pick<'a> {
 
     /// Searches the offsets of one type, which are in order.
     pub(crate) fn add(&mut self, offsets: &[u16]) {
-        let start = offsets.partition_point(|it| u64::from(*it) < *self.range.start());
-        let end = offsets.partition_point(|it| u64::from(*it) <= *self.range.end());
+        let start = offsets.partition_point(|offset| u64::from(*offset) < *self.range.start());
+        let end = offsets.partition_point(|offset| u64::from(*offset) <= *self.range.end());
         let within = offsets.get(start..end).unwrap_or_default();
         let some = self.count.min(within.len());
         let at_end = within.len() - some;
@@ -131,12 +131,12 @@ impl Block {
     pub(crate) fn summary(&self) -> Summary {
         let mut counts: Vec<(&str, u32)> =
             self.kinds.iter().map(|(kind, offsets)| (&**kind, offsets.len() as u32)).collect();
-        counts.sort_unstable_by_key(|it| std::cmp::Reverse(it.1));
-        let (events, kinds) = (counts.iter().map(|it| it.1).sum(), counts.len() as u32);
-        let others = counts.iter().skip(COUNTED_TYPES_MAX).map(|it| it.1).sum();
+        counts.sort_unstable_by_key(|count| std::cmp::Reverse(count.1));
+        let (events, kinds) = (counts.iter().map(|count| count.1).sum(), counts.len() as u32);
+        let others = counts.iter().skip(COUNTED_TYPES_MAX).map(|count| count.1).sum();
         counts.truncate(COUNTED_TYPES_MAX);
         Summary {
-            filter: Filter::of(self.kinds.keys().map(|it| &**it)),
+            filter: Filter::of(self.kinds.keys().map(|key| &**key)),
             times: self.times.clone(),
             counts: counts.into_iter().map(|(kind, count)| (kind.into(), count)).collect(),
             others,
@@ -149,9 +149,9 @@ impl Block {
 impl Summary {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(2048);
-        self.filter.words().iter().for_each(|it| out.extend_from_slice(&it.to_le_bytes()));
+        self.filter.words().iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
         put_number(&mut out, self.times.len() as u64);
-        self.times.iter().for_each(|it| put_time(&mut out, *it));
+        self.times.iter().for_each(|time| put_time(&mut out, *time));
         put_number(&mut out, self.counts.len() as u64);
         for (kind, count) in &self.counts {
             put_number(&mut out, kind.len() as u64);

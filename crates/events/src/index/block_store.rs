@@ -135,7 +135,7 @@ impl Found {
 impl BlockStore {
     fn open_here(dir: &Path) -> Result<std::result::Result<(Self, Kept), Unusable>> {
         if let Some(parent) = dir.parent() {
-            fs::create_dir_all(parent).map_err(|it| Error::io(parent, it))?;
+            fs::create_dir_all(parent).map_err(|error| Error::io(parent, error))?;
         }
         let options = Options::new(VALUE_VERSION).with_cache_bytes(CACHE_BYTES);
         let tree = match Tree::open(dir, &options, &boot_id())? {
@@ -154,11 +154,11 @@ impl BlockStore {
 
     /// Reads every row, and compares each block with its summary.
     fn check_all(&self, kept: &Kept, first: u64, last: u64) -> std::result::Result<(), Unusable> {
-        let unusable = |it: &dyn std::fmt::Display| Unusable(it.to_string());
+        let unusable = |display: &dyn std::fmt::Display| Unusable(display.to_string());
         kept.check(first, last)?;
-        self.tree.verify().map_err(|it| unusable(&it))?;
+        self.tree.verify().map_err(|error| unusable(&error))?;
         for (number, summary) in (kept.first_block..).zip(&kept.blocks) {
-            if !self.is_whole(number, summary).map_err(|it| unusable(&it))? {
+            if !self.is_whole(number, summary).map_err(|error| unusable(&error))? {
                 return Err(Unusable(format!("block {number} lacks rows")));
             }
         }
@@ -249,7 +249,7 @@ impl BlockStore {
     /// Stores keys in order of their events: all up to the event `to`.
     pub(crate) fn put_keys(&self, keys: &[(Keyed, u64, Timestamp)], to: u64) -> Result<()> {
         for some in keys.chunks(KEYS_AT_ONCE) {
-            let last = some.last().map_or(to, |it| it.1);
+            let last = some.last().map_or(to, |pair| pair.1);
             let key = [b"k", &last.to_be_bytes()[..]].concat();
             self.tree.write(vec![(key, Some(encode_keys(some)))])?;
         }
@@ -286,7 +286,7 @@ impl BlockStore {
             keys.push(key.to_vec());
             Ok::<_, Error>(ControlFlow::Continue(()))
         })?;
-        keys.into_iter().try_for_each(|it| Ok(self.tree.write(vec![(it, None)])?))
+        keys.into_iter().try_for_each(|key| Ok(self.tree.write(vec![(key, None)])?))
     }
 
     /// Reopens the tree if a write failed. Returns whether it accepts writes.
@@ -353,7 +353,7 @@ fn block_prefix(number: u64) -> [u8; 9] {
 }
 
 fn number_of(key: &[u8]) -> Result<u64> {
-    let bytes = key.get(1..).and_then(|it| it.first_chunk());
+    let bytes = key.get(1..).and_then(|key| key.first_chunk());
     let bytes = bytes.ok_or_else(|| damaged(Malformed("a key is short")))?;
     Ok(u64::from_be_bytes(*bytes))
 }

@@ -70,7 +70,7 @@ fn bits(entry: &str) -> [usize; 2] {
     let hash = entry.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    let bit = |it: u64| (it % (WORDS as u64 * 64)) as usize;
+    let bit = |number: u64| (number % (WORDS as u64 * 64)) as usize;
     [bit(hash ^ (hash >> 47)), bit((hash >> 20) ^ (hash >> 40))]
 }
 
@@ -80,18 +80,19 @@ mod tests {
 
     #[test]
     fn what_is_there_is_let_through_and_most_else_is_not() {
-        let kinds: Vec<String> = (0..100).map(|it| format!("n{}:k{it}", it % 7)).collect();
+        let kinds: Vec<String> =
+            (0..100).map(|number| format!("n{}:k{number}", number % 7)).collect();
         let filter = Filter::of(kinds.iter().map(String::as_str));
         let may = |text: &str| filter.may_have(&text.parse().unwrap());
         assert!(kinds.iter().all(|it| may(it)));
         assert!(may("n3:*") && may("n3:zzz*") && may("n*") && may("*"));
-        let wrong = (0..1000).filter(|it| may(&format!("m{it}:*"))).count();
+        let wrong = (0..1000).filter(|number| may(&format!("m{number}:*"))).count();
         assert!(wrong < 50, "{wrong} of 1000 patterns without an event were let through");
     }
 
     #[test]
     fn very_many_types_let_everything_through() {
-        let kinds: Vec<String> = (0..2000).map(|it| format!("n{it}:k")).collect();
+        let kinds: Vec<String> = (0..2000).map(|number| format!("n{number}:k")).collect();
         assert!(Filter::of(kinds.iter().map(String::as_str)).may_have(&"other:*".parse().unwrap()));
     }
 }

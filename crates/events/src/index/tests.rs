@@ -34,7 +34,7 @@ fn a_block_says_what_is_in_it() {
                 let wanted = Wanted { pattern: Some(&pattern), from, to, count, newest };
                 let ids = ids_of(number);
                 let mut expected: Vec<u64> = (from.max(*ids.start())..=to.min(*ids.end()))
-                    .filter(|it| pattern.matches_text(&kinds[*it as usize]))
+                    .filter(|number| pattern.matches_text(&kinds[*number as usize]))
                     .collect();
                 if newest {
                     expected.reverse();

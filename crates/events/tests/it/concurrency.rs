@@ -25,7 +25,7 @@ fn many_publishers_get_one_order_and_readers_see_it_without_gaps() {
                     let was_done = done.load(Ordering::SeqCst);
                     let batch = tail.next_batch(100).unwrap();
                     assert!(batch.examined <= bus.last());
-                    seen.extend(batch.events.into_iter().map(|it| it.id));
+                    seen.extend(batch.events.into_iter().map(|event| event.id));
                     if was_done && tail.cursor() == bus.last() {
                         return seen;
                     }
@@ -58,7 +58,7 @@ fn many_publishers_get_one_order_and_readers_see_it_without_gaps() {
     done.store(true, Ordering::SeqCst);
     let total = (THREADS * EACH) as u64;
     assert!(given.into_iter().eq(1..=total));
-    let mut seen = readers.into_iter().map(|it| it.join().unwrap());
+    let mut seen = readers.into_iter().map(|reader| reader.join().unwrap());
     assert!(seen.next().unwrap().into_iter().eq(1..=total));
     let mine = page(&bus, &pattern("k:t7").with_limit(1000));
     assert!(seen.next().unwrap().into_iter().eq(mine.events.iter().map(|it| it.id)));

@@ -22,12 +22,16 @@ fn closed(count: u64) -> (tempfile::TempDir, Vec<Event>) {
 
 /// The last file of the log, and how many bytes of it are in use.
 fn last_file(dir: &Path) -> (PathBuf, usize) {
-    let files =
-        fs::read_dir(dir.join("log")).expect("it works").map(|it| it.expect("it works").path());
-    let file =
-        files.filter(|it| it.extension().is_some_and(|it| it == "log")).max().expect("it works");
+    let files = fs::read_dir(dir.join("log"))
+        .expect("it works")
+        .map(|entry| entry.expect("it works").path());
+    let file = files
+        .filter(|file| file.extension().is_some_and(|extension| extension == "log"))
+        .max()
+        .expect("it works");
     let used =
-        fs::read(&file).expect("it works").iter().rposition(|it| *it != 0).expect("it works") + 1;
+        fs::read(&file).expect("it works").iter().rposition(|read| *read != 0).expect("it works")
+            + 1;
     (file, used)
 }
 
@@ -249,7 +253,7 @@ fn a_store_of_an_earlier_release_opens() {
 fn copy_to(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("it works");
     for entry in fs::read_dir(from).expect("it works") {
-        let (path, name) = entry.map(|it| (it.path(), it.file_name())).expect("it works");
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).expect("it works");
         if path.is_dir() {
             copy_to(&path, &to.join(name));
         } else if name != "lock" {

@@ -67,10 +67,10 @@ fn check_pattern(bus: &Bus, text: &str) {
         if after + 1 < bus.first() || after > bus.last() {
             continue;
         }
-        let next: Vec<u64> = all.iter().filter(|it| **it > after).take(20).copied().collect();
+        let next: Vec<u64> = all.iter().filter(|item| **item > after).take(20).copied().collect();
         let query = query.clone().with_after(after);
         assert_eq!(ids(&page(bus, &query)), next, "{text} after {after}");
-        let earlier = &all[..all.partition_point(|it| *it < after)];
+        let earlier = &all[..all.partition_point(|item| *item < after)];
         let before = &earlier[earlier.len().saturating_sub(20)..];
         let mut query = query.with_before(after);
         query.after = None;
@@ -95,7 +95,7 @@ fn finished_blocks_are_on_disk_and_the_rest_is_read_again() {
     check(&bus);
     let status = bus.status();
     let often: u64 =
-        status.kinds.iter().filter(|it| it.0.starts_with("often:")).map(|it| it.1).sum();
+        status.kinds.iter().filter(|kind| kind.0.starts_with("often:")).map(|kind| kind.1).sum();
     assert_eq!(often, (1..=COUNT).filter(|it| kind(*it).starts_with("often:")).count() as u64);
     assert_eq!(status.kinds.iter().map(|it| it.1).sum::<u64>() + status.other_kinds, COUNT);
 }

@@ -61,7 +61,7 @@ fn a_hundred_publishers_of_one_key_make_one_event() {
             })
         })
         .collect();
-    let answers: Vec<bool> = threads.into_iter().map(|it| it.join().unwrap()).collect();
+    let answers: Vec<bool> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
     assert_eq!(answers.iter().filter(|it| **it).count(), 89 + 10);
     let events = all(&bus);
     assert_eq!(events.len(), 11);

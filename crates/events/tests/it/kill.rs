@@ -144,7 +144,7 @@ impl Model {
     /// The keys of kept events still say which event they published; asking publishes nothing.
     fn check_keys(&self, bus: &Bus, seed: u64) {
         let first = bus.first();
-        for (key, id) in self.keys.iter().filter(|it| *it.1 >= first) {
+        for (key, id) in self.keys.iter().filter(|key| *key.1 >= first) {
             let again = drafts(Step::PublishOnce { key: *key }, 0).remove(0);
             let answer = bus.publish(again, NOW).expect("an answer");
             assert_eq!((answer.event.id, answer.duplicate), (*id, true), "seed {seed}, key {key}");
@@ -169,7 +169,7 @@ impl Place {
     }
 
     fn acknowledged(&self) -> usize {
-        fs::metadata(&self.acknowledged).map_or(0, |it| it.len() as usize)
+        fs::metadata(&self.acknowledged).map_or(0, |metadata| metadata.len() as usize)
     }
 
     fn note(path: &Path, text: &str) {
@@ -183,7 +183,7 @@ impl Place {
         let settled = fs::read_to_string(&self.settled).unwrap_or_default();
         let mut model = Model::default();
         for (number, step) in steps.iter().enumerate().take(self.acknowledged() + 1) {
-            let killed = settled.lines().filter_map(|it| it.split_once(' '));
+            let killed = settled.lines().filter_map(|line| line.split_once(' '));
             for (_, word) in killed.filter(|(it, _)| it.parse() == Ok(number)) {
                 match word {
                     "done" => model.apply(*step, number),
@@ -202,7 +202,8 @@ impl Place {
         let (seed, number) = (self.seed, self.acknowledged());
         let mut not = self.model(steps);
         let Some(step) = steps.get(number) else {
-            not.check(bus).unwrap_or_else(|it| panic!("seed {seed}: all steps are done: {it}"));
+            not.check(bus)
+                .unwrap_or_else(|error| panic!("seed {seed}: all steps are done: {error}"));
             return not;
         };
         let mut done = not.clone();
@@ -297,7 +298,7 @@ fn variable(name: &str) -> Option<String> {
 fn child() {
     let Some(arguments) = variable(CHILD) else { return };
     let mut words = arguments.split(' ');
-    let mut number = || words.next().and_then(|it| it.parse::<u64>().ok()).expect("a number");
+    let mut number = || words.next().and_then(|word| word.parse::<u64>().ok()).expect("a number");
     let (seed, changes) = (number(), number());
     let place = Place::new(Path::new(words.next().expect("a folder")), seed);
     let steps = steps(seed);
@@ -325,7 +326,7 @@ fn child() {
         wants_backup = matches!(step, Step::Backup) || wants_backup && matches!(step, Step::Reopen);
         model.apply(step, number);
         Place::note(&place.acknowledged, ".");
-        for backup in backups.extract_if(.., |it| number >= it.step + STEPS_BEFORE_CHECK) {
+        for backup in backups.extract_if(.., |backup| number >= backup.step + STEPS_BEFORE_CHECK) {
             backup.check(&place);
         }
     }
@@ -367,7 +368,7 @@ fn run(seed: u64) -> u64 {
 
 #[test]
 fn no_kill_loses_an_event_or_gives_an_id_twice() {
-    let number = |name: &str| variable(name).and_then(|it| it.parse::<u64>().ok());
+    let number = |name: &str| variable(name).and_then(|variable| variable.parse::<u64>().ok());
     if let Some(seed) = number("WAYPOST_TEST_SEED") {
         run(seed);
         return;

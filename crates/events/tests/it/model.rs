@@ -21,22 +21,22 @@ type Key = (Option<String>, String);
 
 impl Model {
     fn kept(&self) -> impl DoubleEndedIterator<Item = &Event> {
-        self.events.iter().filter(|it| it.id >= self.first)
+        self.events.iter().filter(|event| event.id >= self.first)
     }
 
     fn read(&self, query: &Query) -> Vec<u64> {
-        let matches = |it: &&Event| {
-            query.pattern.as_ref().is_none_or(|pattern| pattern.matches(&it.kind))
-                && query.after.is_none_or(|after| it.id > after)
-                && query.before.is_none_or(|before| it.id < before)
-                && query.since.is_none_or(|since| it.time >= since)
-                && (query.space.is_none() || query.space == it.space)
+        let matches = |event: &&Event| {
+            query.pattern.as_ref().is_none_or(|pattern| pattern.matches(&event.kind))
+                && query.after.is_none_or(|after| event.id > after)
+                && query.before.is_none_or(|before| event.id < before)
+                && query.since.is_none_or(|since| event.time >= since)
+                && (query.space.is_none() || query.space == event.space)
         };
         if query.after.is_some() {
-            self.kept().filter(matches).take(query.limit).map(|it| it.id).collect()
+            self.kept().filter(matches).take(query.limit).map(|kept| kept.id).collect()
         } else {
             let newest = self.kept().rev().filter(matches).take(query.limit);
-            newest.map(|it| it.id).collect::<Vec<_>>().into_iter().rev().collect()
+            newest.map(|newest| newest.id).collect::<Vec<_>>().into_iter().rev().collect()
         }
     }
 }
@@ -46,11 +46,11 @@ fn any_query(random: &mut Random, model: &Model) -> Query {
     let pattern = (random.below(4) > 0).then(|| PATTERNS[random.below(PATTERNS.len())]);
     let mut some = |limit: usize| (random.below(3) == 0).then(|| random.below(limit) as u64);
     let mut query = Query::default();
-    query.pattern = pattern.map(|it| it.parse::<Pattern>().expect("a good pattern"));
+    query.pattern = pattern.map(|pattern| pattern.parse::<Pattern>().expect("a good pattern"));
     query.after = some(last + 1);
     query.before = some(last + 3);
     query.since = some(2_000).map(at);
-    query.space = some(2).map(|it| format!("s{it}"));
+    query.space = some(2).map(|item| format!("s{item}"));
     query.limit = 1 + random.below(40);
     query
 }
@@ -75,8 +75,8 @@ fn publish(bus: &Bus, model: &mut Model, random: &mut Random) {
         .collect();
     let answers = bus.publish_batch(drafts.clone(), now).expect("published");
     for (draft, answer) in drafts.into_iter().zip(answers) {
-        let key = draft.key.as_ref().map(|it| (draft.space.clone(), it.as_str().to_owned()));
-        let known = key.as_ref().and_then(|it| model.keys.get(it)).copied();
+        let key = draft.key.as_ref().map(|key| (draft.space.clone(), key.as_str().to_owned()));
+        let known = key.as_ref().and_then(|key| model.keys.get(key)).copied();
         if let Some(id) = known {
             let event = &model.events[id as usize - 1];
             if event.kind == draft.kind && event.data == draft.data {
@@ -125,7 +125,7 @@ fn a_bus_behaves_like_a_list() {
                     let query = any_query(&mut random, &model);
                     match bus.read(&query) {
                         Ok(page) => {
-                            let ids: Vec<u64> = page.events.iter().map(|it| it.id).collect();
+                            let ids: Vec<u64> = page.events.iter().map(|event| event.id).collect();
                             assert_eq!(ids, model.read(&query), "seed {seed}: {query:?}");
                             for event in &page.events {
                                 assert_eq!(event, &model.events[event.id as usize - 1]);

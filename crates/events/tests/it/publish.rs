@@ -47,7 +47,7 @@ fn a_batch_has_neighbouring_ids_and_an_answer_for_each_draft() {
     let answers = bus.publish_batch(drafts, NOW).unwrap();
     let ids: Vec<_> = answers
         .iter()
-        .map(|it| it.as_ref().map(|it| (it.event.id, it.duplicate)).map_err(Clone::clone))
+        .map(|answer| answer.as_ref().map(|it| (it.event.id, it.duplicate)).map_err(Clone::clone))
         .collect();
     assert_eq!(ids[0], Ok((2, false)));
     assert!(matches!(ids[1], Err(Refused::Invalid { field: "source", .. })), "{:?}", ids[1]);
@@ -107,7 +107,7 @@ fn queued_drafts_are_published_by_whoever_leads() {
     assert_eq!(bus.last(), 0, "nobody has led yet");
     bus.write_queued();
     let mut answered: Vec<_> = told.try_iter().collect();
-    answered.sort_by_key(|it| it.0);
+    answered.sort_by_key(|answered| answered.0);
     assert_eq!(answered.len(), 5_000);
     assert!(answered.iter().all(|(at, it)| it.as_ref().unwrap().duplicate == (at % 4 == 3)));
     assert_eq!(bus.last(), 5_000 - 1_250);

@@ -20,15 +20,15 @@ fn child() {
 
 fn segments(dir: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(dir.join("log")).expect("it works");
-    let mut files: Vec<PathBuf> = files.map(|it| it.expect("it works").path()).collect();
-    files.retain(|it| it.extension().is_some_and(|it| it == "log"));
+    let mut files: Vec<PathBuf> = files.map(|file| file.expect("it works").path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "log"));
     files.sort();
     files
 }
 
 fn change(file: &Path, change: impl FnOnce(&mut [u8], usize)) {
     let mut bytes = fs::read(file).expect("it works");
-    let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+    let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
     change(&mut bytes, used);
     fs::write(file, bytes).expect("it works");
 }
@@ -60,7 +60,8 @@ fn after(dir: &Path, repaired: &Repaired) -> Vec<Event> {
 fn reported(dir: &Path, repaired: &Repaired) -> Vec<String> {
     let dir = dir.display().to_string();
     let told = repaired.set_aside.iter();
-    told.map(|it| format!("{} {} {}", it.what.replace(&dir, ""), it.is_loss, it.is_kept)).collect()
+    told.map(|told| format!("{} {} {}", told.what.replace(&dir, ""), told.is_loss, told.is_kept))
+        .collect()
 }
 
 /// Compares a whole repair with ones that are killed at every `step`th change of a file.

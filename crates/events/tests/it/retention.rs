@@ -84,7 +84,8 @@ fn replaced_data_is_in_no_file_and_everything_else_stays() {
                 continue;
             }
             let bytes = std::fs::read(&path).unwrap();
-            let has = |text: &str| bytes.windows(text.len()).any(|it| it == text.as_bytes());
+            let has =
+                |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
             assert!(!has("secret 700") && !has("secret 2000"), "{}", path.display());
         }
     }
@@ -189,7 +190,7 @@ fn compaction_takes_dropped_events_out_of_the_files() {
     }
     let holds = |at: usize| {
         let text = format!("secret-{at}-");
-        files.windows(text.len()).any(|it| it == text.as_bytes())
+        files.windows(text.len()).any(|window| window == text.as_bytes())
     };
     assert!((0..15).all(|it| !holds(it)) && (15..20).all(holds));
     let (bus, _) = Bus::open(dir.path(), &keep).unwrap();

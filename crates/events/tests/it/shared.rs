@@ -125,8 +125,10 @@ fn drafts_are_decided_again_when_others_have_published() {
     let batch = vec![keyed("b:b", "k"), draft("a:e"), keyed("a:b", "new"), keyed("a:b", "new")];
     let answers = here.publish_batch(batch, NOW).unwrap();
     assert_eq!(answers[0], Err(Refused::KeyReused { id: 1 }));
-    let ids: Vec<_> =
-        answers[1..].iter().map(|it| it.as_ref().map(|it| (it.event.id, it.duplicate))).collect();
+    let ids: Vec<_> = answers[1..]
+        .iter()
+        .map(|answer| answer.as_ref().map(|it| (it.event.id, it.duplicate)))
+        .collect();
     assert_eq!(ids, [Ok((5, false)), Ok((6, false)), Ok((6, true))]);
     assert_eq!(cluster.settle().len(), 6);
     assert!(cluster.replicas.iter().all(|it| it.member.moved.load(Ordering::Relaxed) > 0));

@@ -19,12 +19,12 @@ fn a_reader_of_a_space_finds_its_events_and_no_others() {
         bus.publish(drafts[(number % 4) as usize].clone(), at(number)).unwrap();
     }
     let ids = |query: &Query| -> Vec<u64> {
-        bus.read(query).unwrap().events.iter().map(|it| it.id).collect()
+        bus.read(query).unwrap().events.iter().map(|event| event.id).collect()
     };
     let all = Query::default().with_limit(1000);
     let in_a = all.clone().with_space("a".to_owned());
     let expected = |is_wanted: &dyn Fn(u64) -> bool| -> Vec<u64> {
-        (1..=400).filter(|it| is_wanted(*it)).collect()
+        (1..=400).filter(|number| is_wanted(*number)).collect()
     };
     assert_eq!(ids(&all).len(), 400);
     assert_eq!(ids(&in_a), expected(&|it| it % 4 == 1 || it % 4 == 0));
@@ -45,7 +45,7 @@ fn a_reader_of_a_space_finds_its_events_and_no_others() {
     while tail.cursor() < 400 {
         let batch = tail.next_batch(7).unwrap();
         assert!(batch.events.iter().all(|it| it.space.as_deref() == Some("b")));
-        seen.extend(batch.events.iter().map(|it| it.id));
+        seen.extend(batch.events.iter().map(|event| event.id));
     }
     assert_eq!(seen, expected(&|it| it % 4 == 2));
 }

@@ -21,7 +21,7 @@ pub(crate) fn folder() -> tempfile::TempDir {
 pub(crate) fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("it works");
     for entry in fs::read_dir(from).expect("it works") {
-        let (path, name) = entry.map(|it| (it.path(), it.file_name())).expect("it works");
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).expect("it works");
         if path.is_dir() {
             copy_folder(&path, &to.join(name));
         } else {
@@ -69,7 +69,7 @@ pub(crate) fn pattern(text: &str) -> Query {
 }
 
 pub(crate) fn ids(page: &Page) -> Vec<u64> {
-    page.events.iter().map(|it| it.id).collect()
+    page.events.iter().map(|event| event.id).collect()
 }
 
 /// All events, read page by page.

@@ -23,7 +23,7 @@ impl Emit {
         }
         let mut names = Data::default();
         for (name, _) in &data.0 {
-            names.insert(name, "").map_err(|it| it.to_string())?;
+            names.insert(name, "").map_err(|error| error.to_string())?;
         }
         Ok(Self { event, data })
     }
@@ -33,7 +33,7 @@ impl Emit {
         let mut data = Data::default();
         for (name, value) in self.data.render(of)? {
             let inserted = data.insert(name, value);
-            inserted.map_err(|it| Unready(format!("data of the event to publish: {it}")))?;
+            inserted.map_err(|error| Unready(format!("data of the event to publish: {error}")))?;
         }
         Ok(data)
     }

@@ -47,7 +47,7 @@ impl Argument {
 impl Exec {
     pub(super) fn new(words: Vec<Template>, allow_dash: bool) -> Result<Self, String> {
         let mut words = words.into_iter();
-        let Some(program) = words.next().filter(|it| !it.as_str().is_empty()) else {
+        let Some(program) = words.next().filter(|word| !word.as_str().is_empty()) else {
             return Err("exec needs a program".to_owned());
         };
         if !program.references().is_empty() {
@@ -63,7 +63,7 @@ impl Exec {
             let has_values = !word.references().is_empty();
             if has_values && (is_code || is_code_option(word.as_str())) {
                 let code = word.as_str().parse::<Code>();
-                arguments.push(Argument::Plain(code.map_err(|it| it.to_string())?));
+                arguments.push(Argument::Plain(code.map_err(|error| error.to_string())?));
                 continue;
             }
             is_code = is_code || (!has_values && precedes_code(word.as_str()));
@@ -74,17 +74,17 @@ impl Exec {
 
     /// The items of the list, as they are written.
     pub(crate) fn items(&self) -> impl Iterator<Item = &str> {
-        let arguments = self.arguments.iter().map(|it| it.template().as_str());
+        let arguments = self.arguments.iter().map(|argument| argument.template().as_str());
         std::iter::once(self.program.as_str()).chain(arguments)
     }
 
     /// The keys of values that must be plain although no type is declared for them.
     pub(crate) fn undeclared<'a>(&'a self, types: &'a DataTypes) -> impl Iterator<Item = &'a str> {
-        let codes = self.arguments.iter().filter_map(|it| match it {
+        let codes = self.arguments.iter().filter_map(|argument| match argument {
             Argument::Any(_) => None,
             Argument::Plain(code) => Some(code),
         });
-        codes.flat_map(|it| it.undeclared(types))
+        codes.flat_map(|code| code.undeclared(types))
     }
 
     /// The arguments for an event.
@@ -118,7 +118,7 @@ fn begins_with_value(template: &Template, data: &Data) -> bool {
 /// Whether what follows this literal item may be read as code.
 fn precedes_code(item: &str) -> bool {
     let name = item.rsplit('/').next().unwrap_or_default();
-    let name = name.trim_end_matches(|it: char| it.is_ascii_digit() || it == '.');
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     is_code_option(item) || SHELLS.contains(&name) || READERS.contains(&name)
 }
 
@@ -132,5 +132,5 @@ fn is_code_option(item: &str) -> bool {
         return true;
     }
     let letters = option.strip_prefix('-').unwrap_or_default();
-    letters.bytes().all(|it| it.is_ascii_alphanumeric()) && letters.ends_with(['c', 'e', 'E'])
+    letters.bytes().all(|byte| byte.is_ascii_alphanumeric()) && letters.ends_with(['c', 'e', 'E'])
 }

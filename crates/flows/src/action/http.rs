@@ -33,9 +33,10 @@ impl Http {
         };
         let before = &url.as_str()[..reference.span.start];
         let after = before.strip_prefix("https://").or(before.strip_prefix("http://"));
-        let authority = after.and_then(|it| it.find(['/', '?', '#']).map(|end| &it[..end]));
-        let host = authority.and_then(|it| it.rsplit('@').next());
-        if host.is_none_or(|it| it.is_empty() || it.starts_with(':')) {
+        let authority =
+            after.and_then(|after| after.find(['/', '?', '#']).map(|end| &after[..end]));
+        let host = authority.and_then(|authority| authority.rsplit('@').next());
+        if host.is_none_or(|host| host.is_empty() || host.starts_with(':')) {
             return Err(format!(
                 "data.{} would choose the scheme or the host of the URL; use it after the host's /",
                 reference.key
@@ -50,7 +51,7 @@ impl Http {
         around: &ActionContext<'_>,
     ) -> Result<Post, Unready> {
         let body = self.body(call.event)?;
-        let secret = self.sign.as_ref().map(|it| around.secret(it)).transpose()?;
+        let secret = self.sign.as_ref().map(|sign| around.secret(sign)).transpose()?;
         let url = self.url(call.event)?;
         let (id, timeout) = (call.key.to_owned(), call.action.timeout.0);
         Ok(Post { url, id, body, secret, timeout })
@@ -67,7 +68,7 @@ impl Http {
         let text =
             self.url.render_with(&event.data, |value| percent_encoded(&value).to_string())?;
         let path = text.split(['?', '#']).next().unwrap_or_default();
-        let is_dots = path.split('/').any(|it| it == "." || it == "..");
+        let is_dots = path.split('/').any(|part| part == "." || part == "..");
         match self.url.references().first() {
             Some(first) if is_dots => Err(Unready(format!(
                 "data.{} is a dot segment of the URL, which would change its path",

@@ -23,9 +23,9 @@ impl MemoryAdd {
     pub(super) fn memory(&self, data: &Data) -> Result<MemoryAdd<String>, Unready> {
         Ok(MemoryAdd {
             content: self.content.render(data)?,
-            title: self.title.as_ref().map(|it| it.render(data)).transpose()?,
+            title: self.title.as_ref().map(|title| title.render(data)).transpose()?,
             kind: self.kind.clone(),
-            tags: self.tags.iter().map(|it| it.render(data)).collect::<Result<_, _>>()?,
+            tags: self.tags.iter().map(|tag| tag.render(data)).collect::<Result<_, _>>()?,
             space: self.space.clone(),
         })
     }

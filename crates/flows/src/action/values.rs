@@ -24,7 +24,7 @@ pub enum EmitValue {
 impl Values {
     /// The names and values for an event.
     pub(super) fn render(&self, data: &Data) -> Result<Vec<(&str, Value)>, Unready> {
-        let value = |it: &EmitValue| match it {
+        let value = |value: &EmitValue| match value {
             EmitValue::Text(text) => text.render(data).map(Value::from),
             EmitValue::Number(number) => Ok(Value::Number(*number)),
         };

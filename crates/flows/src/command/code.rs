@@ -55,8 +55,8 @@ impl Code {
 
     /// The keys of its values that have no declared type.
     pub(crate) fn undeclared<'a>(&'a self, types: &'a DataTypes) -> impl Iterator<Item = &'a str> {
-        let keys = self.template.references().iter().map(|it| it.key.as_str());
-        keys.filter(|it| !types.declares(it))
+        let keys = self.template.references().iter().map(|reference| reference.key.as_str());
+        keys.filter(|key| !types.declares(key))
     }
 
     /// The text with its values, which must be plain. Defaults are the author's text.
@@ -117,7 +117,7 @@ impl Code {
         }
         // In place of a pattern, it ends `case`.
         if self.marked.contains("case")
-            && is_more(&|it| it.split(|it| !is_part(it)).filter(|it| *it == "esac").count())
+            && is_more(&|it| it.split(|it| !is_part(it)).filter(|part| *part == "esac").count())
         {
             return Some("esac");
         }
@@ -143,8 +143,8 @@ fn without_quotes(text: &str) -> String {
 
 /// How often a path of a text has a segment.
 fn segments(text: &str, segment: &str) -> usize {
-    let is_name = |it: char| it == MARK || it.is_alphanumeric() || "._-".contains(it);
-    text.split(|it| !is_name(it)).filter(|it| *it == segment).count()
+    let is_name = |c: char| c == MARK || c.is_alphanumeric() || "._-".contains(c);
+    text.split(|text| !is_name(text)).filter(|part| *part == segment).count()
 }
 
 /// A line as it could end a here-document, at any depth of quoting.
@@ -160,10 +160,10 @@ fn ends(marked: &str) -> BTreeSet<String> {
         return BTreeSet::new();
     }
     let words = HERE.captures_iter(marked).chain(HERE.captures_iter(&joined));
-    let words = words.filter_map(|it| it.get(1));
-    let words = words.map(|it| it.as_str().replace(['\'', '"', '\\', '$'], ""));
+    let words = words.filter_map(|word| word.get(1));
+    let words = words.map(|word| word.as_str().replace(['\'', '"', '\\', '$'], ""));
     let lines = marked.lines().chain(joined.lines()).map(|line| ending(line).to_owned());
-    words.chain(lines).filter(|it| !it.is_empty() && !it.contains(MARK)).collect()
+    words.chain(lines).filter(|word| !word.is_empty() && !word.contains(MARK)).collect()
 }
 
 impl FromStr for Code {
@@ -184,7 +184,7 @@ impl FromStr for Code {
         }
         marked.push_str(&source[at..]);
         if let Some(number) = delimiter(&joined(&marked)) {
-            let at = template.references().get(number).map_or(0, |it| it.span.start);
+            let at = template.references().get(number).map_or(0, |reference| reference.span.start);
             let what = "the delimiter of a here-document is literal; write a word after <<";
             return Err(InvalidTemplate::new(source, at, what));
         }
@@ -198,8 +198,8 @@ impl FromStr for Code {
 fn delimiter(marked: &str) -> Option<usize> {
     let is_mark = |text: &str| text.chars().eq([MARK]);
     let has_line = marked.lines().any(|line| is_mark(ending(line)));
-    let mut words = DELIMITER.captures_iter(marked).filter_map(|it| it.get(1));
-    let word = words.find(|it| has_line || !is_mark(it.as_str()))?;
+    let mut words = DELIMITER.captures_iter(marked).filter_map(|captures| captures.get(1));
+    let word = words.find(|word| has_line || !is_mark(word.as_str()))?;
     Some(marked[..word.end()].matches(MARK).count() - 1)
 }
 
@@ -208,7 +208,7 @@ fn problem_before(text: &str) -> Option<&'static str> {
     if text.ends_with('\\') {
         return Some("a placeholder cannot follow a backslash");
     }
-    let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == MARK;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == MARK;
     let name = text.trim_end_matches(is_part);
     let name = name.strip_suffix(['!', '#']).unwrap_or(name);
     if name.strip_suffix('{').unwrap_or(name).ends_with('$') {
@@ -238,8 +238,8 @@ mod tests {
     fn render(text: &str, data: &str) -> Result<String, String> {
         let data: Data = serde_json::from_str(data).unwrap();
         let types = crate::definition::yaml::read("{s: slug, t: text}").unwrap();
-        let code: Code = text.parse().map_err(|it: InvalidTemplate| it.to_string())?;
-        code.render(&data, &types, false).map_err(|it| it.to_string())
+        let code: Code = text.parse().map_err(|template: InvalidTemplate| template.to_string())?;
+        code.render(&data, &types, false).map_err(|error| error.to_string())
     }
 
     #[test]

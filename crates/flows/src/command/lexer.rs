@@ -54,8 +54,8 @@ impl Word {
     fn is_assignment(&self) -> bool {
         let Some((name, _)) = self.text.split_once('=') else { return false };
         let name = name.split(['+', '[']).next().unwrap_or_default();
-        name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
-            && name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_')
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     }
 }
 
@@ -84,7 +84,7 @@ impl Lexer {
         self.found.sort_unstable_by_key(|(at, _)| *at);
         let marks = self.text.iter().enumerate().filter(|(_, it)| **it == MARK);
         let marks: Vec<usize> = marks.map(|(at, _)| at).collect();
-        let number = |at: usize| marks.partition_point(|it| *it < at);
+        let number = |at: usize| marks.partition_point(|mark| *mark < at);
         self.found.iter().map(|(at, spot)| (number(*at), *spot)).collect()
     }
 
@@ -174,7 +174,7 @@ impl Lexer {
         word.is_assignment()
             || (!word.is_quoted && BEFORE_NAMES.contains(&word.text.as_str()))
             // Of a descriptor: `2>file name`.
-            || matches!(self.peek(0), Some('<' | '>')) && word.text.chars().all(|it| it.is_ascii_digit())
+            || matches!(self.peek(0), Some('<' | '>')) && word.text.chars().all(|c| c.is_ascii_digit())
     }
 
     fn skip_to(&mut self, end: char) {
@@ -235,7 +235,7 @@ impl Lexer {
         }
         let has_tabs = is_document && self.peek(0) == Some('-');
         self.at += usize::from(has_tabs);
-        while self.peek(0).is_some_and(|it| it == ' ' || it == '\t') {
+        while self.peek(0).is_some_and(|c| c == ' ' || c == '\t') {
             self.at += 1;
         }
         let target = self.word();
@@ -284,7 +284,7 @@ impl Lexer {
                 }
             }
         }
-        let is_number = |it: char| it == MARK || it.is_ascii_digit() || it == '{' || it == '}';
+        let is_number = |c: char| c == MARK || c.is_ascii_digit() || c == '{' || c == '}';
         let is_descriptor = matches!(self.peek(0), Some('<' | '>')) && !word.is_quoted;
         if is_descriptor && word.text.chars().all(is_number) {
             self.found.extend(word.marks.iter().map(|at| (*at, Spot::Descriptor)));
@@ -295,7 +295,7 @@ impl Lexer {
     /// The words of an array, or of a pattern.
     fn nested_words(&mut self) {
         self.at += 1;
-        while self.peek(0).is_some_and(|it| it != ')') {
+        while self.peek(0).is_some_and(|c| c != ')') {
             let before = self.at;
             self.word();
             self.at += usize::from(self.at == before);

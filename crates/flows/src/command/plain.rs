@@ -25,7 +25,7 @@ pub(super) fn is_plain_char(it: char) -> bool {
 /// Checks that a value is plain by itself; the error says why it is not.
 pub(super) fn check(value: &str, allows_dash: bool) -> Result<(), String> {
     let Some(first) = value.chars().next() else { return Err("is empty".to_owned()) };
-    if let Some(it) = value.chars().find(|it| !is_plain_char(*it)) {
+    if let Some(it) = value.chars().find(|c| !is_plain_char(*c)) {
         return Err(format!("contains {it:?}"));
     }
     let is_negative = first == '-' && Number::from_decimal(value).is_some();

@@ -106,7 +106,7 @@ impl Test {
                 _ => Truth::Unknown,
             },
             Self::In(term, list) => match term.see(event) {
-                Some(seen) => list.iter().any(|it| equal(seen, it.see())).into(),
+                Some(seen) => list.iter().any(|item| equal(seen, item.see())).into(),
                 None => Truth::Unknown,
             },
             Self::Has(path) => path.see(event).is_some().into(),

@@ -59,7 +59,7 @@ fn token(source: &str, at: usize, first: char) -> Result<(Kind, usize), InvalidC
             let len = rest.find(|it| !is_name_part(it)).unwrap_or(rest.len());
             Ok((Kind::Name(rest[..len].to_owned()), at + len))
         }
-        _ => match SIGNS.iter().find(|it| rest.starts_with(**it)) {
+        _ => match SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
             Some(sign) => Ok((Kind::Sign(sign), at + sign.len())),
             None => Err(error(source, at, unknown(first))),
         },
@@ -114,7 +114,7 @@ fn text(source: &str, at: usize, quote: char) -> Result<(Kind, usize), InvalidCo
 
 fn number(source: &str, at: usize) -> Result<(Kind, usize), InvalidCondition> {
     let rest = &source[at..];
-    let is_part = |it: char| it.is_ascii_alphanumeric() || it == '.' || it == '_';
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
     // A sign belongs to it at its start and after the e of an exponent.
     let mut len = usize::from(rest.starts_with('-'));
     for it in rest[len..].chars() {

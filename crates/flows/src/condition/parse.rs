@@ -172,7 +172,7 @@ impl Parser<'_> {
     fn not(&mut self) -> Parsed<Node> {
         if self.take("!") {
             self.count()?;
-            return self.deeper(Self::not).map(|it| Node::Not(Box::new(it)));
+            return self.deeper(Self::not).map(|deeper| Node::Not(Box::new(deeper)));
         }
         self.comparison()
     }

@@ -38,7 +38,7 @@ pub struct Action {
 impl Action {
     /// Whether it runs for an event: it has no condition, or its condition holds.
     pub(crate) fn runs_for(&self, event: &Event) -> bool {
-        self.condition.as_ref().is_none_or(|it| it.holds(event) == Truth::True)
+        self.condition.as_ref().is_none_or(|condition| condition.holds(event) == Truth::True)
     }
 }
 
@@ -125,8 +125,8 @@ impl<'de> Deserialize<'de> for Variables {
 }
 
 fn check_variable(name: &str, value: &str) -> Result<(), String> {
-    let right = name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
-        && name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_');
+    let right = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if !right {
         return Err(format!("{name:?} is not a valid variable name: use letters, digits and _"));
     }

@@ -43,9 +43,9 @@ fn parsed(text: &str) -> Result<Vec<Flow>, InvalidFile> {
             Some("the flow has no actions")
         } else if flow.concurrency.limit == 0 {
             Some("concurrency.limit must be at least 1")
-        } else if flow.rate_limit.as_ref().is_some_and(|it| it.runs == 0) {
+        } else if flow.rate_limit.as_ref().is_some_and(|limit| limit.runs == 0) {
             Some("rate_limit.runs must be at least 1")
-        } else if flows[..number].iter().any(|it| it.name == flow.name) {
+        } else if flows[..number].iter().any(|other| other.name == flow.name) {
             Some("another flow has this name")
         } else if RESERVED.contains(&flow.name.as_str()) {
             Some("the names files, runs and why are reserved; choose another one")

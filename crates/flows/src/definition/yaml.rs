@@ -16,7 +16,7 @@ pub(crate) const DIRECTIVES_MAX: usize = 100;
 /// Reads a whole document. An error has its position.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, InvalidFile> {
     check(text)?;
-    serde_yaml::from_str(text).map_err(|it| located(&it))
+    serde_yaml::from_str(text).map_err(|error| located(&error))
 }
 
 /// Rejects texts for which the parser takes too long.

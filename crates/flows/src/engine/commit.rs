@@ -79,7 +79,7 @@ impl Commit {
         after: u64,
         batch: &[waypost_log::Record<'_>],
     ) -> Result<(), Error> {
-        let sizes: Vec<usize> = batch.iter().map(|it| it.payload.len()).collect();
+        let sizes: Vec<usize> = batch.iter().map(|batch| batch.payload.len()).collect();
         let mut done = 0;
         loop {
             let part = next_part(&self.decided.cuts, &sizes, done, upstream.append_max());
@@ -109,9 +109,9 @@ impl Commit {
 /// The records from `from` on that one append takes: complete decisions, as many as the limits
 /// permit, and at least one.
 fn next_part(cuts: &[usize], sizes: &[usize], from: usize, max: AppendMax) -> Range<usize> {
-    let ends = cuts.iter().copied().filter(|it| *it < sizes.len()).chain([sizes.len()]);
+    let ends = cuts.iter().copied().filter(|cut| *cut < sizes.len()).chain([sizes.len()]);
     let mut to = from;
-    for end in ends.filter(|it| *it > from) {
+    for end in ends.filter(|end| *end > from) {
         let bytes: usize = sizes[from..end].iter().sum();
         if to > from && (end - from > max.records || bytes > max.bytes) {
             break;

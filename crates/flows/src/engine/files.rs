@@ -95,8 +95,8 @@ impl Files {
                 source: Arc::new(source),
             })?,
         };
-        let names = entries.filter_map(|it| it.ok()?.file_name().into_string().ok());
-        Ok(names.filter_map(|it| it.parse().ok()).collect())
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        Ok(names.filter_map(|name| name.parse().ok()).collect())
     }
 
     /// The position up to which the engine has the records of the journal: whoever locks the engine
@@ -109,7 +109,7 @@ impl Files {
     /// thread must make the engine [follow](crate::Engine::follow).
     pub fn wait_for(&self, position: u64, timeout: Duration) -> bool {
         let mut now = self.0.position.lock();
-        let waited = self.0.moved.wait_while_for(&mut now, |it| *it < position, timeout);
+        let waited = self.0.moved.wait_while_for(&mut now, |moved| *moved < position, timeout);
         !waited.timed_out() || *now >= position
     }
 
@@ -122,7 +122,7 @@ impl Files {
     /// [`Error::SharedJournal`] and [`Error::Log`].
     pub fn compare(&self) -> Result<(), Error> {
         let Some(upstream) = self.upstream() else { return Ok(()) };
-        upstream.compare(self.log()).map_err(|it| self.refused(it))
+        upstream.compare(self.log()).map_err(|error| self.refused(error))
     }
 
     /// Reads some records that the shared journal has and this machine does not, for
@@ -134,7 +134,7 @@ impl Files {
     pub fn page(&self) -> Result<Page, Error> {
         let Some(upstream) = self.upstream() else { return Ok(Page::default()) };
         let page = upstream.page(self.log(), self.log().last_sequence());
-        page.map(Page).map_err(|it| self.refused(it))
+        page.map(Page).map_err(|error| self.refused(error))
     }
 
     /// Syncs the journal on this machine, and returns its last record that is on disk. A replica
@@ -143,7 +143,7 @@ impl Files {
     /// # Errors
     /// [`Error::Log`].
     pub fn sync(&self) -> Result<u64, Error> {
-        self.0.log.sync().map_err(|it| self.error(it))?;
+        self.0.log.sync().map_err(|error| self.error(error))?;
         Ok(self.0.log.reached())
     }
 

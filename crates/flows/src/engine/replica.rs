@@ -67,7 +67,7 @@ impl Engine {
         let Some(upstream) = self.files.upstream() else { return Ok(0) };
         let after = self.files.log().last_sequence();
         let taken = upstream.take(self.files.log(), &page.0, Record::decode);
-        let records = taken.map_err(|it| self.files.refused(it))?;
+        let records = taken.map_err(|error| self.files.refused(error))?;
         if records.is_empty() {
             return Ok(0);
         }
@@ -197,7 +197,7 @@ impl Engine {
     /// [`Error::Log`].
     pub fn unknown_outputs(&self) -> Result<Vec<RunId>, Error> {
         let mut outputs = self.files.outputs()?;
-        outputs.retain(|it| !self.machine.runs.contains_key(it));
+        outputs.retain(|output| !self.machine.runs.contains_key(output));
         Ok(outputs)
     }
 

@@ -102,7 +102,7 @@ impl Engine {
                         oldest_waiting.get_or_insert_with(|| run.id.clone());
                     }
                     Phase::Ended { end: End::Failed | End::Dead, why, at }
-                        if last_failure.as_ref().is_none_or(|it| it.at <= *at) =>
+                        if last_failure.as_ref().is_none_or(|failure| failure.at <= *at) =>
                     {
                         let (run, why) = (run.id.clone(), why.clone());
                         last_failure = Some(Failure { run, why, at: *at });
@@ -111,11 +111,16 @@ impl Engine {
                 }
             }
             FlowStatus {
-                paused: state.and_then(|it| it.paused.clone()),
-                throttled_since: state.and_then(|it| it.open),
+                paused: state.and_then(|state| state.paused.clone()),
+                throttled_since: state.and_then(|state| state.open),
                 stages,
                 oldest_waiting,
-                backfills: machine.fillings.iter().filter(|it| it.flow == name).cloned().collect(),
+                backfills: machine
+                    .fillings
+                    .iter()
+                    .filter(|filling| filling.flow == name)
+                    .cloned()
+                    .collect(),
                 last_failure,
                 name,
             }
@@ -126,9 +131,12 @@ impl Engine {
     /// Why a flow that wants an event has no run for it.
     pub(crate) fn missed(&self, flow: &Flow, event: u64) -> String {
         let machine = &self.machine;
-        let from = machine.flows.get(&flow.name).map_or(machine.cursor, |it| it.from);
-        let will_be_read = machine.fillings.iter().any(|it| {
-            it.flow == flow.name && it.replay == 0 && it.after < event && event <= it.until
+        let from = machine.flows.get(&flow.name).map_or(machine.cursor, |flow| flow.from);
+        let will_be_read = machine.fillings.iter().any(|filling| {
+            filling.flow == flow.name
+                && filling.replay == 0
+                && filling.after < event
+                && event <= filling.until
         });
         if event > machine.cursor || will_be_read {
             return "the event has not been evaluated yet".to_owned();

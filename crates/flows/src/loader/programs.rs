@@ -55,7 +55,7 @@ impl Found {
     ) -> Result<Self, Problem> {
         let mut found = Self::default();
         let Ok(project) = project.canonicalize() else { return Ok(found) };
-        for listed in flow.files.iter().map(|it| it.as_str()) {
+        for listed in flow.files.iter().map(|file| file.as_str()) {
             let missing =
                 || Problem::Unreadable(format!("{listed}, which files: lists, not found"));
             let file = OfProject::find(&project, &project, listed, stamps).ok_or_else(missing)?;
@@ -109,7 +109,7 @@ impl Found {
         let mut hashes = BTreeMap::new();
         let top = project.canonicalize().unwrap_or_else(|_| project.to_owned());
         for (file, path) in &self.covered {
-            let metadata = fs::metadata(path).map_err(|it| trust::unreadable(file, &it))?;
+            let metadata = fs::metadata(path).map_err(|error| trust::unreadable(file, &error))?;
             let stamp = Stamp::of(&metadata);
             let cached = cache.0.get(path).filter(|(seen, _)| *seen == stamp);
             let hash = if let Some((_, hash)) = cached {
@@ -176,7 +176,9 @@ fn without_dots(path: &Path) -> PathBuf {
 fn writes(action: &Action, file: &str) -> bool {
     let Kind::Command(command) = &action.kind else { return false };
     let text = QUOTED.replace_all(command.as_str(), " ");
-    WRITTEN.captures_iter(&text).any(|it| it.get(1).is_some_and(|it| it.as_str() == file))
+    WRITTEN
+        .captures_iter(&text)
+        .any(|captures| captures.get(1).is_some_and(|it| it.as_str() == file))
 }
 
 /// Text in quotes with `>` in it.
@@ -209,26 +211,31 @@ fn words_of(flow: &Flow, action: &Action) -> BTreeSet<String> {
     let plain: Vec<String> = texts
         .iter()
         .flat_map(|text| WORD.find_iter(text))
-        .map(|it| it.as_str().replace(['\'', '"', '\\'], ""))
+        .map(|found| found.as_str().replace(['\'', '"', '\\'], ""))
         .collect();
     texts.extend(plain.iter().map(String::as_str));
-    let ends = |it: char| it.is_whitespace() || ";|&()<>`'\"\\${}".contains(it);
+    let ends = |c: char| c.is_whitespace() || ";|&()<>`'\"\\${}".contains(c);
     let words = texts.into_iter().flat_map(|text| {
         let quoted = text.split(['\'', '"']);
         quoted.chain(text.split(ends)).chain([text])
     });
-    let parts = words.flat_map(|it| std::iter::once(it).chain(it.split(['=', ':', ',', '@'])));
-    let can_be = |it: &&str| !it.is_empty() && it.len() <= PATH_BYTES_MAX && !it.contains('\0');
+    let parts =
+        words.flat_map(|word| std::iter::once(word).chain(word.split(['=', ':', ',', '@'])));
+    let can_be =
+        |text: &&str| !text.is_empty() && text.len() <= PATH_BYTES_MAX && !text.contains('\0');
     parts.filter(can_be).map(str::to_owned).collect()
 }
 
 /// Whether a file is run when it is named: by its mode, its first bytes, or its extension.
 fn is_program(path: &Path) -> bool {
-    let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
-    let is_executable = || path.metadata().is_ok_and(|it| it.permissions().mode() & 0o111 != 0);
+    let ending = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let is_executable =
+        || path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);
     let begins = || {
         let mut head = [0; 2];
-        File::open(path).and_then(|mut it| it.read_exact(&mut head)).is_ok_and(|()| &head == b"#!")
+        File::open(path)
+            .and_then(|mut file| file.read_exact(&mut head))
+            .is_ok_and(|()| &head == b"#!")
     };
     ENDINGS.contains(&ending.to_ascii_lowercase().as_str()) || is_executable() || begins()
 }

@@ -31,7 +31,7 @@ impl Stamp {
     }
 
     fn now(path: &Path) -> Option<Self> {
-        fs::metadata(path).ok().map(|it| Self::of(&it))
+        fs::metadata(path).ok().map(|metadata| Self::of(&metadata))
     }
 }
 
@@ -53,7 +53,9 @@ impl Stamps {
 
     /// Includes the folders above a path, up to and including `top`.
     pub(super) fn at_all(&mut self, path: &Path, top: &Path) {
-        path.ancestors().take_while(|it| it.starts_with(top)).for_each(|it| self.at(it));
+        path.ancestors()
+            .take_while(|folder| folder.starts_with(top))
+            .for_each(|folder| self.at(folder));
     }
 
     /// Counts pairs of a word and a folder that are looked at. Nothing if they are too many.

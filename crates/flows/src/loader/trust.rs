@@ -39,7 +39,7 @@ pub(super) fn read(
 
 /// Checks the folders above a file, up to `top`.
 pub(super) fn check_folders(top: &Path, path: &Path, name: &str) -> Result<(), Problem> {
-    for folder in path.ancestors().skip(1).take_while(|it| it.starts_with(top)) {
+    for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(top)) {
         let metadata = fs::metadata(folder).map_err(|error| unreadable(name, &error))?;
         check(&metadata, folder, &format!("a folder above {name}"))?;
     }

@@ -47,7 +47,7 @@ impl Machine {
             }
             Record::Spawned { run, leader: process } => {
                 if let Some(Phase::Running { leader, .. }) =
-                    self.runs.get_mut(run).map(|it| &mut it.phase)
+                    self.runs.get_mut(run).map(|run| &mut run.phase)
                 {
                     *leader = Some(process.clone());
                 }
@@ -111,12 +111,13 @@ impl Machine {
                 self.fillings.push(Backfill { flow, replay, after, until });
             }
             Record::Filled { flow, replay, through, until } => {
-                let is_it =
-                    |it: &Backfill| (&it.flow, it.replay, it.until) == (flow, *replay, *until);
-                for filling in self.fillings.iter_mut().filter(|it| is_it(it)) {
+                let is_it = |backfill: &Backfill| {
+                    (&backfill.flow, backfill.replay, backfill.until) == (flow, *replay, *until)
+                };
+                for filling in self.fillings.iter_mut().filter(|filling| is_it(filling)) {
                     filling.after = *through;
                 }
-                self.fillings.retain(|it| it.after < it.until);
+                self.fillings.retain(|filling| filling.after < filling.until);
             }
             Record::Opened { flow, at } => {
                 let state = self.flow(flow);
@@ -246,7 +247,7 @@ impl Machine {
 
 /// Drops the times up to and including `then`.
 fn forget_before(times: &mut VecDeque<Timestamp>, then: Timestamp) {
-    while times.front().is_some_and(|it| *it <= then) {
+    while times.front().is_some_and(|front| *front <= then) {
         times.pop_front();
     }
 }

@@ -11,8 +11,8 @@ use crate::{FlowName, Phase, RunId};
 impl Machine {
     /// When [`wake`](Self::wake) has something to do next.
     pub(crate) fn next_wake(&self) -> Option<Timestamp> {
-        let breakers = self.open.iter().filter_map(|it| self.flows.get(it));
-        let closing = breakers.map(|it| it.last_created.saturating_add(MINUTE)).min();
+        let breakers = self.open.iter().filter_map(|open| self.flows.get(open));
+        let closing = breakers.map(|breaker| breaker.last_created.saturating_add(MINUTE)).min();
         let timer = self.timers.first().map(|(at, _)| *at);
         timer.into_iter().chain(closing).min()
     }
@@ -21,14 +21,16 @@ impl Machine {
     pub(crate) fn wake(&mut self, now: Timestamp) {
         while let Some((_, run)) = self.timers.first().filter(|(at, _)| *at <= now).cloned() {
             // Not recorded: that it is due follows from the time, also after a crash.
-            let is_new = self.runs.get(&run).is_some_and(|it| it.quiet.is_some());
+            let is_new = self.runs.get(&run).is_some_and(|run| run.quiet.is_some());
             self.set_phase(&run, &Phase::Queued);
             if is_new {
                 self.make_room(&run, now);
             }
         }
         let is_quiet = |flow: &&FlowName| {
-            self.flows.get(*flow).is_some_and(|it| it.last_created.saturating_add(MINUTE) <= now)
+            self.flows
+                .get(*flow)
+                .is_some_and(|flow| flow.last_created.saturating_add(MINUTE) <= now)
         };
         let quiet: Vec<FlowName> = self.open.iter().filter(is_quiet).cloned().collect();
         for flow in quiet {
@@ -52,7 +54,8 @@ impl Machine {
         let why =
             format!("more than {} runs in a minute; chain: {}", flow.breaker, chain.join(" > "));
         self.throttled(case, "opened", &why);
-        let often = self.flows.get(&flow.name).is_some_and(|it| it.openings.len() >= OPENINGS_MAX);
+        let often =
+            self.flows.get(&flow.name).is_some_and(|flow| flow.openings.len() >= OPENINGS_MAX);
         if often {
             let why = format!("its breaker opened {OPENINGS_MAX} times within an hour");
             self.record(Record::Paused { flow: flow.name.clone(), why: why.clone() });

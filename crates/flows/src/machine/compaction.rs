@@ -27,13 +27,14 @@ impl Machine {
     pub(crate) fn needed(&self, now: Timestamp) -> Needed {
         let runs = self.runs.values();
         let opened = self.flows.iter().filter(|(_, it)| {
-            it.open.is_some() || it.openings.back().is_some_and(|it| it.saturating_add(HOUR) > now)
+            it.open.is_some()
+                || it.openings.back().is_some_and(|back| back.saturating_add(HOUR) > now)
         });
         Needed {
             runs: runs
-                .map(|it| (it.id.clone(), !matches!(it.phase, Phase::Ended { .. })))
+                .map(|run| (run.id.clone(), !matches!(run.phase, Phase::Ended { .. })))
                 .collect(),
-            events: self.runs.keys().map(|it| it.event).collect(),
+            events: self.runs.keys().map(|key| key.event).collect(),
             definitions: self.texts.keys().cloned().collect(),
             cursor: self.recorded_cursor,
             fillings: self.fillings.clone(),
@@ -56,8 +57,9 @@ impl Needed {
             | Record::Lost { .. } => true,
             Record::Cursor { event } => *event == self.cursor,
             Record::Filled { flow, replay, through, until } => {
-                let is_it =
-                    |it: &Backfill| (&it.flow, it.replay, it.after) == (flow, *replay, *through);
+                let is_it = |backfill: &Backfill| {
+                    (&backfill.flow, backfill.replay, backfill.after) == (flow, *replay, *through)
+                };
                 through == until || self.fillings.iter().any(is_it)
             }
             Record::Defined { hash, .. } => self.definitions.contains(hash),
@@ -71,7 +73,7 @@ impl Needed {
             // An ended run needs them no more.
             Record::Begun { run, .. }
             | Record::Spawned { run, .. }
-            | Record::Cancelling { run, .. } => self.runs.get(run).is_some_and(|it| *it),
+            | Record::Cancelling { run, .. } => self.runs.get(run).is_some_and(|run| *run),
             // Without the openings of the last hour, their closings say nothing.
             Record::Opened { flow, .. } | Record::Closed { flow } => self.opened.contains(flow),
             // The records of their runs go with them.

@@ -15,7 +15,7 @@ impl Machine {
         let rate = rate?;
         let times = self.flows.get(&case.entry.flow.name)?.rates.get(&rate.key)?;
         let since = case.now.saturating_sub(Duration::from_millis(rate.per_ms));
-        let count = times.iter().filter(|it| **it > since).count();
+        let count = times.iter().filter(|time| **time > since).count();
         let is_over = count >= limit.runs as usize;
         is_over.then(|| format!("rate_limit: the limit is {} runs in {}", limit.runs, limit.per))
     }
@@ -45,9 +45,9 @@ impl Machine {
     pub(super) fn hush(&mut self, case: &Case<'_>, run: &RunId) -> Option<Quiet> {
         let debounce = case.entry.flow.debounce.as_ref().filter(|_| case.replay == 0)?;
         let key = value_of(debounce.key.as_ref(), case.event);
-        let earlier = self.flows.get(&run.flow).and_then(|it| it.quiet.get(&key)).cloned();
+        let earlier = self.flows.get(&run.flow).and_then(|flow| flow.quiet.get(&key)).cloned();
         let first_deadline =
-            earlier.as_ref().and_then(|it| self.runs.get(it)?.quiet.as_ref()?.deadline);
+            earlier.as_ref().and_then(|earlier| self.runs.get(earlier)?.quiet.as_ref()?.deadline);
         let deadline =
             debounce.max.map(|max| first_deadline.unwrap_or(case.now.saturating_add(max.0)));
         if let Some(earlier) = earlier {
@@ -55,7 +55,7 @@ impl Machine {
             self.record(Record::Ended { run: earlier, at: case.now, end: End::Skipped, why });
         }
         let until = case.now.saturating_add(debounce.quiet.0);
-        let until = deadline.map_or(until, |it| until.min(it));
+        let until = deadline.map_or(until, |deadline| until.min(deadline));
         Some(Quiet { key, until, deadline })
     }
 
@@ -68,7 +68,7 @@ impl Machine {
             return;
         }
         let limit = entry.flow.concurrency.limit as usize;
-        let others = self.runs_of(&id.flow).filter(|it| it.key == run.key && it.id != *id);
+        let others = self.runs_of(&id.flow).filter(|of| of.key == run.key && of.id != *id);
         let (mut waiting, mut running) = (Vec::new(), Vec::new());
         for other in others {
             match other.phase {

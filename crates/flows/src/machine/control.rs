@@ -37,8 +37,8 @@ impl Machine {
         let waits = |phase: &Phase| {
             matches!(phase, Phase::Quiet { .. } | Phase::Retrying { .. } | Phase::Queued)
         };
-        let waiting = self.runs_of(flow).filter(|it| waits(&it.phase));
-        let waiting: Vec<RunId> = waiting.map(|it| it.id.clone()).collect();
+        let waiting = self.runs_of(flow).filter(|of| waits(&of.phase));
+        let waiting: Vec<RunId> = waiting.map(|waiting| waiting.id.clone()).collect();
         for run in &waiting {
             self.end(run, now, End::Cancelled, "purged".to_owned());
         }
@@ -54,14 +54,14 @@ impl Machine {
         if let Some(run) = self.runs.get_mut(id) {
             run.entry = Some(entry);
         }
-        let group = (id.flow.clone(), self.runs.get(id).and_then(|it| it.key.clone()));
+        let group = (id.flow.clone(), self.runs.get(id).and_then(|run| run.key.clone()));
         self.refresh(&group);
         self.schedule(now);
     }
 
     /// Evaluates past events again for a flow, and returns the replay's number.
     pub(crate) fn replay(&mut self, flow: &FlowName, after: u64, until: u64) -> u32 {
-        let replay = self.flows.get(flow).map_or(0, |it| it.replays).max(self.replays_lost) + 1;
+        let replay = self.flows.get(flow).map_or(0, |flow| flow.replays).max(self.replays_lost) + 1;
         self.record(Record::Filling { flow: flow.clone(), replay, after, until });
         replay
     }
@@ -76,14 +76,18 @@ impl Machine {
     }
 
     pub(crate) fn end_published(&mut self, end: &RunEnd) {
-        let Some(run) = self.runs.get(&end.run).filter(|it| !it.is_end_published) else { return };
+        let Some(run) = self.runs.get(&end.run).filter(|run| !run.is_end_published) else { return };
         if matches!(run.phase, Phase::Ended { .. }) && run.tries.len() == end.tries {
             self.record(Record::EndPublished { run: end.run.clone() });
         }
     }
 
     pub(crate) fn spawned(&mut self, id: &AttemptId, leader: crate::Leader) {
-        if self.runs.get(&id.run).is_some_and(|it| (it.step, it.attempt) == (id.step, id.attempt)) {
+        if self
+            .runs
+            .get(&id.run)
+            .is_some_and(|run| (run.step, run.attempt) == (id.step, id.attempt))
+        {
             self.record(Record::Spawned { run: id.run.clone(), leader });
         }
     }
@@ -120,7 +124,7 @@ impl Machine {
     /// gets a definition again if every run that had it is forgotten, and each replica may drop it
     /// from its own log until then.
     pub(super) fn retain_texts(&mut self) {
-        let used: BTreeSet<_> = self.runs.values().map(|it| &it.definition).collect();
+        let used: BTreeSet<_> = self.runs.values().map(|value| &value.definition).collect();
         self.texts.retain(|hash, _| used.contains(hash));
     }
 }

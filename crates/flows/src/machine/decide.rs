@@ -44,11 +44,13 @@ impl Machine {
         for entry in set.iter() {
             let flow = entry.flow.name.clone();
             let state = self.flows.get(&flow);
-            let (from, after) = match state.map(|it| it.left) {
+            let (from, after) = match state.map(|state| state.left) {
                 Some(None) if !joins_lost => continue,
                 // It is no longer known which past events were evaluated for it.
                 _ if joins_lost => {
-                    let from = state.filter(|it| it.left.is_none()).map_or(cursor, |it| it.from);
+                    let from = state
+                        .filter(|state| state.left.is_none())
+                        .map_or(cursor, |state| state.from);
                     (from, cursor)
                 }
                 Some(None) => continue,
@@ -69,8 +71,8 @@ impl Machine {
 
     /// Lets a flow that is not in force miss the events until it is.
     pub(crate) fn withhold(&mut self, flow: &FlowName) {
-        let left = self.flows.get(flow).and_then(|it| it.left);
-        if left.is_some_and(|it| it != NEVER) {
+        let left = self.flows.get(flow).and_then(|flow| flow.left);
+        if left.is_some_and(|left| left != NEVER) {
             self.record(Record::Left { flow: flow.clone(), at: NEVER });
         }
     }
@@ -82,14 +84,18 @@ impl Machine {
             return;
         }
         self.cursor = event.id;
-        let wanting: Vec<Arc<FlowEntry>> =
-            self.set.wanting(&event.kind).filter(|it| wants(it, event)).map(Arc::clone).collect();
+        let wanting: Vec<Arc<FlowEntry>> = self
+            .set
+            .wanting(&event.kind)
+            .filter(|wanting| wants(wanting, event))
+            .map(Arc::clone)
+            .collect();
         if wanting.is_empty() {
             return;
         }
         let event = Arc::new(event.clone());
         for entry in &wanting {
-            if self.flows.get(&entry.flow.name).is_some_and(|it| event.id > it.from) {
+            if self.flows.get(&entry.flow.name).is_some_and(|flow| event.id > flow.from) {
                 self.consider(&Case { entry, event: &event, replay: 0, is_live: true, now });
             }
         }
@@ -98,8 +104,8 @@ impl Machine {
 
     /// The next past events to read, if any, and if the flow has room for their runs.
     pub(crate) fn backfill(&self) -> Option<Backfill> {
-        let ready = |it: &&Backfill| {
-            self.set.get(&it.flow).is_some() && self.queued(&it.flow) < FILL_QUEUED_MAX
+        let ready = |backfill: &&Backfill| {
+            self.set.get(&backfill.flow).is_some() && self.queued(&backfill.flow) < FILL_QUEUED_MAX
         };
         self.fillings.iter().find(ready).cloned()
     }
@@ -133,10 +139,10 @@ impl Machine {
         let hash = case.entry.hash.clone();
         let at = case.now;
         let key = value_of(flow.concurrency.key.as_ref(), case.event);
-        let rate = flow
-            .rate_limit
-            .as_ref()
-            .map(|it| Keyed { key: value_of(it.key.as_ref(), case.event), per_ms: millis(it.per) });
+        let rate = flow.rate_limit.as_ref().map(|limit| Keyed {
+            key: value_of(limit.key.as_ref(), case.event),
+            per_ms: millis(limit.per),
+        });
         let why = guarded(flow, case.event)
             .or_else(|| self.over_rate(case, rate.as_ref()))
             .or_else(|| self.no_room(&flow.concurrency, &run, key.as_ref()));
@@ -177,7 +183,7 @@ fn wants(entry: &FlowEntry, event: &Event) -> bool {
     let condition = trigger.condition.as_ref();
     entry.flow.enabled
         && trigger.data.admit(&event.data)
-        && condition.is_none_or(|it| it.holds(event) == Truth::True)
+        && condition.is_none_or(|condition| condition.holds(event) == Truth::True)
 }
 
 /// Why the chain of runs that led to an event may not continue here.
@@ -191,7 +197,7 @@ pub(crate) fn guarded(flow: &Flow, event: &Event) -> Option<String> {
             chain()
         ));
     }
-    let times = lineage.flows.iter().filter(|it| *it == flow.name.as_str()).count();
+    let times = lineage.flows.iter().filter(|other| *other == flow.name.as_str()).count();
     if times > flow.allow_recursion as usize {
         return Some(format!(
             "the flow is in the chain of runs that led to the event, and allow_recursion is {}: {}",

@@ -45,8 +45,8 @@ impl Machine {
         let at = lost.now.max(self.latest);
         // Without the identity, the keys of the runs' actions change from now on.
         let end = if self.identity.is_empty() { u64::MAX } else { lost.end };
-        let runs = self.runs.values().filter(|it| it.place <= end);
-        let runs: Vec<RunId> = runs.map(|it| it.id.clone()).collect();
+        let runs = self.runs.values().filter(|value| value.place <= end);
+        let runs: Vec<RunId> = runs.map(|run| run.id.clone()).collect();
         let mut dead = Vec::new();
         for run in runs {
             let Some(known) = self.runs.get(&run) else { continue };
@@ -63,7 +63,7 @@ impl Machine {
             let (flow, replay, until) = (it.flow, it.replay, it.until);
             self.record(Record::Filled { flow, replay, through: until, until });
         }
-        let known = self.flows.values().map(|it| it.replays).max().unwrap_or(0);
+        let known = self.flows.values().map(|value| value.replays).max().unwrap_or(0);
         let mut replays = known.max(self.replays_lost);
         for gap in lost.gaps {
             let records = gap.to.saturating_sub(gap.from).saturating_add(1);

@@ -69,11 +69,11 @@ impl Machine {
             return;
         }
         let Some(slots) = self.groups.get(group) else { return };
-        let held = self.flows.get(&group.0).is_some_and(|it| it.is_held());
+        let held = self.flows.get(&group.0).is_some_and(|flow| flow.is_held());
         let first = slots.queue.first().filter(|_| !held).filter(|place| {
             let run = self.runs.get(&run_id(&group.0, **place));
-            let entry = run.and_then(|it| it.entry.as_ref());
-            entry.is_some_and(|it| slots.running.len() < it.flow.concurrency.limit as usize)
+            let entry = run.and_then(|run| run.entry.as_ref());
+            entry.is_some_and(|entry| slots.running.len() < entry.flow.concurrency.limit as usize)
         });
         let wanted = first.map(|(event, _)| *event);
         let is_empty = slots.queue.is_empty() && slots.running.is_empty();

@@ -143,9 +143,10 @@ impl Machine {
             return self.interrupt(id, &detail, now);
         }
         let is_here = run.machine == self.options.machine;
-        let action = run.entry.as_ref().and_then(|it| it.flow.actions.get(usize::from(run.step)));
-        let has_process = action.is_some_and(|it| it.kind.runs_program());
-        let is_gone = leader.as_ref().is_some_and(|it| it.boot != self.options.boot);
+        let action =
+            run.entry.as_ref().and_then(|entry| entry.flow.actions.get(usize::from(run.step)));
+        let has_process = action.is_some_and(|action| action.kind.runs_program());
+        let is_gone = leader.as_ref().is_some_and(|leader| leader.boot != self.options.boot);
         if has_process && !is_gone {
             self.effects.push(Effect::EndOrphan(Orphan {
                 run: id.clone(),
@@ -170,7 +171,7 @@ impl Machine {
 
     /// The flow of a run as of when the run was created.
     pub(super) fn definition(&self, hash: &ContentHash, id: &RunId) -> Option<Arc<FlowEntry>> {
-        if let Some(entry) = self.set.get(&id.flow).filter(|it| it.hash == *hash) {
+        if let Some(entry) = self.set.get(&id.flow).filter(|set| set.hash == *hash) {
             return Some(Arc::clone(entry));
         }
         let (file, text) = self.texts.get(hash)?;
@@ -201,7 +202,7 @@ fn failed(action: &Action, id: &AttemptId, report: &Report, failures: u32, now: 
         Outcome::TimedOut => Some(RetryOn::Timeout),
         Outcome::Succeeded | Outcome::Refused | Outcome::Cancelled | Outcome::Interrupted => None,
     };
-    let may_retry = wanted.is_some_and(|it| action.retry.on.contains(&it));
+    let may_retry = wanted.is_some_and(|wanted| action.retry.on.contains(&wanted));
     if may_retry && failures < action.retry.max {
         return (Then::Retry(now.saturating_add(wait(&action.retry, id, failures))), None);
     }

@@ -71,7 +71,8 @@ mod tests {
         let mut captured = Captured::default();
         for step in [1_usize, 7, 4096, 100_000, 2_000_000] {
             captured = Captured::default();
-            let all: Vec<u8> = (0..3_000_000_u32).map(|it| it as u8 ^ (it >> 8) as u8).collect();
+            let all: Vec<u8> =
+                (0..3_000_000_u32).map(|number| number as u8 ^ (number >> 8) as u8).collect();
             for part in all.chunks(step) {
                 captured.push(part);
             }

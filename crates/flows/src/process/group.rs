@@ -33,13 +33,13 @@ pub struct Leader {
 impl Leader {
     pub(super) fn of(child: &Child, boot: &str) -> Self {
         let pid = pid_of(child).as_raw_nonzero().get();
-        let start = stat(pid).map_or(0, |it| it.start);
+        let start = stat(pid).map_or(0, |stat| stat.start);
         Self { pid, start, boot: boot.to_owned() }
     }
 
     /// Whether the process exists, and is this one.
     fn is_alive(&self) -> bool {
-        self.start > 0 && stat(self.pid).is_some_and(|it| it.start == self.start)
+        self.start > 0 && stat(self.pid).is_some_and(|stat| stat.start == self.start)
     }
 }
 
@@ -62,11 +62,13 @@ pub fn end_orphans(orphan: &Orphan, grace: Duration) {
     let mut members = Members::default();
     members.look(&orphan.idempotency_key, |_, _| {});
     let mut groups: BTreeSet<i32> = members.0.into_values().flatten().collect();
-    groups.extend(orphan.leader.iter().filter(|it| it.is_alive()).map(|it| it.pid));
+    groups.extend(orphan.leader.iter().filter(|leader| leader.is_alive()).map(|leader| leader.pid));
     signal(&groups, Signal::TERM);
     let looks = grace.as_millis() / LOOK.as_millis();
     for _ in 0..looks {
-        groups.retain(|it| group(*it).is_some_and(|it| test_kill_process_group(it).is_ok()));
+        groups.retain(|other| {
+            group(*other).is_some_and(|group| test_kill_process_group(group).is_ok())
+        });
         if groups.is_empty() {
             break;
         }
@@ -110,20 +112,21 @@ impl Members {
         let this = rustix::process::getpid().as_raw_nonzero().get();
         let own = rustix::process::getpgrp().as_raw_nonzero().get();
         let Ok(processes) = fs::read_dir("/proc") else { return false };
-        let pids = processes.filter_map(|it| it.ok()?.file_name().to_str()?.parse::<i32>().ok());
+        let pids =
+            processes.filter_map(|process| process.ok()?.file_name().to_str()?.parse::<i32>().ok());
         let mut may_be_more = false;
-        for pid in pids.filter(|it| *it != this) {
+        for pid in pids.filter(|pid| *pid != this) {
             if self.0.contains_key(&pid) {
                 continue;
             }
             let Some(environ) = environ(pid) else { continue };
-            if environ.split(|byte| *byte == 0).any(|it| it == variable) {
-                let group = stat(pid).map(|it| it.group).filter(|it| *it != own);
+            if environ.split(|byte| *byte == 0).any(|part| part == variable) {
+                let group = stat(pid).map(|stat| stat.group).filter(|group| *group != own);
                 found(pid, group);
                 self.0.insert(pid, group);
                 may_be_more = true;
             } else if environ.is_empty() {
-                may_be_more |= stat(pid).is_some_and(|it| it.is_in_exec);
+                may_be_more |= stat(pid).is_some_and(|stat| stat.is_in_exec);
             }
         }
         may_be_more
@@ -134,11 +137,11 @@ impl Members {
 fn send(pid: i32, of: Option<i32>, sent: Signal) {
     signal(&of.into_iter().collect(), sent);
     // A process that changes its group meanwhile still has its number.
-    group(pid).map_or(Ok(()), |it| kill_process(it, sent)).unwrap_or_default();
+    group(pid).map_or(Ok(()), |group| kill_process(group, sent)).unwrap_or_default();
 }
 
 fn signal(groups: &BTreeSet<i32>, signal: Signal) {
-    for group in groups.iter().filter_map(|it| group(*it)) {
+    for group in groups.iter().filter_map(|other| group(*other)) {
         kill_process_group(group, signal).unwrap_or_default();
     }
 }
@@ -153,7 +156,7 @@ fn group(pid: i32) -> Option<Pid> {
 fn environ(pid: i32) -> Option<Vec<u8>> {
     let read = || fs::read(format!("/proc/{pid}/environ")).ok();
     // One that has executed another program since the file was opened is read again.
-    read().and_then(|it| if it.is_empty() { read() } else { Some(it) })
+    read().and_then(|other| if other.is_empty() { read() } else { Some(other) })
 }
 
 /// Kernel threads (`PF_KTHREAD`, Linux's `include/linux/sched.h`).

@@ -23,7 +23,7 @@ pub(super) struct Mask {
 
 impl Mask {
     pub(super) fn new(secrets: &[String]) -> Self {
-        let long = secrets.iter().filter(|it| it.len() >= SECRET_BYTES_MIN);
+        let long = secrets.iter().filter(|secret| secret.len() >= SECRET_BYTES_MIN);
         let mut patterns: Vec<Vec<u8>> = long
             .flat_map(|secret| {
                 // Other programs write the digits of escapes in lower case.
@@ -75,7 +75,7 @@ impl Mask {
                 break;
             }
             let found = self.begins[usize::from(rest[0])]
-                .then(|| self.patterns.iter().find(|it| rest.starts_with(it)))
+                .then(|| self.patterns.iter().find(|pattern| rest.starts_with(pattern)))
                 .flatten();
             match found {
                 Some(pattern) => {
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     fn masked(secrets: &[&str], text: &str, step: usize) -> String {
-        let secrets: Vec<String> = secrets.iter().map(|it| (*it).to_owned()).collect();
+        let secrets: Vec<String> = secrets.iter().map(|secret| (*secret).to_owned()).collect();
         let mut mask = Mask::new(&secrets);
         let mut captured = Captured::default();
         for part in text.as_bytes().chunks(step) {

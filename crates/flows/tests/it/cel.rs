@@ -37,7 +37,7 @@ fn recorded() -> impl Iterator<Item = Recorded> {
         let line: Value = serde_json::from_str(line).expect("JSON");
         let condition = line["condition"].as_str().expect("a text").to_owned();
         let event = event(7, "eval:scored", &line["data"].to_string());
-        let parsed: Condition = condition.parse().unwrap_or_else(|it| panic!("{it}"));
+        let parsed: Condition = condition.parse().unwrap_or_else(|error| panic!("{error}"));
         let ours = parsed.holds(&event);
         Recorded { condition, ours, cel: line["cel"].as_bool() }
     })
@@ -61,6 +61,6 @@ fn where_it_differs_from_cel_it_is_on_purpose() {
         assert_eq!((found.condition.as_str(), found.ours), (condition, ours));
     }
     // Where a condition has a truth value in both, it is another, except in the last.
-    let same = found.iter().filter(|it| it.cel == Some(it.ours == Truth::True)).count();
+    let same = found.iter().filter(|found| found.cel == Some(found.ours == Truth::True)).count();
     assert_eq!(same, 1);
 }

@@ -15,7 +15,7 @@ fn begun(effects: Vec<Effect>) -> Vec<String> {
 
 fn runs(world: &mut World) -> Vec<String> {
     let runs = world.engine().runs(None);
-    runs.into_iter().map(|it| format!("{} {:?}", it.id, it.phase)).collect()
+    runs.into_iter().map(|run| format!("{} {:?}", run.id, run.phase)).collect()
 }
 
 #[test]

@@ -19,7 +19,8 @@ fn data(json: &str) -> Data {
 }
 
 fn truth(condition: &str, data: &Data) -> Truth {
-    let parsed: Condition = condition.parse().unwrap_or_else(|it| panic!("{condition}: {it}"));
+    let parsed: Condition =
+        condition.parse().unwrap_or_else(|error| panic!("{condition}: {error}"));
     parsed.holds(&of(data))
 }
 

@@ -53,7 +53,8 @@ fn a_failed_run_is_retried_from_where_it_failed_also_when_its_journal_was_compac
     assert_eq!(world.end_of("a.1").0, End::Succeeded);
     let again = world.engine().retry(&id("a.1"), now);
     assert!(matches!(again, Err(Error::NotFailed(_))));
-    let keys: Vec<String> = world.notices.iter().map(|it| it.idempotency_key.clone()).collect();
+    let keys: Vec<String> =
+        world.notices.iter().map(|notice| notice.idempotency_key.clone()).collect();
     assert_eq!(keys.len(), 2, "the failure, asked for again after the start, and the success");
     assert_ne!(keys[0], keys[1]);
 }
@@ -99,7 +100,7 @@ fn a_flow_begins_where_it_says_and_comes_back_to_where_it_was() {
     world.fill_all();
     world.say("a:x", "{}");
     let done = world.finish_all();
-    let mut done: Vec<&str> = done.iter().map(|it| it.trim_end_matches("/0")).collect();
+    let mut done: Vec<&str> = done.iter().map(|done| done.trim_end_matches("/0")).collect();
     done.sort_unstable();
     assert_eq!(done, ["new.4", "old.1", "old.2", "old.3", "old.4", "some.3", "some.4"]);
     // Absent for two events, then in force again.
@@ -117,7 +118,7 @@ fn a_flow_begins_where_it_says_and_comes_back_to_where_it_was() {
     world.commit();
     world.finish_all();
     let runs = world.engine().runs(Some(&id("new.1").flow));
-    let mut runs: Vec<u64> = runs.iter().map(|it| it.id.event).collect();
+    let mut runs: Vec<u64> = runs.iter().map(|run| run.id.event).collect();
     runs.sort_unstable();
     assert_eq!(runs, [4, 5, 6]);
 }
@@ -145,7 +146,7 @@ fn events_from_before_an_approval_start_no_runs() {
     world.finish_all();
     let runs = |world: &mut World, flow| {
         let runs = world.engine().runs(Some(&flow));
-        runs.iter().map(|it| it.id.event).rev().collect::<Vec<_>>()
+        runs.iter().map(|run| run.id.event).rev().collect::<Vec<_>>()
     };
     assert_eq!(runs(&mut world, a.clone()), [1, 4]);
     assert_eq!(runs(&mut world, b), [1, 2, 3, 4]);
@@ -237,7 +238,7 @@ fn what_is_published_has_a_key_that_the_bus_takes() {
             }
         }
     }
-    let kinds: Vec<&str> = drafts.iter().map(|it| it.kind.as_str()).collect();
+    let kinds: Vec<&str> = drafts.iter().map(|draft| draft.kind.as_str()).collect();
     assert_eq!(kinds, ["a:x", "flow:failed", "flow:throttled"]);
     // The real bus accepts them, and the same one twice as one.
     let bus_folder = tempfile::tempdir().unwrap();

@@ -228,7 +228,7 @@ fn history_is_as_long_as_the_options_say() {
     engine.maintain(at(100)).unwrap();
     engine.commit().unwrap();
     let ids = |engine: &Engine| -> Vec<String> {
-        engine.runs(None).iter().map(|it| it.id.to_string()).collect()
+        engine.runs(None).iter().map(|run| run.id.to_string()).collect()
     };
     // The newest of each flow, and of these the newest overall.
     let wanted = ["b.7", "a.7", "b.6", "a.6", "b.5", "a.5", "b.4", "a.4"];

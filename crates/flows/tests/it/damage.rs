@@ -22,7 +22,7 @@ fn flows() -> Vec<String> {
 /// The journal's file, and how many bytes of it are in use.
 fn journal(dir: &Path) -> (PathBuf, usize) {
     let file = dir.join("log").join(format!("{:020}.log", 1));
-    let used = fs::read(&file).unwrap().iter().rposition(|it| *it != 0).unwrap() + 1;
+    let used = fs::read(&file).unwrap().iter().rposition(|read| *read != 0).unwrap() + 1;
     (file, used)
 }
 
@@ -198,12 +198,13 @@ fn a_journal_that_is_gone_is_damaged_and_begins_behind_all_events() {
 
 #[test]
 fn a_folder_that_is_gone_or_older_is_damaged_and_no_action_is_done_again() {
-    let files = |dir: &Path| fs::read_dir(dir.join("log")).unwrap().map(|it| it.unwrap().path());
+    let files =
+        |dir: &Path| fs::read_dir(dir.join("log")).unwrap().map(|entry| entry.unwrap().path());
     for is_gone in [false, true] {
         let mut world = World::new(&flows());
         world.say("a:x", "{}");
         let dir = world.closed();
-        let copy: Vec<_> = files(&dir).map(|it| (fs::read(&it).unwrap(), it)).collect();
+        let copy: Vec<_> = files(&dir).map(|file| (fs::read(&file).unwrap(), file)).collect();
         world.open();
         world.finish_all();
         world.say("a:x", "{}");
@@ -247,7 +248,7 @@ fn a_repair_names_only_the_events_whose_runs_are_not_in_the_journal() {
         let dir = world.closed();
         let (path, _) = journal(&dir);
         let bytes = fs::read(&path).unwrap();
-        let place = bytes.windows(text.len()).position(|it| it == text.as_bytes());
+        let place = bytes.windows(text.len()).position(|window| window == text.as_bytes());
         flip(&path, place.unwrap_or_else(|| panic!("{text}")) + 1);
         let done = repair(&dir, 0, 6, at(0)).unwrap();
         assert_eq!(done.set_aside.len(), 1, "{text}");
@@ -263,7 +264,7 @@ fn a_repair_names_only_the_events_whose_runs_are_not_in_the_journal() {
     let (lost, mut world) = damaged(r#"{"created":{"run":"one.3""#);
     assert_eq!(lost, [(2, 3)]);
     world.open();
-    let mut runs: Vec<u64> = world.engine().runs(None).iter().map(|it| it.id.event).collect();
+    let mut runs: Vec<u64> = world.engine().runs(None).iter().map(|run| run.id.event).collect();
     runs.sort_unstable();
     assert_eq!(runs, [1, 6]);
 }
@@ -281,7 +282,8 @@ fn a_repair_that_did_not_end_is_asked_for_again() {
     assert_eq!(verify(&dir, 0).unwrap().damage.len(), 1);
     let done = repair(&dir, 0, 1, at(0)).unwrap();
     assert_eq!(done.dead.len(), 2);
-    let told: Vec<_> = done.set_aside.iter().map(|it| (it.what.as_str(), it.is_loss)).collect();
+    let told: Vec<_> =
+        done.set_aside.iter().map(|aside| (aside.what.as_str(), aside.is_loss)).collect();
     assert_eq!(told, [("record 9 is lost", true)], "as the first repair would have reported");
     // Killed after it had recorded the consequences: nothing of them is new to the next repair.
     assert_eq!(repair(&dir, 0, 1, at(0)).unwrap().dead, []);
@@ -349,16 +351,16 @@ fn a_journal_of_an_earlier_release_opens() {
     let mut ends: Vec<String> = engine
         .runs(None)
         .into_iter()
-        .map(|it| match &it.phase {
-            Phase::Ended { end, .. } => format!("{} {end:?}", it.id),
-            other => format!("{} {other:?}", it.id),
+        .map(|run| match &run.phase {
+            Phase::Ended { end, .. } => format!("{} {end:?}", run.id),
+            other => format!("{} {other:?}", run.id),
         })
         .collect();
     ends.sort_unstable();
     assert_eq!(ends[..3], ["bad.1 Dead", "good.2 Succeeded", "good.5 Succeeded"]);
     assert!(ends[3].starts_with("waiting.1 Quiet"), "{ends:?}");
     engine.install(set(&file(&[flow("good", "a:*", 1, ""), flow("bad", "a:x", 1, "")])));
-    let good = engine.status().into_iter().find(|it| it.name.as_str() == "good").unwrap();
+    let good = engine.status().into_iter().find(|status| status.name.as_str() == "good").unwrap();
     assert!(good.paused.is_some());
     engine.commit().unwrap();
 }

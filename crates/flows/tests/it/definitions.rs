@@ -3,7 +3,7 @@
 use waypost_flows::{Flow, FlowFile, Kind, Mode, Shell, parse};
 
 fn one(text: &str) -> Flow {
-    let flows = parse(text).unwrap_or_else(|it| panic!("{it}\n{text}"));
+    let flows = parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     flows.into_iter().next().unwrap()
 }
 

@@ -18,7 +18,7 @@ impl Approvals for Approved {
     fn has(&self, file: &str, hash: &ContentHash) -> io::Result<bool> {
         let all = self.0.lock().unwrap();
         let mut contents = all.get(file).into_iter().flatten();
-        Ok(contents.any(|it| ContentHash::of_bytes(it) == *hash))
+        Ok(contents.any(|content| ContentHash::of_bytes(content) == *hash))
     }
 
     fn last(&self, file: &str) -> io::Result<Option<Vec<u8>>> {
@@ -92,12 +92,16 @@ fn one(name: &str) -> String {
 
 /// The names of the flows in force, if they have changed.
 fn names(loaded: &Loaded) -> Option<Vec<String>> {
-    loaded.flows.as_ref().map(|it| it.iter().map(|it| it.flow.name.to_string()).collect())
+    loaded.flows.as_ref().map(|flow| flow.iter().map(|it| it.flow.name.to_string()).collect())
 }
 
 fn said(loaded: &Loaded) -> Vec<String> {
     let text = |it: &waypost_flows::Notice, key| it.data.get(key).unwrap().to_string();
-    loaded.notices.iter().map(|it| format!("{} {}", it.kind, text(it, "file"))).collect()
+    loaded
+        .notices
+        .iter()
+        .map(|notice| format!("{} {}", notice.kind, text(notice, "file")))
+        .collect()
 }
 
 #[test]
@@ -361,7 +365,8 @@ fn programs_of(project: &Project, action: &serde_json::Value, types: &str) -> Ve
         "flows:\n  - {{ name: acts, trigger: {{ pattern: \"a:x\", data: {types} }}, actions: [{action}] }}\n"
     );
     project.write("a.yaml", &text);
-    let parts = project.loader().compare("a.yaml").unwrap_or_else(|it| panic!("{text}: {it}"));
+    let parts =
+        project.loader().compare("a.yaml").unwrap_or_else(|error| panic!("{text}: {error}"));
     parts.into_iter().skip(1).map(|(_, it)| it.file).collect()
 }
 
@@ -410,7 +415,7 @@ fn a_text_that_is_nested_too_deeply_is_refused() {
 #[test]
 fn commands_with_too_many_words_and_folders_are_refused_together() {
     let project = Project::new();
-    let words: Vec<String> = (0..130).map(|it| format!("d{it}")).collect();
+    let words: Vec<String> = (0..130).map(|number| format!("d{number}")).collect();
     for it in &words {
         fs::create_dir(project.folder().join(it)).unwrap();
     }
@@ -791,7 +796,7 @@ fn what_is_no_regular_file_is_refused_by_name_and_blocks_nothing() {
     let (flows, status) = loaded.recv_timeout(limit).expect("reading the folder does not block");
     assert_eq!(flows.unwrap(), ["good"]);
     let problem = |name: &str| {
-        let found = status.iter().find(|it| it.name == name).unwrap();
+        let found = status.iter().find(|status| status.name == name).unwrap();
         found.problem.as_ref().unwrap().to_string()
     };
     assert!(problem("fifo.yaml").starts_with("fifo.yaml is a FIFO, not a regular file"));

@@ -221,7 +221,7 @@ fn flow(command: &str) -> Flow {
     let text = format!(
         "flows:\n  - name: a\n    trigger: {{ pattern: \"a:*\" }}\n    actions:\n      - {action}\n"
     );
-    parse(&text).unwrap_or_else(|it| panic!("{it}\n{text}")).remove(0)
+    parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}")).remove(0)
 }
 
 fn program(flow: &Flow, data: &serde_json::Value) -> Result<Program, String> {
@@ -244,7 +244,7 @@ fn program(flow: &Flow, data: &serde_json::Value) -> Result<Program, String> {
 /// The script for a value.
 fn script(flow: &Flow, value: &str) -> Result<String, String> {
     let data = serde_json::json!({ "x": value, "y": "y" });
-    program(flow, &data).map(|mut it| it.arguments.pop().unwrap())
+    program(flow, &data).map(|mut program| program.arguments.pop().unwrap())
 }
 
 /// Commands to run in one process, each with what it shows.
@@ -269,7 +269,8 @@ impl Batch {
                 "unset n; printf '\\003%s' {number} >> \"$ARGS\"; {open} eval '{quoted}'{close}\n[ ! -e CANARY ] || {{ printf CANARY >> \"$ARGS\"; rm CANARY; }}"
             )
             .unwrap();
-            self.cases.push((script, wanted.iter().map(|it| it.replace('@', value)).collect()));
+            self.cases
+                .push((script, wanted.iter().map(|wanted| wanted.replace('@', value)).collect()));
         }
         self.driver.push_str(") >/dev/null 2>&1 </dev/null\n");
     }
@@ -306,7 +307,7 @@ impl Batch {
         assert_eq!(shown.len(), self.cases.len(), "{shell:?} {locale}: it ended early");
         for (number, (shown, (script, wanted))) in shown.iter().zip(&self.cases).enumerate() {
             let mut expected = number.to_string();
-            expected.extend(wanted.iter().flat_map(|it| ["\u{1}", it, "\u{2}"]));
+            expected.extend(wanted.iter().flat_map(|wanted| ["\u{1}", wanted, "\u{2}"]));
             assert_eq!(*shown, expected, "{shell:?} {locale}: {script}");
         }
     }
@@ -338,7 +339,7 @@ fn check_forms<'a>(locale: &str, mut values: impl FnMut(usize, usize, bool) -> V
         let mut batch = Batch::default();
         for (number, (form, wanted)) in tables.iter().copied().flatten().enumerate() {
             let is_slow = ["sh ", "| sh", "env ", "xargs ", "find ", "cat "];
-            let is_slow = is_slow.iter().any(|it| form.contains(it));
+            let is_slow = is_slow.iter().any(|slow| form.contains(slow));
             batch.add((&flow(form), wanted), &values(idx, number, is_slow));
         }
         batch.check(shell, locale);
@@ -366,7 +367,7 @@ fn most_plain_values_are_taken() {
         let flow = flow(form);
         PLAIN.iter().map(move |value| script(&flow, value).is_ok())
     });
-    let (taken, refused): (Vec<bool>, Vec<bool>) = taken.partition(|it| *it);
+    let (taken, refused): (Vec<bool>, Vec<bool>) = taken.partition(|taken| *taken);
     // `..`, delimiters, names in arithmetic and the prefix of the service's variables.
     assert!(refused.len() * 6 < taken.len(), "{} of {}", refused.len(), taken.len());
 }
@@ -391,7 +392,7 @@ fn a_random_plain_value_is_one_word_whatever_the_locale() {
         check_forms(locale, |_, _, is_slow| {
             let count = if is_slow { 1 } else { all.len() / 200 };
             let picks = (0..count).map(|_| choices.below(all.len() as u64) as usize);
-            picks.map(|it| all[it].as_str()).collect()
+            picks.map(|pick| all[pick].as_str()).collect()
         });
     }
 }
@@ -399,6 +400,6 @@ fn a_random_plain_value_is_one_word_whatever_the_locale() {
 /// The cases of a random test: more in a long run.
 #[expect(clippy::disallowed_methods, reason = "how long a test runs is not a setting")]
 fn cases(usual: u32) -> u32 {
-    let wanted = std::env::var("WAYPOST_TEST_CASES").ok().and_then(|it| it.parse().ok());
+    let wanted = std::env::var("WAYPOST_TEST_CASES").ok().and_then(|value| value.parse().ok());
     wanted.unwrap_or(usual)
 }

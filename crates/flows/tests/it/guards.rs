@@ -83,8 +83,11 @@ fn a_loop_through_the_outside_opens_the_breaker_and_in_the_end_pauses_the_flow()
             world.say("a:x", "{}");
             world.finish_all();
         }
-        let throttled: Vec<_> =
-            world.notices.drain(..).filter(|it| it.kind.as_str() == "flow:throttled").collect();
+        let throttled: Vec<_> = world
+            .notices
+            .drain(..)
+            .filter(|notice| notice.kind.as_str() == "flow:throttled")
+            .collect();
         assert_eq!(throttled.len(), if opening == 10 { 2 } else { 1 });
         let why = throttled[0].data.get("why").unwrap().to_string();
         assert_eq!(why, "more than 5 runs in a minute; chain: a");
@@ -122,7 +125,7 @@ fn only_the_flows_that_want_a_type_are_found() {
     ] {
         let event = event(1, kind, "{}");
         let mut found: Vec<&str> =
-            set.wanting(&event.kind).map(|it| it.flow.name.as_str()).collect();
+            set.wanting(&event.kind).map(|wanting| wanting.flow.name.as_str()).collect();
         found.sort_unstable();
         assert_eq!(found, wanted, "{kind}");
     }

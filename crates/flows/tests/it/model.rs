@@ -26,15 +26,15 @@ fn limit_of(flow: &str) -> usize {
 /// except what time and the crash itself change.
 fn remembered(world: &mut World) -> (u64, BTreeMap<String, String>) {
     let engine = world.engine();
-    let runs = engine.runs(None).into_iter().map(|it| {
-        let state = match &it.phase {
-            Phase::Ended { .. } => format!("{:?}", it.phase),
+    let runs = engine.runs(None).into_iter().map(|run| {
+        let state = match &run.phase {
+            Phase::Ended { .. } => format!("{:?}", run.phase),
             // That a wait is over is not recorded.
             Phase::Quiet { .. } | Phase::Retrying { .. } | Phase::Queued => "waits".to_owned(),
             Phase::Running { .. } => "runs".to_owned(),
         };
-        let tries = it.tries.iter().map(|it| (it.step, it.attempt, it.report.outcome));
-        (it.id.to_string(), format!("{state} {:?} {:?}", it.key, tries.collect::<Vec<_>>()))
+        let tries = run.tries.iter().map(|it| (it.step, it.attempt, it.report.outcome));
+        (run.id.to_string(), format!("{state} {:?} {:?}", run.key, tries.collect::<Vec<_>>()))
     });
     let runs = runs.collect();
     (engine.cursor(), runs)
@@ -43,7 +43,7 @@ fn remembered(world: &mut World) -> (u64, BTreeMap<String, String>) {
 fn some_run(world: &mut World, choices: &mut Choices) -> Option<RunId> {
     let runs = world.engine().runs(None);
     let idx = choices.below(runs.len().max(1) as u64) as usize;
-    runs.get(idx).map(|it| it.id.clone())
+    runs.get(idx).map(|run| run.id.clone())
 }
 
 fn check_limits(world: &mut World) -> Result<(), TestCaseError> {

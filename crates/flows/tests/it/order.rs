@@ -12,7 +12,7 @@ fn runs_of_a_flow_begin_in_the_order_of_the_events() {
     }
     assert_eq!(world.running(), ["a.1", "b.1"]);
     let done = world.finish_all();
-    let of_a: Vec<&String> = done.iter().filter(|it| it.starts_with('a')).collect();
+    let of_a: Vec<&String> = done.iter().filter(|done| done.starts_with('a')).collect();
     assert_eq!(of_a, ["a.1/0", "a.1/1", "a.2/0", "a.2/1", "a.3/0", "a.3/1"]);
 }
 
@@ -251,7 +251,8 @@ fn a_clock_that_is_ten_years_ahead_for_a_while_stops_nothing() {
     let runs = world.engine().runs(None).len();
     assert_eq!(runs as u64, world.engine().stages().values().sum::<u64>(), "they are counted");
     let status = world.engine().status();
-    let succeeded: u64 = status.iter().map(|it| it.stages[&Stage::Ended(End::Succeeded)]).sum();
+    let succeeded: u64 =
+        status.iter().map(|status| status.stages[&Stage::Ended(End::Succeeded)]).sum();
     assert_eq!((runs, succeeded), (6, 6));
 }
 
@@ -283,7 +284,8 @@ fn debounce_waits_for_quiet_and_not_for_ever() {
 
 #[test]
 fn no_more_than_the_limit_goes_on_at_once_over_all_flows() {
-    let flows: Vec<String> = (0..70).map(|it| flow(&format!("f{it:02}"), "a:x", 1, "")).collect();
+    let flows: Vec<String> =
+        (0..70).map(|number| flow(&format!("f{number:02}"), "a:x", 1, "")).collect();
     let mut world = World::new(&flows);
     world.say("a:x", "{}");
     assert_eq!(world.started.len(), 64);

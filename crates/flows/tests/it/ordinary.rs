@@ -205,7 +205,7 @@ fn calls(folder: &Path, command: &str, shell: &str) -> String {
     let text = format!(
         "flows:\n  - name: a\n    trigger: {{ pattern: \"a:*\" }}\n    actions:\n      - {action}\n"
     );
-    let flow = parse(&text).unwrap_or_else(|it| panic!("{it}\n{text}")).remove(0);
+    let flow = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}")).remove(0);
     let inherited = [
         ("PATH".to_owned(), "/usr/bin:/bin".to_owned()),
         ("HOME".to_owned(), folder.display().to_string()),

@@ -3,7 +3,7 @@ use waypost_flows::FlowFile;
 /// The YAML blocks of a page.
 fn blocks(page: &str) -> Vec<String> {
     let parts = page.split("```yaml\n").skip(1);
-    parts.map(|it| it.split("```").next().unwrap_or_default().to_owned()).collect()
+    parts.map(|part| part.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 
 #[test]
@@ -12,7 +12,8 @@ fn every_file_of_the_cookbook_is_one() {
     let files = blocks(page);
     assert_eq!(files.len(), 6);
     for text in &files {
-        let file = FlowFile::new("cookbook.yaml", text).unwrap_or_else(|it| panic!("{it}\n{text}"));
+        let file =
+            FlowFile::new("cookbook.yaml", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert!(file.flows().count() > 0);
     }
 }
@@ -22,7 +23,7 @@ fn every_file_of_the_cookbook_is_one() {
 #[test]
 fn what_worked_without_types_still_does() {
     let text = include_str!("../../../../examples/self-driving/self-driving.yaml");
-    let file = FlowFile::new("self-driving.yaml", text).unwrap_or_else(|it| panic!("{it}"));
+    let file = FlowFile::new("self-driving.yaml", text).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(file.flows().count(), 9);
     for command in [
         "gh pr merge {{data.pr_number}}",
@@ -38,7 +39,9 @@ fn what_worked_without_types_still_does() {
         "gh pr review {{data.pr_number}} --request-changes --body \"{{data.blockers}} blockers\"",
         "gh issue create --title {{data.title}} --body \"from {{data.peer}}\"",
     ] {
-        command.parse::<waypost_flows::Command>().unwrap_or_else(|it| panic!("{command}: {it}"));
+        command
+            .parse::<waypost_flows::Command>()
+            .unwrap_or_else(|error| panic!("{command}: {error}"));
     }
 }
 

@@ -30,7 +30,7 @@ fn flow_with(action: &str, more: &str) -> Flow {
     let text = format!(
         "flows:\n  - name: a\n    trigger: {{ pattern: \"a:*\" }}\n{more}    actions:\n      - {action}\n"
     );
-    parse(&text).unwrap_or_else(|it| panic!("{it}\n{text}")).remove(0)
+    parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}")).remove(0)
 }
 
 fn program(action: &str, data: &str, project: &Path) -> Program {
@@ -48,7 +48,7 @@ fn program(action: &str, data: &str, project: &Path) -> Program {
 /// The value that identifies the processes of a program.
 fn key_of(program: &mut Program) -> &mut String {
     let mut variables = program.variables.iter_mut();
-    &mut variables.find(|it| it.0 == "WAYPOST_IDEMPOTENCY_KEY").unwrap().1
+    &mut variables.find(|variable| variable.0 == "WAYPOST_IDEMPOTENCY_KEY").unwrap().1
 }
 
 fn refusal(action: &str, more: &str, data: &str, project: &Path) -> String {
@@ -101,8 +101,8 @@ fn a_command_has_the_event_and_nothing_of_the_service_s_environment() {
         assert!(out.lines().any(|it| it == line), "{line} is not in\n{out}");
     }
     assert!(!out.contains("LD_PRELOAD") && !out.contains("a-b="), "{out}");
-    let variables = out.lines().filter(|it| it.starts_with("WAYPOST_"));
-    for line in variables.filter(|it| !it.starts_with("WAYPOST_URL=")) {
+    let variables = out.lines().filter(|line| line.starts_with("WAYPOST_"));
+    for line in variables.filter(|variable| !variable.starts_with("WAYPOST_URL=")) {
         let (name, _) = line.split_once('=').unwrap();
         let has_prefix = name.starts_with(EVENT_PREFIX);
         assert!(has_prefix || RUN_VARIABLES.contains(&name), "{name}");
@@ -235,9 +235,9 @@ fn leaks(command: &str) {
 /// Whether some process that is not a zombie has this variable.
 fn is_anybody_there(variable: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    processes.into_iter().any(|it| {
-        let environ = std::fs::read(it.path().join("environ")).unwrap_or_default();
-        environ.split(|it| *it == 0).any(|it| it == variable.as_bytes())
+    processes.into_iter().any(|process| {
+        let environ = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        environ.split(|environ| *environ == 0).any(|part| part == variable.as_bytes())
     })
 }
 
@@ -447,7 +447,8 @@ fn a_plan_says_what_would_be_done_and_why() {
         Some("data.improved == \"true\" && data.status != \"failed\"".parse().unwrap());
     let plan = planned(&flow, r#"{"improved": true, "pr": 1, "n": 1}"#, project.path());
     assert!(!plan.why.wants());
-    let said: Vec<&str> = plan.why.findings.iter().map(|it| it.because.as_str()).collect();
+    let said: Vec<&str> =
+        plan.why.findings.iter().map(|finding| finding.because.as_str()).collect();
     assert_eq!(said, ["data.improved is \"true\"", "data.status is missing"]);
     assert_eq!(plan.steps[0].condition, Some(waypost_flows::Truth::False));
     let Ok(Task::Run(program)) = &plan.steps[0].task else { panic!("{plan:?}") };
@@ -460,6 +461,7 @@ fn the_engine_says_why() {
     world.say("a:x", "{}");
     let event = event(1, "a:x", "{}");
     let why = world.engine().why(&event);
-    let said: Vec<(bool, Option<RunId>)> = why.into_iter().map(|it| (it.wants(), it.run)).collect();
+    let said: Vec<(bool, Option<RunId>)> =
+        why.into_iter().map(|why| (why.wants(), why.run)).collect();
     assert_eq!(said, [(true, Some(id("a.1"))), (false, None)]);
 }

@@ -170,7 +170,7 @@ impl Cluster {
     }
 
     fn now(&self, number: usize) -> Timestamp {
-        at(self.now_ms + self.nodes.get(number).map_or(0, |it| it.skew_ms))
+        at(self.now_ms + self.nodes.get(number).map_or(0, |node| node.skew_ms))
     }
 
     fn engine(&mut self, number: usize) -> &mut Engine {
@@ -215,7 +215,7 @@ impl Cluster {
         while let Some(backfill) = engine.backfill() {
             let from = backfill.after as usize;
             let page: Vec<Event> = self.events[from..].iter().take(3).cloned().collect();
-            let through = page.last().map_or(backfill.until, |it| it.id);
+            let through = page.last().map_or(backfill.until, |page| page.id);
             engine.fill(&backfill, &page, through, now);
         }
     }
@@ -285,7 +285,7 @@ impl Cluster {
             let now = self.now(number);
             if !self.nodes[number].started.is_empty() {
                 self.finish(number, Outcome::Succeeded);
-            } else if self.engine(number).next_wake().is_some_and(|it| it > now) {
+            } else if self.engine(number).next_wake().is_some_and(|wake| wake > now) {
                 self.now_ms += 60_000;
             } else if self.engine(number).next_wake().is_none()
                 && self.nodes[number].orphans.is_empty()

@@ -31,7 +31,7 @@ fn each_type_admits_its_values_and_no_others() {
         ("matches (?m)^a$", &["a"], &["a\n", "b\na"]),
         ("text", &["", "$(x)"], &[]),
     ] {
-        let parsed: DataType = kind.parse().unwrap_or_else(|it| panic!("{kind}: {it}"));
+        let parsed: DataType = kind.parse().unwrap_or_else(|error| panic!("{kind}: {error}"));
         assert_eq!(parsed.to_string(), kind);
         for value in right {
             assert!(parsed.admits(value), "{kind} admits {value:?}");

@@ -52,7 +52,9 @@ pub(crate) fn event(id: u64, kind: &str, data: &str) -> Event {
 }
 
 pub(crate) fn set(text: &str) -> FlowSet {
-    FlowSet::new([&FlowFile::new("flows.yaml", text).unwrap_or_else(|it| panic!("{it}\n{text}"))])
+    FlowSet::new([
+        &FlowFile::new("flows.yaml", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    ])
 }
 
 /// A flow with `steps` actions for every event of a pattern.
@@ -157,7 +159,7 @@ impl World {
         while let Some(backfill) = engine.backfill() {
             let from = backfill.after as usize;
             let page: Vec<Event> = self.events[from..].iter().take(3).cloned().collect();
-            let through = page.last().map_or(backfill.until, |it| it.id);
+            let through = page.last().map_or(backfill.until, |page| page.id);
             engine.fill(&backfill, &page, through, now);
         }
     }
@@ -207,7 +209,7 @@ impl World {
 
     /// What is running.
     pub(crate) fn running(&self) -> Vec<String> {
-        self.started.iter().map(|it| it.id.run.to_string()).collect()
+        self.started.iter().map(|started| started.id.run.to_string()).collect()
     }
 
     /// How a run ended, and why.

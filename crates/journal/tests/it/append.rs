@@ -93,7 +93,7 @@ fn parts_have_places_of_their_own() {
         .collect();
     appended(journal.append(start, &records, None, &long()));
     let rows = all(&journal).unwrap();
-    let found: Vec<Record> = rows.into_iter().map(|it| it.record).collect();
+    let found: Vec<Record> = rows.into_iter().map(|row| row.record).collect();
     assert_eq!(found, records);
 }
 
@@ -166,7 +166,7 @@ fn who_gives_up_waiting_for_the_lock_leaves_no_session_behind() {
         (held == "1").then_some(()).ok_or("nobody has the lock")
     });
     let soon = || Until::within(Duration::from_millis(300));
-    let refused = journal.lock(&soon()).map(|it| it.position());
+    let refused = journal.lock(&soon()).map(|journal| journal.position());
     assert!(matches!(refused, Err(Error::Connection(_))), "{refused:?}");
     journal.renew(&mut lease, &soon()).unwrap_err();
     until(|| {

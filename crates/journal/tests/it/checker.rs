@@ -71,7 +71,7 @@ impl Found {
                 break;
             }
         }
-        let mut after = found.snapshot.as_ref().map_or(head.base, |it| it.0);
+        let mut after = found.snapshot.as_ref().map_or(head.base, |snapshot| snapshot.0);
         loop {
             let more = journal.fetch(after, &FetchOptions::default(), &long()).unwrap().rows;
             let Some(last) = more.last() else { return found };
@@ -83,7 +83,7 @@ impl Found {
     /// The text at each number, of what a machine that joins has.
     fn texts(&self) -> Vec<(u64, String)> {
         let before = self.snapshot.iter().flat_map(|(_, texts)| (1..).zip(texts.iter().cloned()));
-        before.chain(self.rows.iter().map(|it| (it.seq, text(it)))).collect()
+        before.chain(self.rows.iter().map(|row| (row.seq, text(row)))).collect()
     }
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn judge(seen: &Seen, found: &Found) -> Vec<String> {
 
 /// Every way in which a journal that was never trimmed differs from what the writers were told.
 pub(crate) fn problems(history: &[Attempt], rows: &[Row]) -> Vec<String> {
-    let texts: Vec<_> = rows.iter().map(|it| (it.seq, text(it))).collect();
+    let texts: Vec<_> = rows.iter().map(|row| (row.seq, text(row))).collect();
     writers(history, &texts, rows)
 }
 
@@ -122,13 +122,14 @@ fn writers(history: &[Attempt], texts: &[(u64, String)], rows: &[Row]) -> Vec<St
     let mut acknowledged: Vec<(&Attempt, u64)> = Vec::new();
     for attempt in history {
         let places: Vec<Vec<u64>> =
-            attempt.texts.iter().map(|it| at.remove(it).unwrap_or_default()).collect();
+            attempt.texts.iter().map(|text| at.remove(text).unwrap_or_default()).collect();
         let name = format!("writer {}: {:?}", attempt.writer, attempt.texts);
-        if let Some(twice) = places.iter().find(|it| it.len() > 1) {
+        if let Some(twice) = places.iter().find(|place| place.len() > 1) {
             found.push(format!("{name}: duplicated at {twice:?}"));
         }
         let seqs: Vec<u64> = places.concat();
-        let is_whole = seqs.len() == places.len() && seqs.windows(2).all(|it| it[0] + 1 == it[1]);
+        let is_whole =
+            seqs.len() == places.len() && seqs.windows(2).all(|window| window[0] + 1 == window[1]);
         match attempt.told {
             Told::Appended(end) if seqs.is_empty() => {
                 found.push(format!("{name}: acknowledged at {end}, and lost"));
@@ -138,8 +139,8 @@ fn writers(history: &[Attempt], texts: &[(u64, String)], rows: &[Row]) -> Vec<St
                     found.push(format!("{name}: acknowledged at {end}, but at {seqs:?}"));
                 }
                 // A snapshot has no hashes.
-                let row = rows.iter().find(|it| it.seq == end.seq);
-                if row.is_some_and(|it| it.position() != end) {
+                let row = rows.iter().find(|row| row.seq == end.seq);
+                if row.is_some_and(|row| row.position() != end) {
                     found.push(format!("{name}: another hash than {end}"));
                 }
                 acknowledged.push((attempt, end.seq));
@@ -166,7 +167,7 @@ fn order(mut acknowledged: Vec<(&Attempt, u64)>) -> Vec<String> {
     let mut found = Vec::new();
     let mut latest_began: Option<Instant> = None;
     for (attempt, seq) in acknowledged {
-        if latest_began.is_some_and(|it| it > attempt.ended) {
+        if latest_began.is_some_and(|began| began > attempt.ended) {
             found.push(format!("record {seq} was acknowledged before an earlier one was begun"));
         }
         latest_began = latest_began.max(Some(attempt.began));
@@ -189,8 +190,8 @@ fn follower(number: usize, applied: &[Row], journal: &Found) -> Vec<String> {
             // It cannot be compared.
             continue;
         }
-        let stored = journal.rows.iter().find(|it| it.seq == seq);
-        if stored.is_some_and(|it| it != row) || texts.get(&seq) != Some(&text(row)) {
+        let stored = journal.rows.iter().find(|row| row.seq == seq);
+        if stored.is_some_and(|stored| stored != row) || texts.get(&seq) != Some(&text(row)) {
             found.push(format!("follower {number} has another record {seq} than the journal"));
         }
     }
@@ -200,12 +201,14 @@ fn follower(number: usize, applied: &[Row], journal: &Found) -> Vec<String> {
 /// A record of the fenced part has the epoch that the lease had when it was appended.
 fn fences(leases: &[Taken], rows: &[Row]) -> Vec<String> {
     let mut found = Vec::new();
-    for row in rows.iter().filter(|it| it.record.part == FENCED || it.epoch > 0) {
+    for row in rows.iter().filter(|row| row.record.part == FENCED || row.epoch > 0) {
         let (seq, epoch) = (row.seq, row.epoch);
-        if !leases.iter().any(|it| it.epoch == epoch) {
+        if !leases.iter().any(|lease| lease.epoch == epoch) {
             found
                 .push(format!("record {seq} has the epoch {epoch}, in which nobody had the lease"));
-        } else if let Some(later) = leases.iter().find(|it| it.epoch > epoch && it.seen.seq < seq) {
+        } else if let Some(later) =
+            leases.iter().find(|lease| lease.epoch > epoch && lease.seen.seq < seq)
+        {
             found.push(format!(
                 "record {seq} has the epoch {epoch}, and epoch {} had begun at {}",
                 later.epoch, later.seen

@@ -41,7 +41,7 @@ fn machines_are_listed_with_what_they_reported_last() {
     // What was purged or applied stays so.
     journal.report(&MachineReport { purged: 4, seq: 3, ..first.clone() }, &long()).unwrap();
     let found = journal.machines(&long()).unwrap();
-    let reports: Vec<_> = found.iter().map(|it| it.report.clone()).collect();
+    let reports: Vec<_> = found.iter().map(|found| found.report.clone()).collect();
     assert_eq!(reports, [first, second.clone()]);
     assert_eq!(found.iter().map(|it| it.counter).collect::<Vec<_>>(), [4, 1]);
     assert!(found.iter().all(|it| it.incarnation == 1 && it.silent <= it.joined));

@@ -90,5 +90,5 @@ fn all_after(journal: &Journal, start: Position) -> Result<Vec<Row>> {
 }
 
 fn texts(rows: &[Row]) -> Vec<String> {
-    rows.iter().map(|it| String::from_utf8(it.record.payload.clone()).unwrap()).collect()
+    rows.iter().map(|row| String::from_utf8(row.record.payload.clone()).unwrap()).collect()
 }

@@ -109,7 +109,7 @@ fn everything_works_through_pgbouncer() {
     let mut found = texts(&rows);
     found.sort();
     let expected: Vec<String> =
-        (0..3).flat_map(|it| (0..8).map(move |step| format!("{it}-{step}"))).collect();
+        (0..3).flat_map(|number| (0..8).map(move |step| format!("{number}-{step}"))).collect();
     assert_eq!(found, expected);
     assert!(through.head(&long()).unwrap().lease_epoch >= 1);
 

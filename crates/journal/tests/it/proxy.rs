@@ -157,5 +157,5 @@ fn down(
 }
 
 fn contains(bytes: &[u8], text: &[u8]) -> bool {
-    bytes.windows(text.len()).any(|it| it == text)
+    bytes.windows(text.len()).any(|window| window == text)
 }

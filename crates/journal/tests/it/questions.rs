@@ -25,10 +25,10 @@ fn answered(server: &server::Server, store: StoreId, name: &str, work: impl FnOn
             while !is_over.load(Ordering::Relaxed) {
                 let until = Until::within(Duration::from_millis(50));
                 let mut compute = |texts: &[&str]| {
-                    if texts.iter().any(|it| it.is_empty()) {
+                    if texts.iter().any(|text| text.is_empty()) {
                         return Err("an empty text".to_owned());
                     }
-                    Ok(texts.iter().map(|it| vec![it.len() as u8]).collect())
+                    Ok(texts.iter().map(|text| vec![text.len() as u8]).collect())
                 };
                 journal.answer(&mut answering, &model(name), &mut compute, &until).unwrap();
             }

@@ -34,11 +34,11 @@ pub(crate) fn bin() -> Option<PathBuf> {
         return Some(folder.into());
     }
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
-    let folders = versions.filter_map(|it| Some(it.ok()?.path().join("bin")));
-    let version = |it: &PathBuf| {
-        it.parent().and_then(Path::file_name).and_then(|it| it.to_str()?.parse::<u32>().ok())
+    let folders = versions.filter_map(|version| Some(version.ok()?.path().join("bin")));
+    let version = |path: &PathBuf| {
+        path.parent().and_then(Path::file_name).and_then(|name| name.to_str()?.parse::<u32>().ok())
     };
-    folders.filter(|it| it.join("postgres").exists()).max_by_key(version)
+    folders.filter(|folder| folder.join("postgres").exists()).max_by_key(version)
 }
 
 /// A command as a user that PostgreSQL runs as: not root.
@@ -204,7 +204,7 @@ impl Server {
                 .arg(format!("port={}", self.port))
                 .arg("-c")
                 .arg(format!("unix_socket_directories={}", self.folder.path().display()))
-                .args(self.options.iter().flat_map(|it| ["-c", it]))
+                .args(self.options.iter().flat_map(|option| ["-c", option]))
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
@@ -224,9 +224,9 @@ impl Server {
 
     fn is_ready(&self) -> bool {
         let pid = self.process.as_ref().unwrap().id().to_string();
-        fs::read_to_string(self.data().join("postmaster.pid")).is_ok_and(|it| {
-            it.lines().next() == Some(&pid)
-                && it.lines().nth(7).is_some_and(|it| it.trim() == "ready")
+        fs::read_to_string(self.data().join("postmaster.pid")).is_ok_and(|text| {
+            text.lines().next() == Some(&pid)
+                && text.lines().nth(7).is_some_and(|line| line.trim() == "ready")
         })
     }
 
@@ -400,7 +400,7 @@ pub(crate) fn free_port() -> u16 {
 }
 
 fn owned(options: &[&str]) -> Vec<String> {
-    options.iter().map(|it| (*it).to_owned()).collect()
+    options.iter().map(|option| (*option).to_owned()).collect()
 }
 
 fn pid_of(id: u32) -> Pid {
@@ -411,7 +411,7 @@ fn pid_of(id: u32) -> Pid {
 fn children(of: u32) -> Vec<Pid> {
     let entries = fs::read_dir("/proc").unwrap();
     entries
-        .filter_map(|it| it.ok()?.file_name().to_str()?.parse::<u32>().ok())
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
         .filter(|id| {
             let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
             let after_name = stat.rsplit_once(')').map_or("", |(_, it)| it);

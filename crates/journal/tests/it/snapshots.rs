@@ -14,7 +14,10 @@ pub(crate) const MACHINE: MachineId = MachineId([7; 16]);
 
 /// Content of which no two chunks are equal.
 pub(crate) fn content(bytes: usize) -> Vec<u8> {
-    (0_u32..).flat_map(|it| it.wrapping_mul(2_654_435_761).to_le_bytes()).take(bytes).collect()
+    (0_u32..)
+        .flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes())
+        .take(bytes)
+        .collect()
 }
 
 /// Puts a snapshot at a position with part 0 up to there.
@@ -334,7 +337,7 @@ fn of_two_removals_at_the_same_time_one_is_refused() {
     let removed = thread::scope(|scope| {
         let journal = &journal;
         let threads = ids.map(|id| scope.spawn(move || journal.remove_snapshot(id, &long())));
-        threads.map(|it| it.join().unwrap().is_ok())
+        threads.map(|thread| thread.join().unwrap().is_ok())
     });
     assert!(end_of(&mut holder).success());
     assert_eq!(removed.iter().filter(|it| **it).count(), 1, "{removed:?}");

@@ -42,8 +42,12 @@ pub(crate) fn waiting(server: &Server) -> String {
 
 /// Both servers, as in the URL of a cluster.
 pub(crate) fn both(first: &Server, second: &Server) -> Settings {
-    let host = |it: &Server| {
-        format!("{}:{}", it.folder.path().display().to_string().replace('/', "%2F"), it.port)
+    let host = |server: &Server| {
+        format!(
+            "{}:{}",
+            server.folder.path().display().to_string().replace('/', "%2F"),
+            server.port
+        )
     };
     settings(&format!("postgresql://waypost@{},{}/waypost", host(first), host(second)))
 }

@@ -106,7 +106,8 @@ fn machines_that_claim_at_the_same_time_share_the_texts() {
                         let other = computed.lock().unwrap().insert(*text, number);
                         assert_eq!(other, None, "computed twice");
                     }
-                    let vectors: Vec<_> = claimed.iter().map(|it| (*it, vec![number])).collect();
+                    let vectors: Vec<_> =
+                        claimed.iter().map(|claimed| (*claimed, vec![number])).collect();
                     let put = journal.put_vectors(MODEL, &vectors, &long()).unwrap();
                     assert_eq!(put, vectors.len() as u64);
                 }
@@ -149,7 +150,7 @@ fn old_vectors_are_trimmed() {
     let hour = Duration::from_secs(3600);
     assert_eq!(journal.trim_vectors(hour, &long()).unwrap(), 0);
     server.sql("UPDATE waypost.vector SET written = written - interval '1 day'");
-    let vectors: Vec<_> = texts.iter().step_by(100).map(|it| (*it, vec![1])).collect();
+    let vectors: Vec<_> = texts.iter().step_by(100).map(|text| (*text, vec![1])).collect();
     assert_eq!(journal.put_vectors(MODEL, &vectors, &long()).unwrap(), 120);
     assert_eq!(journal.trim_vectors(hour, &long()).unwrap(), 12_000 - 120);
     assert_eq!(server.sql("SELECT count(*) FROM waypost.vector WHERE vector IS NOT NULL"), "120");

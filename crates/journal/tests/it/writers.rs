@@ -62,8 +62,9 @@ impl Run {
         while !self.over.load(Ordering::Relaxed) {
             number += 1;
             let count = 1 + dice.below(3);
-            let texts: Vec<String> =
-                (0..count).map(|it| format!("writer {writer}, append {number}, {it}")).collect();
+            let texts: Vec<String> = (0..count)
+                .map(|other| format!("writer {writer}, append {number}, {other}"))
+                .collect();
             let refs: Vec<&str> = texts.iter().map(String::as_str).collect();
             let began = Instant::now();
             let outcome = if dice.below(3) == 0 {
@@ -121,7 +122,7 @@ impl Run {
 
     fn acknowledged(&self) -> usize {
         let history = self.history.lock().unwrap();
-        history.iter().filter(|it| matches!(it.told, Told::Appended(_))).count()
+        history.iter().filter(|history| matches!(history.told, Told::Appended(_))).count()
     }
 
     /// Waits for this many more acknowledged appends.
@@ -141,7 +142,7 @@ impl Run {
 }
 
 fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Run {
         let whole = self.starts.contains(&(last + 1)) || last == self.records.len() as u64;
         assert!(whole, "{what}: half a batch at {last}");
         let stored: BTreeMap<u64, Vec<u8>> =
-            entries(&log).into_iter().map(|it| (it.sequence, it.payload)).collect();
+            entries(&log).into_iter().map(|entry| (entry.sequence, entry.payload)).collect();
         for (sequence, payload) in self.records.range(..=last) {
             let found = stored.get(sequence);
             let gone = is_removed(*sequence);
@@ -113,7 +113,7 @@ fn run(segment_bytes: u64, payload_max: usize, batches: usize, seed: u64) -> Run
         let payloads: Vec<Vec<u8>> = (0..=random.below(4))
             .map(|_| (0..random.below(payload_max)).map(|_| random.below(256) as u8).collect())
             .collect();
-        let batch: Vec<_> = payloads.iter().map(|it| record(it)).collect();
+        let batch: Vec<_> = payloads.iter().map(|payload| record(payload)).collect();
         let range = if random.below(4) == 0 {
             log.append_batch_unsynced(&batch).expect("there is room")
         } else {
@@ -160,7 +160,7 @@ fn any_prefix_of_the_written_bytes_is_recovered_from() {
     let run = run(1024, 40, 10, 21);
     run.replay(|at, disk, promise| {
         let Some(Event::Write(name, offset, bytes)) = run.events.get(at) else { return };
-        if bytes.iter().all(|it| *it == 0) {
+        if bytes.iter().all(|bytes| *bytes == 0) {
             return;
         }
         for len in 0..bytes.len() {
@@ -179,9 +179,9 @@ fn every_mixture_of_blocks_of_an_unsynced_tail_is_recovered_from() {
     let opened = Log::open_through(dir.path(), &options, Some(recorder.gate()));
     let log = opened.expect("an empty folder opens").0;
     let mut run = Run { options, events: Vec::new(), starts: Vec::new(), records: BTreeMap::new() };
-    let payloads: Vec<Vec<u8>> = (1..=9_u8).map(|it| vec![it; 350]).collect();
+    let payloads: Vec<Vec<u8>> = (1..=9_u8).map(|number| vec![number; 350]).collect();
     let mut append = |batch: &[Vec<u8>], durable: bool| {
-        let records: Vec<_> = batch.iter().map(|it| record(it)).collect();
+        let records: Vec<_> = batch.iter().map(|batch| record(batch)).collect();
         let range =
             if durable { log.append_batch(&records) } else { log.append_batch_unsynced(&records) };
         let range = range.expect("there is room");
@@ -193,7 +193,7 @@ fn every_mixture_of_blocks_of_an_unsynced_tail_is_recovered_from() {
     append(&payloads[4..5], false);
     append(&payloads[5..9], false);
     let mut disk = Disk::default();
-    recorder.events().iter().for_each(|it| disk.apply(it));
+    recorder.events().iter().for_each(|event| disk.apply(event));
     let promise = Promise { answered: 1, ..Promise::default() };
     let images = disk.every_cut("00000000000000000001.log", 512);
     assert!(images.len() >= 64, "{} images", images.len());
@@ -256,7 +256,7 @@ fn what_concurrent_writers_were_answered_survives_any_crash() {
     let batches = batches.into_inner().expect("no writer panics");
     let starts = batches.keys().copied().collect();
     let record = |(range, payload): (std::ops::Range<u64>, Vec<u8>)| {
-        range.map(move |it| (it, payload.clone()))
+        range.map(move |range| (range, payload.clone()))
     };
     let records = batches.into_values().flat_map(record).collect();
     let run = Run { options, events: recorder.events(), starts, records };
@@ -293,7 +293,7 @@ fn a_crash_during_retention_leaves_a_log_without_holes() {
             let dir = folder();
             write(&image, dir.path());
             let log = open(dir.path(), &options);
-            let sequences: Vec<u64> = entries(&log).iter().map(|it| it.sequence).collect();
+            let sequences: Vec<u64> = entries(&log).iter().map(|entry| entry.sequence).collect();
             assert_eq!(sequences, (log.first_sequence()..=60).collect::<Vec<_>>(), "event {at}");
             assert!([1, first].contains(&log.first_sequence()), "event {at}: all or nothing");
         }

@@ -63,7 +63,7 @@ fn every_waiting_writer_hears_of_a_failed_sync() {
         let writer =
             || (0..100_000).take_while(|_| log.append(record(b"payload")).is_ok()).count() as u64;
         let writers: Vec<_> = (0..16).map(|_| scope.spawn(writer)).collect();
-        writers.into_iter().map(|it| it.join().expect("no writer hangs or panics")).sum()
+        writers.into_iter().map(|writer| writer.join().expect("no writer hangs or panics")).sum()
     });
     drop(log);
     let last = open(dir.path(), &small(1 << 20)).last_sequence();
@@ -120,7 +120,7 @@ fn a_full_disk_refuses_appends_and_keeps_everything_else_going() {
     assert_eq!(log.append(record(&payload)).expect("there is room again"), answered + 1);
     log.compact(&mut |it| if it.sequence.is_multiple_of(2) { Keep::Yes } else { Keep::No })
         .expect("there is room");
-    let sequences: Vec<u64> = entries(&log).iter().map(|it| it.sequence).collect();
+    let sequences: Vec<u64> = entries(&log).iter().map(|entry| entry.sequence).collect();
     assert_eq!(sequences, (1..=answered + 1).filter(|it| it.is_multiple_of(2)).collect::<Vec<_>>());
     drop(log);
     let log = open(dir.path(), &small(16 << 10));
@@ -154,7 +154,7 @@ fn a_half_written_batch_is_rolled_back_when_the_disk_fills_up() {
     assert_eq!(log.append(lines[0]).expect("there is room"), 2);
     drop(log);
     let log = open(dir.path(), &small(64 << 10));
-    let payloads: Vec<_> = entries(&log).into_iter().map(|it| it.payload).collect();
+    let payloads: Vec<_> = entries(&log).into_iter().map(|entry| entry.payload).collect();
     assert_eq!(payloads, [b"one".to_vec(), b"same length".to_vec()]);
 }
 
@@ -174,11 +174,11 @@ fn a_failed_compaction_leaves_the_log_as_it_was() {
         }
         let all = entries(&log);
         on.store(true, Ordering::Relaxed);
-        let keep = |it: u64| if it.is_multiple_of(2) { Keep::Yes } else { Keep::No };
+        let keep = |number: u64| if number.is_multiple_of(2) { Keep::Yes } else { Keep::No };
         let Err(error) = log.compact(&mut |it| keep(it.sequence)) else { break };
         assert_eq!(error.kind(), ErrorKind::Full, "write {nth}");
         failed += 1;
-        let even = |it: &&crate::Entry| it.sequence.is_multiple_of(2);
+        let even = |entry: &&crate::Entry| entry.sequence.is_multiple_of(2);
         let left = entries(&log);
         assert!(left.iter().filter(even).eq(all.iter().filter(even)), "write {nth}");
         on.store(false, Ordering::Relaxed);

@@ -196,13 +196,15 @@ impl Disk {
         let inode = &self.inodes[self.now[name]];
         let new = applied(&inode.synced, &inode.pending);
         let blocks: Vec<usize> = (0..new.len().div_ceil(block))
-            .filter(|it| block_of(&inode.synced, *it, block) != block_of(&new, *it, block))
+            .filter(|number| {
+                block_of(&inode.synced, *number, block) != block_of(&new, *number, block)
+            })
             .collect();
         assert!(blocks.len() <= 12, "{} dirty blocks", blocks.len());
         let mixtures = 0..1_u32 << blocks.len();
         let image = |kept: u32| {
             let mut content = new.clone();
-            for (bit, at) in blocks.iter().enumerate().filter(|it| kept & (1 << it.0) == 0) {
+            for (bit, at) in blocks.iter().enumerate().filter(|pair| kept & (1 << pair.0) == 0) {
                 let range = at * block..((at + 1) * block).min(new.len());
                 let old = block_of(&inode.synced, *at, block);
                 let mut old = old.to_vec();
@@ -242,7 +244,7 @@ fn applied(synced: &[u8], changes: &[Change]) -> Vec<u8> {
 fn mixed(inode: &Inode, block: usize, choose: &mut dyn FnMut(usize) -> usize) -> Vec<u8> {
     let moments = inode.pending.len() + 1;
     let versions: Vec<Vec<u8>> =
-        (0..moments).map(|it| applied(&inode.synced, &inode.pending[..it])).collect();
+        (0..moments).map(|number| applied(&inode.synced, &inode.pending[..number])).collect();
     let len = versions[choose(moments)].len();
     let mut bytes = vec![0; len];
     for at in 0..len.div_ceil(block) {

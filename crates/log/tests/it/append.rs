@@ -17,7 +17,7 @@ fn an_acknowledged_append_exists_after_reopening() {
     let (log, recovery) = Log::open(&nested, &Options::default()).expect("it opens again");
     assert_eq!(recovery.truncated_bytes, 0);
     let entries = entries(&log);
-    let payloads: Vec<&[u8]> = entries.iter().map(|it| it.payload.as_slice()).collect();
+    let payloads: Vec<&[u8]> = entries.iter().map(|entry| entry.payload.as_slice()).collect();
     assert_eq!(payloads, [&b"one"[..], b"", b"three"]);
     assert!(entries.iter().all(|it| it.kind == 7 && it.version == 2));
     assert_eq!(log.read(2).expect("readable"), Some(entries[1].clone()));
@@ -34,7 +34,7 @@ fn sequences_have_no_gaps_and_cross_segments() {
     assert!(log.segments() > 3, "{} segments", log.segments());
     drop(log);
     let log = open(dir.path());
-    let sequences: Vec<u64> = entries(&log).iter().map(|it| it.sequence).collect();
+    let sequences: Vec<u64> = entries(&log).iter().map(|entry| entry.sequence).collect();
     assert_eq!(sequences, (1..=200).collect::<Vec<_>>());
     for sequence in 1..=200 {
         let entry = log.read(sequence).expect("readable").expect("appended");
@@ -56,7 +56,7 @@ fn a_batch_has_neighbouring_sequences_and_may_be_larger_than_a_segment() {
     assert_eq!(log.append(record(b"d")).expect("room"), 4);
     drop(log);
     let log = open(dir.path());
-    let payloads: Vec<_> = entries(&log).into_iter().map(|it| it.payload).collect();
+    let payloads: Vec<_> = entries(&log).into_iter().map(|entry| entry.payload).collect();
     assert_eq!(payloads, [b"a".to_vec(), large, b"c".to_vec(), b"d".to_vec()]);
 }
 
@@ -78,23 +78,23 @@ fn many_threads_get_their_own_sequences_and_find_their_own_records() {
                         let range = match round % 3 {
                             0 => log.append_batch(&twice),
                             1 => log.append_batch_unsynced(&twice),
-                            _ => log.append(twice[0]).map(|it| it..it + 1),
+                            _ => log.append(twice[0]).map(|append| append..append + 1),
                         };
                         let range = range.expect("there is room");
                         assert!(log.last_sequence() >= range.end - 1, "readable when answered");
-                        mine.extend(range.map(|it| (it, payload.clone())));
+                        mine.extend(range.map(|range| (range, payload.clone())));
                     }
                     mine
                 })
             })
             .collect();
-        writers.into_iter().flat_map(|it| it.join().expect("no writer panics")).collect()
+        writers.into_iter().flat_map(|writer| writer.join().expect("no writer panics")).collect()
     });
     log.sync().expect("the disk works");
     drop(log);
     let log = open(dir.path());
     let stored: BTreeMap<u64, Vec<u8>> =
-        entries(&log).into_iter().map(|it| (it.sequence, it.payload)).collect();
+        entries(&log).into_iter().map(|entry| (entry.sequence, entry.payload)).collect();
     assert_eq!(stored, appended);
     assert_eq!(stored.keys().copied().collect::<Vec<_>>(), (1..=2176).collect::<Vec<_>>());
 }
@@ -111,7 +111,7 @@ fn an_iterator_goes_on_when_more_is_appended() {
     );
     assert!(behind.next().is_none());
     fill(&log, 60);
-    let rest: Vec<u64> = behind.map(|it| it.expect("readable").sequence).collect();
+    let rest: Vec<u64> = behind.map(|behind| behind.expect("readable").sequence).collect();
     assert_eq!(rest, (4..=63).collect::<Vec<_>>());
     assert!(log.entries_after(63).next().is_none());
     assert!(log.entries_after(u64::MAX).next().is_none());
@@ -172,7 +172,7 @@ fn of_appends_after_the_same_record_one_is_written() {
     };
     let won: u64 = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(race)).collect();
-        threads.into_iter().map(|it| it.join().expect("no panic")).sum()
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
     });
     assert_eq!((won, log.last_sequence()), (rounds, rounds));
 }

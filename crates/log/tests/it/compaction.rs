@@ -96,7 +96,7 @@ fn iterators_and_appends_go_on_during_compaction() {
             }
         });
         for round in 2..6 {
-            let keep = |it: u64| it.is_multiple_of(3) || !it.is_multiple_of(round);
+            let keep = |number: u64| number.is_multiple_of(3) || !number.is_multiple_of(round);
             log.compact(&mut |it| if keep(it.sequence) { Keep::Yes } else { Keep::No })
                 .expect("there is room");
         }
@@ -105,7 +105,7 @@ fn iterators_and_appends_go_on_during_compaction() {
         reader.join().expect("the reader does not panic");
     });
     let last = log.last_sequence();
-    let seen: Vec<u64> = slow.map(|it| it.expect("readable").sequence).collect();
+    let seen: Vec<u64> = slow.map(|slow| slow.expect("readable").sequence).collect();
     assert!(seen.is_sorted() && seen.last() == Some(&last));
     assert!((1..=last / 3).all(|it| seen.binary_search(&(it * 3)).is_ok()), "none kept is missed");
     drop(log);

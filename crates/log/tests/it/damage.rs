@@ -6,7 +6,7 @@ use crate::{entries, fill, open, record, small};
 
 fn files(dir: &Path) -> Vec<PathBuf> {
     let listed = std::fs::read_dir(dir).expect("readable");
-    let mut files: Vec<_> = listed.map(|it| it.expect("readable").path()).collect();
+    let mut files: Vec<_> = listed.map(|listed| listed.expect("readable").path()).collect();
     files.sort();
     files
 }
@@ -44,8 +44,9 @@ fn check_flipped(dir: &Path, before: &[Entry], last: u64, what: &str) {
             let salvage = small().with_on_damage(OnDamage::Salvage);
             let (log, recovery) = Log::open(dir, &salvage).expect("salvage opens");
             assert_eq!(&recovery.damage, damage, "{what}");
-            let lost = |it: &&Entry| damage.iter().any(|d| (d.from..=d.to).contains(&it.sequence));
-            let kept: Vec<Entry> = before.iter().filter(|it| !lost(it)).cloned().collect();
+            let lost =
+                |entry: &&Entry| damage.iter().any(|d| (d.from..=d.to).contains(&entry.sequence));
+            let kept: Vec<Entry> = before.iter().filter(|before| !lost(before)).cloned().collect();
             assert_eq!(entries(&log), kept, "{what}: {damage:?}");
             assert!(before.len() - kept.len() <= 1, "{what}: one bit, one record: {damage:?}");
             assert_eq!(log.append(record(b"goes on")).expect("room"), last + 1, "{what}");
@@ -69,7 +70,7 @@ fn a_flipped_bit_anywhere_is_harmless_or_reported() {
     let mut reported = 0;
     for file in files(source.path()) {
         let bytes = std::fs::read(&file).expect("readable");
-        let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+        let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
         let positions = (0..used).chain((used..bytes.len()).step_by(501));
         for at in positions {
             let dir = flipped(source.path(), &file, at);
@@ -100,7 +101,7 @@ fn a_missing_segment_is_reported_with_its_sequences() {
     let lost = damage[0].from..=damage[0].to;
     let salvage = small().with_on_damage(OnDamage::Salvage);
     let log = Log::open(dir.path(), &salvage).expect("salvage opens").0;
-    let kept: Vec<_> = all.into_iter().filter(|it| !lost.contains(&it.sequence)).collect();
+    let kept: Vec<_> = all.into_iter().filter(|item| !lost.contains(&item.sequence)).collect();
     assert_eq!(entries(&log), kept);
 }
 
@@ -116,7 +117,7 @@ fn refusing_and_verifying_change_nothing() {
     let content = || {
         self::files(dir.path())
             .iter()
-            .map(|it| std::fs::read(it).expect("readable"))
+            .map(|file| std::fs::read(file).expect("readable"))
             .collect::<Vec<_>>()
     };
     let before = content();
@@ -160,7 +161,7 @@ fn a_flipped_bit_is_noticed_when_it_is_read_if_not_at_opening() {
     let (mut at_opening, mut at_reading) = (0, 0);
     for file in files(source.path()) {
         let bytes = std::fs::read(&file).expect("readable");
-        let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+        let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
         for at in (0..used).step_by(3).chain(used.saturating_sub(32)..used) {
             let dir = flipped(source.path(), &file, at);
             let what = format!("{} byte {at}", file.display());
@@ -220,9 +221,9 @@ fn segments_that_were_not_checked_are_compacted_and_dropped_like_others() {
     assert!(first > 1 && first <= 60);
     let kept: Vec<Entry> = before
         .into_iter()
-        .filter(|it| it.sequence >= first && !it.sequence.is_multiple_of(5))
+        .filter(|before| before.sequence >= first && !before.sequence.is_multiple_of(5))
         .collect();
-    let keep = |it: &Entry| if it.sequence.is_multiple_of(5) { Keep::No } else { Keep::Yes };
+    let keep = |entry: &Entry| if entry.sequence.is_multiple_of(5) { Keep::No } else { Keep::Yes };
     log.compact(&mut |it| keep(it)).expect("room");
     assert_eq!(entries(&log), kept);
     drop(log);
@@ -248,8 +249,8 @@ fn check_salvage(dir: &Path, before: &[Entry], last: u64, what: &str) {
     let damage = damage_of(Log::open(dir, &small()).expect_err(what));
     let (log, recovery) = Log::open(dir, &salvaging()).expect("salvage opens");
     assert_eq!(recovery.damage, damage, "{what}");
-    let lost = |it: &&Entry| damage.iter().any(|d| (d.from..=d.to).contains(&it.sequence));
-    let kept: Vec<Entry> = before.iter().filter(|it| !lost(it)).cloned().collect();
+    let lost = |entry: &&Entry| damage.iter().any(|d| (d.from..=d.to).contains(&entry.sequence));
+    let kept: Vec<Entry> = before.iter().filter(|before| !lost(before)).cloned().collect();
     assert_eq!(entries(&log), kept, "{what}: {damage:?}");
     let next = log.append(record(b"goes on")).expect("room");
     assert!(next > last, "{what}: {next} was given out before");
@@ -269,7 +270,7 @@ fn copied(source: &Path) -> tempfile::TempDir {
 }
 
 fn last_segment(dir: &Path) -> PathBuf {
-    let is_segment = |it: &PathBuf| it.extension().is_some_and(|it| it == "log");
+    let is_segment = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
     files(dir).into_iter().rfind(is_segment).expect("a log has segments")
 }
 
@@ -285,7 +286,7 @@ fn a_log_that_lost_its_end_is_damaged() {
     for source in [source.path(), killed.path()] {
         let segment = last_segment(source);
         let bytes = std::fs::read(&segment).expect("readable");
-        let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+        let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
         for at in (0..used - 32).step_by(29) {
             for is_shorter in [true, false] {
                 let dir = copied(source);
@@ -314,7 +315,7 @@ fn a_log_that_lost_its_end_names_the_sequences() {
     drop(log);
     let segment = last_segment(dir.path());
     let mut bytes = std::fs::read(&segment).expect("readable");
-    let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+    let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
     bytes[used - 32 - 3 * 104..].fill(0);
     std::fs::write(&segment, bytes).expect("writable");
     let error = Log::open(dir.path(), &small()).expect_err("it is too short");
@@ -332,10 +333,10 @@ fn missing_files_are_noticed_by_what_is_left_or_by_what_the_caller_knows() {
     drop(log);
     let names: Vec<PathBuf> = files(source.path());
     assert!(names.len() > 4, "{names:?}");
-    let is_segment = |it: &PathBuf| it.extension().is_some_and(|it| it == "log");
+    let is_segment = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
     let without = |gone: &dyn Fn(usize, &PathBuf) -> bool| {
         let dir = copied(source.path());
-        for (_, name) in names.iter().enumerate().filter(|it| gone(it.0, it.1)) {
+        for (_, name) in names.iter().enumerate().filter(|pair| gone(pair.0, pair.1)) {
             let name = name.file_name().expect("a file");
             std::fs::remove_file(dir.path().join(name)).expect("a file");
         }
@@ -407,7 +408,7 @@ fn what_was_cut_off_is_unsure_only_after_a_power_cut() {
     let killed = copied(source.path());
     let segment = last_segment(killed.path());
     let mut bytes = std::fs::read(&segment).expect("readable");
-    let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+    let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
     bytes[used - 3] ^= 1;
     std::fs::write(&segment, bytes).expect("writable");
     let rebooted = copied(killed.path());
@@ -456,7 +457,9 @@ fn a_log_of_every_earlier_format_opens_as_it_was() {
         assert_eq!((recovery.truncated_bytes, recovery.damage.len()), (0, 0));
         let found: Vec<String> = entries(&log)
             .iter()
-            .map(|it| format!("{}:{}:{:x}", it.sequence, it.kind, crc32c::crc32c(&it.payload)))
+            .map(|entry| {
+                format!("{}:{}:{:x}", entry.sequence, entry.kind, crc32c::crc32c(&entry.payload))
+            })
             .collect();
         // Sequence, kind and checksum of each; 13 and 14 went in a compaction.
         let wanted = "1:1:41786119 2:1:fcdfac20 3:1:1be94873 4:1:fba4ca4e 5:1:e77e92e \
@@ -476,7 +479,7 @@ fn a_read_names_the_record_that_is_damaged_and_the_log_remembers_it() {
     }
     let [segment] = &files(dir.path())
         .into_iter()
-        .filter(|it| std::fs::read(it).is_ok_and(|it| place_of(&it, b"record 7").is_some()))
+        .filter(|file| std::fs::read(file).is_ok_and(|read| place_of(&read, b"record 7").is_some()))
         .collect::<Vec<_>>()[..]
     else {
         unreachable!("one segment has the record")
@@ -523,7 +526,7 @@ fn a_read_finds_records_behind_one_whose_head_is_damaged() {
         for number in 1..=20_u64 {
             match log.read(number) {
                 Ok(entry) => {
-                    let payload = entry.map(|it| it.payload).unwrap_or_default();
+                    let payload = entry.map(|entry| entry.payload).unwrap_or_default();
                     assert_eq!(payload, format!("record {number:02}").as_bytes(), "byte {byte}");
                 }
                 Err(error) => assert!(number == 7 || number == 6, "byte {byte}: {number}: {error}"),
@@ -545,7 +548,7 @@ fn a_log_that_is_cut_off_while_it_is_open_is_damaged() {
 }
 
 fn place_of(bytes: &[u8], needle: &[u8]) -> Option<usize> {
-    bytes.windows(needle.len()).position(|it| it == needle)
+    bytes.windows(needle.len()).position(|window| window == needle)
 }
 
 #[test]

@@ -26,8 +26,8 @@ fn the_first_request_is_taken_even_if_it_does_not_fit() {
     queue.submit_later(1, |group| assert_eq!(group, 2));
     let serve = |lead: &Lead<'_, u32, usize>| {
         let mut sum = 0;
-        let group = lead.take(|it| {
-            sum += it;
+        let group = lead.take(|lead| {
+            sum += lead;
             sum <= 8
         });
         let count = group.len();
@@ -67,9 +67,9 @@ fn many_threads_with_leaders_that_panic() {
             count <= GROUP_MAX
         });
         assert!((1..=GROUP_MAX).contains(&group.len()));
-        served.lock().unwrap().extend(group.iter().map(|it| it.request));
+        served.lock().unwrap().extend(group.iter().map(|group| group.request));
         let dies = groups.fetch_add(1, Ordering::AcqRel) % 11 == 10;
-        let requests = group.iter().map(|it| it.request);
+        let requests = group.iter().map(|group| group.request);
         lost.lock().unwrap().extend(requests.filter(|_| dies));
         is_led.store(false, Ordering::Release);
         assert!(!dies, "injected");
@@ -112,15 +112,15 @@ fn many_threads_with_leaders_that_panic() {
     drop(tell);
     let (served, mut lost) = (served.into_inner().unwrap(), lost.into_inner().unwrap());
     let mut last = [None; THREADS as usize];
-    for (thread, number) in served.iter().filter(|it| it.0 < THREADS) {
+    for (thread, number) in served.iter().filter(|served| served.0 < THREADS) {
         let last = &mut last[*thread as usize];
         assert!(last.is_none_or(|it| it < *number), "in order, each once");
         *last = Some(*number);
     }
-    let mut expected: Vec<_> = served.into_iter().filter(|it| it.0 < THREADS).collect();
+    let mut expected: Vec<_> = served.into_iter().filter(|served| served.0 < THREADS).collect();
     let mut answered: Vec<_> = told.iter().collect();
     assert!(!answered.is_empty() && !lost.is_empty());
-    lost.retain(|it| it.0 < THREADS);
+    lost.retain(|lost| lost.0 < THREADS);
     answered.append(&mut lost);
     answered.sort_unstable();
     expected.sort_unstable();

@@ -31,7 +31,7 @@ fn record(payload: &[u8]) -> Record<'_> {
 }
 
 fn entries(log: &Log) -> Vec<Entry> {
-    log.entries_after(0).map(|it| it.expect("readable")).collect()
+    log.entries_after(0).map(|after| after.expect("readable")).collect()
 }
 
 /// Appends `count` records whose payloads tell their sequences.

@@ -142,7 +142,7 @@ fn what_decays_while_the_log_is_open_is_not_copied() {
     let mut bytes = fs::read(&segment).expect("readable");
     bytes[200] ^= 1;
     fs::write(&segment, bytes).expect("writable");
-    let checked = log.snapshot().and_then(|it| it.check());
+    let checked = log.snapshot().and_then(|snapshot| snapshot.check());
     assert!(matches!(checked, Err(Error::Damaged(_))));
 }
 

@@ -42,8 +42,8 @@ impl Lost {
         last_kept: u64,
         is_completed: bool,
     ) -> Self {
-        let end = |it: &(u64, u64)| it.1.min(salvaged);
-        let count = gaps.iter().map(|it| (end(it) + 1).saturating_sub(it.0)).sum();
+        let end = |pair: &(u64, u64)| pair.1.min(salvaged);
+        let count = gaps.iter().map(|gap| (end(gap) + 1).saturating_sub(gap.0)).sum();
         let last = gaps.iter().map(end).max().unwrap_or(0);
         let behind = salvaged.saturating_sub(last.max(last_kept));
         Self { count, last, behind, applied: applied.unwrap_or(0), is_completed }
@@ -86,7 +86,7 @@ pub(super) fn complete(
     repaired.reached.id = next_id - 1;
     for some in records.chunks(RECORDS_AT_ONCE) {
         let some: Vec<_> = some.iter().map(Record::encoded).collect();
-        journal.append(journal.last(), &some).map_err(|it| journal.error(&it))?;
+        journal.append(journal.last(), &some).map_err(|error| journal.error(&error))?;
     }
     drop(by_log);
     Ok(remove_dir(&folder)?)
@@ -104,7 +104,7 @@ fn compare_memories(
     known.heads(&mut |id, head| {
         let left = by_log.head(id)?;
         if let Some(at) = head.deleted_at {
-            if left.is_none_or(|it| it.deleted_at.is_none()) {
+            if left.is_none_or(|left| left.deleted_at.is_none()) {
                 records.push(Record::Delete { id, at });
             }
             return Ok(());
@@ -119,7 +119,7 @@ fn compare_memories(
             }
             Ok(())
         })?;
-        if left.is_none_or(|it| it.version < head.version) {
+        if left.is_none_or(|left| left.version < head.version) {
             repaired.lost.push(id);
         } else if !lost_versions.is_empty() {
             repaired.lost_history.push(id);

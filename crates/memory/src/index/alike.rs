@@ -101,13 +101,13 @@ pub(crate) fn nearest(
 ) -> Option<(Vec<(MemoryId, f32)>, f32)> {
     let index = space.vectors.as_ref()?;
     let vector = index.vector(slot)?;
-    let passes = |it: Slot| it != slot;
+    let passes = |other: Slot| other != slot;
     let parts = [VectorPart { slots: &space.slots, index, filter: Some(&passes) }];
     let found = VectorSearch::new(&parts, &vector).ok()?.top(count);
     let low = found.low.min(UNRELATED_MAX);
     let cosine_min = low + CLOSENESS_MIN * (1.0 - low);
-    let hits = found.hits.into_iter().filter(|it| it.score >= cosine_min);
-    let near = hits.filter_map(|it| Some((MemoryId::new(it.id)?, it.score))).collect();
+    let hits = found.hits.into_iter().filter(|hit| hit.score >= cosine_min);
+    let near = hits.filter_map(|hit| Some((MemoryId::new(hit.id)?, hit.score))).collect();
     Some((near, cosine_min))
 }
 

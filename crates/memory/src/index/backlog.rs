@@ -82,7 +82,7 @@ impl Backlog {
     /// Takes a bounded piece; `None` if there is none left.
     pub(crate) fn take(&self) -> Option<Taken<'_>> {
         let mut left = self.0.lock();
-        let left = left.as_mut().filter(|it| !it.ids.is_empty())?;
+        let left = left.as_mut().filter(|left| !left.ids.is_empty())?;
         let from = left.ids.len().saturating_sub(AT_ONCE);
         let ids: Vec<MemoryId> = left.ids.drain(from..).rev().collect();
         left.in_flight += ids.len();

@@ -29,19 +29,22 @@ pub(crate) struct Condition {
 impl Condition {
     pub(crate) fn new(filter: &Filter, view: &View) -> Self {
         let names = &view.names;
-        let known = |all: &[String]| all.iter().filter_map(|it| names.find(it)).collect();
+        let known = |all: &[String]| all.iter().filter_map(|item| names.find(item)).collect();
         let any = |all: &[String]| (!all.is_empty()).then(|| known(all));
         let tests = filter.metadata.iter();
         Self {
             kinds: any(&filter.kinds),
-            tags: filter.tags.iter().map(|it| names.find(it)).collect(),
+            tags: filter.tags.iter().map(|tag| names.find(tag)).collect(),
             tags_any: any(&filter.tags_any),
             metadata: tests.map(|(key, it)| Some((names.find(key)?, Test::new(it)))).collect(),
-            session: filter.session.as_deref().map(|it| names.find(it).unwrap_or(UNKNOWN)),
+            session: filter
+                .session
+                .as_deref()
+                .map(|session| names.find(session).unwrap_or(UNKNOWN)),
             since: filter.since,
             until: filter.until,
             pinned: filter.pinned,
-            now: filter.now.filter(|it| view.expired(*it).next().is_some()),
+            now: filter.now.filter(|now| view.expired(*now).next().is_some()),
         }
     }
 
@@ -59,20 +62,23 @@ impl Condition {
     }
 
     pub(crate) fn holds(&self, fact: &Fact) -> bool {
-        self.kinds.as_ref().is_none_or(|it| it.contains(&fact.kind))
+        self.kinds.as_ref().is_none_or(|kind| kind.contains(&fact.kind))
             && self.has_tags(fact)
-            && self.metadata.as_ref().is_some_and(|it| it.iter().all(|it| passes(fact, it)))
-            && self.session.is_none_or(|it| fact.session == Some(it))
-            && self.since.is_none_or(|it| fact.created_at >= it)
-            && self.until.is_none_or(|it| fact.created_at < it)
-            && self.pinned.is_none_or(|it| fact.lifespan().pinned == it)
-            && self.now.is_none_or(|it| !fact.lifespan().has_expired(it))
+            && self
+                .metadata
+                .as_ref()
+                .is_some_and(|metadata| metadata.iter().all(|it| passes(fact, it)))
+            && self.session.is_none_or(|session| fact.session == Some(session))
+            && self.since.is_none_or(|since| fact.created_at >= since)
+            && self.until.is_none_or(|until| fact.created_at < until)
+            && self.pinned.is_none_or(|pinned| fact.lifespan().pinned == pinned)
+            && self.now.is_none_or(|now| !fact.lifespan().has_expired(now))
     }
 
     fn has_tags(&self, fact: &Fact) -> bool {
         let has = |tag: &u32| fact.labels.tags().contains(tag);
-        self.tags.as_ref().is_some_and(|it| it.iter().all(has))
-            && self.tags_any.as_ref().is_none_or(|it| it.iter().any(has))
+        self.tags.as_ref().is_some_and(|tag| tag.iter().all(has))
+            && self.tags_any.as_ref().is_none_or(|any| any.iter().any(has))
     }
 }
 

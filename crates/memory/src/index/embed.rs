@@ -87,12 +87,14 @@ impl Model {
             return Err(Error::Embedding(message));
         }
         let dimensions = self.embedder.model.dimensions;
-        for vector in vectors.iter().filter(|it| !it.is_empty()) {
+        for vector in vectors.iter().filter(|vector| !vector.is_empty()) {
             if vector.len() != dimensions {
                 let message = format!("it returned {} dimensions, not {dimensions}", vector.len());
                 return Err(Error::Embedding(message));
             }
-            if vector.iter().any(|it| !it.is_finite()) || vector.iter().all(|it| *it == 0.0) {
+            if vector.iter().any(|vector| !vector.is_finite())
+                || vector.iter().all(|vector| *vector == 0.0)
+            {
                 return Err(Error::Embedding("it returned a zero vector".to_owned()));
             }
         }
@@ -157,7 +159,7 @@ impl Embedding {
         self.later.lock().clear();
         {
             let mut present = self.model.write();
-            self.index.view.write().reset_vectors(model.as_ref().map(|it| it.vectors()));
+            self.index.view.write().reset_vectors(model.as_ref().map(|model| model.vectors()));
             present.clone_from(&model);
         }
         if let Some(model) = model {
@@ -168,7 +170,7 @@ impl Embedding {
 
     /// Loads the stored vectors of a model into a view.
     pub(crate) fn install_stored(&self, model: &Model, with_view: &mut WithView<'_>) {
-        let mut stored = self.vectors.iter().filter(|it| it.model == model.hash).peekable();
+        let mut stored = self.vectors.iter().filter(|vector| vector.model == model.hash).peekable();
         while stored.peek().is_some() {
             let some: Vec<StoredVector> = stored.by_ref().take(INSTALL_AT_ONCE).collect();
             with_view(&|view| {
@@ -269,7 +271,7 @@ impl Embedding {
             let Some(text) = text_to_embed(&body) else { continue };
             waiting.push(Waiting { id, text_hash: head.text_hash, text });
         }
-        in_flight.extend(waiting.iter().map(|it| it.id));
+        in_flight.extend(waiting.iter().map(|waiting| waiting.id));
         Ok(waiting)
     }
 }
@@ -289,7 +291,7 @@ fn embed_waiting(model: &Model, waiting: &[Waiting]) -> Result<Made> {
     if waiting.is_empty() {
         return Ok(made);
     }
-    let texts: Vec<&str> = waiting.iter().map(|it| it.text.as_str()).collect();
+    let texts: Vec<&str> = waiting.iter().map(|waiting| waiting.text.as_str()).collect();
     let first_error = match model.embed(&texts) {
         Ok(vectors) => {
             for (it, vector) in waiting.iter().zip(vectors) {

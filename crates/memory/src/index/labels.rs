@@ -41,11 +41,11 @@ impl Labels {
     /// The facets and the numbers of their keys.
     pub(crate) fn facets(&self) -> impl ExactSizeIterator<Item = (u32, Facet)> {
         let words = &self.0[self.tags().len()..];
-        words.chunks_exact(FACET_WORDS).map(|it| {
-            let kind = FacetKind::of_code((it[0] & !FACET) >> KIND_SHIFT);
-            let bits = u64::from(it[1]) | u64::from(it[2]) << 32;
+        words.chunks_exact(FACET_WORDS).map(|chunk| {
+            let kind = FacetKind::of_code((chunk[0] & !FACET) >> KIND_SHIFT);
+            let bits = u64::from(chunk[1]) | u64::from(chunk[2]) << 32;
             let kind = kind.expect("`new` stores only kinds");
-            (it[0] & NUMBER_MAX, Facet { kind, bits })
+            (chunk[0] & NUMBER_MAX, Facet { kind, bits })
         })
     }
 }

@@ -65,7 +65,7 @@ fn without(
         live += 1;
         agrees &= view
             .fact(id)
-            .is_some_and(|it| it.version == head.version && it.text_hash == head.text_hash);
+            .is_some_and(|fact| fact.version == head.version && fact.text_hash == head.text_hash);
         Ok(())
     })?;
     Ok((agrees && live == view.len()).then_some((view, lacking)))

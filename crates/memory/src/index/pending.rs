@@ -38,7 +38,7 @@ impl Pending {
     /// Removes a memory, and returns whether it was pending.
     pub(crate) fn remove(&mut self, id: MemoryId) -> bool {
         let order = self.since.remove(&id);
-        order.is_some_and(|it| self.order.remove(&it).is_some())
+        order.is_some_and(|order| self.order.remove(&order).is_some())
     }
 
     /// The memories to embed next, at most `limit`, the last changed first, except those in `taken`. Called by one
@@ -50,7 +50,7 @@ impl Pending {
         let mut ids: Vec<MemoryId> =
             self.iter().filter(|it| !taken.contains(it)).take(limit).collect();
         let seen = self.seen.swap(self.next, Ordering::Relaxed);
-        let is_fresh = |it: &&MemoryId| self.since.get(*it).is_some_and(|order| *order >= seen);
+        let is_fresh = |id: &&MemoryId| self.since.get(*id).is_some_and(|order| *order >= seen);
         let fresh = ids.iter().take_while(is_fresh).count();
         let ahead = self.ahead.load(Ordering::Relaxed) + fresh;
         let goes_ahead = fresh > 0 && fresh < ids.len() && ahead <= limit;

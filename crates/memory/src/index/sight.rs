@@ -33,15 +33,15 @@ impl<'a> Sight<'a> {
     fn sees(&self, id: MemoryId) -> bool {
         match self.view.place(id) {
             Some((name, ..)) => {
-                self.space.is_none_or(|it| it == name) && !self.view.has_expired(id, self.now)
+                self.space.is_none_or(|space| space == name) && !self.view.has_expired(id, self.now)
             }
-            None => self.beyond.map_or(self.space.is_none(), |it| it(id)),
+            None => self.beyond.map_or(self.space.is_none(), |beyond| beyond(id)),
         }
     }
 
     /// The memories that update this one, ordered by id.
     pub(crate) fn updaters(self, id: MemoryId) -> impl DoubleEndedIterator<Item = MemoryId> + 'a {
-        self.view.graph.updaters(id).filter(move |it| self.sees(*it))
+        self.view.graph.updaters(id).filter(move |updater| self.sees(*updater))
     }
 
     /// The newest memory that updates this one.
@@ -56,13 +56,13 @@ impl<'a> Sight<'a> {
         id: MemoryId,
         kind: LinkKind,
     ) -> impl Iterator<Item = MemoryId> + 'a {
-        self.view.graph.linked_by(id, kind).filter(move |it| self.sees(*it))
+        self.view.graph.linked_by(id, kind).filter(move |by| self.sees(*by))
     }
 
     /// The links that start at a memory, then those that end there, each by kind and other end.
     pub(crate) fn around(self, id: MemoryId) -> impl Iterator<Item = Link> + 'a {
-        let other = move |it: &Link| if it.from == id { it.to } else { it.from };
-        self.view.graph.around(id).filter(move |it| self.sees(other(it)))
+        let other = move |link: &Link| if link.from == id { link.to } else { link.from };
+        self.view.graph.around(id).filter(move |around| self.sees(other(around)))
     }
 
     /// Every link up to `depth` steps around a memory with its distance, breadth first, each once.

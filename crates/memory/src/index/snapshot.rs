@@ -47,7 +47,7 @@ impl Snapshot {
         };
         decode(&bytes)
             .map(Some)
-            .map_err(|it| Unusable(format!("its snapshot is damaged: {}", it.0)))
+            .map_err(|error| Unusable(format!("its snapshot is damaged: {}", error.0)))
     }
 }
 
@@ -75,8 +75,8 @@ pub(crate) fn encode(view: &View, position: u64) -> Vec<u8> {
     out.u64(view.alike.iter().len() as u64);
     for (id, near) in view.alike.iter() {
         out.u64(id.get());
-        out.u64(near.map_or(0, |it| it.id.get()));
-        out.u32(near.map_or(0, |it| it.cosine_min.to_bits()));
+        out.u64(near.map_or(0, |near| near.id.get()));
+        out.u32(near.map_or(0, |near| near.cosine_min.to_bits()));
     }
     let mut bytes = out.into_bytes();
     let sum = crc32c::crc32c(&bytes);
@@ -88,7 +88,7 @@ pub(crate) fn encode(view: &View, position: u64) -> Vec<u8> {
 pub(crate) fn write(dir: &Path, bytes: &[u8]) -> Result<()> {
     let (path, unfinished) = (dir.join(FILE), dir.join("snapshot.new"));
     write_synced(&unfinished, bytes)?;
-    fs::rename(&unfinished, &path).map_err(|it| Error::io(&path, it))?;
+    fs::rename(&unfinished, &path).map_err(|error| Error::io(&path, error))?;
     Ok(sync_dir(dir)?)
 }
 
@@ -111,7 +111,7 @@ struct UsedNames {
 impl UsedNames {
     fn of(view: &View) -> Self {
         let mut used = Self::default();
-        for fact in view.spaces.values().flat_map(|it| it.facts.iter().flatten()) {
+        for fact in view.spaces.values().flat_map(|value| value.facts.iter().flatten()) {
             let tags = fact.labels.tags().iter().copied();
             let keys = fact.labels.facets().map(|(key, _)| key);
             for number in [fact.kind].into_iter().chain(fact.session).chain(tags).chain(keys) {
@@ -135,7 +135,7 @@ fn encode_fact(out: &mut Writer, fact: &Fact, names: &UsedNames) {
     out.time(fact.created_at);
     out.u64(fact.text_hash);
     out.u32(names.number(fact.kind));
-    out.u32(fact.session.map_or(0, |it| names.number(it) + 1));
+    out.u32(fact.session.map_or(0, |session| names.number(session) + 1));
     let (tags, facets) = (fact.labels.tags(), fact.labels.facets());
     out.u32(u32::try_from(tags.len()).expect("the limits keep tags few"));
     for tag in tags {

@@ -50,7 +50,7 @@ pub(crate) fn model_hash(fingerprint: &str) -> [u8; 16] {
 /// Whether something else is in the place of a file.
 fn is_foreign(error: &waypost_log::Error) -> bool {
     let waypost_log::Error::Damaged(damage) = error else { return false };
-    damage.iter().any(|it| it.what == DamageKind::NotAFile)
+    damage.iter().any(|damage| damage.what == DamageKind::NotAFile)
 }
 
 impl VectorLog {
@@ -66,12 +66,14 @@ impl VectorLog {
             // What is in the place of a file is not removed, but set aside.
             Err(error @ waypost_log::Error::Damaged(_)) if is_foreign(&error) => {
                 let options = options.with_on_damage(OnDamage::Salvage);
-                let (log, _) = Log::open(dir, &options).map_err(|it| vectors_error(&it, dir))?;
+                let (log, _) =
+                    Log::open(dir, &options).map_err(|error| vectors_error(&error, dir))?;
                 Ok((Self { log }, Some(error.to_string())))
             }
             Err(error @ waypost_log::Error::Damaged(_)) => {
-                fs::remove_dir_all(dir).map_err(|it| Error::io(dir, it))?;
-                let (log, _) = Log::open(dir, &options).map_err(|it| vectors_error(&it, dir))?;
+                fs::remove_dir_all(dir).map_err(|error| Error::io(dir, error))?;
+                let (log, _) =
+                    Log::open(dir, &options).map_err(|error| vectors_error(&error, dir))?;
                 Ok((Self { log }, Some(error.to_string())))
             }
             Err(error) => Err(vectors_error(&error, dir)),
@@ -112,8 +114,8 @@ impl VectorLog {
     pub(crate) fn iter(&self) -> impl Iterator<Item = StoredVector> + '_ {
         let entries = self.log.entries_after(0).map_while(std::result::Result::ok);
         entries
-            .filter(|it| it.kind == KIND && it.version == VERSION)
-            .filter_map(|it| StoredVector::decode(&it.payload).ok())
+            .filter(|entry| entry.kind == KIND && entry.version == VERSION)
+            .filter_map(|entry| StoredVector::decode(&entry.payload).ok())
     }
 
     /// Drops the vectors for which `wanted` returns false.

@@ -142,7 +142,7 @@ impl Fact {
     }
 
     fn is_pinned(&self) -> bool {
-        self.lifespan.as_deref().is_some_and(|it| it.pinned)
+        self.lifespan.as_deref().is_some_and(|lifespan| lifespan.pinned)
     }
 }
 
@@ -151,7 +151,7 @@ impl Names {
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
-        let number = u32::try_from(self.names.len()).ok().filter(|it| *it <= NUMBER_MAX);
+        let number = u32::try_from(self.names.len()).ok().filter(|number| *number <= NUMBER_MAX);
         let number = number.expect("fewer than 2^28 unequal names");
         self.names.push(name.to_owned());
         self.numbers.insert(name.to_owned(), number);
@@ -177,7 +177,7 @@ impl Space {
             slots: Slots::default(),
             text: TextIndex::default(),
             similar: SimilarIndex::default(),
-            vectors: dimensions.and_then(|it| VectorIndex::new(it).ok()),
+            vectors: dimensions.and_then(|dimension| VectorIndex::new(dimension).ok()),
             facts: Vec::new(),
             kinds: BTreeMap::new(),
             embedded: 0,
@@ -224,7 +224,7 @@ impl View {
 
     /// Whether an existing memory is in a space, or in any if none is given.
     pub(crate) fn is_in(&self, id: MemoryId, space: Option<&str>) -> bool {
-        self.place(id).is_some_and(|(name, ..)| space.is_none_or(|it| it == name))
+        self.place(id).is_some_and(|(name, ..)| space.is_none_or(|space| space == name))
     }
 
     /// The number of links with both ends in one space.
@@ -232,16 +232,16 @@ impl View {
         let Some(found) = self.spaces.get(space) else { return 0 };
         let ids = (0..found.facts.len()).filter_map(|slot| found.slots.id(slot as Slot));
         let links = ids.filter_map(MemoryId::new).map(|id| {
-            let own = self.graph.around(id).filter(|it| it.from == id);
-            own.filter(|it| self.is_in(it.to, Some(space))).count() as u64
+            let own = self.graph.around(id).filter(|around| around.from == id);
+            own.filter(|own| self.is_in(own.to, Some(space))).count() as u64
         });
         links.sum()
     }
 
     /// Existing memories ordered by id, from the first after `after`.
     pub(crate) fn ids_after(&self, after: Option<MemoryId>) -> impl Iterator<Item = MemoryId> + '_ {
-        let from = after.map_or(1, |it| it.get() + 1);
-        let range = MemoryId::new(from).map(|it| self.homes.range(it..));
+        let from = after.map_or(1, |after| after.get() + 1);
+        let range = MemoryId::new(from).map(|id| self.homes.range(id..));
         range.into_iter().flatten().map(|(id, _)| *id)
     }
 
@@ -286,7 +286,7 @@ impl View {
     /// Updates a memory in the index; `None` removes it.
     pub(crate) fn refresh(&mut self, id: MemoryId, prepared: Option<Prepared>) {
         let Some(prepared) = prepared else { return self.remove(id) };
-        let tags: Vec<u32> = prepared.tags.iter().map(|it| self.names.number(it)).collect();
+        let tags: Vec<u32> = prepared.tags.iter().map(|tag| self.names.number(tag)).collect();
         let facets = prepared.facets.iter().map(|(key, it)| (self.names.number(key), *it));
         let labels = Labels::new(tags, facets);
         let fact = Fact {
@@ -294,7 +294,7 @@ impl View {
             created_at: prepared.created_at,
             text_hash: prepared.text_hash,
             kind: self.names.number(&prepared.kind),
-            session: prepared.session.as_deref().map(|it| self.names.number(it)),
+            session: prepared.session.as_deref().map(|session| self.names.number(session)),
             labels,
             cues: prepared.cues,
             periods: prepared.periods,
@@ -346,14 +346,14 @@ impl View {
         let space =
             self.spaces.entry(space_name.to_owned()).or_insert_with(|| Space::new(dimensions));
         let slot = space.slots.assign(id.get());
-        let same_text = old.as_ref().is_some_and(|it| it.text_hash == fact.text_hash);
+        let same_text = old.as_ref().is_some_and(|old| old.text_hash == fact.text_hash);
         if let Some(old) = &old {
             leave_session(space, old, id);
         }
         if let Some(session) = fact.session {
             space.sessions.entry(session).or_default().insert((fact.created_at, id));
         }
-        fact.embedded = same_text && old.is_some_and(|it| it.embedded);
+        fact.embedded = same_text && old.is_some_and(|old| old.embedded);
         if !same_text {
             self.alike.remove(id);
         }
@@ -392,7 +392,7 @@ impl View {
     }
 
     fn list_lifespan(&mut self, id: MemoryId, fact: &Fact) {
-        self.expiring.extend(fact.expiry().map(|it| (it, id)));
+        self.expiring.extend(fact.expiry().map(|expiry| (expiry, id)));
         self.pinned.extend(fact.is_pinned().then_some(id));
     }
 
@@ -414,7 +414,7 @@ impl View {
     /// Whether an existing memory has expired by a time, if one is given.
     pub(crate) fn has_expired(&self, id: MemoryId, now: Option<Timestamp>) -> bool {
         let expiry = || self.fact(id).and_then(Fact::expiry);
-        now.is_some_and(|now| expiry().is_some_and(|it| it <= now))
+        now.is_some_and(|now| expiry().is_some_and(|expiry| expiry <= now))
     }
 
     /// Drops all vectors, and expects those of another model or none.
@@ -424,7 +424,7 @@ impl View {
         self.dimensions = dimensions;
         self.alike.reset(model);
         for space in self.spaces.values_mut() {
-            space.vectors = dimensions.and_then(|it| VectorIndex::new(it).ok());
+            space.vectors = dimensions.and_then(|dimension| VectorIndex::new(dimension).ok());
             for fact in space.facts.iter_mut().flatten() {
                 fact.embedded = false;
             }
@@ -456,7 +456,8 @@ impl View {
 
     /// Records that the model rejected a memory's text.
     pub(crate) fn refuse(&mut self, id: MemoryId, text_hash: u64) {
-        if self.fact(id).is_some_and(|it| it.text_hash == text_hash) && self.pending.remove(id) {
+        if self.fact(id).is_some_and(|fact| fact.text_hash == text_hash) && self.pending.remove(id)
+        {
             self.refused.insert(id);
         }
     }

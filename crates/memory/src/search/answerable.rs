@@ -49,13 +49,14 @@ pub(super) fn answerable(scoring: &Scoring<'_>, hits: &[(f64, &Candidate)]) -> f
             .fold(0.0, f64::max),
         named: f64::from(if names.query().is_empty() { query.known() } else { names.known() }),
     });
-    let nearest = scoring.semantic.first().map(|it| f64::from(it.score));
+    let nearest = scoring.semantic.first().map(|semantic| f64::from(semantic.score));
     // If the best hit has no vector, the cosine of another one says nothing about it.
     let nearest = nearest.filter(|_| first.semantic.is_some() || words.is_none());
     let [unrelated, answering] = CLOSENESS;
-    let closeness = nearest.map(|it| (it - unrelated) / (answering - unrelated));
+    let closeness = nearest.map(|nearest| (nearest - unrelated) / (answering - unrelated));
     let lead = if best > 0.0 { 1.0 - fifth(scoring, hits) / best } else { 0.0 };
-    Evidence { words, closeness: closeness.map(|it| it.clamp(0.0, 1.0)), lead }.probability()
+    Evidence { words, closeness: closeness.map(|closeness| closeness.clamp(0.0, 1.0)), lead }
+        .probability()
 }
 
 /// The ranking score of the fifth hit. If there are fewer, the fifth memory has nothing of the query:
@@ -97,7 +98,7 @@ mod tests {
             |it| evidence(Some((0.5, 0.5)), Some(0.5), it),
         ];
         for way in ways {
-            let all = steps.map(|it| way(it).probability());
+            let all = steps.map(|step| way(step).probability());
             assert!(all.is_sorted() && all[0] < all[4], "{all:?}");
             assert!(all.iter().all(|it| (0.0..=1.0).contains(it)), "{all:?}");
         }
@@ -106,8 +107,9 @@ mod tests {
     #[test]
     fn all_evidence_or_none_is_clear_in_every_mode() {
         for (words, closeness) in [(true, true), (true, false), (false, true)] {
-            let all = |it: f64| {
-                evidence(words.then_some((it, it)), closeness.then_some(it), it).probability()
+            let all = |value: f64| {
+                evidence(words.then_some((value, value)), closeness.then_some(value), value)
+                    .probability()
             };
             assert!(all(0.0) < 0.05 && all(1.0) > 0.65, "{} {}", all(0.0), all(1.0));
         }

@@ -48,8 +48,8 @@ impl Answers {
     pub(super) fn find(&self, question: Question<'_>, changes: u64) -> Option<SearchResult> {
         let kept = self.0.lock();
         let (at, answers) = &*kept;
-        let same = answers.iter().find(|it| *at == changes && it.answers(question));
-        same.map(|it| it.result.clone())
+        let same = answers.iter().find(|answer| *at == changes && answer.answers(question));
+        same.map(|same| same.result.clone())
     }
 
     /// Clears the cache.
@@ -59,8 +59,8 @@ impl Answers {
 
     /// Caches a result that was ranked when the index had changed `changes` times.
     pub(super) fn keep(&self, question: Question<'_>, changes: u64, result: &SearchResult) {
-        let bytes: usize = result.hits.iter().map(|it| bytes(&it.memory)).sum();
-        let has_outlines = result.hits.iter().any(|it| it.memory.content.is_empty());
+        let bytes: usize = result.hits.iter().map(|hit| bytes(&hit.memory)).sum();
+        let has_outlines = result.hits.iter().any(|hit| hit.memory.content.is_empty());
         // Explained results are requested only once.
         if has_outlines
             || question.options.explain
@@ -104,7 +104,9 @@ impl Answer {
 /// counts.
 fn is_same(one: &SearchOptions, other: &SearchOptions) -> bool {
     let SearchOptions { limit, filter, mode, explain, min_score, include_superseded, .. } = one;
-    let times = |it: &SearchOptions| (it.recency, it.valid_at, it.as_of, it.now.map(day_of));
+    let times = |options: &SearchOptions| {
+        (options.recency, options.valid_at, options.as_of, options.now.map(day_of))
+    };
     let Filter { kinds, tags, tags_any, metadata, space, session, since, until, pinned, now: _ } =
         filter;
     let wanted = &other.filter;

@@ -33,7 +33,7 @@ pub(super) struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     pub(super) fn new(view: &'a View, filter: &'a Filter, valid_at: Option<Timestamp>) -> Self {
-        let is_wanted = |name: &str| filter.space.as_ref().is_none_or(|it| it == name);
+        let is_wanted = |name: &str| filter.space.as_ref().is_none_or(|space| space == name);
         let spaces = view.spaces.iter().filter(|(name, _)| is_wanted(name));
         let spaces: Vec<&Space> = spaces.map(|(_, space)| space).collect();
         let in_force = valid_at.map(|time| (time, out_of_force(view, &spaces, filter.now, time)));
@@ -48,12 +48,12 @@ impl<'a> Scope<'a> {
 
     /// Whether a memory of the spaces is in scope.
     pub(super) fn includes(&self, space: &Space, slot: Slot) -> bool {
-        let Some(fact) = space.fact(slot).filter(|it| self.condition.holds(it)) else {
+        let Some(fact) = space.fact(slot).filter(|fact| self.condition.holds(fact)) else {
             return false;
         };
         let Some((time, others)) = &self.in_force else { return true };
         let id = space.slots.id(slot).and_then(MemoryId::new);
-        fact.lifespan().holds_at(*time) && id.is_some_and(|it| !others.contains(&it))
+        fact.lifespan().holds_at(*time) && id.is_some_and(|id| !others.contains(&id))
     }
 
     /// The same for the slots of one space.
@@ -64,7 +64,7 @@ impl<'a> Scope<'a> {
     /// The part and slot of a memory, if it is in scope.
     pub(super) fn place(&self, id: MemoryId) -> Option<(u32, Slot)> {
         let (_, space, slot) = self.view.place(id)?;
-        let part = self.spaces.iter().position(|it| std::ptr::eq(*it, space))?;
+        let part = self.spaces.iter().position(|other| std::ptr::eq(*other, space))?;
         self.includes(space, slot).then_some((part as u32, slot))
     }
 }
@@ -90,7 +90,7 @@ const LENDING: [LinkKind; 2] = [LinkKind::PartOf, LinkKind::RelatedTo];
 fn linked(scope: &Scope<'_>, id: MemoryId) -> impl Iterator<Item = MemoryId> {
     let in_scope = move |kind| {
         let linked = scope.sight.linked_by(id, kind);
-        linked.filter(move |it| scope.place(*it).is_some()).take(LINKED_MAX)
+        linked.filter(move |linked| scope.place(*linked).is_some()).take(LINKED_MAX)
     };
     LENDING.into_iter().flat_map(in_scope)
 }
@@ -135,7 +135,7 @@ pub(super) fn neighbourhoods(scope: &Scope<'_>, candidates: &Candidates) -> Vec<
     let of_session = candidates.iter().enumerate().filter_map(|(of, candidate)| {
         let space = scope.spaces[candidate.part as usize];
         let around = around(space, candidate.slot, candidate.id)?;
-        let place = |id: Option<MemoryId>| id.and_then(|it| candidates.place(it));
+        let place = |id: Option<MemoryId>| id.and_then(|id| candidates.place(id));
         Some(Neighbourhood { of, around: around.map(|side| side.map(place)) })
     });
     of_session.collect()
@@ -151,9 +151,11 @@ pub(super) fn share_in_sessions(
 ) {
     let params = scoring.bonuses.params;
     let weights: [f64; AROUND] = params.neighbour_weights;
-    let words: Vec<(f64, bool)> =
-        candidates.iter().map(|it| (scoring.words(it.lexical), it.asks)).collect();
-    let of = |place: Option<usize>| place.map_or((0.0, false), |it| words[it]);
+    let words: Vec<(f64, bool)> = candidates
+        .iter()
+        .map(|candidate| (scoring.words(candidate.lexical), candidate.asks))
+        .collect();
+    let of = |place: Option<usize>| place.map_or((0.0, false), |place| words[place]);
     for Neighbourhood { of: place, around: [before, after] } in neighbourhoods {
         let lent = weights.iter().enumerate().fold(0.0, |sum, (step, weight)| {
             sum + weight * (of(before[step]).0 + of(after[step]).0)
@@ -173,8 +175,8 @@ pub(super) fn share_over_links(
         .iter()
         .filter(|candidate| candidate.is_linked)
         .map(|candidate| {
-            let lenders = linked(scope, candidate.id).filter_map(|it| candidates.get(it));
-            let best = lenders.map(|it| it.base).fold(0.0, f64::max);
+            let lenders = linked(scope, candidate.id).filter_map(|linked| candidates.get(linked));
+            let best = lenders.map(|lender| lender.base).fold(0.0, f64::max);
             (candidate.id, params.link_weight * best)
         })
         .collect();
@@ -210,7 +212,8 @@ pub(super) fn demote_superseded(
         *steps = wanted.max(*steps);
     }
     for (older, newer) in updated.iter().rev() {
-        let least = candidates.get(*older).map_or(0.0, |it| it.total() + it.lifted);
+        let least =
+            candidates.get(*older).map_or(0.0, |candidate| candidate.total() + candidate.lifted);
         if let Some(candidate) = candidates.get_mut(*newer) {
             candidate.lifted = candidate.lifted.max(least - candidate.total());
         }

@@ -135,7 +135,8 @@ impl<'a> Bonuses<'a> {
         }
         let created = Period::day(day_of(fact.created_at));
         let own = fact.periods.iter().copied().chain([created]);
-        let shares = own.flat_map(|own| self.periods.iter().map(move |it| own.share_within(*it)));
+        let shares =
+            own.flat_map(|own| self.periods.iter().map(move |period| own.share_within(*period)));
         self.params.date_weight * f64::from(shares.fold(0.0, f32::max))
     }
 }
@@ -183,8 +184,9 @@ impl Scoring<'_> {
         } else {
             0.0
         };
-        let semantic = scored.semantic.or_else(|| self.vectors.and_then(|it| it.score(part, slot)));
-        let fact = self.spaces.get(part as usize).and_then(|it| it.fact(slot));
+        let semantic =
+            scored.semantic.or_else(|| self.vectors.and_then(|vector| vector.score(part, slot)));
+        let fact = self.spaces.get(part as usize).and_then(|space| space.fact(slot));
         let lexical_weight = self.lexical_weight_of(semantic);
         let mut candidate = Candidate {
             id,
@@ -194,10 +196,10 @@ impl Scoring<'_> {
             semantic,
             lexical_weight,
             base: 0.0,
-            cues: fact.map_or(0.0, |it| self.bonuses.bonus(it.cues, it.length)),
-            dates: fact.map_or(0.0, |it| self.bonuses.dates(it)),
+            cues: fact.map_or(0.0, |fact| self.bonuses.bonus(fact.cues, fact.length)),
+            dates: fact.map_or(0.0, |fact| self.bonuses.dates(fact)),
             recency: 0.0,
-            asks: fact.is_some_and(|it| it.cues.asks),
+            asks: fact.is_some_and(|fact| fact.cues.asks),
             is_linked: self.view.graph.has_links(id),
             neighbours: 0.0,
             links: 0.0,
@@ -218,7 +220,8 @@ impl Scoring<'_> {
     /// Adds what the candidates' titles have that the query asks for.
     pub(super) fn grant_titles(&self, candidates: &mut Candidates) {
         let Bonuses { params, given, .. } = &self.bonuses;
-        let titles = given.titles(candidates.iter().map(|it| (it.part, it.slot)));
+        let titles =
+            given.titles(candidates.iter().map(|candidate| (candidate.part, candidate.slot)));
         for (candidate, title) in candidates.iter_mut().zip(titles) {
             let named = if title.has_term { params.title_weight } else { 0.0 };
             candidate.cues += named + params.label_weight * f64::from(title.labels);
@@ -242,7 +245,7 @@ impl Scoring<'_> {
                 .iter()
                 .filter_map(|hit| Some(Scored { semantic: Some(hit.score), ..scored(hit)? })),
         );
-        all.sort_unstable_by_key(|it| it.id);
+        all.sort_unstable_by_key(|item| item.id);
         all.dedup_by(|other, kept| {
             let is_same = other.id == kept.id;
             if is_same {
@@ -253,13 +256,14 @@ impl Scoring<'_> {
         });
         if self.lexical_weight > 0.0 {
             let mut missing: Vec<&mut Scored> =
-                all.iter_mut().filter(|it| it.lexical.is_none()).collect();
-            let places: Vec<(u32, Slot)> = missing.iter().map(|it| (it.part, it.slot)).collect();
+                all.iter_mut().filter(|item| item.lexical.is_none()).collect();
+            let places: Vec<(u32, Slot)> =
+                missing.iter().map(|missing| (missing.part, missing.slot)).collect();
             for (scored, score) in missing.iter_mut().zip(self.text.scores_of(&places)) {
                 scored.lexical = Some(score);
             }
         }
-        Candidates(all.iter().map(|it| self.candidate(it, true)).collect())
+        Candidates(all.iter().map(|item| self.candidate(item, true)).collect())
     }
 
     /// The weight of the lexical score of a memory with this similarity. A memory without a vector
@@ -278,6 +282,7 @@ impl Scoring<'_> {
     }
 
     pub(super) fn semantic_share(&self, score: Option<f32>) -> f64 {
-        score.map_or(0.0, |it| self.semantic_weight * f64::from(self.semantic_range.apply(it)))
+        score
+            .map_or(0.0, |score| self.semantic_weight * f64::from(self.semantic_range.apply(score)))
     }
 }

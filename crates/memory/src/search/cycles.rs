@@ -44,7 +44,7 @@ fn visit(
         path.push((start, next(start)));
     }
     while let Some((id, others)) = path.last_mut() {
-        if let Some(other) = others.find(|it| seen.insert(**it)) {
+        if let Some(other) = others.find(|other| seen.insert(**other)) {
             path.push((*other, next(*other)));
         } else {
             finish(*id);

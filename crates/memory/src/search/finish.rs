@@ -44,8 +44,12 @@ pub(super) fn finish(
 ) -> Ranking {
     let mut scored: Vec<(f64, &Candidate)> = candidates
         .iter()
-        .filter(|it| it.found || it.total() + it.lifted > it.cues + it.dates + it.recency)
-        .map(|it| ((it.total() + it.lifted) * it.superseded, it))
+        .filter(|candidate| {
+            candidate.found
+                || candidate.total() + candidate.lifted
+                    > candidate.cues + candidate.dates + candidate.recency
+        })
+        .map(|candidate| ((candidate.total() + candidate.lifted) * candidate.superseded, candidate))
         .collect();
     let by_rank = |a: &(f64, &Candidate), b: &(f64, &Candidate)| {
         b.0.total_cmp(&a.0).then(a.1.id.cmp(&b.1.id))
@@ -70,7 +74,7 @@ pub(super) fn finish(
         .map(|(score, candidate)| Ranked {
             id: candidate.id,
             score,
-            embedded: view.fact(candidate.id).is_some_and(|it| it.embedded),
+            embedded: view.fact(candidate.id).is_some_and(|fact| fact.embedded),
             superseded_by: sight.superseded_by(candidate.id),
             contradicts: sight.linked_by(candidate.id, LinkKind::Contradicts).collect(),
             explanation: options
@@ -104,7 +108,7 @@ fn explain(
             value: f64::from(semantic),
             rank: rank_of(
                 candidate.id,
-                scoring.semantic.iter().filter_map(|it| MemoryId::new(it.id)),
+                scoring.semantic.iter().filter_map(|semantic| MemoryId::new(semantic.id)),
             ),
             weight: scoring.semantic_weight,
             contribution: scoring.semantic_share(candidate.semantic) * unit,
@@ -140,12 +144,13 @@ fn explain(
 
 /// The candidates with a lexical score, best first: the second round orders them anew.
 fn by_words(candidates: &Candidates) -> Vec<MemoryId> {
-    let mut scored: Vec<&Candidate> = candidates.iter().filter(|it| it.lexical > 0.0).collect();
+    let mut scored: Vec<&Candidate> =
+        candidates.iter().filter(|candidate| candidate.lexical > 0.0).collect();
     scored.sort_unstable_by(|a, b| b.lexical.total_cmp(&a.lexical).then(a.id.cmp(&b.id)));
-    scored.into_iter().map(|it| it.id).collect()
+    scored.into_iter().map(|scored| scored.id).collect()
 }
 
 /// The rank of a memory in a list, from 1.
 fn rank_of(id: MemoryId, mut list: impl Iterator<Item = MemoryId>) -> Option<u32> {
-    list.position(|it| it == id).map(|at| at as u32 + 1)
+    list.position(|item| item == id).map(|at| at as u32 + 1)
 }

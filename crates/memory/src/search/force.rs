@@ -22,14 +22,14 @@ pub(super) fn out_of_force(
 ) -> BTreeSet<MemoryId> {
     let begin = |id: MemoryId| {
         let (_, space, slot) = view.place(id)?;
-        let is_in_scope = spaces.iter().any(|it| std::ptr::eq(*it, space));
+        let is_in_scope = spaces.iter().any(|other| std::ptr::eq(*other, space));
         let fact = space.fact(slot).filter(|_| is_in_scope && !view.has_expired(id, now))?;
         Some(fact.lifespan().valid_from.unwrap_or(fact.created_at))
     };
-    let updates = view.graph.all().filter(|it| it.kind == LinkKind::Updates);
-    let updates = updates.filter_map(|it| {
-        begin(it.to)?;
-        Some((it.from, it.to, begin(it.from)?))
+    let updates = view.graph.all().filter(|item| item.kind == LinkKind::Updates);
+    let updates = updates.filter_map(|update| {
+        begin(update.to)?;
+        Some((update.from, update.to, begin(update.from)?))
     });
     let updates: Vec<(MemoryId, MemoryId, Timestamp)> = updates.collect();
     let cycles = cycles(updates.iter().map(|(newer, older, _)| (*newer, *older)));

@@ -36,7 +36,7 @@ impl Searcher {
         }
         // What had expired then was hidden then. Of a time to come, only what is known now is known:
         // until then, the memory may be pinned, or expire later.
-        let now = options.filter.now.map(|it| it.min(time));
+        let now = options.filter.now.map(|now| now.min(time));
         let filter = Filter { now, ..options.filter.clone() };
         let options = SearchOptions { filter, ..options.clone() };
         let past = Past::at(time, (&self.records, &self.index), &options.filter, &self.params)?;
@@ -82,7 +82,7 @@ impl Past {
             let Some((version, stored)) = version_at(records, id, &head, time)? else {
                 return Ok(());
             };
-            if filter.space.as_ref().is_some_and(|it| *it != stored.space) {
+            if filter.space.as_ref().is_some_and(|space| *space != stored.space) {
                 return Ok(());
             }
             texts += usize::from(stored.sequence.is_some());
@@ -92,7 +92,7 @@ impl Past {
             needed.push((id, version, stored));
             Ok(())
         })?;
-        let known: BTreeSet<MemoryId> = needed.iter().map(|it| it.0).collect();
+        let known: BTreeSet<MemoryId> = needed.iter().map(|needed| needed.0).collect();
         let mut bytes = 0;
         for (id, version, stored) in needed {
             let since = stored.valid_from;
@@ -110,8 +110,9 @@ impl Past {
                 None => past.forgotten += 1,
             }
         }
-        let existed =
-            |it: &Link| it.created_at <= time && known.contains(&it.from) && known.contains(&it.to);
+        let existed = |link: &Link| {
+            link.created_at <= time && known.contains(&link.from) && known.contains(&link.to)
+        };
         let links = index.view.read().graph.all().filter(existed).collect();
         past.view.graph = Graph::of(links);
         Ok(past)
@@ -142,21 +143,23 @@ fn version_at(
     head: &Head,
     time: Timestamp,
 ) -> Result<Option<(u32, StoredVersion)>> {
-    if head.deleted_at.is_some_and(|it| it <= time) {
+    if head.deleted_at.is_some_and(|at| at <= time) {
         return Ok(None);
     }
     // Most memories have not changed since, or have one version.
     if head.updated_at <= time {
-        return Ok(records.stored_version(id, head.version)?.map(|it| (head.version, it)));
+        return Ok(records
+            .stored_version(id, head.version)?
+            .map(|version| (head.version, version)));
     }
     if head.version <= 1 {
         return Ok(None);
     }
     let mut versions = records.stored_versions(id)?;
-    let later = versions.iter().rposition(|(_, it)| it.valid_from <= time).map_or(0, |it| it + 1);
+    let later = versions.iter().rposition(|(_, it)| it.valid_from <= time).map_or(0, |at| at + 1);
     let next = versions.split_off(later).into_iter().next();
     let held = versions.pop();
-    let number = held.as_ref().map_or(0, |it| it.0);
+    let number = held.as_ref().map_or(0, |held| held.0);
     // Numbers are in sequence, so a gap is a lost version.
     let lost =
         next.filter(|(next, it)| *next > number + 1 && (number > 0 || it.created_at <= time));
@@ -168,5 +171,5 @@ fn version_at(
 }
 
 fn bytes_of(body: &Body) -> usize {
-    body.text.as_ref().map_or(0, |it| it.title.len() + it.content.len())
+    body.text.as_ref().map_or(0, |text| text.title.len() + text.content.len())
 }

@@ -26,7 +26,8 @@ pub(super) fn prefer_recent(
     if !options.recency.unwrap_or_else(|| asks_for_latest(query)) {
         return;
     }
-    let created = |part: u32, slot| scope.spaces[part as usize].fact(slot).map(|it| it.created_at);
+    let created =
+        |part: u32, slot| scope.spaces[part as usize].fact(slot).map(|fact| fact.created_at);
     let ahead = ahead(candidates, options.limit.max(HITS_MIN));
     let ahead = ahead.into_iter().filter_map(|place| {
         let candidate = candidates.at(place);
@@ -38,7 +39,7 @@ pub(super) fn prefer_recent(
     times.dedup();
     let last = times.len().saturating_sub(1).max(1);
     for (time, place) in ahead {
-        let rank = times.partition_point(|it| *it < time);
+        let rank = times.partition_point(|other| *other < time);
         candidates.at_mut(place).recency = params.recency_weight * rank as f64 / last as f64;
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Reranking<'a> {
 
 impl<'a> Reranking<'a> {
     pub(super) fn new(reranker: Option<Arc<Reranker>>, options: &'a SearchOptions) -> Self {
-        let widened = reranker.as_deref().map(|it| widened(it, options));
+        let widened = reranker.as_deref().map(|reranker| widened(reranker, options));
         Self { reranker, options, widened }
     }
 
@@ -31,7 +31,7 @@ impl<'a> Reranking<'a> {
 
     /// How many of the first hits need their texts.
     pub(super) fn candidates(&self) -> usize {
-        self.reranker.as_deref().map_or(0, |it| it.candidates)
+        self.reranker.as_deref().map_or(0, |reranker| reranker.candidates)
     }
 
     /// Orders hits that were ranked with [`Self::options`], and keeps those that the search asks for;
@@ -74,7 +74,7 @@ fn score(reranker: &Reranker, query: &str, hits: &[Hit]) -> Option<Vec<f32>> {
     let texts: Vec<String> = hits.iter().map(text).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let scores = (reranker.score)(query, &texts).ok()?;
-    let fits = scores.len() == texts.len() && scores.iter().all(|it| it.is_finite());
+    let fits = scores.len() == texts.len() && scores.iter().all(|score| score.is_finite());
     fits.then_some(scores)
 }
 
@@ -113,7 +113,7 @@ fn keys(hits: &[Hit], scores: &[f32], updates: &[(MemoryId, MemoryId)]) -> Vec<(
     let place = |id: &MemoryId| places.get(id).copied();
     // The newest come first, so what an update takes from the newer hit is final.
     let pairs = updates.iter().filter_map(|(older, newer)| Some((place(older)?, place(newer)?)));
-    let mut keys: Vec<(f32, usize)> = scores.iter().map(|it| (*it, 0)).collect();
+    let mut keys: Vec<(f32, usize)> = scores.iter().map(|score| (*score, 0)).collect();
     for (older, newer) in pairs {
         let ((key, depth), (least, above)) = (keys[older], keys[newer]);
         keys[older] = (key.min(least), depth.max(above + 1));

@@ -30,12 +30,12 @@ pub(super) fn score_again(
     candidates: &mut Candidates,
 ) {
     let ahead = ahead(candidates, scoring.bonuses.params.second_candidates);
-    let place = |it: &usize| (candidates.at(*it).part, candidates.at(*it).slot);
+    let place = |number: &usize| (candidates.at(*number).part, candidates.at(*number).slot);
     let places: Vec<(u32, Slot)> = ahead.iter().map(place).collect();
     for (place, score) in ahead.into_iter().zip(text.scores_of(&places)) {
         candidates.at_mut(place).lexical = score;
     }
-    let best = candidates.iter().map(|it| it.lexical).fold(0.0, f32::max);
+    let best = candidates.iter().map(|candidate| candidate.lexical).fold(0.0, f32::max);
     scoring.lexical_range = Range { low: 0.0, high: best };
     for candidate in candidates.iter_mut() {
         candidate.base = scoring.base(candidate);

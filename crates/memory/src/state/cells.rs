@@ -91,10 +91,12 @@ impl Cells {
     /// The value of a key.
     pub(crate) fn get(&self, key: &[u8]) -> Read<Found> {
         let value = match key.split_first() {
-            Some((b'h', id)) => self.row(u64_of(id)?)?.and_then(|it| it.head().map(<[u8]>::to_vec)),
+            Some((b'h', id)) => {
+                self.row(u64_of(id)?)?.and_then(|row| row.head().map(<[u8]>::to_vec))
+            }
             Some((b'v', rest)) => {
                 let (id, version) = rest.split_at_checked(8).ok_or(Malformed("a key is short"))?;
-                let row = self.row(u64_of(id)?)?.filter(|it| it.version.to_be_bytes() == version);
+                let row = self.row(u64_of(id)?)?.filter(|row| row.version.to_be_bytes() == version);
                 match row {
                     Some(row) => Some(row.stored.into_owned()),
                     None => return Ok(Found::InSled),
@@ -122,8 +124,8 @@ impl Cells {
             }
             Some((b'v', id)) => {
                 let number = u64_of(id)?;
-                let row = self.row(number)?.filter(|it| !it.stored.is_empty());
-                row.map(|it| (version_key(number, it.version), it.stored.into_owned()))
+                let row = self.row(number)?.filter(|row| !row.stored.is_empty());
+                row.map(|row| (version_key(number, row.version), row.stored.into_owned()))
                     .into_iter()
                     .collect()
             }
@@ -178,7 +180,7 @@ impl Cells {
                     let rows = match blocks.entry(number) {
                         Entry::Occupied(it) => it.into_mut(),
                         Entry::Vacant(it) => {
-                            let old = self.blocks.get(&number).map_or(&[][..], |it| it);
+                            let old = self.blocks.get(&number).map_or(&[][..], |block| block);
                             it.insert(rows_of(number, old)?.into_iter().collect())
                         }
                     };
@@ -249,7 +251,7 @@ impl Staged {
 
 impl Row<'_> {
     fn head(&self) -> Option<&[u8]> {
-        Some(&*self.head).filter(|it| !it.is_empty())
+        Some(&*self.head).filter(|head| !head.is_empty())
     }
 }
 
@@ -283,7 +285,7 @@ fn rows_of(number: u64, block: &[u8]) -> Read<Vec<(u64, Row<'_>)>> {
     let mut rows = Vec::with_capacity(IDS_PER_BLOCK as usize);
     while !input.is_empty() {
         let (at, row) = read_row(&mut input)?;
-        let id = number.checked_mul(IDS_PER_BLOCK).and_then(|it| it.checked_add(at));
+        let id = number.checked_mul(IDS_PER_BLOCK).and_then(|product| product.checked_add(at));
         rows.push((id.ok_or(Malformed("a block's number is out of range"))?, row));
     }
     Ok(rows)

@@ -52,7 +52,7 @@ pub(crate) fn digest<'a>(
         let is_of_state = key.starts_with(keys::SPACES)
             || [keys::NEXT_ID, keys::LINKS_DIGEST, keys::REQUEST_KEYS_DIGEST].contains(&key);
         // Zero is the digest of nothing, with a row or without.
-        if is_of_state && value.iter().any(|it| *it != 0) {
+        if is_of_state && value.iter().any(|value| *value != 0) {
             for part in [key, value] {
                 hasher.update((part.len() as u64).to_le_bytes());
                 hasher.update(part);

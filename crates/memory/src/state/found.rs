@@ -40,7 +40,7 @@ impl FoundState {
             Ok(state) => state,
             Err(Unusable(why)) => return Ok(Self::Unusable(why)),
         };
-        let whole = state.applied().and_then(|it| verify_digests(&state).map(|()| it));
+        let whole = state.applied().and_then(|applied| verify_digests(&state).map(|()| applied));
         Ok(match whole {
             Ok(applied) => Self::Whole { state: Box::new(state), applied },
             Err(error) => Self::Unusable(error.to_string()),
@@ -146,7 +146,7 @@ pub(crate) fn verify_digests(state: &State) -> Result<()> {
         Ok(())
     })?;
     let stored = state.get(keys::LINKS_DIGEST)?;
-    let stored = stored.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))?;
+    let stored = stored.map_or(Ok(0), |stored| Reader::new(&stored).u64().map_err(damaged))?;
     let mut requests = 0;
     let is_used = state.get(keys::REQUEST_KEYS)?.is_some();
     if is_used {
@@ -157,7 +157,7 @@ pub(crate) fn verify_digests(state: &State) -> Result<()> {
     }
     let stored_requests = state.get(keys::REQUEST_KEYS_DIGEST)?;
     let stored_requests =
-        stored_requests.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))?;
+        stored_requests.map_or(Ok(0), |request| Reader::new(&request).u64().map_err(damaged))?;
     if heads != spaces || links != stored || requests != stored_requests {
         return Err(Error::Damaged("a record of the state is missing or stale".to_owned()));
     }

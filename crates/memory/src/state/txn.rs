@@ -100,32 +100,36 @@ impl<'a> Txn<'a> {
 
     /// The head of an existing memory.
     pub(crate) fn live_head(&self, id: MemoryId) -> Result<Option<Head>> {
-        Ok(self.head(id)?.filter(|it| it.deleted_at.is_none()))
+        Ok(self.head(id)?.filter(|head| head.deleted_at.is_none()))
     }
 
     pub(crate) fn version(&self, id: MemoryId, version: u32) -> Result<Option<StoredVersion>> {
         let value = self.get(&keys::version(id, version))?;
-        value.map(|it| StoredVersion::decode(&it).map_err(damaged)).transpose()
+        value.map(|value| StoredVersion::decode(&value).map_err(damaged)).transpose()
     }
 
     /// The numbers of a memory's versions, oldest first.
     fn version_numbers(&self, id: MemoryId) -> Result<Vec<u32>> {
         let keys = self.keys(&keys::versions_of(id))?;
-        Ok(keys.iter().filter_map(|it| it.last_chunk().copied().map(u32::from_be_bytes)).collect())
+        Ok(keys
+            .iter()
+            .filter_map(|key| key.last_chunk().copied().map(u32::from_be_bytes))
+            .collect())
     }
 
     /// When a link was created, if it exists.
     pub(crate) fn link(&self, edge: Edge) -> Result<Option<Timestamp>> {
         let value = self.get(&keys::link(edge))?;
-        value.map(|it| Reader::new(&it).time().map_err(damaged)).transpose()
+        value.map(|value| Reader::new(&value).time().map_err(damaged)).transpose()
     }
 
     /// The links from and to a memory, and when they were created.
     pub(crate) fn links_of(&self, id: MemoryId) -> Result<Vec<(Edge, Timestamp)>> {
         let outgoing = self.keys(&keys::links_from(id))?;
-        let outgoing = outgoing.iter().map(|it| keys::edge_of(it).map_err(damaged));
+        let outgoing = outgoing.iter().map(|outgoing| keys::edge_of(outgoing).map_err(damaged));
         let incoming = self.keys(&keys::links_to(id))?;
-        let incoming = incoming.iter().map(|it| keys::reverse_edge_of(it).map_err(damaged));
+        let incoming =
+            incoming.iter().map(|incoming| keys::reverse_edge_of(incoming).map_err(damaged));
         let mut links = Vec::new();
         for edge in outgoing.chain(incoming) {
             let edge = edge?;
@@ -138,19 +142,19 @@ impl<'a> Txn<'a> {
     pub(crate) fn duplicate(&self, body: &Body) -> Result<Option<MemoryId>> {
         let Some(hash) = duplicate_hash(body) else { return Ok(None) };
         let keys = self.keys(&keys::duplicates_of(hash))?;
-        keys.first().map(|it| keys::id_at_end(it).map_err(damaged)).transpose()
+        keys.first().map(|key| keys::id_at_end(key).map_err(damaged)).transpose()
     }
 
     /// All memories that have this text in this space, by id.
     pub(crate) fn duplicates(&self, body: &Body) -> Result<Vec<MemoryId>> {
         let Some(hash) = duplicate_hash(body) else { return Ok(Vec::new()) };
         let keys = self.keys(&keys::duplicates_of(hash))?;
-        keys.iter().map(|it| keys::id_at_end(it).map_err(damaged)).collect()
+        keys.iter().map(|key| keys::id_at_end(key).map_err(damaged)).collect()
     }
 
     /// The id that the next memory gets.
     pub(crate) fn next_id(&self) -> Result<u64> {
-        self.number(keys::NEXT_ID).map(|it| it.max(1))
+        self.number(keys::NEXT_ID).map(|number| number.max(1))
     }
 
     fn number(&self, key: &[u8]) -> Result<u64> {
@@ -291,7 +295,7 @@ fn put_version(
 /// Makes a deleted memory exist again, until its version `next` replaces that which it had when it
 /// was deleted; the history keeps the time of the deletion.
 fn end_deletion(txn: &mut Txn<'_>, id: MemoryId, next: u32) -> Result<()> {
-    let Some(head) = txn.head(id)?.filter(|it| it.version < next) else { return Ok(()) };
+    let Some(head) = txn.head(id)?.filter(|head| head.version < next) else { return Ok(()) };
     let Some(deleted_at) = head.deleted_at else { return Ok(()) };
     if let Some(stored) = txn.version(id, head.version)? {
         txn.flip_digest(&keys::space(&stored.space), head.digest)?;
@@ -365,7 +369,7 @@ fn remove_link(txn: &mut Txn<'_>, edge: Edge) -> Result<()> {
 }
 
 fn purge(txn: &mut Txn<'_>, id: MemoryId) -> Result<()> {
-    let Some(head) = txn.head(id)?.filter(|it| it.deleted_at.is_some()) else { return Ok(()) };
+    let Some(head) = txn.head(id)?.filter(|head| head.deleted_at.is_some()) else { return Ok(()) };
     forget_texts(txn, id, u32::MAX)?;
     let head = Head { text_hash: 0, digest: 0, duplicate: [0; 16], ..head };
     txn.put(keys::head(id), Some(head.encode()));
@@ -431,5 +435,5 @@ pub(crate) fn link_digest(edge: Edge, at: Timestamp) -> u64 {
 }
 
 fn first_u64(bytes: &[u8]) -> u64 {
-    bytes.first_chunk().map_or(0, |it| u64::from_le_bytes(*it))
+    bytes.first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk))
 }

@@ -68,7 +68,7 @@ impl Store {
         let PreparedAdds { commands, refused } = ready;
         let mut outcomes = self.writer.submit(commands).into_iter();
         let mut added = || added(&self.index, outcomes.next().unwrap_or_else(|| Err(lost())));
-        refused.into_iter().map(|it| it.map_or_else(&mut added, Err)).collect()
+        refused.into_iter().map(|refused| refused.map_or_else(&mut added, Err)).collect()
     }
 
     /// Like [`Store::add`] for a thread that must not wait: queues the add. The thread that writes
@@ -83,7 +83,7 @@ impl Store {
         match self.command(draft.into(), now) {
             Ok(command) => {
                 let index = Arc::clone(&self.index);
-                self.writer.submit_later(command, move |it| then(added(&index, it)));
+                self.writer.submit_later(command, move |writer| then(added(&index, writer)));
             }
             Err(error) => then(Err(error)),
         }

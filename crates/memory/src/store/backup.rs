@@ -20,7 +20,7 @@ impl Store {
             .embedding
             .vectors
             .snapshot()
-            .map_err(|it| vectors_error(&it, &self.records.dir))?;
+            .map_err(|error| vectors_error(&error, &self.records.dir))?;
         let log = self.records.journal.snapshot()?;
         Ok(log.under("memory/log").and(vectors.under("memory/vectors")))
     }

@@ -91,7 +91,7 @@ impl Store {
 
     fn number(&self, key: &[u8]) -> Result<u64> {
         let found = self.records.state.get(key)?;
-        found.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))
+        found.map_or(Ok(0), |found| Reader::new(&found).u64().map_err(damaged))
     }
 
     /// Writes records of the texts to drop, and returns how many there are.
@@ -110,8 +110,9 @@ impl Store {
                 return Ok(());
             }
             let stored = self.records.stored_versions(id)?;
-            let has_text = |it: &&(u32, StoredVersion)| it.1.sequence.is_some();
-            let dropped = stored.iter().filter(|it| it.0 < first_kept).filter(has_text).count();
+            let has_text = |pair: &&(u32, StoredVersion)| pair.1.sequence.is_some();
+            let dropped =
+                stored.iter().filter(|stored| stored.0 < first_kept).filter(has_text).count();
             count += dropped as u64;
             if is_there && dropped > 0 {
                 below.push((id, first_kept));
@@ -120,9 +121,10 @@ impl Store {
             }
             Ok(())
         })?;
-        let purges = purged.chunks(DROPPED_AT_ONCE).map(|it| Command::Purge { ids: it.to_vec() });
+        let purges =
+            purged.chunks(DROPPED_AT_ONCE).map(|chunk| Command::Purge { ids: chunk.to_vec() });
         let forgets =
-            below.chunks(DROPPED_AT_ONCE).map(|it| Command::Forget { below: it.to_vec() });
+            below.chunks(DROPPED_AT_ONCE).map(|chunk| Command::Forget { below: chunk.to_vec() });
         for command in purges.chain(forgets) {
             match self.writer.submit_one(command)? {
                 Outcome::Purged => {}
@@ -140,8 +142,8 @@ impl Store {
                 return Ok(());
             }
             let stored = self.records.stored_versions(id)?;
-            let without = stored.iter().filter(|it| it.1.sequence.is_none());
-            gone.extend(without.map(|it| (id, it.0)));
+            let without = stored.iter().filter(|stored| stored.1.sequence.is_none());
+            gone.extend(without.map(|without| (id, without.0)));
             Ok(())
         })?;
         Ok(gone)
@@ -174,12 +176,12 @@ impl Store {
             Record::Notice { .. } | Record::Told { .. } => Ok(told.keeps(entry)),
             Record::Key(record) => {
                 let stored = Txn::new(&self.records.state).request(record.key.id)?;
-                let is_known = stored.is_some_and(|it| it.sequence == entry.sequence);
+                let is_known = stored.is_some_and(|stored| stored.sequence == entry.sequence);
                 Ok(if is_known { Keep::Yes } else { Keep::No })
             }
             Record::ForgetKeys { .. } => {
                 let last = self.records.state.get(keys::KEYS_FORGOTTEN)?;
-                let last = last.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))?;
+                let last = last.map_or(Ok(0), |last| Reader::new(&last).u64().map_err(damaged))?;
                 Ok(if entry.sequence >= last { Keep::Yes } else { Keep::No })
             }
         }

@@ -26,10 +26,10 @@ impl Store {
         let mut counts = Counts::default();
         let mut kinds = vec![0; view.names.len()];
         let mut tags = kinds.clone();
-        let is_wanted = |name: &str| filter.space.as_deref().is_none_or(|it| it == name);
+        let is_wanted = |name: &str| filter.space.as_deref().is_none_or(|space| space == name);
         for (name, space) in view.spaces.iter().filter(|(name, _)| is_wanted(name)) {
             let mut count = 0;
-            for fact in space.facts.iter().flatten().filter(|it| condition.holds(it)) {
+            for fact in space.facts.iter().flatten().filter(|fact| condition.holds(fact)) {
                 count += 1;
                 kinds[fact.kind as usize] += 1;
                 for tag in fact.labels.tags() {
@@ -53,7 +53,7 @@ impl Store {
                 return Ok(());
             }
             let body = self.records.body(id, head.version)?;
-            let Some(body) = body.filter(|it| exact.holds(it)) else { return Ok(()) };
+            let Some(body) = body.filter(|body| exact.holds(body)) else { return Ok(()) };
             let text = body.text.unwrap_or_default();
             counts.memories += 1;
             *counts.by_space.entry(body.space).or_default() += 1;

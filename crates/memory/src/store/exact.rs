@@ -20,17 +20,17 @@ impl<'a> Exact<'a> {
         let Some(text) = &body.text else { return false };
         let filter = self.filter;
         let any_of = |wanted: &[String], own: &[String]| {
-            wanted.is_empty() || wanted.iter().any(|it| own.contains(it))
+            wanted.is_empty() || wanted.iter().any(|wanted| own.contains(wanted))
         };
         any_of(&filter.kinds, std::slice::from_ref(&text.kind))
-            && filter.tags.iter().all(|it| text.tags.contains(it))
+            && filter.tags.iter().all(|tag| text.tags.contains(tag))
             && any_of(&filter.tags_any, &text.tags)
-            && filter.space.as_ref().is_none_or(|it| *it == body.space)
-            && filter.session.as_ref().is_none_or(|it| text.session.as_ref() == Some(it))
-            && filter.since.is_none_or(|it| body.created_at >= it)
-            && filter.until.is_none_or(|it| body.created_at < it)
-            && filter.pinned.is_none_or(|it| text.lifespan.pinned == it)
-            && filter.now.is_none_or(|it| !text.lifespan.has_expired(it))
+            && filter.space.as_ref().is_none_or(|space| *space == body.space)
+            && filter.session.as_ref().is_none_or(|session| text.session.as_ref() == Some(session))
+            && filter.since.is_none_or(|since| body.created_at >= since)
+            && filter.until.is_none_or(|until| body.created_at < until)
+            && filter.pinned.is_none_or(|pinned| text.lifespan.pinned == pinned)
+            && filter.now.is_none_or(|now| !text.lifespan.has_expired(now))
             && self.passes(&text.metadata)
     }
 

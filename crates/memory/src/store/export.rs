@@ -17,8 +17,8 @@ struct Summing<'a> {
 
 impl Summing<'_> {
     fn line(&mut self, line: &impl serde::Serialize) -> Result<()> {
-        let mut bytes =
-            serde_json::to_vec(line).map_err(|it| io_error(io::Error::other(it.to_string())))?;
+        let mut bytes = serde_json::to_vec(line)
+            .map_err(|error| io_error(io::Error::other(error.to_string())))?;
         bytes.push(b'\n');
         self.sum = crc32c::crc32c_append(self.sum, &bytes);
         self.out.write_all(&bytes).map_err(io_error)

@@ -34,7 +34,7 @@ impl Store {
     /// is not the one that this store has copied.
     pub fn compare(&self) -> Result<()> {
         let journal = &self.records.journal;
-        journal.compare().map_err(|it| journal.error(&it))
+        journal.compare().map_err(|error| journal.error(&error))
     }
 
     /// The position up to which this store has the records of the journal: reads and searches find

@@ -101,7 +101,7 @@ impl Store {
         // No batch may be in progress when this returns, even with an error.
         let written = importer.end_batch();
         read.and(written)?;
-        importer.imported.problems.sort_by_key(|it| it.line);
+        importer.imported.problems.sort_by_key(|problem| problem.line);
         Ok(importer.imported)
     }
 }
@@ -169,8 +169,8 @@ pub(crate) fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> Result<b
             if rest.is_empty() {
                 break;
             }
-            let end = rest.iter().position(|it| *it == b'\n');
-            let used = end.map_or(rest.len(), |it| it + 1);
+            let end = rest.iter().position(|byte| *byte == b'\n');
+            let used = end.map_or(rest.len(), |end| end + 1);
             input.consume(used);
             if end.is_some() {
                 break;
@@ -181,7 +181,7 @@ pub(crate) fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> Result<b
 }
 
 pub(crate) fn check_header(text: &[u8]) -> Result<()> {
-    let is_object = text.iter().find(|it| !it.is_ascii_whitespace()) == Some(&b'{');
+    let is_object = text.iter().find(|text| !text.is_ascii_whitespace()) == Some(&b'{');
     let read = serde_json::from_slice(text).ok().filter(|_| is_object);
     let header: Header =
         read.filter(|header: &Header| header.format == FORMAT).ok_or_else(|| {
@@ -231,7 +231,7 @@ impl Importer<'_> {
             Some((ImportUnit::Memory { id: last, versions, deletion: None, .. }, _))
                 if *last == id =>
             {
-                versions.last().map_or(0, |it| it.version)
+                versions.last().map_or(0, |version| version.version)
             }
             _ => 0,
         };
@@ -245,10 +245,10 @@ impl Importer<'_> {
             && *last == id
         {
             versions.push(version);
-            *key = key.map(|it| it.and(text));
+            *key = key.map(|key| key.and(text));
             self.history_bytes += bytes;
             if self.history_bytes > self.history_bytes_max {
-                let first = versions.first().map_or(line, |it| it.line);
+                let first = versions.first().map_or(line, |version| version.line);
                 self.units.pop();
                 self.too_long = Some(id);
                 let message = format!(
@@ -270,7 +270,7 @@ impl Importer<'_> {
 
     /// Adds a unit that begins with a line.
     fn push(&mut self, (line, text): (u64, &[u8]), unit: ImportUnit) {
-        self.units.push((unit, self.key.map(|it| it.part(line, text))));
+        self.units.push((unit, self.key.map(|key| key.part(line, text))));
     }
 
     fn take_deletion(&mut self, (line, text): (u64, &[u8]), id: MemoryId, at: Timestamp) -> Taken {
@@ -282,7 +282,7 @@ impl Importer<'_> {
             && *last == id
         {
             *deletion = Some((line, at));
-            *key = key.map(|it| it.and(text));
+            *key = key.map(|key| key.and(text));
             return Ok(());
         }
         self.flush_if_full()?;
@@ -321,8 +321,8 @@ impl Importer<'_> {
         }
         for (unit, _) in &mut units {
             if let ImportUnit::Memory { versions, deletion: None, document, .. } = unit {
-                let last = versions.last().filter(|it| it.body.text.is_some());
-                *document = last.map(|it| Arc::new(self.index.document(&it.body)));
+                let last = versions.last().filter(|version| version.body.text.is_some());
+                *document = last.map(|last| Arc::new(self.index.document(&last.body)));
             }
         }
         self.end_batch()?;

@@ -63,11 +63,11 @@ impl Store {
     /// Whether a memory exists in a space, or in any, and has not expired, by the state and the log.
     fn is_stored(&self, id: MemoryId, space: Option<&str>, now: Option<Timestamp>) -> bool {
         let head = self.records.live_head(id).ok().flatten();
-        let body = head.and_then(|it| self.records.body(id, it.version).ok().flatten());
+        let body = head.and_then(|head| self.records.body(id, head.version).ok().flatten());
         body.is_some_and(|body| {
             let lifespan = body.text.unwrap_or_default().lifespan;
-            space.is_none_or(|it| it == body.space)
-                && !now.is_some_and(|it| lifespan.has_expired(it))
+            space.is_none_or(|space| space == body.space)
+                && !now.is_some_and(|now| lifespan.has_expired(now))
         })
     }
 }

@@ -34,8 +34,8 @@ impl Store {
             let condition = Condition::new(filter, &view);
             let meets = |id: &MemoryId| {
                 view.place(*id).is_some_and(|(name, space, slot)| {
-                    filter.space.as_deref().is_none_or(|it| it == name)
-                        && space.fact(slot).is_some_and(|it| condition.holds(it))
+                    filter.space.as_deref().is_none_or(|space| space == name)
+                        && space.fact(slot).is_some_and(|fact| condition.holds(fact))
                 })
             };
             match filter.pinned {
@@ -51,14 +51,16 @@ impl Store {
     pub fn read_text(&self, outline: Outline) -> Result<Option<Memory>> {
         let (id, version) = (outline.id, outline.version);
         let memory = self.records.read_text(outline)?;
-        if memory.is_none() && self.records.live_head(id)?.is_some_and(|it| it.version == version) {
+        if memory.is_none()
+            && self.records.live_head(id)?.is_some_and(|head| head.version == version)
+        {
             return Err(missing_version(id, version));
         }
         Ok(memory)
     }
 
     pub(super) fn read_all(&self, outlines: Vec<Outline>) -> Result<Vec<Memory>> {
-        outlines.into_iter().filter_map(|it| self.read_text(it).transpose()).collect()
+        outlines.into_iter().filter_map(|outline| self.read_text(outline).transpose()).collect()
     }
 
     /// Outlines of the memories with these ids that still exist.
@@ -89,7 +91,7 @@ impl Store {
     ) -> Result<Vec<Outline>> {
         let exact = Exact::new(filter);
         let mut found = Vec::new();
-        let mut next = after.map_or(1, |it| it.get() + 1);
+        let mut next = after.map_or(1, |after| after.get() + 1);
         while found.len() < limit {
             let Some((after, heads)) = self.records.state.heads_from(next)? else { break };
             for (id, head) in heads {
@@ -97,7 +99,7 @@ impl Store {
                     continue;
                 }
                 let body = self.records.body(id, head.version)?;
-                if body.is_some_and(|it| exact.holds(&it)) {
+                if body.is_some_and(|body| exact.holds(&body)) {
                     found.push(self.outlined(id, &head, filter));
                 }
             }

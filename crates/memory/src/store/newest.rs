@@ -45,7 +45,7 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<Outline>> {
         check_list(filter, limit)?;
-        let before = after.map(|it| self.place_of(it, filter)).transpose()?;
+        let before = after.map(|after| self.place_of(after, filter)).transpose()?;
         if !self.index.backlog.is_complete() {
             return self.newest_by_state(filter, before, limit);
         }
@@ -56,9 +56,9 @@ impl Store {
     /// The place of a memory that was listed with this filter.
     fn place_of(&self, id: MemoryId, filter: &Filter) -> Result<Place> {
         let head = self.records.head(id)?;
-        let stored = head.map(|it| self.records.stored_version(id, it.version)).transpose()?;
-        let is_within = |space: &str| filter.space.as_deref().is_none_or(|it| it == space);
-        let found = stored.flatten().filter(|it| is_within(&it.space));
+        let stored = head.map(|head| self.records.stored_version(id, head.version)).transpose()?;
+        let is_within = |space: &str| filter.space.as_deref().is_none_or(|other| other == space);
+        let found = stored.flatten().filter(|stored| is_within(&stored.space));
         let found = found.ok_or_else(|| {
             let reason = format!("is {id}; expected the last id of the previous page");
             Error::invalid("after", reason)
@@ -74,23 +74,23 @@ impl Store {
     ) -> Vec<MemoryId> {
         let view = self.index.view.read();
         let condition = Condition::new(filter, &view);
-        let is_wanted = |name: &str| filter.space.as_deref().is_none_or(|it| it == name);
+        let is_wanted = |name: &str| filter.space.as_deref().is_none_or(|space| space == name);
         // The newest so far, the oldest of them on top.
         let mut newest: BinaryHeap<Reverse<Place>> = BinaryHeap::with_capacity(limit + 1);
         for (_, space) in view.spaces.iter().filter(|(name, _)| is_wanted(name)) {
             for (slot, fact) in space.facts.iter().enumerate() {
                 let Some(fact) = fact else { continue };
-                let oldest = newest.peek().map(|it| it.0).filter(|_| newest.len() == limit);
-                let is_too_old = oldest.is_some_and(|it| fact.created_at < it.0);
-                if is_too_old || before.is_some_and(|it| fact.created_at > it.0) {
+                let oldest = newest.peek().map(|newest| newest.0).filter(|_| newest.len() == limit);
+                let is_too_old = oldest.is_some_and(|oldest| fact.created_at < oldest.0);
+                if is_too_old || before.is_some_and(|before| fact.created_at > before.0) {
                     continue;
                 }
                 let Some(id) = space.slots.id(slot as Slot).and_then(MemoryId::new) else {
                     continue;
                 };
                 let place = (fact.created_at, id);
-                if oldest.is_some_and(|it| place < it)
-                    || before.is_some_and(|it| place >= it)
+                if oldest.is_some_and(|oldest| place < oldest)
+                    || before.is_some_and(|before| place >= before)
                     || !condition.holds(fact)
                 {
                     continue;
@@ -117,11 +117,11 @@ impl Store {
                 && let Some(stored) = self.records.stored_version(id, head.version)?
             {
                 let place = (stored.created_at, id);
-                places.extend(before.is_none_or(|it| place < it).then_some((place, head)));
+                places.extend(before.is_none_or(|before| place < before).then_some((place, head)));
             }
             Ok(())
         })?;
-        places.sort_unstable_by_key(|it| Reverse(it.0));
+        places.sort_unstable_by_key(|place| Reverse(place.0));
         let exact = Exact::new(filter);
         let mut found = Vec::new();
         for ((_, id), head) in places {
@@ -129,7 +129,7 @@ impl Store {
                 break;
             }
             let body = self.records.body(id, head.version)?;
-            if body.is_some_and(|it| exact.holds(&it)) {
+            if body.is_some_and(|body| exact.holds(&body)) {
                 found.push(self.outlined(id, &head, filter));
             }
         }

@@ -124,7 +124,7 @@ impl Store {
             clock: Mutex::default(),
             _lease: lease,
         };
-        let lacking = store.index_progress().map_or(0, |it| it.total);
+        let lacking = store.index_progress().map_or(0, |progress| progress.total);
         if lacking <= INDEXED_AT_OPENING || !store.options.index_later {
             while let Some(IndexProgress { done, total }) = store.build_index()? {
                 store.options.report(OpenPhase::Index, done, total);
@@ -143,7 +143,7 @@ fn panicked(what: &str) -> Error {
 /// The number of bytes that must stay free: as requested, but at most an eighth of a small disk.
 fn free_bytes_min(dir: &Path, asked: u64) -> u64 {
     rustix::fs::statvfs(dir)
-        .map_or(asked, |it| asked.min(it.f_blocks.saturating_mul(it.f_frsize) / 8))
+        .map_or(asked, |disk| asked.min(disk.f_blocks.saturating_mul(disk.f_frsize) / 8))
 }
 
 /// A snapshot that is ahead of the log: the log was damaged, and so was the file that records how
@@ -167,6 +167,6 @@ fn keep_ids(state: &State, journal: &Journal, options: &StoreOptions) -> Result<
     }
     let taken = Record::Taken { below };
     let appended = journal.append(state.applied()?, &[taken.encoded()]);
-    appended.map_err(|it| journal.error(&it))?;
+    appended.map_err(|error| journal.error(&error))?;
     replay(state, journal, u64::MAX, options).map(|_| ())
 }

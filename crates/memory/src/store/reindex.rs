@@ -81,7 +81,7 @@ impl Store {
         // No vector may be computed between reading the stored ones and the swap.
         let in_flight = self.embedding.lock();
         let present = self.embedding.model();
-        fresh.reset_vectors(present.as_ref().map(|it| it.vectors()));
+        fresh.reset_vectors(present.as_ref().map(|present| present.vectors()));
         if let Some(present) = &present {
             self.embedding.install_stored(present, &mut |install| install(&mut fresh));
         }

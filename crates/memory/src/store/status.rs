@@ -36,13 +36,13 @@ impl Store {
             Some(bytes) => Some(Reader::new(&bytes).time().map_err(damaged)?),
             None => None,
         };
-        let model = self.embedding.model().map(|it| it.embedder.model.clone());
+        let model = self.embedding.model().map(|model| model.embedder.model.clone());
         let is_whole = self.index.backlog.is_complete();
         let lacking =
             if is_whole { None } else { Some(self.records.state.live_ids()?.len() as u64) };
         let view = self.index.view.read();
         let mut status = Status {
-            links: only.map_or_else(|| view.graph.len(), |it| view.links_within(it)),
+            links: only.map_or_else(|| view.graph.len(), |only| view.links_within(only)),
             storage_bytes: if measures { dir_bytes(&self.folders.memory) } else { 0 },
             last_reindex_at,
             write_fault: self.write_fault(),
@@ -50,7 +50,7 @@ impl Store {
         };
         let mut kinds: BTreeMap<u32, u64> = BTreeMap::new();
         let spaces = view.spaces.iter().filter(|(name, space)| {
-            !space.slots.is_empty() && only.is_none_or(|it| it == name.as_str())
+            !space.slots.is_empty() && only.is_none_or(|only| only == name.as_str())
         });
         for (name, space) in spaces {
             status.memories += space.slots.len() as u64;
@@ -62,7 +62,7 @@ impl Store {
             let stats = space.text.stats();
             status.index.terms += stats.terms;
             status.index.bytes += stats.bytes + space.similar.bytes();
-            status.index.bytes += space.vectors.as_ref().map_or(0, |it| it.bytes());
+            status.index.bytes += space.vectors.as_ref().map_or(0, |vector| vector.bytes());
         }
         let named =
             kinds.into_iter().map(|(kind, count)| (view.names.name(kind).to_owned(), count));

@@ -80,7 +80,7 @@ impl Store {
         let mut last = None;
         self.records.state.heads(&mut |_, head| {
             let times = [Some(head.updated_at), head.deleted_at];
-            last = last.max(times.into_iter().flatten().filter(|it| *it <= now).max());
+            last = last.max(times.into_iter().flatten().filter(|time| *time <= now).max());
             Ok(())
         })?;
         // An empty store has nothing to delete.
@@ -90,7 +90,10 @@ impl Store {
     fn keep_up_derived(&self) -> Result<Maintained> {
         let mut done = Maintained::default();
         if self.index.changes.vectors_since_sync.swap(0, Ordering::Relaxed) > 0 {
-            self.embedding.vectors.sync().map_err(|it| vectors_error(&it, &self.records.dir))?;
+            self.embedding
+                .vectors
+                .sync()
+                .map_err(|error| vectors_error(&error, &self.records.dir))?;
             done.synced = true;
         }
         if self.index.changes.since_sync.swap(0, Ordering::Relaxed) > 0 {
@@ -111,8 +114,9 @@ impl Store {
             self.write_snapshot()?;
             done.snapshot = true;
         }
-        let is_wanted =
-            |it: u64| self.embedding.vectors.bytes() > VECTORS_COMPACT_BYTES_MIN.max(2 * it);
+        let is_wanted = |number: u64| {
+            self.embedding.vectors.bytes() > VECTORS_COMPACT_BYTES_MIN.max(2 * number)
+        };
         if self.vector_bytes_wanted().is_some_and(is_wanted) {
             self.compact_vectors()?;
             done.vectors_compacted = true;
@@ -151,7 +155,7 @@ impl Store {
     }
 
     pub(super) fn compact_vectors(&self) -> Result<()> {
-        let model = self.embedding.model().map(|it| it.hash);
+        let model = self.embedding.model().map(|model| model.hash);
         let mut fits: BTreeMap<MemoryId, u64> = BTreeMap::new();
         self.records.state.heads(&mut |id, head| {
             if head.deleted_at.is_none() {
@@ -167,7 +171,7 @@ impl Store {
                 let is_fit = fits.get(&it.id) == Some(&it.text_hash);
                 (is_fit || it.id.get() > last_id) && model.is_none_or(|model| model == it.model)
             })
-            .map_err(|it| vectors_error(&it, &self.records.dir))
+            .map_err(|error| vectors_error(&error, &self.records.dir))
     }
 
     /// Writes what makes the next opening fast, syncs it and closes the store.
@@ -189,7 +193,7 @@ impl Store {
             Ok(())
         };
         let vectors =
-            self.embedding.vectors.sync().map_err(|it| vectors_error(&it, &self.records.dir));
+            self.embedding.vectors.sync().map_err(|error| vectors_error(&error, &self.records.dir));
         // The state must not be ahead of the log on disk; it is discarded if it was not closed.
         let state = self.records.journal.sync().and_then(|()| self.records.state.close());
         snapshot.and(vectors).and(state)

@@ -67,15 +67,16 @@ impl Scope<'_> {
             }
         }
         for (other, cosine) in self.near(space, (id, slot), extent, &is_wanted) {
-            if let Some(known) = candidates.iter_mut().find(|it| it.id == other) {
+            if let Some(known) = candidates.iter_mut().find(|candidate| candidate.id == other) {
                 known.cosine = Some(cosine);
             } else {
                 let (similarity, cosine) = (0.0, Some(cosine));
                 candidates.push(Candidate { id: other, similarity, cosine });
             }
         }
-        let strength =
-            |it: &Candidate| it.cosine.map_or(it.similarity, |cosine| cosine.max(it.similarity));
+        let strength = |candidate: &Candidate| {
+            candidate.cosine.map_or(candidate.similarity, |cosine| cosine.max(candidate.similarity))
+        };
         candidates.sort_by(|one, other| {
             strength(other).total_cmp(&strength(one)).then(other.id.cmp(&one.id))
         });
@@ -88,8 +89,9 @@ impl Scope<'_> {
     pub(super) fn has_similar(&self, id: MemoryId) -> bool {
         let Some((_, space, slot)) = self.view.place(id) else { return false };
         let (similar, _) = space.similar.similar(slot, SIMILARITY_MIN);
-        let mut ids = similar.iter().filter_map(|it| MemoryId::new(space.slots.id(it.slot)?));
-        ids.any(|it| self.is_open(space, it))
+        let mut ids =
+            similar.iter().filter_map(|similar| MemoryId::new(space.slots.id(similar.slot)?));
+        ids.any(|id| self.is_open(space, id))
     }
 
     fn near(
@@ -104,12 +106,15 @@ impl Scope<'_> {
             near.retain(|(id, _)| is_wanted(*id));
             return near;
         }
-        let known = self.nearest_known(id).filter(|it| is_wanted(*it));
-        known.and_then(|it| Some((it, self.cosine(space, (id, it))?))).into_iter().collect()
+        let known = self.nearest_known(id).filter(|known| is_wanted(*known));
+        known
+            .and_then(|known| Some((known, self.cosine(space, (id, known))?)))
+            .into_iter()
+            .collect()
     }
 
     fn nearest_known(&self, id: MemoryId) -> Option<MemoryId> {
-        self.view.alike.get(id).map(|it| it.id)
+        self.view.alike.get(id).map(|alike| alike.id)
     }
 
     /// The cosine of a memory and its nearest one, if they are still near.

@@ -75,7 +75,7 @@ impl Batch<'_> {
     /// Takes in the next record of the shared journal.
     pub(super) fn take_in(&mut self, entry: Entry) -> Result<()> {
         let Entry { sequence, kind, version, payload } = entry;
-        let record = Record::decode(kind, version, &payload).map_err(|it| it.of(sequence))?;
+        let record = Record::decode(kind, version, &payload).map_err(|error| error.of(sequence))?;
         self.put(&record, Encoded { kind, version, payload })
     }
 
@@ -98,9 +98,9 @@ impl Batch<'_> {
             | Record::Key(_)
             | Record::ForgetKeys { .. } => {}
             Record::Purge { ids } => self.forgotten.extend(ids),
-            Record::Forget { below } => self.forgotten.extend(below.iter().map(|it| it.0)),
+            Record::Forget { below } => self.forgotten.extend(below.iter().map(|below| below.0)),
             Record::Notice { id, note } => {
-                let added = id.map(|it| self.summary(it)).transpose()?;
+                let added = id.map(|id| self.summary(id)).transpose()?;
                 self.notices.push(Notice { sequence, note: note.clone(), added });
             }
             Record::Told { through } => self.told = Some((*through, sequence)),
@@ -115,7 +115,7 @@ impl Batch<'_> {
         }
         // Its addition is in an earlier batch.
         let body = self.body(id, 1)?;
-        let (space, text) = body.map(|it| (it.space, it.text)).unwrap_or_default();
+        let (space, text) = body.map(|body| (body.space, body.text)).unwrap_or_default();
         Ok(Summary::new(id, &space, text.as_ref()))
     }
 
@@ -142,7 +142,7 @@ impl Batch<'_> {
         match sequence.checked_sub(self.first_sequence) {
             Some(idx) => {
                 let Encoded { kind, version, payload } = &self.records[idx as usize];
-                let text = text_of(*kind, *version, payload).map_err(|it| it.of(sequence))?;
+                let text = text_of(*kind, *version, payload).map_err(|error| error.of(sequence))?;
                 Ok(Some(stored.into_body(text)))
             }
             None => self.base.whole_body(stored).map(Some),

@@ -64,9 +64,10 @@ impl Writer {
         if let Err(failed) = written {
             // What was refused because of itself stays refused, and what was refused because of the
             // state, unless others may have changed that.
-            let stays = |it: &Error| !journal.is_shared() || matches!(it, Error::Invalid { .. });
+            let stays =
+                |error: &Error| !journal.is_shared() || matches!(error, Error::Invalid { .. });
             for outcome in &mut outcomes {
-                if outcome.as_ref().err().is_none_or(|it| !stays(it)) {
+                if outcome.as_ref().err().is_none_or(|outcome| !stays(outcome)) {
                     *outcome = Err(failed.error(journal));
                 }
             }
@@ -125,7 +126,7 @@ impl Writer {
 
     /// The journal may still have space when the state, which must follow it, has none.
     pub(super) fn check_space(&self) -> std::result::Result<(), Failed> {
-        if free_bytes(&self.records.dir).is_ok_and(|it| it < self.options.free_bytes_min) {
+        if free_bytes(&self.records.dir).is_ok_and(|bytes| bytes < self.options.free_bytes_min) {
             return Err(Failed::Full);
         }
         Ok(())
@@ -151,7 +152,7 @@ impl Writer {
         chunks
             .iter()
             .try_for_each(|writes| self.records.state.write(writes))
-            .map_err(|it| self.fail(writer, &it))?;
+            .map_err(|error| self.fail(writer, &error))?;
         self.digests.add(digests);
         self.index.publish(&touched, &bodies, documents);
         self.position.advance(last);
@@ -208,7 +209,7 @@ impl Writer {
     fn open_state_again(&self, writing_after: Option<u64>) -> Result<()> {
         let state = &self.records.state;
         let applied = state.applied().unwrap_or(0);
-        let indexed = writing_after.map_or(applied, |it| it.min(applied));
+        let indexed = writing_after.map_or(applied, |after| after.min(applied));
         state.release();
         let found = FoundState::in_folder(&self.folders, &self.options)?;
         self.bring_up(found, indexed)

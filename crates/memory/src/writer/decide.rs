@@ -117,8 +117,8 @@ impl Batch<'_> {
     /// Deletes a memory if it exists and has expired by a time; returns whether it had.
     fn expire(&mut self, id: MemoryId, at: Timestamp) -> Result<bool> {
         let Some(head) = self.txn.live_head(id)? else { return Ok(false) };
-        let text = self.body(id, head.version)?.and_then(|it| it.text);
-        let has_expired = text.is_some_and(|it| it.lifespan.has_expired(at));
+        let text = self.body(id, head.version)?.and_then(|body| body.text);
+        let has_expired = text.is_some_and(|text| text.lifespan.has_expired(at));
         if has_expired {
             self.push(&Record::Delete { id, at })?;
         }
@@ -213,6 +213,6 @@ impl Batch<'_> {
 
 /// A text without a time of expiry that has passed: the memory would be deleted at once.
 fn unexpired(mut text: BodyText, now: Timestamp) -> BodyText {
-    text.lifespan.expires_at = text.lifespan.expires_at.filter(|it| *it > now);
+    text.lifespan.expires_at = text.lifespan.expires_at.filter(|at| *at > now);
     text
 }

@@ -16,7 +16,7 @@ impl Writer {
         loop {
             // Without the writer's lock: nobody waits for the shared journal because of this.
             let applied = self.records.state.applied()?;
-            let page = journal.page(applied).map_err(|it| journal.error(&it))?;
+            let page = journal.page(applied).map_err(|error| journal.error(&error))?;
             if page.is_empty() {
                 return Ok(count);
             }
@@ -27,7 +27,7 @@ impl Writer {
             if !matches!(taken, Err(Failed::Fault(_))) {
                 writer.writing_after = None;
             }
-            count += taken.map_err(|it| it.error(journal))?;
+            count += taken.map_err(|error| error.error(journal))?;
         }
     }
 
@@ -35,7 +35,7 @@ impl Writer {
     pub(super) fn catch_up(&self, writer: &mut WriterState) -> std::result::Result<u64, Failed> {
         let mut count = 0;
         loop {
-            let after = self.records.state.applied().map_err(|it| self.fail(writer, &it))?;
+            let after = self.records.state.applied().map_err(|error| self.fail(writer, &error))?;
             let page = self.records.journal.page(after).map_err(Failed::Refused)?;
             if page.is_empty() {
                 return Ok(count);
@@ -52,14 +52,14 @@ impl Writer {
         writer: &mut WriterState,
     ) -> std::result::Result<u64, Failed> {
         let mut batch = Batch::new(&self.records, self.options.append_bytes_max);
-        for entry in page.into_iter().filter(|it| it.sequence > after) {
+        for entry in page.into_iter().filter(|page| page.sequence > after) {
             if entry.sequence != batch.last_sequence() + 1 {
                 // The thread that held the lock meanwhile has recovered to an earlier position.
                 break;
             }
             let taken = batch.take_in(entry);
-            taken.map_err(|it| {
-                Failed::Refused(Refused::Shared(SharedError::Diverged(it.to_string())))
+            taken.map_err(|error| {
+                Failed::Refused(Refused::Shared(SharedError::Diverged(error.to_string())))
             })?;
         }
         if batch.records.is_empty() {

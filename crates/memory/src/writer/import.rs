@@ -121,11 +121,15 @@ struct FileMemory<'a> {
 
 impl FileMemory<'_> {
     fn line(&self) -> u64 {
-        self.versions.first().map(|it| it.line).or(self.deletion.map(|it| it.0)).unwrap_or(0)
+        self.versions
+            .first()
+            .map(|version| version.line)
+            .or(self.deletion.map(|deletion| deletion.0))
+            .unwrap_or(0)
     }
 
     fn deleted_at(&self) -> Option<Timestamp> {
-        self.deletion.map(|it| it.1)
+        self.deletion.map(|deletion| deletion.1)
     }
 }
 
@@ -216,12 +220,13 @@ fn import_memory(
     batch: &mut Batch<'_>,
 ) -> Result<std::result::Result<Took, LineProblem>> {
     // No export has that, and nothing would tell whether the store has the memory.
-    if memory.deletion.is_none() && memory.versions.last().is_some_and(|it| it.body.text.is_none())
+    if memory.deletion.is_none()
+        && memory.versions.last().is_some_and(|version| version.body.text.is_none())
     {
         let message = "the newest version is purged, but the memory is not deleted";
         return Ok(Err(problem(memory.line(), message)));
     }
-    if memory.versions.last().is_some_and(|it| it.deleted_at.is_some()) {
+    if memory.versions.last().is_some_and(|version| version.deleted_at.is_some()) {
         let message = "`deletedAt` needs a later version; use a line with the record `deletion`";
         return Ok(Err(problem(memory.line(), message)));
     }
@@ -286,26 +291,26 @@ fn place(
 fn fit(memory: &FileMemory<'_>, here: MemoryId, batch: &Batch<'_>) -> Result<Fit> {
     let Some(head) = batch.txn.head(here)? else { return Ok(Fit::Free) };
     // Versions that exist in both must be the same.
-    for it in memory.versions.iter().filter(|it| it.version <= head.version) {
+    for it in memory.versions.iter().filter(|version| version.version <= head.version) {
         let there = batch.txn.version(here, it.version)?;
         let body = batch.body(here, it.version)?;
         let is_same = body.is_some_and(|body| is_same_version(&body, &it.body));
-        if !is_same || there.as_ref().map(|it| it.valid_from) != Some(it.valid_from) {
+        if !is_same || there.as_ref().map(|there| there.valid_from) != Some(it.valid_from) {
             return Ok(Fit::Other);
         }
         // Of two deletions of one version, one has another history.
-        let ended = there.and_then(|it| it.deleted_at);
+        let ended = there.and_then(|there| there.deleted_at);
         if ended.is_some() && it.deleted_at.is_some() && ended != it.deleted_at {
             return Ok(Fit::Other);
         }
     }
-    let newest = memory.versions.last().map_or(0, |it| it.version);
+    let newest = memory.versions.last().map_or(0, |version| version.version);
     let continues =
         if is_continued(memory, head.version) { Fit::Continues(head.version) } else { Fit::Other };
     // The file may have what restored the memory since, and the store may have restored it.
-    let restored = memory.versions.iter().find(|it| it.version == head.version);
-    let restored = restored.and_then(|it| it.deleted_at);
-    let ended = batch.txn.version(here, newest)?.and_then(|it| it.deleted_at);
+    let restored = memory.versions.iter().find(|version| version.version == head.version);
+    let restored = restored.and_then(|restored| restored.deleted_at);
+    let ended = batch.txn.version(here, newest)?.and_then(|version| version.deleted_at);
     Ok(match (head.deleted_at, memory.deleted_at()) {
         (Some(here), _) if restored == Some(here) => continues,
         (_, Some(there)) if ended == Some(there) => Fit::Same,
@@ -324,11 +329,12 @@ fn fit(memory: &FileMemory<'_>, here: MemoryId, batch: &Batch<'_>) -> Result<Fit
 /// Whether the file contains the store's newest version, whose text a compaction may have removed,
 /// and only valid changes after it: a change keeps the space and the time of creation.
 fn is_continued(memory: &FileMemory<'_>, newest: u32) -> bool {
-    let mut since = memory.versions.iter().skip_while(|it| it.version < newest);
+    let mut since = memory.versions.iter().skip_while(|version| version.version < newest);
     since.next().is_some_and(|first| {
-        let same =
-            |it: &Body| (&it.space, it.created_at) == (&first.body.space, first.body.created_at);
-        first.version == newest && since.all(|it| same(&it.body))
+        let same = |body: &Body| {
+            (&body.space, body.created_at) == (&first.body.space, first.body.created_at)
+        };
+        first.version == newest && since.all(|since| same(&since.body))
     })
 }
 
@@ -340,7 +346,7 @@ fn push_memory(
     batch: &mut Batch<'_>,
 ) -> Result<()> {
     let mut restores = false;
-    for it in memory.versions.iter().filter(|it| it.version >= newest) {
+    for it in memory.versions.iter().filter(|version| version.version >= newest) {
         let (id, version, at, body) = (here, it.version, it.valid_from, Cow::Borrowed(&it.body));
         if version > newest {
             let record = match version {

@@ -60,14 +60,14 @@ impl Batch<'_> {
         at: Timestamp,
         answer: Option<&[u8]>,
     ) -> Result<Outcome> {
-        if answer.is_some_and(|it| it.len() > ANSWER_BYTES_MAX) {
+        if answer.is_some_and(|answer| answer.len() > ANSWER_BYTES_MAX) {
             let reason = format!("must have at most {ANSWER_BYTES_MAX} bytes");
             return Err(Error::invalid("answer", reason));
         }
         let stored = self.txn.request(key.id)?;
         // It may have been forgotten, and the key used again since.
-        if stored.is_some_and(|it| it.is_of(&key) && it.done == Done::Begun) {
-            let done = answer.map(|it| Done::Answered(it.to_vec()));
+        if stored.is_some_and(|stored| stored.is_of(&key) && stored.done == Done::Begun) {
+            let done = answer.map(|answer| Done::Answered(answer.to_vec()));
             self.push(&Record::Key(KeyRecord { key, at, done }))?;
         }
         Ok(Outcome::Finished)
@@ -95,7 +95,7 @@ impl Batch<'_> {
 
 /// What is kept of an outcome; nothing of those of commands that never have a key.
 fn done(outcome: &Outcome) -> Option<Done> {
-    let of = |it: &Memory| (it.id, it.version);
+    let of = |memory: &Memory| (memory.id, memory.version);
     Some(match outcome {
         Outcome::Added(memory) => Done::Added { id: memory.id },
         Outcome::Existing(memory) => {

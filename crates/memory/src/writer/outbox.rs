@@ -52,7 +52,8 @@ pub struct Summary {
 
 impl Summary {
     pub(crate) fn new(id: MemoryId, space: &str, text: Option<&BodyText>) -> Self {
-        let (kind, title) = text.map(|it| (it.kind.clone(), it.title.clone())).unwrap_or_default();
+        let (kind, title) =
+            text.map(|text| (text.kind.clone(), text.title.clone())).unwrap_or_default();
         Self { id, kind, title, space: space.to_owned() }
     }
 }
@@ -75,7 +76,7 @@ struct Waiting {
 impl Waiting {
     fn tell(&mut self, through: u64) {
         self.told = self.told.max(through);
-        while self.notices.front().is_some_and(|it| it.sequence <= through) {
+        while self.notices.front().is_some_and(|front| front.sequence <= through) {
             self.notices.pop_front();
         }
     }
@@ -118,8 +119,8 @@ impl Outbox {
     /// Removes what waiting notes say of memories whose texts were removed.
     pub(crate) fn forget(&self, ids: &HashSet<MemoryId>) {
         let mut waiting = self.waiting.lock();
-        let added = waiting.notices.iter_mut().filter_map(|it| it.added.as_mut());
-        for summary in added.filter(|it| ids.contains(&it.id)) {
+        let added = waiting.notices.iter_mut().filter_map(|notice| notice.added.as_mut());
+        for summary in added.filter(|added| ids.contains(&added.id)) {
             (summary.kind, summary.title) = Default::default();
         }
     }
@@ -138,7 +139,7 @@ impl Outbox {
             let mut waiting = self.waiting.lock();
             waiting.saved = saved;
             waiting.tell(saved.through);
-            waiting.notices.back().map_or(waiting.told, |it| it.sequence)
+            waiting.notices.back().map_or(waiting.told, |back| back.sequence)
         };
         let mut notices = Vec::new();
         records.journal.feed(after, &mut |entry| {

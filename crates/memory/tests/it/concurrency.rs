@@ -27,7 +27,7 @@ fn adds_of_64_threads_are_all_there_with_dense_ids() {
                 })
             })
             .collect();
-        threads.into_iter().flat_map(|it| it.join().expect("no panic")).collect()
+        threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
     });
     assert_eq!(ids, (1..=THREADS * ADDS).collect());
     let before = world.export();
@@ -44,8 +44,8 @@ fn the_same_draft_from_many_threads_is_stored_once() {
         let threads: Vec<_> = (0..16)
             .map(|_| scope.spawn(move || store.add(Draft::new("same"), at(1)).expect("an add")))
             .collect();
-        let added = threads.into_iter().map(|it| it.join().expect("no panic"));
-        added.filter(|it| matches!(it, waypost_memory::Added::New(_))).count()
+        let added = threads.into_iter().map(|thread| thread.join().expect("no panic"));
+        added.filter(|added| matches!(added, waypost_memory::Added::New(_))).count()
     });
     assert_eq!(new, 1);
     assert_eq!(world.store().status().expect("a status").memories, 1);
@@ -99,7 +99,7 @@ fn searches_and_a_reindex_go_on_beside_changes() {
         for _ in 0..30 {
             let options = SearchOptions::default().with_limit(100);
             let hits = store.search("steady memory", &options).expect("a search").hits;
-            let steady = hits.iter().filter(|it| it.memory.content.starts_with("steady")).count();
+            let steady = hits.iter().filter(|hit| hit.memory.content.starts_with("steady")).count();
             assert_eq!(steady, 40);
         }
     });
@@ -126,7 +126,7 @@ fn searches_go_on_beside_deletes_of_90_percent_and_compactions() {
         let searching = scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 let hits = store.search("harbour", &options).expect("a search").hits;
-                let found: BTreeSet<_> = hits.iter().map(|it| it.memory.id).collect();
+                let found: BTreeSet<_> = hits.iter().map(|hit| hit.memory.id).collect();
                 assert!(kept.iter().all(|it| found.contains(it)));
                 assert!(hits.iter().all(|it| it.memory.content.ends_with("of the harbour")));
             }
@@ -141,7 +141,7 @@ fn searches_go_on_beside_deletes_of_90_percent_and_compactions() {
         searching.join().expect("no panic");
     });
     let hits = store.search("harbour", &options).expect("a search").hits;
-    let found: BTreeSet<_> = hits.iter().map(|it| it.memory.id).collect();
+    let found: BTreeSet<_> = hits.iter().map(|hit| hit.memory.id).collect();
     assert_eq!(found, kept.iter().copied().collect());
 }
 
@@ -153,7 +153,7 @@ fn queued_adds_are_answered_by_whoever_writes_and_are_there_after_opening_again(
         let answers = answers.clone();
         let content = format!("memory {}", number % 90);
         world.store().add_later(Draft::new(content), at(1), move |added| {
-            drop(answers.send(added.map(|it| it.into_memory().id)));
+            drop(answers.send(added.map(|added| added.into_memory().id)));
         });
         if number == 40 {
             // One that writes for itself writes what was queued before it, too.
@@ -162,7 +162,7 @@ fn queued_adds_are_answered_by_whoever_writes_and_are_there_after_opening_again(
         }
     }
     world.store().add_later(Draft::new(""), at(1), move |added| {
-        drop(answers.send(added.map(|it| it.into_memory().id)));
+        drop(answers.send(added.map(|added| added.into_memory().id)));
     });
     assert!(answered.try_iter().all(|it| it.is_err()), "nobody has written yet");
     world.store().write_queued();

@@ -56,7 +56,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 /// The only segment of a log.
 fn segment(log: &Path) -> PathBuf {
     let mut found = files(log);
-    found.retain(|it| it.extension().is_some_and(|it| it == "log"));
+    found.retain(|found| found.extension().is_some_and(|extension| extension == "log"));
     assert_eq!(found.len(), 1, "one is enough here");
     found.remove(0)
 }
@@ -99,7 +99,7 @@ fn a_truncated_log_is_rejected_and_repaired_without_reusing_ids() {
     let log = world.folder("log");
     let last = segment(&log);
     let bytes = fs::read(&last).expect("the file");
-    let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+    let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
     let (mut most, mut lost_texts) = (0, 0);
     for cut in (used / 3..used - 32).step_by(used / 23) {
         let image = image(world.dir.path());
@@ -109,7 +109,7 @@ fn a_truncated_log_is_rejected_and_repaired_without_reusing_ids() {
         fs::write(&path, torn).expect("a torn file");
         let log = image.path().join("memory/log");
         let content =
-            || files(&log).iter().map(|it| fs::read(it).expect("a file")).collect::<Vec<_>>();
+            || files(&log).iter().map(|file| fs::read(file).expect("a file")).collect::<Vec<_>>();
         let before = content();
         let error = Store::open(image.path(), options()).expect_err("the end is missing");
         assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
@@ -123,13 +123,15 @@ fn a_truncated_log_is_rejected_and_repaired_without_reusing_ids() {
         assert!(memories.len() >= most, "more of the log, more memories");
         most = most.max(memories.len());
         for memory in &everything {
-            let there = memories.iter().find(|it| it.id == memory.id);
+            let there = memories.iter().find(|other| other.id == memory.id);
             assert_eq!(there.is_none(), repaired.lost.contains(&memory.id), "{cut}: {repaired:?}");
             assert!(there.is_none_or(|it| it.content == memory.content));
         }
         lost_texts += repaired.lost.len();
         assert!(memories.iter().all(|it| it.id != id(3)), "a deletion is not undone");
-        if memories.iter().any(|it| it.id == id(4)) && memories.iter().any(|it| it.id == id(5)) {
+        if memories.iter().any(|memory| memory.id == id(4))
+            && memories.iter().any(|memory| memory.id == id(5))
+        {
             assert_eq!(store.links(id(4), 1).expect("links").len(), 1, "the link is not lost");
         }
         assert_eq!(store.links(id(1), 1).expect("links"), [], "the link does not come back");
@@ -164,7 +166,7 @@ fn zeros_at_the_end_of_a_closed_log_are_reported() {
         }
         let path = &segment(&image.path().join("memory/log"));
         let mut bytes = fs::read(path).expect("the log");
-        let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+        let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
         bytes[used - 2_000..].fill(0);
         fs::write(path, bytes).expect("a damaged file");
         let error = Store::open(image.path(), options()).expect_err("the end is missing");
@@ -183,7 +185,8 @@ fn zeros_at_the_end_of_a_closed_log_are_reported() {
 fn a_log_with_missing_files_is_reported_by_what_remains() {
     let mut world = filled(20);
     world.close();
-    let segments: fn(&Path) -> bool = |it| it.extension().is_some_and(|it| it == "log");
+    let segments: fn(&Path) -> bool =
+        |it| it.extension().is_some_and(|extension| extension == "log");
     let all: fn(&Path) -> bool = |_| true;
     for (gone, derived) in [
         (segments, &[][..]),
@@ -193,7 +196,7 @@ fn a_log_with_missing_files_is_reported_by_what_remains() {
         (all, &["state"]),
     ] {
         let image = image(world.dir.path());
-        for file in files(&image.path().join("memory/log")).iter().filter(|it| gone(it)) {
+        for file in files(&image.path().join("memory/log")).iter().filter(|file| gone(file)) {
             fs::remove_file(file).expect("it goes");
         }
         for name in derived {
@@ -288,7 +291,7 @@ fn data_of_a_newer_release_are_rejected_as_newer_and_left_unchanged() {
         let log = || -> Vec<Vec<u8>> {
             files(&image.path().join("memory/log"))
                 .iter()
-                .map(|it| fs::read(it).expect("a file"))
+                .map(|file| fs::read(file).expect("a file"))
                 .collect()
         };
         let before = log();
@@ -362,7 +365,7 @@ fn a_damaged_state_is_detected_or_harmless() {
         let path =
             image.path().join("memory/state").join(path.strip_prefix(&state).expect("inside"));
         let mut bytes = fs::read(&path).expect("the file");
-        let used = bytes.iter().rposition(|it| *it != 0).map_or(1, |it| it + 1);
+        let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(1, |at| at + 1);
         let at = (number * 7919 + 13) * 101 % used;
         bytes[at] ^= 1 << (number % 8);
         fs::write(&path, bytes).expect("a flipped bit");
@@ -490,7 +493,7 @@ fn a_doctor_tells_damage_and_repairs_it() {
 
     let log = files(&world.folder("log")).remove(0);
     let mut bytes = fs::read(&log).expect("the log");
-    let at = bytes.windows(10).position(|it| it == b"memory 15 ").expect("its text");
+    let at = bytes.windows(10).position(|window| window == b"memory 15 ").expect("its text");
     bytes[at] ^= 1;
     fs::write(&log, bytes).expect("a flipped bit");
     let error = Store::open(world.dir.path(), options()).expect_err("the log is damaged");

@@ -36,7 +36,7 @@ fn metadata<const N: usize>(pairs: [(&str, Scalar); N]) -> Metadata {
 
 fn listed(world: &World, filter: &Filter) -> Vec<MemoryId> {
     let list = world.store().list(filter, None, 1000).expect("a list");
-    list.into_iter().map(|it| it.id).collect()
+    list.into_iter().map(|item| item.id).collect()
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn memories_that_a_filter_excludes_do_not_count_towards_the_limit() {
         let past = search.clone().with_as_of(at(i64::MAX));
         for options in [search, past] {
             let found = world.store().search("needle", &options).expect("a valid search").hits;
-            let found: Vec<_> = found.iter().map(|it| it.memory.id).collect();
+            let found: Vec<_> = found.iter().map(|found| found.memory.id).collect();
             assert_eq!(found, [wanted], "{options:?}");
         }
         assert_eq!(listed(&world, &filter), [wanted], "{filter:?}");
@@ -124,7 +124,7 @@ fn the_limits_of_a_filter_are_those_that_are_documented() {
         let list = world.store().list(&filter, None, 1).map(|_| ());
         let options = SearchOptions::default().with_filter(filter);
         let search = world.store().search("x", &options).map(|_| ());
-        let field = |it: Result<(), Error>| match it {
+        let field = |result: Result<(), Error>| match result {
             Ok(()) => None,
             Err(Error::Invalid { field, .. }) => Some(field),
             Err(other) => panic!("{other}"),
@@ -133,7 +133,8 @@ fn the_limits_of_a_filter_are_those_that_are_documented() {
         assert_eq!(list, search);
         list
     };
-    let tags = |count: usize| Filter::default().with_tags_any((0..count).map(|it| it.to_string()));
+    let tags =
+        |count: usize| Filter::default().with_tags_any((0..count).map(|number| number.to_string()));
     assert_eq!(checked(tags(TAGS_MAX)), None);
     assert_eq!(checked(tags(TAGS_MAX + 1)).as_deref(), Some("tagsAny"));
     let keys = |count: usize| {
@@ -200,7 +201,7 @@ fn a_list_of_an_incomplete_index_filters_the_same() {
     assert_eq!(listed(&world, &filter), of_state);
     assert_eq!(newest(&world), newest_of_state);
     assert_eq!(world.store().count(&filter).expect("counts"), counts);
-    let wanted = (300..=900).filter(|it| [1, 3].contains(&(it % 7))).count();
+    let wanted = (300..=900).filter(|number| [1, 3].contains(&(number % 7))).count();
     assert_eq!(of_state.len(), wanted);
     assert_eq!((counts.memories, counts.by_tag.len()), (wanted as u64, 2));
     assert_eq!(newest_of_state.len(), 140);
@@ -229,7 +230,7 @@ fn numbers(one: &Scalar, other: &Scalar) -> Option<Ordering> {
         // Every float of the strategy is a half.
         Scalar::Number(it) => match it.as_i64() {
             Some(whole) => Some(i128::from(whole) * 2),
-            None => it.as_f64().map(|it| (it * 2.0) as i128),
+            None => it.as_f64().map(|number| (number * 2.0) as i128),
         },
         _ => None,
     };
@@ -237,7 +238,7 @@ fn numbers(one: &Scalar, other: &Scalar) -> Option<Ordering> {
 }
 
 fn times(one: &Scalar, other: &Scalar) -> Option<Ordering> {
-    let time = |it: &Scalar| match it {
+    let time = |scalar: &Scalar| match scalar {
         Scalar::String(text) => text.parse::<Timestamp>().ok(),
         _ => None,
     };
@@ -247,13 +248,13 @@ fn times(one: &Scalar, other: &Scalar) -> Option<Ordering> {
 fn passes(value: &Scalar, test: &MetadataTest) -> bool {
     let order = |other| numbers(value, other).or_else(|| times(value, other));
     match test {
-        MetadataTest::OneOf(values) => {
-            values.iter().any(|it| it == value || numbers(value, it) == Some(Ordering::Equal))
-        }
+        MetadataTest::OneOf(values) => values
+            .iter()
+            .any(|other| other == value || numbers(value, other) == Some(Ordering::Equal)),
         MetadataTest::Is(other) => other == value || numbers(value, other) == Some(Ordering::Equal),
         MetadataTest::Within(MetadataRange { gte, lte }) => {
-            gte.as_ref().is_none_or(|it| order(it).is_some_and(Ordering::is_ge))
-                && lte.as_ref().is_none_or(|it| order(it).is_some_and(Ordering::is_le))
+            gte.as_ref().is_none_or(|gte| order(gte).is_some_and(Ordering::is_ge))
+                && lte.as_ref().is_none_or(|lte| order(lte).is_some_and(Ordering::is_le))
         }
     }
 }

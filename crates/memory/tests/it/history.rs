@@ -52,11 +52,11 @@ fn file() -> String {
 
 fn texts(store: &Store, number: u64) -> Vec<Option<String>> {
     let history = store.history(id(number)).unwrap_or_default();
-    history.iter().map(|it| it.content().map(str::to_owned)).collect()
+    history.iter().map(|history| history.content().map(str::to_owned)).collect()
 }
 
 fn whole() -> Vec<Option<String>> {
-    (1..=VERSIONS).map(|it| (it > 2).then(|| format!("text {it}"))).collect()
+    (1..=VERSIONS).map(|number| (number > 2).then(|| format!("text {number}"))).collect()
 }
 
 /// Does nothing unless a test below runs it in a process of its own.
@@ -65,7 +65,7 @@ fn whole() -> Vec<Option<String>> {
 fn child() {
     let Ok(request) = env::var(CHILD) else { return };
     let mut words = request.splitn(3, ' ');
-    let changes = words.next().and_then(|it| it.parse().ok()).expect("a number");
+    let changes = words.next().and_then(|word| word.parse().ok()).expect("a number");
     let ids = if words.next() == Some("map") { ImportIds::Map } else { ImportIds::Keep };
     let store = open(Path::new(words.next().expect("a folder")));
     LEFT.store(changes, Ordering::Relaxed);
@@ -125,7 +125,7 @@ fn a_history_beyond_the_limit_is_refused_alone_and_completely() {
     let imported = import(world.store(), &less);
     assert_eq!((imported.memories, imported.links), (1, 0));
     let messages: Vec<_> =
-        imported.problems.iter().map(|it| (it.line, it.message.as_str())).collect();
+        imported.problems.iter().map(|problem| (problem.line, problem.message.as_str())).collect();
     let too_long = format!(
         "memory 1 and its history exceed {} bytes; remove texts of old versions in the store that \
          the file comes from (`compact`), and export it again",

@@ -191,11 +191,11 @@ fn a_change_and_its_key_are_one_append() {
     world.reopen();
     change(world.store()).expect("a change");
     let log = std::fs::read_dir(world.folder("log")).expect("a folder");
-    let mut logs: Vec<_> = log.map(|it| it.expect("an entry").path()).collect();
-    logs.retain(|it| it.extension().is_some_and(|it| it == "log"));
+    let mut logs: Vec<_> = log.map(|log| log.expect("an entry").path()).collect();
+    logs.retain(|log| log.extension().is_some_and(|extension| extension == "log"));
     let [log] = &logs[..] else { panic!("one segment") };
     let (name, bytes) = (log.file_name().expect("a name"), std::fs::read(log).expect("a file"));
-    let used = bytes.iter().rposition(|it| *it != 0).expect("records") + 1;
+    let used = bytes.iter().rposition(|bytes| *bytes != 0).expect("records") + 1;
     let mut outcomes = BTreeMap::new();
     for end in (used.saturating_sub(320)..=used).step_by(16) {
         let copy = image(before.path());
@@ -233,7 +233,7 @@ fn concurrent_requests_with_one_key_have_one_effect() {
                 })
             })
             .collect();
-        threads.into_iter().map(|it| it.join().expect("it ends")).collect()
+        threads.into_iter().map(|thread| thread.join().expect("it ends")).collect()
     });
     assert_eq!(versions, [2; 8]);
     assert_eq!(store.get(one).expect("it is there").version, 2);
@@ -252,8 +252,8 @@ fn keys_are_forgotten_when_they_are_outside_of_both_windows() {
     let after = |time: Duration| start.saturating_add(time);
     let request = |number: u64| key(&number.to_string(), "add");
     let add = |world: &World, numbers: std::ops::Range<u64>, now: Timestamp| {
-        let drafts =
-            numbers.map(|it| Addition::from(Draft::new("the first one")).with_key(request(it)));
+        let drafts = numbers
+            .map(|number| Addition::from(Draft::new("the first one")).with_key(request(number)));
         for added in world.store().add_batch(drafts, now) {
             assert_eq!(added.expect("a key").memory().id, one);
         }
@@ -349,12 +349,12 @@ type Shown = Result<Option<(MemoryId, u32, String)>, ErrorKind>;
 
 fn run(store: &Store, step: &Step, key: Option<RequestKey>, now: Timestamp) -> Shown {
     let request = store.request(key);
-    let text = |it: u8| format!("word{it}");
+    let text = |byte: u8| format!("word{byte}");
     let kind = LinkKind::RelatedTo;
     let outcome = match step {
         Step::Add(number) => {
             let draft = Addition::from(Draft::new(text(*number))).with_key(key);
-            store.add(draft, now).map(|it| Some(it.into_memory()))
+            store.add(draft, now).map(|add| Some(add.into_memory()))
         }
         Step::Update { id: it, text: to } => {
             request.update(id(*it), patch(&text(*to)), now).map(Some)
@@ -368,7 +368,9 @@ fn run(store: &Store, step: &Step, key: Option<RequestKey>, now: Timestamp) -> S
         Step::Link { from, to } => request.link(id(*from), id(*to), kind, now, None).map(|_| None),
         Step::Unlink { from, to } => request.unlink(id(*from), id(*to), kind, now).map(|_| None),
     };
-    outcome.map(|it| it.map(|it| (it.id, it.version, it.content))).map_err(|it| it.kind())
+    outcome
+        .map(|outcome| outcome.map(|it| (it.id, it.version, it.content)))
+        .map_err(|error| error.kind())
 }
 
 proptest! {

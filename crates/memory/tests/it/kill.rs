@@ -181,16 +181,15 @@ fn space(space: u8) -> String {
 
 impl Model {
     fn live(&self, id: u64) -> Option<&Memory> {
-        self.memories.get(&id).filter(|it| !it.is_deleted)
+        self.memories.get(&id).filter(|memory| !memory.is_deleted)
     }
 
     fn add(&mut self, text: u8, space: u8) {
         let expires = expires(text);
         let text = Text::There(content(text));
-        let is_there = self
-            .memories
-            .values()
-            .any(|it| !it.is_deleted && it.space == space && it.versions.last() == Some(&text));
+        let is_there = self.memories.values().any(|value| {
+            !value.is_deleted && value.space == space && value.versions.last() == Some(&text)
+        });
         if !is_there {
             self.last_id += 1;
             let versions = vec![text];
@@ -202,18 +201,18 @@ impl Model {
     fn delete(&mut self, id: u64) {
         if let Some(memory) = self.memories.get_mut(&id) {
             memory.is_deleted = true;
-            self.links.retain(|it| it.0 != id && it.2 != id);
+            self.links.retain(|link| link.0 != id && link.2 != id);
         }
     }
 
     /// The text with which a deleted memory may be restored.
     fn restorable(&self, id: u64) -> Option<String> {
-        let memory = self.memories.get(&id).filter(|it| it.is_deleted)?;
+        let memory = self.memories.get(&id).filter(|memory| memory.is_deleted)?;
         there(memory.versions.last())
     }
 
     fn can_merge(&self, into: u64, from: u64) -> bool {
-        let space = |id: u64| self.live(id).map(|it| it.space);
+        let space = |id: u64| self.live(id).map(|live| live.space);
         into != from && space(into).is_some() && space(into) == space(from)
     }
 
@@ -227,7 +226,7 @@ impl Model {
             Step::Add { text, space } => self.add(text, space),
             Step::Update { id, text } => {
                 let text = Text::There(content(text));
-                if let Some(memory) = self.memories.get_mut(&id).filter(|it| !it.is_deleted)
+                if let Some(memory) = self.memories.get_mut(&id).filter(|memory| !memory.is_deleted)
                     && memory.versions.last() != Some(&text)
                 {
                     memory.versions.push(text);
@@ -244,9 +243,9 @@ impl Model {
             Step::Merge { into, from, text } => {
                 if self.can_merge(into, from) {
                     self.apply(&Step::Update { id: into, text });
-                    let end = |it: u64| if it == from { into } else { it };
-                    let moved = self.links.iter().map(|it| (end(it.0), it.1, end(it.2)));
-                    self.links = moved.filter(|it| it.0 != it.2).collect();
+                    let end = |number: u64| if number == from { into } else { number };
+                    let moved = self.links.iter().map(|link| (end(link.0), link.1, end(link.2)));
+                    self.links = moved.filter(|moved| moved.0 != moved.2).collect();
                     self.delete(from);
                 }
             }
@@ -331,11 +330,11 @@ struct Seen {
 impl Seen {
     fn of(store: &Store) -> Result<Self, String> {
         let mut out = Vec::new();
-        store.export(&mut out).map_err(|it| it.to_string())?;
+        store.export(&mut out).map_err(|error| error.to_string())?;
         let mut seen = Self::default();
-        for line in out.split(|it| *it == b'\n').filter(|it| !it.is_empty()).skip(1) {
+        for line in out.split(|out| *out == b'\n').filter(|part| !part.is_empty()).skip(1) {
             let line: serde_json::Value =
-                serde_json::from_slice(line).map_err(|it| it.to_string())?;
+                serde_json::from_slice(line).map_err(|error| error.to_string())?;
             let number = |name: &str| line[name].as_u64().unwrap_or_default();
             let text = |name: &str| line[name].as_str().map(str::to_owned);
             match line["record"].as_str() {
@@ -349,7 +348,7 @@ impl Seen {
                 }
                 Some("deletion") => seen.memories.entry(number("id")).or_default().2 = true,
                 Some("link") => {
-                    let kind = text("type").and_then(|it| LinkKind::from_name(&it));
+                    let kind = text("type").and_then(|text| LinkKind::from_name(&text));
                     seen.links.insert((number("from"), kind.expect("a kind"), number("to")));
                 }
                 _ => {}
@@ -361,7 +360,7 @@ impl Seen {
     fn is(&self, model: &Model) -> bool {
         let same_text = |(seen, model): (&Option<String>, &Text)| match model {
             Text::There(text) => seen.as_ref() == Some(text),
-            Text::MayBeGone(text) => seen.as_ref().is_none_or(|it| it == text),
+            Text::MayBeGone(text) => seen.as_ref().is_none_or(|seen| seen == text),
             Text::Gone => seen.is_none(),
         };
         self.links == model.links
@@ -394,7 +393,7 @@ impl Place {
     }
 
     fn acknowledged(&self) -> usize {
-        fs::metadata(&self.acknowledged).map_or(0, |it| it.len() as usize)
+        fs::metadata(&self.acknowledged).map_or(0, |metadata| metadata.len() as usize)
     }
 
     fn acknowledge(&self) {
@@ -425,7 +424,7 @@ impl Place {
         let mut model = Model::default();
         let settled = self.settled();
         for (number, step) in steps.iter().enumerate().take(self.acknowledged() + 1) {
-            for (_, was_done) in settled.iter().filter(|it| it.0 == number) {
+            for (_, was_done) in settled.iter().filter(|settled| settled.0 == number) {
                 if *was_done {
                     model.apply(step);
                 } else {
@@ -554,7 +553,8 @@ fn perform(store: &Store, step: &Step, model: &Model, number: usize) {
             assert_eq!(store.update(id(number), patch, now).is_ok(), is_there);
         }
         Step::Expire => {
-            let count = model.memories.values().filter(|it| it.expires && !it.is_deleted).count();
+            let count =
+                model.memories.values().filter(|value| value.expires && !value.is_deleted).count();
             assert_eq!(store.expire(at(EXPIRY)).expect("upkeep"), count as u64);
         }
         Step::Delete { id: number } => {
@@ -611,7 +611,7 @@ fn variable(name: &str) -> Option<String> {
 fn child() {
     let Some(arguments) = variable(CHILD) else { return };
     let mut words = arguments.split(' ');
-    let mut number = || words.next().and_then(|it| it.parse::<u64>().ok()).expect("a number");
+    let mut number = || words.next().and_then(|word| word.parse::<u64>().ok()).expect("a number");
     let (seed, changes) = (number(), number());
     let dir = words.next().expect("a folder");
     let place = Place::new(Path::new(dir), seed);
@@ -641,7 +641,7 @@ fn child() {
         model.apply(step);
         place.acknowledge();
         // Whatever was done to the store since it was taken.
-        for backup in backups.extract_if(.., |it| number >= it.step + STEPS_BEFORE_CHECK) {
+        for backup in backups.extract_if(.., |backup| number >= backup.step + STEPS_BEFORE_CHECK) {
             backup.check(&place);
         }
     }
@@ -701,8 +701,8 @@ fn run(seed: u64) -> u64 {
 fn check_index(store: &Store, model: &Model, seed: u64) {
     let listed = store.list(&Filter::default(), None, 1000).expect("a list");
     let listed: BTreeMap<u64, String> =
-        listed.into_iter().map(|it| (it.id.get(), it.content)).collect();
-    let live = model.memories.iter().filter(|it| !it.1.is_deleted);
+        listed.into_iter().map(|listed| (listed.id.get(), listed.content)).collect();
+    let live = model.memories.iter().filter(|memory| !memory.1.is_deleted);
     let live: BTreeMap<u64, String> = live
         .map(|(id, it)| match it.versions.last() {
             Some(Text::There(text)) => (*id, text.clone()),
@@ -713,7 +713,7 @@ fn check_index(store: &Store, model: &Model, seed: u64) {
     let mut links = BTreeSet::new();
     for number in live.keys() {
         let around = store.links(id(*number), 1).expect("links");
-        links.extend(around.iter().map(|it| (it.from.get(), it.kind, it.to.get())));
+        links.extend(around.iter().map(|around| (around.from.get(), around.kind, around.to.get())));
     }
     assert_eq!(links, model.links, "seed {seed}");
     while store.embed_pending(64).expect("a model").pending > 0 {}
@@ -721,14 +721,14 @@ fn check_index(store: &Store, model: &Model, seed: u64) {
     for mode in [SearchMode::Semantic, SearchMode::Lexical] {
         let options = SearchOptions::default().with_mode(mode).with_limit(1000);
         let hits = store.search(text.trim(), &options).expect("a search").hits;
-        let is_found = hits.iter().any(|it| it.memory.id == id(*number));
+        let is_found = hits.iter().any(|hit| hit.memory.id == id(*number));
         assert!(is_found, "seed {seed}: {mode:?} does not find {number}");
     }
 }
 
 #[test]
 fn no_kill_loses_or_undoes_an_acknowledged_change() {
-    let number = |name: &str| variable(name).and_then(|it| it.parse::<u64>().ok());
+    let number = |name: &str| variable(name).and_then(|variable| variable.parse::<u64>().ok());
     if let Some(seed) = number("WAYPOST_TEST_SEED") {
         run(seed);
         return;
@@ -736,9 +736,9 @@ fn no_kill_loses_or_undoes_an_acknowledged_change() {
     let histories = number("WAYPOST_TEST_HISTORIES").unwrap_or(HISTORIES);
     // One after the other: a lock that this process holds would be held by a child that is just
     // being spawned by another thread, too.
-    let more = (0..).filter(|it| !SEEDS.contains(it));
+    let more = (0..).filter(|number| !SEEDS.contains(number));
     let first = number("WAYPOST_TEST_FIRST_SEED").unwrap_or(0);
-    let seeds = SEEDS.iter().copied().chain(more.map(|it| it + first)).take(histories as usize);
+    let seeds = SEEDS.iter().copied().chain(more.map(|more| more + first)).take(histories as usize);
     let kills: u64 = seeds.map(run).sum();
     assert!(kills > histories / 2, "only {kills} kills in {histories} histories");
 }

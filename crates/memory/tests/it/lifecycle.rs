@@ -78,7 +78,7 @@ fn history_keeps_every_version_with_its_time() {
     world.store().delete(memory, deleted_at).expect("a deletion");
     world.reopen();
     let history = world.store().history(memory).expect("a history");
-    let contents: Vec<_> = history.iter().map(|it| it.content()).collect();
+    let contents: Vec<_> = history.iter().map(|history| history.content()).collect();
     assert_eq!(contents, [Some("first"), Some("second")]);
     assert_eq!(history[0].ended_at, Some(changed_at));
     assert_eq!(history[1].memory.updated_at, changed_at);
@@ -115,7 +115,7 @@ fn lists_go_by_id_and_filter() {
     }
     let list = |filter: &Filter, after, limit| -> Vec<u64> {
         let memories = world.store().list(filter, after, limit).expect("a valid list");
-        memories.iter().map(|it| it.id.get()).collect()
+        memories.iter().map(|memory| memory.id.get()).collect()
     };
     let any = Filter::default();
     assert_eq!(list(&any, None, 4), [1, 2, 3, 4]);
@@ -221,7 +221,7 @@ fn a_compaction_that_keeps_some_versions_removes_the_texts_of_the_others() {
     assert_eq!(world.store().compact(two).expect("a compaction").purged_versions, 2);
     assert_eq!(world.store().compact(two).expect("a compaction").purged_versions, 0);
     let history = world.store().history(memory).expect("a history");
-    let contents: Vec<_> = history.iter().map(|it| it.content()).collect();
+    let contents: Vec<_> = history.iter().map(|history| history.content()).collect();
     assert_eq!(contents, [None, None, Some("second to last"), Some("the last")]);
     let words = ["zanzibar", "quagmire"];
     assert_eq!(files_with(world.dir.path(), &words), Vec::<std::path::PathBuf>::new());
@@ -249,7 +249,7 @@ fn a_compaction_that_keeps_some_versions_removes_the_texts_of_the_others() {
 fn a_snapshot_is_written_when_much_has_changed_or_when_it_is_quiet() {
     let world = World::new();
     let add = |from: usize, to: usize| {
-        let drafts = (from..to).map(|it| Draft::new(format!("memory {it}")));
+        let drafts = (from..to).map(|number| Draft::new(format!("memory {number}")));
         assert!(world.store().add_batch(drafts, at(1)).iter().all(Result::is_ok));
     };
     let writes = || world.store().maintain().expect("upkeep").snapshot;
@@ -272,7 +272,7 @@ fn files_with(dir: &std::path::Path, words: &[&str]) -> Vec<std::path::PathBuf> 
         } else {
             let bytes = std::fs::read(&path).expect("a file");
             let text = String::from_utf8_lossy(&bytes);
-            if words.iter().any(|it| text.contains(it)) {
+            if words.iter().any(|word| text.contains(word)) {
                 found.push(path);
             }
         }
@@ -329,7 +329,7 @@ fn a_clock_that_goes_back_changes_no_order_and_loses_nothing() {
     store.update(first, retitled("tables"), before).expect("changed");
     let titles = |world: &World| -> Vec<String> {
         let versions = world.store().history(first).expect("a history");
-        versions.into_iter().map(|it| it.memory.title).collect()
+        versions.into_iter().map(|version| version.memory.title).collect()
     };
     assert_eq!(titles(&world), ["the tide table", "tides", "tables"]);
     world.store().delete(second, epoch).expect("deleted");

@@ -21,13 +21,13 @@ fn expiring(content: &str, expires_at: i64) -> Draft {
 fn shown(world: &World, query: &str, now: i64) -> Vec<MemoryId> {
     let filter = Filter::default().with_now(at(now));
     let listed = world.store().list(&filter, None, 1000).expect("a list");
-    let listed: Vec<MemoryId> = listed.iter().map(|it| it.id).collect();
+    let listed: Vec<MemoryId> = listed.iter().map(|listed| listed.id).collect();
     let options = SearchOptions::default()
         .with_mode(SearchMode::Lexical)
         .with_limit(1000)
         .with_filter(filter);
     let found = world.store().search(query, &options).expect("a search");
-    let mut found: Vec<MemoryId> = found.hits.iter().map(|it| it.memory.id).collect();
+    let mut found: Vec<MemoryId> = found.hits.iter().map(|hit| hit.memory.id).collect();
     found.sort_unstable();
     assert_eq!(found, listed);
     listed
@@ -68,7 +68,7 @@ fn a_pinned_memory_does_not_expire_until_it_is_unpinned() {
     assert_eq!(store.expire(at(2000)).expect("upkeep"), 0);
     let pinned = Filter::default().with_pinned(true);
     let ids = |filter: &Filter| -> Vec<MemoryId> {
-        store.list(filter, None, 10).expect("a list").iter().map(|it| it.id).collect()
+        store.list(filter, None, 10).expect("a list").iter().map(|item| item.id).collect()
     };
     assert_eq!(ids(&pinned), [id(1)]);
     assert_eq!(ids(&Filter::default().with_pinned(false)), [id(2)]);
@@ -174,7 +174,7 @@ fn an_expired_memory_supersedes_and_contradicts_nothing() {
         let filter = Filter::default().with_now(at(now));
         let options = SearchOptions::default().with_filter(filter).with_explain(true);
         let found = store.search("port", &options).expect("a search");
-        found.hits.into_iter().find(|it| it.memory.id == id(1)).expect("it is found")
+        found.hits.into_iter().find(|hit| hit.memory.id == id(1)).expect("it is found")
     };
     let before = found(0);
     assert_eq!((before.memory.superseded_by, before.contradicts), (Some(id(2)), vec![id(2)]));
@@ -187,7 +187,7 @@ fn an_expired_memory_supersedes_and_contradicts_nothing() {
 #[test]
 fn one_upkeep_deletes_a_bounded_number() {
     let world = World::new();
-    let drafts = (0..=EXPIRED_AT_ONCE_MAX).map(|it| expiring(&format!("note {it}"), 1000));
+    let drafts = (0..=EXPIRED_AT_ONCE_MAX).map(|number| expiring(&format!("note {number}"), 1000));
     assert!(world.store().add_batch(drafts, at(0)).iter().all(Result::is_ok));
     assert_eq!(world.store().expire(at(1000)).expect("upkeep"), EXPIRED_AT_ONCE_MAX as u64);
     assert_eq!(world.store().expire(at(1000)).expect("upkeep"), 1);

@@ -58,7 +58,7 @@ fn names_are_taken_up_to_their_limits() {
 #[test]
 fn tags_and_metadata_are_taken_up_to_their_limits() {
     let tags = |count: usize| {
-        Draft::new("c").with_tags((0..count).map(|it| format!("{it:0>TAG_CHARS_MAX$}")))
+        Draft::new("c").with_tags((0..count).map(|number| format!("{number:0>TAG_CHARS_MAX$}")))
     };
     check(tags(TAGS_MAX)).expect("at the edge");
     refused(tags(TAGS_MAX + 1), "tags");
@@ -66,8 +66,9 @@ fn tags_and_metadata_are_taken_up_to_their_limits() {
     refused(tag("x".repeat(TAG_CHARS_MAX + 1)), "tags/1");
     refused(tag(String::new()), "tags/1");
     let keys = |count: usize| {
-        Draft::new("c")
-            .with_metadata((0..count).map(|it| (it.to_string(), Scalar::from(true))).collect())
+        Draft::new("c").with_metadata(
+            (0..count).map(|number| (number.to_string(), Scalar::from(true))).collect(),
+        )
     };
     check(keys(METADATA_KEYS_MAX)).expect("at the edge");
     refused(keys(METADATA_KEYS_MAX + 1), "metadata");
@@ -89,7 +90,7 @@ fn tags_and_metadata_are_taken_up_to_their_limits() {
 fn everything_at_its_limit_at_once_is_stored() {
     let draft = Draft::new("x".repeat(16 * 1024))
         .with_title("\u{1F600}".repeat(TITLE_CHARS_MAX))
-        .with_tags((0..TAGS_MAX).map(|it| format!("{it:\u{1F600}>TAG_CHARS_MAX$}")))
+        .with_tags((0..TAGS_MAX).map(|number| format!("{number:\u{1F600}>TAG_CHARS_MAX$}")))
         .with_metadata(Metadata::from([(
             "k".to_owned(),
             Scalar::String("v".repeat(METADATA_BYTES_MAX - 1)),
@@ -115,7 +116,7 @@ fn queries_are_taken_up_to_their_limits() {
     world.add("the quick brown fox");
     let search = |query: &str, limit| {
         let options = SearchOptions::default().with_limit(limit);
-        world.store().search(query, &options).map(|it| it.hits.len())
+        world.store().search(query, &options).map(|search| search.hits.len())
     };
     assert!(search(&"ü".repeat(QUERY_CHARS_MAX), 10).is_ok());
     assert!(search(&"ü".repeat(QUERY_CHARS_MAX + 1), 10).is_err());

@@ -39,14 +39,14 @@ fn a_link_needs_two_memories_that_are_there() {
 #[test]
 fn a_walk_goes_breadth_first_through_a_cycle() {
     let mut world = World::new();
-    let ids: Vec<_> = (0..5).map(|it| world.add(&format!("memory {it}"))).collect();
+    let ids: Vec<_> = (0..5).map(|number| world.add(&format!("memory {number}"))).collect();
     let now = world.now();
     for (from, to) in [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)] {
         world.store().link(ids[from], ids[to], LinkKind::RelatedTo, now).expect("a link");
     }
     let walk = |depth| -> Vec<(u64, u64)> {
         let links = world.store().links(ids[0], depth).expect("links");
-        links.iter().map(|it| (it.from.get(), it.to.get())).collect()
+        links.iter().map(|link| (link.from.get(), link.to.get())).collect()
     };
     assert_eq!(walk(1), [(1, 2), (3, 1)]);
     assert_eq!(walk(2), [(1, 2), (3, 1), (2, 3), (3, 4)]);
@@ -124,7 +124,7 @@ fn a_merge_moves_links_and_deletes_the_other_memory_in_one_change() {
     let links = |world: &World| {
         let links = world.store().links(into, 1).expect("links");
         let mut links: Vec<_> =
-            links.iter().map(|it| (it.from, it.kind, it.to, it.created_at)).collect();
+            links.iter().map(|link| (link.from, link.kind, link.to, link.created_at)).collect();
         links.sort();
         links
     };

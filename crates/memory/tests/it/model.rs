@@ -109,7 +109,7 @@ impl Model {
             Operation::Delete { id: number } => {
                 let was_there = self.memories.remove(number);
                 assert_eq!(store.delete(id(*number), now).is_ok(), was_there.is_some());
-                self.deleted.extend(was_there.map(|it| (*number, (it.0, it.1))));
+                self.deleted.extend(was_there.map(|there| (*number, (there.0, there.1))));
                 self.links.retain(|(from, _, to)| from != number && to != number);
             }
             Operation::Merge { into, from, text } => {
@@ -153,7 +153,7 @@ impl Model {
     fn merge(&mut self, store: &Store, into: u64, from: u64, (text, now): (String, Timestamp)) {
         let patch = Patch::default().with_content(text.clone());
         let merged = store.merge(id(into), id(from), patch, now);
-        let space = |id: u64| self.memories.get(&id).map(|it| it.1.clone());
+        let space = |id: u64| self.memories.get(&id).map(|memory| memory.1.clone());
         if into == from || space(into).is_none() || space(into) != space(from) {
             assert!(merged.is_err());
             return;
@@ -167,7 +167,7 @@ impl Model {
         assert_eq!(merged.expect("both are there").version, there.2);
         let gone = self.memories.remove(&from).expect("it has a space");
         self.deleted.insert(from, (gone.0, gone.1));
-        let end = |it: u64| if it == from { into } else { it };
+        let end = |number: u64| if number == from { into } else { number };
         let moved = self.links.iter().map(|(from, kind, to)| (end(*from), *kind, end(*to)));
         self.links = moved.filter(|(from, _, to)| from != to).collect();
     }
@@ -175,7 +175,7 @@ impl Model {
     fn undelete(&mut self, store: &Store, number: u64, now: Timestamp) {
         let restored = store.undelete(id(number), now);
         let texts = self.texts.get_mut(&number);
-        let last = texts.as_ref().and_then(|it| it.last().cloned());
+        let last = texts.as_ref().and_then(|text| text.last().cloned());
         match (self.deleted.contains_key(&number), last) {
             (true, Some(Some(_))) => {
                 let (content, space) = self.deleted.remove(&number).expect("it");
@@ -198,7 +198,8 @@ impl Model {
             return;
         };
         let texts = self.texts.get_mut(&number).expect("versions");
-        let earlier = version.checked_sub(1).and_then(|it| texts.get(it as usize).cloned());
+        let earlier =
+            version.checked_sub(1).and_then(|difference| texts.get(difference as usize).cloned());
         match earlier {
             None => assert!(matches!(reverted, Err(Error::NoVersion { .. }))),
             Some(None) => assert!(matches!(reverted, Err(Error::Gone { .. }))),
@@ -228,34 +229,38 @@ impl Model {
             let mut history = store.history(id(*number)).expect("a history");
             assert!(history.pop().is_some_and(|it| it.has_text));
             let Some(versions) = what.versions else { continue };
-            let kept = history.iter().filter(|it| it.has_text).count();
+            let kept = history.iter().filter(|history| history.has_text).count();
             assert!(kept < versions.get() as usize, "{kept} beside the newest");
         }
     }
 
     fn compare(&self, world: &World) {
         let there = world.store().list(&Filter::default(), None, 1000).expect("a list");
-        let there: BTreeMap<u64, (String, String, u32)> =
-            there.into_iter().map(|it| (it.id.get(), (it.content, it.space, it.version))).collect();
+        let there: BTreeMap<u64, (String, String, u32)> = there
+            .into_iter()
+            .map(|there| (there.id.get(), (there.content, there.space, there.version)))
+            .collect();
         assert_eq!(there, self.memories);
         for (number, texts) in &self.texts {
             let history = world.store().history(id(*number)).expect("a history");
             let contents: Vec<_> =
-                history.iter().map(|it| it.content().map(str::to_owned)).collect();
+                history.iter().map(|history| history.content().map(str::to_owned)).collect();
             assert_eq!(contents, *texts, "{number}");
-            let is_deleted = history.last().is_some_and(|it| it.deleted_at.is_some());
+            let is_deleted = history.last().is_some_and(|history| history.deleted_at.is_some());
             assert_eq!(is_deleted, self.deleted.contains_key(number), "{number}");
         }
         let mut links = BTreeSet::new();
         for number in self.memories.keys() {
             let around = world.store().links(id(*number), 1).expect("links");
-            links.extend(around.iter().map(|it| (it.from.get(), it.kind, it.to.get())));
+            links.extend(
+                around.iter().map(|around| (around.from.get(), around.kind, around.to.get())),
+            );
         }
         assert_eq!(links, self.links);
         let found: BTreeSet<MemoryId> = world.found("word7").into_iter().collect();
-        let has = |it: &&u64| self.memories[*it].0.contains("word7 ");
+        let has = |number: &&u64| self.memories[*number].0.contains("word7 ");
         let wanted: BTreeSet<MemoryId> =
-            self.memories.keys().filter(has).map(|it| id(*it)).collect();
+            self.memories.keys().filter(has).map(|key| id(*key)).collect();
         assert!(wanted.is_subset(&found), "{wanted:?} are found, not only {found:?}");
     }
 }

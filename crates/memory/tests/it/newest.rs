@@ -13,7 +13,7 @@ fn pages(world: &World, filter: &Filter, limit: usize) -> Vec<MemoryId> {
         if page.is_empty() {
             return all;
         }
-        all.extend(page.iter().map(|it| it.id));
+        all.extend(page.iter().map(|page| page.id));
     }
 }
 
@@ -25,11 +25,11 @@ fn pages_stay_in_place_while_memories_are_added_and_deleted() {
         world.add_draft(draft);
     }
     let all = Filter::default();
-    let ids = |numbers: &[u64]| numbers.iter().map(|it| id(*it)).collect::<Vec<_>>();
+    let ids = |numbers: &[u64]| numbers.iter().map(|number| id(*number)).collect::<Vec<_>>();
     assert_eq!(pages(&world, &all, 100), ids(&[9, 8, 7, 6, 5, 4, 3, 2, 1]));
     let page = |after: u64| {
         let page = world.store().list_newest(&all, Some(id(after)), 2).expect("a page");
-        page.iter().map(|it| it.id).collect::<Vec<_>>()
+        page.iter().map(|page| page.id).collect::<Vec<_>>()
     };
     assert_eq!(page(8), ids(&[7, 6]));
     // A newer memory comes before the place, an older one after it; the last one of a page may go.

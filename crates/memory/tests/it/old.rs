@@ -73,9 +73,9 @@ fn trim(dir: &Path) {
     for folder in ["log", "vectors"] {
         for entry in fs::read_dir(dir.join("memory").join(folder)).expect("a folder") {
             let path = entry.expect("an entry").path();
-            if path.extension().is_some_and(|it| it == "log") {
+            if path.extension().is_some_and(|extension| extension == "log") {
                 let mut bytes = fs::read(&path).expect("a file");
-                let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+                let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
                 bytes.truncate(used.next_multiple_of(64));
                 fs::write(&path, bytes).expect("a file");
             }

@@ -11,9 +11,9 @@ fn noted(content: &str, note: &str) -> Addition {
 
 /// The notes that wait: as text, with the memory's title.
 fn waiting(world: &World) -> Vec<(String, Option<String>)> {
-    let text = |it: Notice| {
-        let note = String::from_utf8(it.note).expect("text");
-        (note, it.added.map(|it| it.title))
+    let text = |notice: Notice| {
+        let note = String::from_utf8(notice.note).expect("text");
+        (note, notice.added.map(|added| added.title))
     };
     world.store().notices(100).into_iter().map(text).collect()
 }
@@ -95,7 +95,7 @@ fn a_compaction_keeps_unpublished_notices_and_drops_the_rest() {
     world.close();
     for entry in std::fs::read_dir(world.folder("log")).expect("it is there") {
         let bytes = std::fs::read(entry.expect("an entry").path()).expect("it can be read");
-        let has = |text: &[u8]| bytes.windows(text.len()).any(|it| it == text);
+        let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
         assert!(!has(b"a-told-note") && !has(b"of a link"), "a note stays that was told");
     }
     world.reopen();

@@ -15,9 +15,11 @@ const MANY: u64 = 3_000;
 fn filled() -> World {
     let mut world = World::with_model();
     let now = world.now();
-    let content = |it: u64| format!("memory {it} of group {} says {}", it % 7, "text ".repeat(20));
-    let drafts =
-        (1..=MANY).map(|it| Draft::new(content(it)).with_tags([format!("group{}", it % 7)]));
+    let content = |number: u64| {
+        format!("memory {number} of group {} says {}", number % 7, "text ".repeat(20))
+    };
+    let drafts = (1..=MANY)
+        .map(|number| Draft::new(content(number)).with_tags([format!("group{}", number % 7)]));
     for added in world.store().add_batch(drafts, now) {
         added.expect("an add");
     }
@@ -32,19 +34,19 @@ fn open_later(dir: &Path) -> Store {
 
 fn results(store: &Store) -> Vec<String> {
     let queries = ["memory 77", "group 3", "text says", "memory 2999 of group"];
-    queries.map(|it| format!("{:?}", store.search(it, &SearchOptions::default()))).to_vec()
+    queries.map(|query| format!("{:?}", store.search(query, &SearchOptions::default()))).to_vec()
 }
 
 fn ids(store: &Store, filter: &Filter) -> Vec<MemoryId> {
     let listed = store.list(filter, Some(id(10)), 1000).expect("a list");
-    listed.iter().map(|it| it.id).collect()
+    listed.iter().map(|listed| listed.id).collect()
 }
 
 fn bytes(dir: &Path) -> u64 {
-    let entries = fs::read_dir(dir).expect("a folder").map(|it| it.expect("an entry"));
-    let size = |it: fs::DirEntry| {
-        let data = it.metadata().expect("its size");
-        if data.is_dir() { bytes(&it.path()) } else { data.len() }
+    let entries = fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry"));
+    let size = |entry: fs::DirEntry| {
+        let data = entry.metadata().expect("its size");
+        if data.is_dir() { bytes(&entry.path()) } else { data.len() }
     };
     entries.map(size).sum()
 }
@@ -144,7 +146,8 @@ fn a_compaction_gives_back_what_deletions_and_churn_took() {
     let by_many = |each: &(dyn Fn(u64) + Sync)| {
         std::thread::scope(|scope| {
             for thread in 0..8 {
-                scope.spawn(move || (1..=MANY).filter(|it| it % 8 == thread).for_each(each));
+                scope
+                    .spawn(move || (1..=MANY).filter(|number| number % 8 == thread).for_each(each));
             }
         });
     };
@@ -155,7 +158,7 @@ fn a_compaction_gives_back_what_deletions_and_churn_took() {
             store.update(id(it), patch, at(1)).expect("an update");
         });
     }
-    let kept = world.export().lines().filter(|it| it.contains("\"id\":7,")).count();
+    let kept = world.export().lines().filter(|line| line.contains("\"id\":7,")).count();
     assert_eq!(kept, 5, "every version is kept");
     let store = world.store();
     by_many(&|it| {

@@ -11,11 +11,11 @@ use crate::world::{World, embed, embedder};
 
 /// Prefers the passages that come first in this list.
 fn prefers(wanted: &[&Hit], candidates: usize) -> Reranker {
-    let wanted: Vec<String> = wanted.iter().map(|it| it.memory.content.clone()).collect();
+    let wanted: Vec<String> = wanted.iter().map(|wanted| wanted.memory.content.clone()).collect();
     let score = move |_: &str, passages: &[&str]| {
-        let place = |it: &&str| wanted.iter().position(|wanted| wanted == it);
-        let score = |it: Option<usize>| 1.0 / (2.0 + it.map_or(100.0, |it| it as f32));
-        Ok(passages.iter().map(|it| score(place(it))).collect())
+        let place = |text: &&str| wanted.iter().position(|wanted| wanted == text);
+        let score = |number: Option<usize>| 1.0 / (2.0 + number.map_or(100.0, |it| it as f32));
+        Ok(passages.iter().map(|passage| score(place(passage))).collect())
     };
     Reranker { candidates, score: Arc::new(score) }
 }
@@ -25,11 +25,11 @@ fn search(world: &World, options: &SearchOptions) -> SearchResult {
 }
 
 fn ids(hits: &[Hit]) -> Vec<MemoryId> {
-    hits.iter().map(|it| it.memory.id).collect()
+    hits.iter().map(|hit| hit.memory.id).collect()
 }
 
 fn scores(hits: &[Hit]) -> Vec<f64> {
-    hits.iter().map(|it| it.score).collect()
+    hits.iter().map(|hit| hit.score).collect()
 }
 
 /// Five memories, as they are ranked.
@@ -64,9 +64,9 @@ fn the_best_hits_change_places_and_scores_do_not() {
     assert_eq!(after.answerable, before.answerable);
     for (place, hit) in after.hits.iter().enumerate() {
         let signals = &hit.explanation.as_ref().expect("it was asked for").signals;
-        let sum: f64 = signals.iter().map(|it| it.contribution).sum();
+        let sum: f64 = signals.iter().map(|signal| signal.contribution).sum();
         assert!((sum - hit.score).abs() < 1e-6, "{sum}, not {}", hit.score);
-        let own = signals.iter().find(|it| it.name == "rerank").map(|it| it.rank);
+        let own = signals.iter().find(|signal| signal.name == "rerank").map(|signal| signal.rank);
         assert_eq!(own, (place < 3).then_some(Some(place as u32 + 1)));
     }
     world.store().set_reranker(None);
@@ -82,7 +82,7 @@ fn hits_beyond_the_limit_or_below_the_least_score_are_candidates() {
     assert_eq!(ids(&one.hits), ranked[4..]);
     let least = all[1].score;
     let best = search(&world, &SearchOptions::default().with_min_score(least));
-    let expected = all.iter().filter(|it| it.score >= least).count();
+    let expected = all.iter().filter(|item| item.score >= least).count();
     assert_eq!(best.hits.len(), expected);
     assert_eq!(best.hits[0].memory.id, ranked[4]);
 }
@@ -143,9 +143,9 @@ fn passages_are_titles_and_contents() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&seen);
     let score = move |query: &str, passages: &[&str]| {
-        let mut seen = kept.lock().map_err(|it| it.to_string())?;
+        let mut seen = kept.lock().map_err(|error| error.to_string())?;
         seen.push(query.to_owned());
-        seen.extend(passages.iter().map(|it| (*it).to_owned()));
+        seen.extend(passages.iter().map(|passage| (*passage).to_owned()));
         Ok(vec![0.5; passages.len()])
     };
     world.store().set_reranker(Some(Reranker { candidates: 2, score: Arc::new(score) }));
@@ -162,7 +162,10 @@ fn queries_have_a_closure_of_their_own() {
     // A model whose queries need another word.
     let model = Embedder {
         embed_queries: Some(Arc::new(|texts: &[&str]| {
-            Ok(texts.iter().map(|it| embed(it.strip_prefix("find ").unwrap_or("car"))).collect())
+            Ok(texts
+                .iter()
+                .map(|text| embed(text.strip_prefix("find ").unwrap_or("car")))
+                .collect())
         })),
         ..embedder("two closures")
     };

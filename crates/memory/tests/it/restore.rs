@@ -11,7 +11,7 @@ use crate::world::{World, at, id, purge};
 
 fn contents(world: &World, id: MemoryId) -> Vec<Option<String>> {
     let history = world.store().history(id).expect("a history");
-    history.iter().map(|it| it.content().map(str::to_owned)).collect()
+    history.iter().map(|history| history.content().map(str::to_owned)).collect()
 }
 
 #[test]
@@ -100,8 +100,10 @@ fn a_deleted_memory_comes_back_without_links_and_its_history_says_when_it_was_de
         assert!(world.store().links(one, 1).expect("links").is_empty());
         assert_eq!(world.store().space_of(one).expect("it").as_deref(), Some("default"));
         let history = world.store().history(one).expect("a history");
-        let times: Vec<_> =
-            history.iter().map(|it| (it.memory.version, it.ended_at, it.deleted_at)).collect();
+        let times: Vec<_> = history
+            .iter()
+            .map(|history| (history.memory.version, history.ended_at, history.deleted_at))
+            .collect();
         assert_eq!(times, [(1, Some(deleted), Some(deleted)), (2, None, None)]);
         assert!(history.iter().all(|it| it.content() == Some("the cat sleeps")));
         let found_at = |time: Timestamp| {
@@ -198,7 +200,7 @@ fn exports_from_before_and_after_a_restoration_agree() {
     }
     let open_end = restored.lines().take(2).collect::<Vec<_>>().join("\n");
     let problems = import(&World::new(), &open_end, ImportIds::Keep).problems;
-    let is_named = |it: &str| it.contains("`deletedAt` needs a later version");
+    let is_named = |text: &str| text.contains("`deletedAt` needs a later version");
     assert!(problems.iter().any(|it| is_named(&it.message)), "{problems:?}");
     assert_eq!(id(1), one);
 }

@@ -17,7 +17,7 @@ fn lexical() -> SearchOptions {
 /// The value of a hit by words, and its rank by them.
 fn by_words(hit: &Hit) -> Option<(f64, Option<u32>)> {
     let signals = &hit.explanation.as_ref().expect("it was asked for").signals;
-    let words = signals.iter().find(|it| it.name == "bm25")?;
+    let words = signals.iter().find(|signal| signal.name == "bm25")?;
     Some((words.value, words.rank))
 }
 
@@ -29,9 +29,9 @@ fn waypost(tickets: usize) -> (World, Vec<MemoryId>) {
         let (one, other) = (part[at % 7], part[at / 7 % 7]);
         world.add(&format!("Ticket {at}: Waypost shows the {one} beside the {other}"));
     }
-    let rooms = (0..10).map(|it| {
-        let (one, other) = (part[it % 7], part[(it + 3) % 7]);
-        world.add(&format!("Room {it} has a {one}, a {other}, and needs paint since the storm"))
+    let rooms = (0..10).map(|number| {
+        let (one, other) = (part[number % 7], part[(number + 3) % 7]);
+        world.add(&format!("Room {number} has a {one}, a {other}, and needs paint since the storm"))
     });
     let rooms = rooms.collect();
     (world, rooms)
@@ -44,7 +44,7 @@ fn a_memory_without_the_word_is_below_those_with_it_however_common_it_is() {
         for options in [lexical(), SearchOptions::default()] {
             let options = options.with_limit(1000).with_explain(true);
             let hits = search(&world, "Waypost", &options).hits;
-            let is_room = |it: &Hit| rooms.contains(&it.memory.id);
+            let is_room = |hit: &Hit| rooms.contains(&hit.memory.id);
             let below = hits.iter().position(is_room).unwrap_or(hits.len());
             assert!(
                 below >= 10 && !hits[below..].iter().any(|it| !is_room(it)),
@@ -88,7 +88,7 @@ fn a_memory_alone_is_as_likely_an_answer_as_beside_unrelated_ones() {
         let keeper = world.add("The lighthouse keeper retires in spring");
         let mut scores = Vec::new();
         for more in 0..=unrelated.len() {
-            if let Some(text) = more.checked_sub(1).map(|it| unrelated[it]) {
+            if let Some(text) = more.checked_sub(1).map(|difference| unrelated[difference]) {
                 world.add(text);
             }
             world.embed_all();

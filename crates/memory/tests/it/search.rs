@@ -12,7 +12,7 @@ fn search(world: &World, query: &str, options: &SearchOptions) -> SearchResult {
 }
 
 fn ids(result: &SearchResult) -> Vec<MemoryId> {
-    result.hits.iter().map(|it| it.memory.id).collect()
+    result.hits.iter().map(|hit| hit.memory.id).collect()
 }
 
 #[test]
@@ -104,9 +104,9 @@ fn the_first_hits_lead_to_what_another_memory_says_of_them() {
         world.store().set_embedder(Some(embedder("test-model"))).expect("a valid model");
         let found = search(&world, "Where does the mentor of Ada live?", &explained);
         assert_eq!(ids(&found)[..2], [question, answer]);
-        let hit = found.hits.iter().find(|it| it.memory.id == id).expect("it is near in meaning");
+        let hit = found.hits.iter().find(|hit| hit.memory.id == id).expect("it is near in meaning");
         let signals = &hit.explanation.as_ref().expect("it was asked for").signals;
-        signals.iter().find(|it| it.name == "bm25").expect("words were searched for").value
+        signals.iter().find(|signal| signal.name == "bm25").expect("words were searched for").value
     };
     assert_eq!(words_of(beyond, 0), 0.0, "it has none of the query's words");
     assert_eq!(words_of(unrelated, 2), 0.0);
@@ -133,7 +133,7 @@ fn a_memory_that_updates_another_goes_before_it() {
     world.store().link(new, old, LinkKind::Updates, now).expect("a link");
     let result = search(&world, "meeting room", &SearchOptions::default());
     assert_eq!(ids(&result)[0], new);
-    let old_hit = result.hits.iter().find(|it| it.memory.id == old).expect("it is still found");
+    let old_hit = result.hits.iter().find(|hit| hit.memory.id == old).expect("it is still found");
     assert_eq!(old_hit.memory.superseded_by, Some(new));
     let kept = SearchOptions::default().with_include_superseded(true);
     let result = search(&world, "meeting room", &kept);
@@ -145,7 +145,8 @@ fn a_memory_that_updates_another_goes_before_it() {
 #[test]
 fn chains_and_circles_of_updates_have_an_order() {
     let mut world = World::new();
-    let chain: Vec<_> = (0..4).map(|it| world.add(&format!("deadline version {it}"))).collect();
+    let chain: Vec<_> =
+        (0..4).map(|number| world.add(&format!("deadline version {number}"))).collect();
     let now = world.now();
     for pair in chain.windows(2) {
         world.store().link(pair[1], pair[0], LinkKind::Updates, now).expect("a link");
@@ -159,7 +160,8 @@ fn chains_and_circles_of_updates_have_an_order() {
 #[test]
 fn memories_that_update_each_other_in_every_direction_keep_their_order() {
     let mut world = World::new();
-    let all: Vec<_> = (0..24).map(|it| world.add(&format!("deadline version {it}"))).collect();
+    let all: Vec<_> =
+        (0..24).map(|number| world.add(&format!("deadline version {number}"))).collect();
     let now = world.now();
     for one in &all {
         for other in all.iter().filter(|other| *other != one) {
@@ -185,7 +187,7 @@ fn a_contradiction_is_shown_on_both_hits() {
     world.store().link(a, b, LinkKind::Contradicts, now).expect("a link");
     let result = search(&world, "sky", &SearchOptions::default());
     let shown: Vec<_> =
-        result.hits.iter().map(|it| (it.memory.id, it.contradicts.clone())).collect();
+        result.hits.iter().map(|hit| (hit.memory.id, hit.contradicts.clone())).collect();
     assert_eq!(shown, [(a, vec![b]), (b, vec![a])]);
 }
 
@@ -223,13 +225,13 @@ fn scores_add_up_and_stay_between_0_and_1() {
         assert!((0.0..=1.0).contains(&hit.score) && hit.score <= last);
         last = hit.score;
         let explanation = hit.explanation.as_ref().expect("it was asked for");
-        let sum: f64 = explanation.signals.iter().map(|it| it.contribution).sum();
+        let sum: f64 = explanation.signals.iter().map(|signal| signal.contribution).sum();
         assert!((sum - hit.score).abs() < 1e-9, "{sum} is not {}", hit.score);
         assert!(explanation.matched_terms.contains(&"cat".to_owned()));
     }
     let names = |at: usize| -> Vec<&str> {
         let explanation = result.hits[at].explanation.as_ref().expect("it was asked for");
-        explanation.signals.iter().map(|it| it.name).collect()
+        explanation.signals.iter().map(|signal| signal.name).collect()
     };
     assert_eq!(names(0)[..2], ["bm25", "semantic"]);
     let least = result.hits[4].score;
@@ -249,7 +251,7 @@ fn a_score_says_whether_anything_answers() {
         let options = SearchOptions::default().with_mode(mode);
         let score = |query: &str, options: &SearchOptions| {
             let found = search(&world, query, options);
-            let best = found.hits.first().map_or(0.0, |it| it.score);
+            let best = found.hits.first().map_or(0.0, |hit| hit.score);
             assert!((best - found.answerable).abs() < 1e-9, "{query}: {best}");
             best
         };

@@ -34,7 +34,7 @@ impl Cluster {
         let hub_dir = TempDir::new().expect("a folder");
         let max = AppendMax { records: records_max, bytes: 1 << 20 };
         let hub = Hub::open(hub_dir.path(), max, page);
-        let replicas = (0..replicas).map(|it| Replica::new(hub.member(it))).collect();
+        let replicas = (0..replicas).map(|number| Replica::new(hub.member(number))).collect();
         Self { hub, hub_dir, replicas }
     }
 
@@ -101,7 +101,7 @@ impl Replica {
                     return any(&path, bytes);
                 }
                 let content = std::fs::read(&path).expect("a file");
-                content.windows(bytes.len()).any(|it| it == bytes)
+                content.windows(bytes.len()).any(|window| window == bytes)
             })
         }
         any(self.dir.path(), bytes)
@@ -115,7 +115,7 @@ fn add(store: &Store, content: &str) -> Added {
 
 fn contents(store: &Store) -> Vec<String> {
     let all = store.list(&waypost_memory::Filter::default(), None, 1000).expect("a list");
-    all.into_iter().map(|it| it.content).collect()
+    all.into_iter().map(|item| item.content).collect()
 }
 
 #[test]
@@ -136,9 +136,9 @@ fn commands_are_decided_again_when_others_have_written() {
     assert_eq!(superseded, [Some(id(4)), Some(id(5))]);
 
     let found = here.search("elsewhere", &waypost_memory::SearchOptions::default());
-    let found: Vec<_> = found.expect("a search").hits.iter().map(|it| it.memory.id).collect();
+    let found: Vec<_> = found.expect("a search").hits.iter().map(|hit| hit.memory.id).collect();
     assert!(found.contains(&id(2)) && found.contains(&id(3)), "the index has followed: {found:?}");
-    let notes: Vec<_> = here.notices(10).into_iter().map(|it| it.note).collect();
+    let notes: Vec<_> = here.notices(10).into_iter().map(|notice| notice.note).collect();
     let expected = [
         "the first",
         "written elsewhere",
@@ -158,7 +158,7 @@ fn replicas_have_the_same_digest_at_the_same_position_however_they_got_there() {
     assert_eq!(here.last_digest(), None);
     let every = Store::DIGEST_EVERY;
     for round in 0..5 {
-        let drafts = (0..2_300).map(|it| Draft::new(format!("memory {round} {it}")));
+        let drafts = (0..2_300).map(|number| Draft::new(format!("memory {round} {number}")));
         assert!(here.add_batch(drafts, at(1)).iter().all(Result::is_ok));
         there.follow().expect("the hub is reachable");
     }
@@ -211,7 +211,7 @@ fn an_import_is_decided_again_with_the_ids_that_are_free_then() {
     let imported = here.import_beside(&mut export.as_bytes(), &options, at(1), &write);
     let imported = imported.expect("an import");
     assert_eq!((imported.memories, imported.existing, imported.links), (1, 1, 1), "{imported:?}");
-    let mapped: Vec<_> = imported.mapped.iter().map(|it| (it.from, it.to)).collect();
+    let mapped: Vec<_> = imported.mapped.iter().map(|mapped| (mapped.from, mapped.to)).collect();
     assert_eq!(mapped, [(id(2), id(3))]);
     let links = here.links(id(3), 1).expect("links");
     assert!(matches!(links[..], [Link { from, to, .. }] if (from, to) == (id(3), id(1))));
@@ -384,7 +384,7 @@ fn what_the_own_log_fails_to_take_comes_from_the_shared_journal() {
 #[test]
 fn an_import_of_many_lines_keeps_to_the_limit() {
     let source = Cluster::new(1, 256, 100);
-    let drafts = (0..300).map(|it| Draft::new(format!("memory {it}")));
+    let drafts = (0..300).map(|number| Draft::new(format!("memory {number}")));
     source.store(0).add_batch(drafts, at(1));
     for number in 1..=300 {
         source.store(0).delete(id(number), at(2)).expect("it is there");
@@ -423,12 +423,13 @@ fn batches_keep_to_the_limit_and_commands_stay_whole() {
 fn a_command_that_does_not_fit_the_rest_of_an_append_comes_in_the_next_one() {
     let cluster = Cluster::new(1, 8, 100);
     let store = cluster.store(0);
-    store.add_batch((0..6).map(|it| Draft::new(format!("{it}"))), at(1));
+    store.add_batch((0..6).map(|number| Draft::new(format!("{number}"))), at(1));
     // In the place of an expired memory, one is deleted and one is added with its note.
     let expiring = Draft::new("again").with_lifespan(lifespan_until(10));
     let again = || Addition::from(Draft::new("again")).with_note(vec![1]);
     store.add(Addition::from(expiring).with_note(vec![1]), at(1)).expect("an add");
-    let mut drafts: Vec<Addition> = (10..16).map(|it| Draft::new(format!("{it}")).into()).collect();
+    let mut drafts: Vec<Addition> =
+        (10..16).map(|number| Draft::new(format!("{number}")).into()).collect();
     drafts.push(again());
     let outcomes = store.add_batch(drafts, at(20));
     assert!(outcomes.iter().all(|it| matches!(it, Ok(Added::New(_)))), "{outcomes:?}");

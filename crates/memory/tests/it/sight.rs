@@ -25,8 +25,9 @@ fn two_spaces() -> (World, Own, Vec<MemoryId>) {
     let mut world = World::with_model();
     let mut add =
         |space: &str, content: &str| world.add_draft(Draft::new(content).with_space(space)).id;
-    let mut foreign: Vec<MemoryId> =
-        (0..MANY).map(|it| add("foreign", &format!("harbour {it} of another space"))).collect();
+    let mut foreign: Vec<MemoryId> = (0..MANY)
+        .map(|number| add("foreign", &format!("harbour {number} of another space")))
+        .collect();
     let old = add("own", "The harbour opens at six");
     let new = add("own", "It opens at seven since the storm");
     let hub = add("own", "A list of places at the water");
@@ -50,7 +51,7 @@ fn all_options(now: Timestamp) -> Vec<SearchOptions> {
     let mut all = vec![own(), own().with_include_superseded(true), own().with_limit(1)];
     all.push(own().with_valid_at(now));
     all.push(own().with_as_of(now));
-    let lexical = all.clone().into_iter().map(|it| it.with_mode(SearchMode::Lexical));
+    let lexical = all.clone().into_iter().map(|item| item.with_mode(SearchMode::Lexical));
     all.extend(lexical.collect::<Vec<_>>());
     all
 }
@@ -59,7 +60,7 @@ fn answers(world: &World, now: Timestamp) -> Vec<SearchResult> {
     let queries = ["harbour", "when does the harbour open", "storm", "list of places"];
     let asked = queries.iter().flat_map(|query| {
         let all = all_options(now);
-        all.into_iter().map(|it| world.store().search(query, &it).expect("a valid search"))
+        all.into_iter().map(|item| world.store().search(query, &item).expect("a valid search"))
     });
     asked.collect()
 }
@@ -92,7 +93,7 @@ fn links_to_another_space_change_nothing_in_a_search_of_one() {
         [world.store().list(&filter, None, 10), world.store().list_newest(&filter, None, 10)]
     {
         let list = list.expect("a list");
-        let superseded: Vec<_> = list.iter().filter_map(|it| it.superseded_by).collect();
+        let superseded: Vec<_> = list.iter().filter_map(|item| item.superseded_by).collect();
         assert_eq!(superseded, [own.new]);
     }
     // Whoever sees both spaces sees all.
@@ -113,7 +114,7 @@ fn an_update_within_the_space_holds_whatever_another_space_says() {
     let filter = Filter::default().with_space("own");
     let options = SearchOptions::default().with_filter(filter).with_mode(SearchMode::Lexical);
     let hits = world.store().search("harbour opens at six", &options).expect("a search").hits;
-    let place = |id| hits.iter().position(|it| it.memory.id == id).expect("it is found");
+    let place = |id| hits.iter().position(|hit| hit.memory.id == id).expect("it is found");
     assert!(place(own.new) < place(own.old));
     assert_eq!(hits[place(own.old)].memory.superseded_by, Some(own.new));
 }
@@ -123,9 +124,11 @@ fn limits_count_only_links_that_are_seen() {
     let mut world = World::new();
     let hub = world.add_draft(Draft::new("a list").with_space("own")).id;
     let others: Vec<MemoryId> = (0..MANY)
-        .map(|it| {
-            let kind = if it < MANY - 1 { "noise" } else { "signal" };
-            world.add_draft(Draft::new(format!("place {it}")).with_space("own").with_kind(kind)).id
+        .map(|number| {
+            let kind = if number < MANY - 1 { "noise" } else { "signal" };
+            world
+                .add_draft(Draft::new(format!("place {number}")).with_space("own").with_kind(kind))
+                .id
         })
         .collect();
     let wanted = others[MANY - 1];
@@ -137,7 +140,7 @@ fn limits_count_only_links_that_are_seen() {
     let filter = Filter::default().with_kinds(["note", "signal"]);
     let options = SearchOptions::default().with_filter(filter).with_explain(true);
     let hits = world.store().search("place", &options).expect("a search").hits;
-    let ids: Vec<MemoryId> = hits.iter().map(|it| it.memory.id).collect();
+    let ids: Vec<MemoryId> = hits.iter().map(|hit| hit.memory.id).collect();
     assert_eq!(ids, [wanted, hub], "what is linked lends its score");
     let links = |hit: &Hit| hit.explanation.as_ref().expect("it was asked for").links.len();
     assert_eq!(links(&hits[1]), 100);
@@ -147,22 +150,23 @@ fn limits_count_only_links_that_are_seen() {
 fn a_cross_encoder_leaves_an_updated_memory_below_each_that_updates_it() {
     let mut world = World::new();
     let texts = ["red fox old", "red fox first update", "red fox second update", "red fox else"];
-    let [old, one, two, other] = texts.map(|it| world.add(it));
+    let [old, one, two, other] = texts.map(|text| world.add(text));
     let now = world.now();
     for newer in [one, two] {
         world.store().link(newer, old, LinkKind::Updates, now).expect("a link");
     }
     for order in [[0, 1, 2, 3], [0, 2, 1, 3], [2, 0, 1, 3], [1, 0, 3, 2], [3, 0, 2, 1]] {
-        let wanted: Vec<String> = order.iter().map(|it: &usize| texts[*it].to_owned()).collect();
+        let wanted: Vec<String> =
+            order.iter().map(|number: &usize| texts[*number].to_owned()).collect();
         let score = move |_: &str, passages: &[&str]| {
-            let place = |it: &&str| wanted.iter().position(|wanted| wanted == it).unwrap_or(9);
-            Ok(passages.iter().map(|it| -(place(it) as f32)).collect())
+            let place = |text: &&str| wanted.iter().position(|wanted| wanted == text).unwrap_or(9);
+            Ok(passages.iter().map(|passage| -(place(passage) as f32)).collect())
         };
         let candidates = 32;
         let reranker = Reranker { candidates, score: std::sync::Arc::new(score) };
         world.store().set_reranker(Some(reranker));
         let found = world.found("red fox");
-        let place = |id| found.iter().position(|it| *it == id).expect("it is found");
+        let place = |id| found.iter().position(|found| *found == id).expect("it is found");
         assert!(place(old) > place(one) && place(old) > place(two), "{order:?}: {found:?}");
         assert_eq!(
             place(one) < place(two),

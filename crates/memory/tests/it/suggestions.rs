@@ -25,7 +25,7 @@ fn suggestions(world: &World, options: &SuggestionOptions) -> Suggestions {
 /// Kind, newer and older memory of each.
 fn pairs(world: &World, options: &SuggestionOptions) -> Vec<(SuggestionKind, u64, u64)> {
     let found = suggestions(world, options).suggestions;
-    found.iter().map(|it| (it.kind, it.from.get(), it.to.get())).collect()
+    found.iter().map(|found| (found.kind, found.from.get(), found.to.get())).collect()
 }
 
 #[test]
@@ -55,7 +55,8 @@ fn a_pair_has_a_kind_a_score_and_a_reason() {
     assert_eq!(pairs(&world, &all()), expected);
     let found = suggestions(&world, &all());
     assert!(!found.truncated);
-    let reasons: Vec<&str> = found.suggestions.iter().map(|it| it.reason.as_str()).collect();
+    let reasons: Vec<&str> =
+        found.suggestions.iter().map(|suggestion| suggestion.reason.as_str()).collect();
     let values = "differs in \"4000\" → \"4747\"";
     assert_eq!(reasons, ["the texts are equal", "only one of them says \"not\"", values]);
     let update = &found.suggestions[2];
@@ -289,7 +290,8 @@ fn identical_memories_are_compared_up_to_a_limit() {
     let mut world = World::new();
     // More pairs than a call compares.
     let drafts = |range: std::ops::Range<u32>| {
-        range.map(|it| Draft::new("The keys are in the blue tin").with_session(it.to_string()))
+        range
+            .map(|range| Draft::new("The keys are in the blue tin").with_session(range.to_string()))
     };
     let now = world.now();
     world.store().add_batch(drafts(0..200), now);
@@ -308,12 +310,14 @@ fn identical_memories_are_compared_up_to_a_limit() {
 #[test]
 fn what_a_limit_leaves_out_follows_with_the_next_call() {
     let mut world = World::new();
-    let same = |it: u32| Draft::new("The keys are in the blue tin").with_session(it.to_string());
-    let later = |it: u32| Draft::new(format!("The keeper of the lighthouse has {it} keys"));
+    let same =
+        |number: u32| Draft::new("The keys are in the blue tin").with_session(number.to_string());
+    let later = |number: u32| Draft::new(format!("The keeper of the lighthouse has {number} keys"));
     let drafts = (0..2).map(same).chain((0..1_200).map(later));
     let now = world.now();
     world.store().add_batch(drafts, now);
-    let oldest = |found: &Suggestions| found.suggestions.iter().map(|it| it.to).min();
+    let oldest =
+        |found: &Suggestions| found.suggestions.iter().map(|suggestion| suggestion.to).min();
     let mut found = suggestions(&world, &all());
     while let Some(next) = found.next {
         assert!(found.truncated && oldest(&found) > Some(id(2)));
@@ -327,7 +331,7 @@ fn what_a_limit_leaves_out_follows_with_the_next_call() {
 fn texts_of_a_mebibyte_are_compared_by_their_terms() {
     let mut world = World::new();
     let text = |words: std::ops::Range<u32>| -> String {
-        let text: Vec<String> = words.map(|it| format!("{:x}", it * 7919)).collect();
+        let text: Vec<String> = words.map(|word| format!("{:x}", word * 7919)).collect();
         text.join(" ")
     };
     let long = text(0..115_000);
@@ -345,12 +349,12 @@ fn texts_of_a_mebibyte_are_compared_by_their_terms() {
 fn a_long_text_is_compared_with_four_mebibytes_at_most() {
     let mut world = World::new();
     let long = "x".repeat(1 << 20);
-    let draft = |it: u32| Draft::new(long.clone()).with_session(it.to_string());
+    let draft = |number: u32| Draft::new(long.clone()).with_session(number.to_string());
     let found_of = |world: &World, newest: u64| {
         let found = suggestions(world, &of(id(newest)));
         (found.suggestions.len(), found.truncated)
     };
-    (0..4).for_each(|it| drop(world.add_draft(draft(it))));
+    (0..4).for_each(|number| drop(world.add_draft(draft(number))));
     assert_eq!(found_of(&world, 4), (3, false));
     world.add_draft(draft(4));
     assert_eq!(found_of(&world, 5), (3, true));

@@ -69,7 +69,7 @@ fn what_is_suggested_about_pairs_of_texts() {
     for (number, [expected, sort, old, new]) in pairs.iter().enumerate() {
         let options = SuggestionOptions::default().with_space(format!("pair-{number}"));
         let suggested = world.store().suggestions(&options).expect("valid options").suggestions;
-        let kind = suggested.first().map_or("none", |it| it.kind.as_str());
+        let kind = suggested.first().map_or("none", |suggested| suggested.kind.as_str());
         *found.entry(format!("{expected}, {sort}: {kind}")).or_default() += 1;
         if kind != *expected {
             others.push(format!(

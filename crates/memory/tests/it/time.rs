@@ -19,7 +19,7 @@ fn lexical() -> SearchOptions {
 /// The ids that a search finds, best first.
 fn ids(world: &World, query: &str, options: &SearchOptions) -> Vec<MemoryId> {
     let found = world.store().search(query, options).expect("a valid search");
-    found.hits.iter().map(|it| it.memory.id).collect()
+    found.hits.iter().map(|hit| hit.memory.id).collect()
 }
 
 fn add_at(world: &mut World, content: &str, created_at: &str) -> MemoryId {
@@ -80,7 +80,7 @@ fn known_at(world: &World, query: &str, time: i64) -> Vec<(MemoryId, String)> {
     let options = lexical().with_as_of(at(time)).with_limit(1000);
     let found = world.store().search(query, &options).expect("a valid search");
     let mut found: Vec<_> =
-        found.hits.into_iter().map(|it| (it.memory.id, it.memory.content)).collect();
+        found.hits.into_iter().map(|hit| (hit.memory.id, hit.memory.content)).collect();
     found.sort();
     found
 }
@@ -159,7 +159,7 @@ fn repaired_without(lost: &[&str], is_deleted: bool) -> World {
     let segment = world.folder("log").join(format!("{:020}.log", 1));
     let mut bytes = std::fs::read(&segment).expect("a segment");
     for text in lost {
-        let place = bytes.windows(text.len()).position(|it| it == text.as_bytes());
+        let place = bytes.windows(text.len()).position(|window| window == text.as_bytes());
         bytes[place.expect("a text of the memory")] ^= 1;
     }
     std::fs::write(&segment, bytes).expect("a damaged segment");
@@ -175,7 +175,7 @@ fn a_version_that_a_repair_lost_is_counted_and_no_older_one_takes_its_place() {
     let asked = |world: &World, time: i64| {
         let found = world.store().search("call", &lexical().with_as_of(at(time)));
         let found = found.expect("a search");
-        let hit = found.hits.first().map(|it| it.memory.content.clone());
+        let hit = found.hits.first().map(|hit| hit.memory.content.clone());
         (hit.unwrap_or_default(), found.forgotten)
     };
     let text = |name: &str| (format!("On call is {name}."), 0);
@@ -208,7 +208,7 @@ fn a_search_of_the_past_has_limits() {
     world.store().add(Draft::new("port 2 is"), at(100)).expect("an add");
     let search = |world: &World, filter: Filter| {
         let options = lexical().with_as_of(at(100)).with_filter(filter);
-        world.store().search("port", &options).map(|it| it.hits.len())
+        world.store().search("port", &options).map(|search| search.hits.len())
     };
     let error = search(&world, Filter::default()).expect_err("26 bytes").to_string();
     assert!(error.contains("asOf"), "{error}");
@@ -423,7 +423,11 @@ fn the_age_of_a_memory_counts_only_where_the_latest_is_asked_for() {
     let found = world.store().search("Ada lives now", &lexical().with_explain(true)).expect("it");
     let recency = |place: usize| {
         let explanation = found.hits[place].explanation.as_ref().expect("it was asked for");
-        explanation.signals.iter().find(|it| it.name == "recency").map(|it| it.value)
+        explanation
+            .signals
+            .iter()
+            .find(|signal| signal.name == "recency")
+            .map(|signal| signal.value)
     };
     assert_eq!((recency(0), recency(1)), (Some(0.2), None));
 }

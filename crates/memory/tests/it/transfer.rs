@@ -87,7 +87,7 @@ fn an_id_that_belongs_to_another_memory_is_named_with_its_line() {
     let now = target.now();
     let imported = target.store().import(&mut exported.as_bytes(), now).expect("an import");
     assert_eq!(imported.memories, 4);
-    let lines: Vec<u64> = imported.problems.iter().map(|it| it.line).collect();
+    let lines: Vec<u64> = imported.problems.iter().map(|problem| problem.line).collect();
     assert_eq!(lines[0], 2);
     assert!(imported.problems[0].message.contains("id 1 "), "{:?}", imported.problems);
     assert_eq!(target.store().get(id(1)).expect("it stays").content, "something else");
@@ -126,8 +126,8 @@ fn mapped_memories_keep_their_history_and_their_links_and_are_reported() {
     let imported = import_with(&target, &exported, ImportIds::Map);
     assert_eq!(imported.problems, []);
     let here = |from: u64| {
-        let mapped = imported.mapped.iter().find(|it| it.from == id(from));
-        mapped.map_or(id(from), |it| it.to)
+        let mapped = imported.mapped.iter().find(|mapped| mapped.from == id(from));
+        mapped.map_or(id(from), |mapped| mapped.to)
     };
     let ids: std::collections::BTreeSet<_> = (1..=5).map(here).collect();
     assert_eq!(ids.len(), 5, "no two of them became one");
@@ -135,18 +135,18 @@ fn mapped_memories_keep_their_history_and_their_links_and_are_reported() {
         let history = world.store().history(id).expect("a history");
         history
             .iter()
-            .map(|it| (it.content().map(str::to_owned), it.memory.updated_at))
+            .map(|history| (history.content().map(str::to_owned), history.memory.updated_at))
             .collect::<Vec<_>>()
     };
     for number in 1..=5 {
         assert_eq!(contents(&target, here(number)), contents(&source, id(number)), "{number}");
     }
     let links = target.store().links(here(1), 1).expect("links");
-    let mut ends: Vec<_> = links.iter().map(|it| (it.from, it.to, it.kind)).collect();
-    ends.sort_by_key(|it| it.0);
+    let mut ends: Vec<_> = links.iter().map(|link| (link.from, link.to, link.kind)).collect();
+    ends.sort_by_key(|end| end.0);
     let mut wanted =
         vec![(here(1), here(2), LinkKind::CausedBy), (here(3), here(1), LinkKind::Contradicts)];
-    wanted.sort_by_key(|it| it.0);
+    wanted.sort_by_key(|wanted| wanted.0);
     assert_eq!(ends, wanted);
     for number in 1..=3 {
         assert_eq!(target.store().history(id(number)).expect("it stays").len(), 1);
@@ -154,8 +154,9 @@ fn mapped_memories_keep_their_history_and_their_links_and_are_reported() {
 
     // Once more: what lives is found again by its text and times.
     let again = import_with(&target, &exported, ImportIds::Map);
-    let mapped =
-        |it: &ImportResult, from: u64| it.mapped.iter().find(|it| it.from == id(from)).copied();
+    let mapped = |it: &ImportResult, from: u64| {
+        it.mapped.iter().find(|mapped| mapped.from == id(from)).copied()
+    };
     for number in 1..=3 {
         assert_eq!(mapped(&again, number), mapped(&imported, number), "{number}");
     }
@@ -173,7 +174,9 @@ fn superseded_by_follows_the_mapping() {
     let mut target = World::new();
     let unrelated = target.add("something else");
     let imported = import_with(&target, &source.export(), ImportIds::Map);
-    let here = |from| imported.mapped.iter().find(|it| it.from == from).map_or(from, |it| it.to);
+    let here = |from| {
+        imported.mapped.iter().find(|mapped| mapped.from == from).map_or(from, |mapped| mapped.to)
+    };
     let get = |id| target.store().get(id).expect("it is there");
     assert_eq!(get(here(old)).superseded_by, Some(here(new)));
     assert_eq!(get(unrelated).superseded_by, None);
@@ -249,7 +252,7 @@ fn a_line_that_is_wrong_fails_alone() {
     let text = lines.join("\n");
     let imported = world.store().import(&mut text.as_bytes(), at(7)).expect("an import");
     assert_eq!(imported.memories, 2);
-    let numbers: Vec<u64> = imported.problems.iter().map(|it| it.line).collect();
+    let numbers: Vec<u64> = imported.problems.iter().map(|problem| problem.line).collect();
     assert_eq!(numbers, [3, 4, 5, 6, 7, 8, 9, 10, 11, 12], "the last is the missing end");
     assert_eq!(world.store().get(id(9)).expect("it is there").created_at, at(7));
 }
@@ -262,8 +265,10 @@ fn file(lines: &[String]) -> String {
 
 /// What was wrong but for the missing end.
 fn problems(imported: &ImportResult) -> Vec<(u64, &str, bool)> {
-    let (end, rest): (Vec<_>, Vec<_>) =
-        imported.problems.iter().partition(|it| it.message.contains("the end is missing"));
+    let (end, rest): (Vec<_>, Vec<_>) = imported
+        .problems
+        .iter()
+        .partition(|problem| problem.message.contains("the end is missing"));
     assert_eq!(end.len(), 1);
     rest.iter().map(|it| (it.line, it.message.as_str(), it.id_taken)).collect()
 }
@@ -318,7 +323,7 @@ fn the_largest_version_is_exported_and_imported() {
         format!(r#"{{"record":"memory","id":1,"version":{version},"content":"{version}"}}"#)
     };
     let last = u64::from(u32::MAX);
-    let lines: Vec<String> = (1..=4096).map(|it| line((it * GAP).min(last))).collect();
+    let lines: Vec<String> = (1..=4096).map(|number| line((number * GAP).min(last))).collect();
     let mut world = World::new();
     assert_eq!(problems(&import_with(&world, &file(&lines), ImportIds::Keep)), []);
     let now = world.now();
@@ -356,7 +361,7 @@ fn ids_far_above_those_in_use_are_refused_or_mapped() {
     let mut mapped = World::new();
     let imported = import_with(&mapped, &file(&lines[..3]), ImportIds::Map);
     assert_eq!(problems(&imported), []);
-    let to: Vec<_> = imported.mapped.iter().map(|it| (it.from, it.to)).collect();
+    let to: Vec<_> = imported.mapped.iter().map(|mapped| (mapped.from, mapped.to)).collect();
     assert_eq!(to, [(id(last), id(1)), (id(GAP + 3), id(2))]);
     assert_eq!(mapped.add("next"), id(3));
 }

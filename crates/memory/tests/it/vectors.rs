@@ -67,9 +67,9 @@ fn a_memory_that_changes_while_it_is_embedded_keeps_waiting() {
         embed: Arc::new(move |texts: &[&str]| {
             if counted.fetch_add(1, Ordering::SeqCst) == 0 {
                 let patch = Patch::default().with_content("after");
-                inner.store().update(memory, patch, at(1)).map_err(|it| it.to_string())?;
+                inner.store().update(memory, patch, at(1)).map_err(|error| error.to_string())?;
             }
-            Ok(texts.iter().map(|it| embed(it)).collect())
+            Ok(texts.iter().map(|text| embed(text)).collect())
         }),
         ..embedder("slow")
     };
@@ -93,10 +93,10 @@ fn a_text_that_the_model_refuses_does_not_stop_the_others() {
     let picky = Embedder {
         embed: Arc::new(move |texts: &[&str]| {
             let call = counted.fetch_add(1, Ordering::SeqCst);
-            if call < refuse_until && texts.iter().any(|it| it.contains("poison")) {
+            if call < refuse_until && texts.iter().any(|text| text.contains("poison")) {
                 return Err("too long".to_owned());
             }
-            Ok(texts.iter().map(|it| embed(it)).collect())
+            Ok(texts.iter().map(|text| embed(text)).collect())
         }),
         ..embedder("picky")
     };
@@ -121,9 +121,13 @@ fn a_vector_that_comes_later_keeps_nothing_else_waiting() {
     let (there, log) = (Arc::clone(&is_there), Arc::clone(&asked));
     let partial = Embedder {
         embed: Arc::new(move |texts: &[&str]| {
-            log.lock().expect("a log").extend(texts.iter().map(|it| (*it).to_owned()));
-            let is_late = |it: &str| it.contains("elsewhere") && there.load(Ordering::SeqCst) == 0;
-            Ok(texts.iter().map(|it| if is_late(it) { Vec::new() } else { embed(it) }).collect())
+            log.lock().expect("a log").extend(texts.iter().map(|text| (*text).to_owned()));
+            let is_late =
+                |text: &str| text.contains("elsewhere") && there.load(Ordering::SeqCst) == 0;
+            Ok(texts
+                .iter()
+                .map(|text| if is_late(text) { Vec::new() } else { embed(text) })
+                .collect())
         }),
         ..embedder("partial")
     };
@@ -157,7 +161,9 @@ fn wrong_vectors_are_refused() {
         let memory = world.add("text");
         world.add("more text");
         let model = Embedder {
-            embed: Arc::new(move |texts: &[&str]| Ok(texts.iter().map(|it| make(it)).collect())),
+            embed: Arc::new(move |texts: &[&str]| {
+                Ok(texts.iter().map(|text| make(text)).collect())
+            }),
             ..embedder("wrong")
         };
         world.store().set_embedder(Some(model)).expect("a model");
@@ -183,7 +189,7 @@ fn too_few_or_too_many_vectors_are_refused() {
         world.add("more text");
         let model = Embedder {
             embed: Arc::new(move |texts: &[&str]| {
-                Ok(change(texts.iter().map(|it| embed(it)).collect()))
+                Ok(change(texts.iter().map(|text| embed(text)).collect()))
             }),
             ..embedder("wrong")
         };
@@ -241,7 +247,7 @@ fn a_memory_without_a_vector_is_not_taken_to_be_dissimilar() {
     assert!(!found.hits[0].memory.embedded && found.hits[1].memory.embedded);
     assert!(found.hits[0].score > found.hits[1].score);
     let explained = found.hits[0].explanation.as_ref().expect("an explanation");
-    let sum: f64 = explained.signals.iter().map(|it| it.contribution).sum();
+    let sum: f64 = explained.signals.iter().map(|signal| signal.contribution).sum();
     assert!((sum - found.hits[0].score).abs() < 1e-9, "{sum} {}", found.hits[0].score);
     world.embed_all();
     assert_eq!(world.found("Postgres 16 billing database")[0], fresh);
@@ -276,8 +282,8 @@ fn a_memory_added_before_a_backlog_is_embedded_next_and_alone() {
     let seen = Arc::clone(&batches);
     let model = Embedder {
         embed: Arc::new(move |texts: &[&str]| {
-            seen.lock().expect("a list").push(texts.iter().map(|&it| it.to_owned()).collect());
-            Ok(texts.iter().map(|it| embed(it)).collect())
+            seen.lock().expect("a list").push(texts.iter().map(|&text| text.to_owned()).collect());
+            Ok(texts.iter().map(|text| embed(text)).collect())
         }),
         ..embedder("listed")
     };
@@ -289,7 +295,8 @@ fn a_memory_added_before_a_backlog_is_embedded_next_and_alone() {
         world.store().embed_pending(4).expect("a step");
         batches.lock().expect("a list").pop().unwrap_or_default()
     };
-    let backlog = |batch: &[String]| batch.iter().filter(|it| it.starts_with("backlog")).count();
+    let backlog =
+        |batch: &[String]| batch.iter().filter(|batch| batch.starts_with("backlog")).count();
     assert_eq!(backlog(&step(&[])), 4);
     assert_eq!(step(&["one"]), ["one"]);
     assert_eq!(step(&["two", "three"]), ["three", "two"]);

@@ -88,7 +88,7 @@ impl World {
     /// The ids that a search with default options finds, best first.
     pub(crate) fn found(&self, query: &str) -> Vec<MemoryId> {
         let result = self.store().search(query, &waypost_memory::SearchOptions::default());
-        result.expect("a valid search").hits.iter().map(|it| it.memory.id).collect()
+        result.expect("a valid search").hits.iter().map(|hit| hit.memory.id).collect()
     }
 
     pub(crate) fn embed_all(&self) -> u64 {
@@ -133,7 +133,7 @@ pub(crate) fn embed(text: &str) -> Vec<f32> {
     let synonyms: BTreeMap<&str, &str> = SYNONYMS.iter().copied().collect();
     let mut vector = vec![0.01; DIMENSIONS];
     for word in
-        text.to_lowercase().split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty())
+        text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty())
     {
         let word = synonyms.get(word).copied().unwrap_or(word);
         let mut state = word.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -154,7 +154,7 @@ pub(crate) fn embedder(fingerprint: &str) -> Embedder {
             fingerprint: fingerprint.to_owned(),
             dimensions: DIMENSIONS,
         },
-        embed: Arc::new(|texts: &[&str]| Ok(texts.iter().map(|it| embed(it)).collect())),
+        embed: Arc::new(|texts: &[&str]| Ok(texts.iter().map(|text| embed(text)).collect())),
         embed_queries: None,
     }
 }

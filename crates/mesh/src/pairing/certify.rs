@@ -30,13 +30,14 @@ impl Pairing {
             let reason = "this machine is already paired; remove the folder to start over";
             return Err(Error::Damaged { path: folder.to_owned(), reason: reason.to_owned() });
         }
-        let key = KeyPair::generate().map_err(|it| certify(&it))?;
-        let mut params = CertificateParams::new(Vec::<String>::new()).map_err(|it| certify(&it))?;
+        let key = KeyPair::generate().map_err(|error| certify(&error))?;
+        let mut params =
+            CertificateParams::new(Vec::<String>::new()).map_err(|error| certify(&error))?;
         params.distinguished_name.push(DnType::CommonName, format!("{name} mesh authority"));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         lasts(&mut params, now);
-        let certificate = params.self_signed(&key).map_err(|it| certify(&it))?;
+        let certificate = params.self_signed(&key).map_err(|error| certify(&error))?;
         write_private(&folder.join(AUTHORITY_KEY), key.serialize_pem().as_bytes())?;
         write_private(&folder.join(AUTHORITY), certificate.pem().as_bytes())?;
         let mut this = Self { folder: folder.to_owned(), paired: Paired::new(name) };
@@ -64,7 +65,7 @@ impl Pairing {
         if name == self.paired.name {
             return Err(Error::Invalid(format!("{name} is this machine's own name")));
         }
-        if self.paired.machines.iter().any(|it| it.name == name && it.revoked) {
+        if self.paired.machines.iter().any(|machine| machine.name == name && machine.revoked) {
             // Its old certificate would be valid again: machines are identified by
             // the name in their certificate.
             let reason = format!("{name} was revoked; pair the machine under another name");
@@ -84,7 +85,7 @@ impl Pairing {
         theirs.connect = self.paired.listen.iter().cloned().collect();
         theirs.machines.push(Machine::new(&self.paired.name, Vec::new(), events));
         theirs.write(bundle)?;
-        self.paired.machines.retain(|it| it.name != name);
+        self.paired.machines.retain(|machine| machine.name != name);
         self.paired.machines.push(Machine::new(name, calls, events));
         self.paired.write(&self.folder)
     }
@@ -109,25 +110,26 @@ impl Pairing {
         address: Option<&str>,
         now: Timestamp,
     ) -> Result<()> {
-        let hosts: Vec<String> = address.map(|it| host_of(it).to_owned()).into_iter().collect();
+        let hosts: Vec<String> =
+            address.map(|address| host_of(address).to_owned()).into_iter().collect();
         let authority_key =
-            KeyPair::from_pem(&self.read(AUTHORITY_KEY)?).map_err(|it| certify(&it))?;
+            KeyPair::from_pem(&self.read(AUTHORITY_KEY)?).map_err(|error| certify(&error))?;
         let mut authority =
-            CertificateParams::new(Vec::<String>::new()).map_err(|it| certify(&it))?;
+            CertificateParams::new(Vec::<String>::new()).map_err(|error| certify(&error))?;
         authority
             .distinguished_name
             .push(DnType::CommonName, format!("{} mesh authority", self.paired.name));
         authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         let issuer = Issuer::new(authority, authority_key);
-        let key = KeyPair::generate().map_err(|it| certify(&it))?;
-        let mut params = CertificateParams::new(hosts).map_err(|it| certify(&it))?;
+        let key = KeyPair::generate().map_err(|error| certify(&error))?;
+        let mut params = CertificateParams::new(hosts).map_err(|error| certify(&error))?;
         params.distinguished_name.push(DnType::CommonName, name);
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         lasts(&mut params, now);
-        let certificate = params.signed_by(&key, &issuer).map_err(|it| certify(&it))?;
+        let certificate = params.signed_by(&key, &issuer).map_err(|error| certify(&error))?;
         write_private(&into.join(MACHINE_KEY), key.serialize_pem().as_bytes())?;
         write_private(&into.join(MACHINE), certificate.pem().as_bytes())
     }

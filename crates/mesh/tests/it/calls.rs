@@ -163,7 +163,7 @@ fn peers_are_listed_with_what_they_serve_and_go_when_they_leave() {
     let _more = server.serve("another", |_| Ok(Value::Null)).unwrap();
     let shown = |mesh: &waypost_mesh::Mesh| {
         let peers = mesh.peers();
-        peers.into_iter().map(|it| (it.name, it.targets, it.is_self)).collect::<Vec<_>>()
+        peers.into_iter().map(|peer| (peer.name, peer.targets, peer.is_self)).collect::<Vec<_>>()
     };
     let both = [
         ("other".to_owned(), vec![], true),

@@ -145,7 +145,7 @@ fn calls_whose_way_is_cut_are_answered_and_each_is_done_once() {
         for caller in 0..CALLERS {
             let pair = &pair;
             scope.spawn(move || {
-                for number in (0..CALLS).map(|it| caller * CALLS + it) {
+                for number in (0..CALLS).map(|number| caller * CALLS + number) {
                     assert_eq!(pair.call(number), Ok(json!(number)), "call {number}");
                 }
             });
@@ -153,7 +153,7 @@ fn calls_whose_way_is_cut_are_answered_and_each_is_done_once() {
     });
     let counts = counts.lock();
     assert_eq!(counts.len() as u64, CALLERS * CALLS);
-    let often: Vec<_> = counts.iter().filter(|it| *it.1 != 1).collect();
+    let often: Vec<_> = counts.iter().filter(|count| *count.1 != 1).collect();
     assert!(often.is_empty(), "done more than once: {often:?}");
     assert!(cuts.load(Ordering::SeqCst) >= 20, "the way was cut");
 }

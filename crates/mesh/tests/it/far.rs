@@ -57,7 +57,7 @@ pub(crate) fn free_address() -> String {
 }
 
 pub(crate) fn rights(calls: &[&str]) -> Rights {
-    let calls: Vec<_> = calls.iter().map(|it| Allow::parse(it).unwrap()).collect();
+    let calls: Vec<_> = calls.iter().map(|call| Allow::parse(call).unwrap()).collect();
     Rights::default().with_calls(calls).with_events(true)
 }
 
@@ -94,7 +94,8 @@ pub(crate) fn raw(
     } else {
         builder.with_no_client_auth()
     };
-    config.alpn_protocols = protocol.into_iter().map(|it| it.as_bytes().to_vec()).collect();
+    config.alpn_protocols =
+        protocol.into_iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
     let host = ServerName::try_from("127.0.0.1").unwrap();
     let session = ClientConnection::new(Arc::new(config), host).unwrap();
     let stream = TcpStream::connect(address)?;
@@ -175,9 +176,10 @@ fn events_and_presence_cross_and_say_where_they_come_from() {
     assert_eq!((event.from.says.as_str(), &event.body["title"]), ("other", &json!("t")));
     crate::eventually("the server is seen from the other machine", || {
         let peers = other.peers();
-        let server = peers.iter().find(|it| it.name == "server");
-        server
-            .is_some_and(|it| it.origin == Origin::Machine("home".into()) && it.targets == ["echo"])
+        let server = peers.iter().find(|peer| peer.name == "server");
+        server.is_some_and(|server| {
+            server.origin == Origin::Machine("home".into()) && server.targets == ["echo"]
+        })
     });
 }
 
@@ -200,8 +202,8 @@ fn a_certificate_of_another_authority_and_none_at_all_open_nothing() {
     assert!(matches!(called, Err(CallError::Offline(_))), "{called:?}");
     assert_eq!(intruder.peers().len(), 1, "it sees itself alone");
     // One that trusts the right authority, and has no certificate to present.
-    let asked =
-        raw(&laptop.pairing, &address, PROTOCOL, false).and_then(|it| ask(it, "GET", "/peer", ""));
+    let asked = raw(&laptop.pairing, &address, PROTOCOL, false)
+        .and_then(|raw| ask(raw, "GET", "/peer", ""));
     assert!(asked.is_err(), "{asked:?}");
     assert_eq!(call(&good, "say"), Ok(json!(1)));
 }

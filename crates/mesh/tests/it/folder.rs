@@ -92,7 +92,7 @@ fn a_peer_with_a_deleted_socket_is_found_again() {
     let listener = server.listen(&waypost_mesh::Pattern::all());
     for entry in fs::read_dir(place.folder()).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_some_and(|it| it == "sock") {
+        if path.extension().is_some_and(|extension| extension == "sock") {
             fs::remove_file(path).unwrap();
         }
     }
@@ -132,8 +132,8 @@ fn what_a_dead_peer_left_is_cleared_and_the_living_are_not() {
         fs::write(place.folder().join(format!("0123456789ab.{ending}")), "").unwrap();
     }
     let caller = place.join("caller");
-    let left = fs::read_dir(place.folder()).unwrap().filter(|it| {
-        it.as_ref().unwrap().file_name().to_string_lossy().starts_with("0123456789ab")
+    let left = fs::read_dir(place.folder()).unwrap().filter(|entry| {
+        entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("0123456789ab")
     });
     assert_eq!(left.count(), 0);
     assert_eq!(caller.call("echo", "say", &json!(1), LONG), Ok(json!(1)));

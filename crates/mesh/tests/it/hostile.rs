@@ -16,8 +16,8 @@ use crate::{LONG, Place, now_ms, serve_echo};
 
 /// The sockets in a folder.
 fn sockets(place: &Place) -> Vec<PathBuf> {
-    let paths = std::fs::read_dir(place.folder()).unwrap().map(|it| it.unwrap().path());
-    paths.filter(|it| it.extension().is_some_and(|it| it == "sock")).collect()
+    let paths = std::fs::read_dir(place.folder()).unwrap().map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "sock")).collect()
 }
 
 /// Connects to the only peer of a folder.
@@ -211,7 +211,7 @@ fn a_socket_that_nobody_answers_is_no_peer_and_delays_no_call() {
         let called = caller.call("old", "say", &json!(1), LONG);
         (peers.join().unwrap(), called)
     });
-    let names: Vec<_> = peers.into_iter().map(|it| it.name).collect();
+    let names: Vec<_> = peers.into_iter().map(|peer| peer.name).collect();
     assert_eq!(names, ["caller", "server"]);
     let Err(CallError::Offline(why)) = called else { panic!("it was called") };
     assert!(why.contains("a peer here: it does not respond"), "{why}");

@@ -84,9 +84,9 @@ fn another_process_answers_and_another_takes_over_when_it_is_killed() {
     crate::eventually("it is known to be gone", || matches!(say(2), Err(CallError::Offline(_))));
     let _second = Server::start(&place);
     crate::eventually("the second is called", || say(3) == Ok(json!(3)));
-    let sockets = std::fs::read_dir(place.folder())
-        .unwrap()
-        .filter(|it| it.as_ref().unwrap().path().extension().is_some_and(|it| it == "sock"));
+    let sockets = std::fs::read_dir(place.folder()).unwrap().filter(|entry| {
+        entry.as_ref().unwrap().path().extension().is_some_and(|extension| extension == "sock")
+    });
     assert_eq!(sockets.count(), 2, "what the first left was cleared");
 }
 
@@ -117,7 +117,7 @@ fn peers_that_join_at_once_all_see_each_other() {
                 })
             })
             .collect();
-        joining.into_iter().map(|it| it.join().unwrap()).collect()
+        joining.into_iter().map(|joining| joining.join().unwrap()).collect()
     });
     for mesh in &meshes {
         crate::eventually("six are seen", || mesh.peers().len() == 6);
@@ -162,8 +162,10 @@ fn another_user_gets_no_answer_even_in_an_open_folder() {
 fn network_sockets(pid: u32) -> Vec<String> {
     let own: Vec<String> = std::fs::read_dir(format!("/proc/{pid}/fd"))
         .unwrap()
-        .filter_map(|it| std::fs::read_link(it.unwrap().path()).ok())
-        .filter_map(|it| Some(it.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
+        .filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok())
+        .filter_map(|target| {
+            Some(target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
+        })
         .collect();
     assert!(!own.is_empty(), "it has those of the mesh");
     let lists = ["tcp", "tcp6", "udp", "udp6", "raw", "raw6"];
@@ -172,7 +174,9 @@ fn network_sockets(pid: u32) -> Vec<String> {
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     });
     lines
-        .filter(|line| line.split_whitespace().nth(9).is_some_and(|it| own.iter().any(|o| o == it)))
+        .filter(|line| {
+            line.split_whitespace().nth(9).is_some_and(|word| own.iter().any(|o| o == word))
+        })
         .collect()
 }
 

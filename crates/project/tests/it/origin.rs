@@ -37,7 +37,7 @@ fn every_setting_has_a_variable_and_a_row() {
         }
         // The value in the table is one that its variable accepts, and it is read back unchanged.
         let again = Case::new("").variable(&row.variable, &row.value).resolve().unwrap();
-        let same = again.table().into_iter().find(|it| it.key == row.key).unwrap();
+        let same = again.table().into_iter().find(|table| table.key == row.key).unwrap();
         assert_eq!(same.value, row.value, "{}", row.key);
         assert_eq!(same.origin, Origin::Variable(row.variable.clone()), "{}", row.key);
     }

@@ -85,7 +85,7 @@ fn a_tree_in_use_is_refused_and_not_changed() {
 fn a_scan_ends_where_it_is_told_and_passes_errors_on() {
     let dir = folder();
     let tree = open(&dir.path().join("tree"));
-    tree.write((0..10).map(|it| row(it, "x")).collect()).unwrap();
+    tree.write((0..10).map(|number| row(number, "x")).collect()).unwrap();
     let mut seen = 0;
     tree.scan(b"k", &mut |_, _| {
         seen += 1;
@@ -154,7 +154,8 @@ fn a_rewrite_keeps_the_rows_and_gives_room_back() {
     let tree = open(&dir);
     let text = "x".repeat(1000);
     for round in 0..30 {
-        tree.write((0..600).map(|it| row(it, &format!("{text}{round}"))).collect()).unwrap();
+        tree.write((0..600).map(|number| row(number, &format!("{text}{round}"))).collect())
+            .unwrap();
         tree.sync().unwrap();
     }
     let before = dir_bytes(&dir);

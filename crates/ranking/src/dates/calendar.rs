@@ -13,12 +13,12 @@ pub(super) fn of_day(day: i32) -> Option<Date> {
 }
 
 pub(super) fn day(date: Date) -> i32 {
-    date.since((Of::Day, EPOCH)).map_or(0, |it| it.get_days())
+    date.since((Of::Day, EPOCH)).map_or(0, |since| since.get_days())
 }
 
 /// The day with this number of a month, if it exists.
 pub(super) fn on(year: i16, month: i8, day_of_month: i8) -> Option<Period> {
-    Date::new(year, month, day_of_month).ok().map(|it| Period::day(day(it)))
+    Date::new(year, month, day_of_month).ok().map(|date| Period::day(day(date)))
 }
 
 /// Some months from a month on.
@@ -48,8 +48,8 @@ pub(super) fn monday(date: Date) -> i32 {
 
 /// The one of two or three candidates that is nearest to a day, the earlier one of two.
 pub(super) fn nearest(to: i32, candidates: impl IntoIterator<Item = Period>) -> Option<Period> {
-    let distance = |it: &Period| {
-        let middle = i64::midpoint(it.first().into(), it.last().into());
+    let distance = |period: &Period| {
+        let middle = i64::midpoint(period.first().into(), period.last().into());
         (middle - i64::from(to)).abs()
     };
     candidates.into_iter().min_by_key(distance)

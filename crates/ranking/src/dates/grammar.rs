@@ -14,8 +14,11 @@ pub(super) fn periods(tokens: &[Token], today: Option<i32>) -> Vec<Period> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < tokens.len() && found.len() < PERIODS_MAX {
-        let here =
-            Here { tokens: &tokens[at..], before: at.checked_sub(1).map(|it| tokens[it]), today };
+        let here = Here {
+            tokens: &tokens[at..],
+            before: at.checked_sub(1).map(|difference| tokens[difference]),
+            today,
+        };
         let Some((count, those)) = here.any() else {
             at += 1;
             continue;
@@ -39,12 +42,12 @@ struct Here<'a> {
 
 impl Here<'_> {
     fn word(&self, at: usize) -> Word {
-        self.tokens.get(at).map_or(Word::Other, |it| it.word)
+        self.tokens.get(at).map_or(Word::Other, |token| token.word)
     }
 
     /// The character between a word and the next one.
     fn joint(&self, at: usize) -> char {
-        self.tokens.get(at).map_or(' ', |it| it.joint)
+        self.tokens.get(at).map_or(' ', |token| token.joint)
     }
 
     /// A number of at most two digits.
@@ -65,15 +68,16 @@ impl Here<'_> {
 
     /// The same for dates in digits alone.
     fn recent_year(&self, at: usize) -> Option<i16> {
-        self.year(at).filter(|it| (1800..=2199).contains(it))
+        self.year(at).filter(|year| (1800..=2199).contains(year))
     }
 
     /// Whether no more numbers are joined to the first ones in the same way, as in an address or the
     /// number of a version.
     fn is_whole(&self, count: usize) -> bool {
         let joint = self.joint(0);
-        let is_number = |it: Word| matches!(it, Word::Number { .. } | Word::Digits);
-        let follows = self.before.is_some_and(|it| it.joint == joint && is_number(it.word));
+        let is_number = |word: Word| matches!(word, Word::Number { .. } | Word::Digits);
+        let follows =
+            self.before.is_some_and(|before| before.joint == joint && is_number(before.word));
         let continues = self.joint(count - 1) == joint && is_number(self.word(count));
         !follows && !continues
     }
@@ -125,7 +129,7 @@ impl Here<'_> {
             return None;
         }
         let day_first = on(year, two, one);
-        let month_first = on(year, one, two).filter(|it| joint != '.' && Some(*it) != day_first);
+        let month_first = on(year, one, two).filter(|on| joint != '.' && Some(*on) != day_first);
         Some((3, [day_first, month_first]))
     }
 
@@ -143,7 +147,7 @@ impl Here<'_> {
 
     /// `May 8, 2023`, `May 8`, `May 2023`, `in May`.
     fn month(&self, number: i8, name: Name) -> Found {
-        if let Some(day) = self.short(1).filter(|it| (1..=31).contains(it)) {
+        if let Some(day) = self.short(1).filter(|short| (1..=31).contains(short)) {
             return match self.year(2) {
                 Some(year) => Some((3, [on(year, number, day), None])),
                 None if name == Name::Word => None,
@@ -154,7 +158,7 @@ impl Here<'_> {
         if let Some(year) = self.year(at) {
             return Some((at + 1, [months(year, number, 1), None]));
         }
-        let before = self.before.map(|it| it.word);
+        let before = self.before.map(|before| before.word);
         let is_placed = matches!(before, Some(Word::In | Word::Of | Word::Part));
         let is_month = name == Name::Clear || (name == Name::Shared && is_placed);
         is_month.then(|| (1, [self.nearest_year(|year| months(year, number, 1)), None]))
@@ -182,34 +186,33 @@ impl Here<'_> {
             Word::Next => 1,
             _ => 0,
         };
-        let period =
-            match self.word(1) {
-                Word::Unit(unit) => calendar_unit(today, unit, step),
-                Word::PartOfDay if step <= 0 => Some(Period::day(day(today) + step)),
-                Word::Weekday(weekday) => Some(Period::day(match step {
-                    0 => monday(today) + i32::from(weekday),
-                    -1 => day(today) - days_since(today, weekday),
-                    _ => day(today) + days_until(today, weekday),
-                })),
-                Word::Month { name: Name::Word, .. } => return None,
-                Word::Month { number, .. } => match step {
-                    0 => months(today.year(), number, 1),
-                    -1 => around(today, |year| months(year, number, 1))
-                        .filter(|it| it.last() < day(today))
-                        .last(),
-                    _ => around(today, |year| months(year, number, 1))
-                        .find(|it| it.first() > day(today)),
-                },
-                Word::Season(first) => match step {
-                    0 => nearest(day(today), around(today, |year| months(year, first, 3))),
-                    -1 => around(today, |year| months(year, first, 3))
-                        .filter(|it| it.last() < day(today))
-                        .last(),
-                    _ => around(today, |year| months(year, first, 3))
-                        .find(|it| it.first() > day(today)),
-                },
-                _ => return self.span(step),
-            };
+        let period = match self.word(1) {
+            Word::Unit(unit) => calendar_unit(today, unit, step),
+            Word::PartOfDay if step <= 0 => Some(Period::day(day(today) + step)),
+            Word::Weekday(weekday) => Some(Period::day(match step {
+                0 => monday(today) + i32::from(weekday),
+                -1 => day(today) - days_since(today, weekday),
+                _ => day(today) + days_until(today, weekday),
+            })),
+            Word::Month { name: Name::Word, .. } => return None,
+            Word::Month { number, .. } => match step {
+                0 => months(today.year(), number, 1),
+                -1 => around(today, |year| months(year, number, 1))
+                    .filter(|around| around.last() < day(today))
+                    .last(),
+                _ => around(today, |year| months(year, number, 1))
+                    .find(|around| around.first() > day(today)),
+            },
+            Word::Season(first) => match step {
+                0 => nearest(day(today), around(today, |year| months(year, first, 3))),
+                -1 => around(today, |year| months(year, first, 3))
+                    .filter(|around| around.last() < day(today))
+                    .last(),
+                _ => around(today, |year| months(year, first, 3))
+                    .find(|around| around.first() > day(today)),
+            },
+            _ => return self.span(step),
+        };
         Some((2, [Some(period?), None]))
     }
 
@@ -241,7 +244,7 @@ impl Here<'_> {
     /// `a few`, `a couple of`.
     fn count(&self, at: usize) -> Option<(usize, (i32, i32))> {
         let exactly = |count: u32| {
-            let count = i32::try_from(count).ok().filter(|it| *it > 0)?;
+            let count = i32::try_from(count).ok().filter(|number| *number > 0)?;
             Some((count, count))
         };
         let is_article = self.word(at) == Word::Count(1);

@@ -185,7 +185,7 @@ pub(super) fn of(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut names_time = false;
     let (mut end, mut before) = (0, "");
-    for word in text.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty()) {
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()) {
         let start = word.as_ptr() as usize - text.as_ptr() as usize;
         let between = &text[end..start];
         let mut chars = between.chars();
@@ -228,7 +228,7 @@ pub(super) fn of(text: &str) -> Vec<Token> {
 fn ends_sentence(before: &str, between: &str) -> bool {
     let is_followed = |mark: char| {
         let mut after = between.split(mark).skip(1);
-        after.any(|it| it.starts_with(char::is_whitespace))
+        after.any(|after| after.starts_with(char::is_whitespace))
     };
     let is_abbreviated = || {
         matches!(classify(before), Word::Month { .. })

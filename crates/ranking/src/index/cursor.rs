@@ -224,16 +224,16 @@ impl<'a> Cursor<'a> {
                 self.unpack(block);
                 let slots = &self.unpacked.slots[..self.unpacked.len];
                 let from =
-                    if slots[0] >= base { 0 } else { slots.partition_point(|&it| it < base) };
+                    if slots[0] >= base { 0 } else { slots.partition_point(|&slot| slot < base) };
                 let end = if slots[slots.len() - 1] <= last {
                     slots.len()
                 } else {
-                    slots.partition_point(|&it| it <= last)
+                    slots.partition_point(|&slot| slot <= last)
                 };
                 let counts = &self.unpacked.counts[from..end];
                 for (&slot, &count) in slots[from..end].iter().zip(counts) {
                     let length = lengths[slot as usize];
-                    let known = self.table.as_ref().and_then(|it| it.units(count, length));
+                    let known = self.table.as_ref().and_then(|table| table.units(count, length));
                     each(slot, known.unwrap_or_else(|| scorer.units(self.term, count, length)));
                 }
             }

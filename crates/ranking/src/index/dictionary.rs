@@ -137,7 +137,7 @@ impl Dictionary {
 
     /// The terms in use by name, and for each term number its position in that order.
     pub(super) fn in_order(&self) -> (Vec<TermId>, Vec<TermId>) {
-        let used = self.buckets.iter().map(|it| it.id).filter(|&it| it != NONE);
+        let used = self.buckets.iter().map(|bucket| bucket.id).filter(|&id| id != NONE);
         let mut order: Vec<TermId> = used.collect();
         order.sort_unstable_by(|&a, &b| self.bytes(a).cmp(self.bytes(b)));
         let mut places = vec![0; self.bound()];
@@ -189,7 +189,7 @@ impl Dictionary {
     fn grow(&mut self) {
         let count = (2 * self.buckets.len()).max(8);
         let before = std::mem::replace(&mut self.buckets, vec![EMPTY; count]);
-        for bucket in before.into_iter().filter(|it| it.id != NONE) {
+        for bucket in before.into_iter().filter(|before| before.id != NONE) {
             if let Err(at) = self.find(bucket.hash, |_| false) {
                 self.buckets[at] = bucket;
             }
@@ -241,7 +241,7 @@ impl Dictionary {
 
 /// Appends a term to the text; returns its position.
 fn push(text: &mut Vec<u8>, term: &[u8]) -> u32 {
-    let place = u32::try_from(text.len()).ok().filter(|&it| it != NOWHERE);
+    let place = u32::try_from(text.len()).ok().filter(|&number| number != NOWHERE);
     let place = place.expect("an index has less than 4 GiB of terms");
     if term.len() < usize::from(u8::MAX) {
         text.push(term.len() as u8);
@@ -301,15 +301,16 @@ mod tests {
     #[test]
     fn terms_that_are_gone_leave_no_room_behind() {
         let mut dictionary = Dictionary::default();
-        let names = |round: u32| (0..1000).map(move |it| format!("a term of round {round}, {it}"));
+        let names =
+            |round: u32| (0..1000).map(move |number| format!("a term of round {round}, {number}"));
         for round in 0..20 {
-            let ids: Vec<TermId> = names(round).map(|it| dictionary.count_in(&it)).collect();
+            let ids: Vec<TermId> = names(round).map(|name| dictionary.count_in(&name)).collect();
             assert_eq!(dictionary.live(), 1000);
             for id in ids {
                 dictionary.count_out(id);
             }
         }
-        let one = names(0).map(|it| it.len() + 1).sum::<usize>();
+        let one = names(0).map(|name| name.len() + 1).sum::<usize>();
         assert!(dictionary.text.len() <= 2 * one + WASTE_MIN, "{}", dictionary.text.len());
         assert_eq!(dictionary.bound(), 1000, "numbers are given out again");
         assert_eq!(dictionary.id("a term of round 3, 7"), None);

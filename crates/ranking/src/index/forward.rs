@@ -64,7 +64,7 @@ fn pull(bytes: &mut &[u8]) -> Option<u64> {
 /// branches.
 #[inline]
 fn pull_step(bytes: &mut &[u8]) -> Option<u64> {
-    if let Some(word) = bytes.first_chunk().map(|it| u32::from_le_bytes(*it)) {
+    if let Some(word) = bytes.first_chunk().map(|chunk| u32::from_le_bytes(*chunk)) {
         let ends = !word & 0x8080_8080;
         if ends != 0 {
             // All bits up to and including the one that ends the number.

@@ -84,7 +84,7 @@ impl TextIndex {
             .map(|term| (self.dictionary.count_in(&term.term), term.count, term.in_title))
             .collect();
         postings.sort_unstable();
-        for &(term, _, _) in postings.iter().filter(|it| it.2) {
+        for &(term, _, _) in postings.iter().filter(|posting| posting.2) {
             self.dictionary.count_title(term);
         }
         self.tail.insert(slot, &postings, document.length);
@@ -140,7 +140,8 @@ impl TextIndex {
     }
 
     fn memory(&self) -> usize {
-        let forward: usize = self.forward.iter().flatten().map(|it| it.as_bytes().len() + 16).sum();
+        let forward: usize =
+            self.forward.iter().flatten().map(|forward| forward.as_bytes().len() + 16).sum();
         let sealed: usize = self.sealed.iter().map(|part| part.postings.memory()).sum();
         forward + self.dictionary.memory() + sealed + self.tail.memory() + self.forward.len() * 25
     }

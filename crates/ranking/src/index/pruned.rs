@@ -90,11 +90,11 @@ impl TextSearch<'_> {
             let (count_max, length_min) = postings.list_bounds();
             lists.push((self.scorer.units_max(term, count_max, length_min), term, postings));
         }
-        let all: u32 = lists.iter().map(|it| it.0).sum();
+        let all: u32 = lists.iter().map(|list| list.0).sum();
         if lists.is_empty() || all < top.key_min() {
             return;
         }
-        lists.sort_by_key(|it| it.0);
+        lists.sort_by_key(|list| list.0);
         for (at, &(most, term, postings)) in lists.iter().enumerate() {
             match cursors.get_mut(at) {
                 Some(cursor) => cursor.begin(term, postings, most),
@@ -104,7 +104,7 @@ impl TextSearch<'_> {
         let cursors = &mut cursors[..lists.len()];
         let mut start = 0;
         loop {
-            let (count, _) = optional(cursors.iter().map(|it| it.most), top.key_min());
+            let (count, _) = optional(cursors.iter().map(|cursor| cursor.most), top.key_min());
             let required = &cursors[count..];
             let extents = required.iter().map(Cursor::extent);
             let (postings, spread) =
@@ -112,7 +112,7 @@ impl TextSearch<'_> {
             if postings * SPARSE < spread {
                 return self.search_documents(place, start, cursors, top);
             }
-            let next = required.iter().filter_map(|it| it.next_slot(start)).min();
+            let next = required.iter().filter_map(|required| required.next_slot(start)).min();
             let Some(base) = next else { return };
             let window = window.get_or_insert_default();
             let last = self.search_window(place, base, cursors, top, window);
@@ -129,17 +129,17 @@ impl TextSearch<'_> {
         cursors: &mut [Cursor<'_>],
         top: &mut Top,
     ) {
-        let all: u32 = cursors.iter().map(|it| it.most).sum();
+        let all: u32 = cursors.iter().map(|cursor| cursor.most).sum();
         let mut least = top.key_min();
-        let (mut count, mut bound) = optional(cursors.iter().map(|it| it.most), least);
+        let (mut count, mut bound) = optional(cursors.iter().map(|cursor| cursor.most), least);
         for cursor in &mut cursors[count..] {
             cursor.seek(start, least.saturating_sub(all - cursor.most), &self.scorer);
         }
         loop {
             let required = &cursors[count..];
-            let slot = required.iter().map(|it| it.slot).min().unwrap_or(END);
+            let slot = required.iter().map(|required| required.slot).min().unwrap_or(END);
             let Ok(wanted) = Slot::try_from(slot) else { return };
-            let here = required.iter().filter(|it| it.slot == slot);
+            let here = required.iter().filter(|required| required.slot == slot);
             let most = here.fold(bound, |sum, it| sum + it.present_most());
             if most >= least
                 && let Some(units) = self.add_up(place, wanted, cursors, (count, most), least)
@@ -147,9 +147,9 @@ impl TextSearch<'_> {
             {
                 top.offer(units, id, place.part as u32, wanted);
                 least = top.key_min();
-                (count, bound) = optional(cursors.iter().map(|it| it.most), least);
+                (count, bound) = optional(cursors.iter().map(|cursor| cursor.most), least);
             }
-            for cursor in cursors[count..].iter_mut().filter(|it| it.slot == slot) {
+            for cursor in cursors[count..].iter_mut().filter(|cursor| cursor.slot == slot) {
                 cursor.advance(least.saturating_sub(all - cursor.most), &self.scorer);
             }
         }
@@ -179,10 +179,13 @@ impl TextSearch<'_> {
             return None;
         }
         let length = self.parts[place.part].index.lengths[slot as usize];
-        let here = required.iter().filter(|it| it.slot == u64::from(slot));
-        let here = here.map(|it| (it.term, it.present_count()));
-        let beside = optional.iter().map(|it| (it.term, it.probed)).filter(|it| it.1 > 0);
-        let units = here.chain(beside).map(|it| self.scorer.units(it.0, it.1, length)).sum();
+        let here = required.iter().filter(|required| required.slot == u64::from(slot));
+        let here = here.map(|here| (here.term, here.present_count()));
+        let beside = optional
+            .iter()
+            .map(|optional| (optional.term, optional.probed))
+            .filter(|pair| pair.1 > 0);
+        let units = here.chain(beside).map(|here| self.scorer.units(here.0, here.1, length)).sum();
         (units >= least).then_some(units)
     }
 

@@ -107,7 +107,7 @@ impl TextSearch<'_> {
             let lists = self.lists(part as usize, |term| index.tail.list(term).map(Postings::Open));
             self.add_postings(index, index.tail_home, &lists, (slots, &mut units), &mut cursor);
         }
-        units.into_iter().map(|it| self.scorer.score(it)).collect()
+        units.into_iter().map(|unit| self.scorer.score(unit)).collect()
     }
 
     /// Adds the contributions of postings to the documents in one part of an index.

@@ -149,7 +149,7 @@ impl<'a> TextSearch<'a> {
             return false;
         };
         // Most have no title, and need no lookup.
-        if !index.titled.get(slot as usize).is_some_and(|it| *it) {
+        if !index.titled.get(slot as usize).is_some_and(|titled| *titled) {
             return false;
         }
         let Some(forward) = index.forward(slot) else { return false };
@@ -206,10 +206,10 @@ impl<'a> TextSearch<'a> {
             let index = part.index;
             let has_one = |home: Home, postings: Option<Postings<'_>>| {
                 let found = |slot| index.homes[slot as usize] == home && filter(slot);
-                postings.is_some_and(|it| it.any(found))
+                postings.is_some_and(|posting| posting.any(found))
             };
             has_one(index.tail_home, index.tail.list(id).map(Postings::Open))
-                || index.sealed.iter().any(|it| has_one(it.home, it.postings.list(id)))
+                || index.sealed.iter().any(|sealed| has_one(sealed.home, sealed.postings.list(id)))
         })
     }
 
@@ -221,7 +221,7 @@ impl<'a> TextSearch<'a> {
     /// What the query's terms weigh together, those that a document contains.
     pub(crate) fn total_weight(&self) -> f64 {
         let known = (0..self.idf.len()).filter(|&term| self.frequencies[term] > 0);
-        known.map(|it| self.weight(it)).sum()
+        known.map(|known| self.weight(known)).sum()
     }
 
     /// What a query term weighs, by inverse document frequency.
@@ -235,7 +235,7 @@ impl<'a> TextSearch<'a> {
     }
 
     fn share_of(&self, terms: impl Iterator<Item = usize>) -> f32 {
-        let found: f64 = terms.map(|it| self.weight(it)).sum();
+        let found: f64 = terms.map(|term| self.weight(term)).sum();
         if self.idf_total > 0.0 { (found / self.idf_total) as f32 } else { 0.0 }
     }
 

@@ -174,7 +174,7 @@ impl Postings<'_> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Packed { blocks, .. } => {
-                let last = blocks.last().map_or(0, |it| usize::from(it.len_less_one) + 1);
+                let last = blocks.last().map_or(0, |block| usize::from(block.len_less_one) + 1);
                 blocks.len().saturating_sub(1) * BLOCK + last
             }
             Self::Open(list) => list.postings.len(),
@@ -301,20 +301,20 @@ impl Block {
         let (at, found) = match slot_width {
             1 => {
                 let Ok(wanted) = u8::try_from(distance) else { return 0 };
-                let at: u8 = slots.iter().map(|&it| u8::from(it < wanted)).sum();
+                let at: u8 = slots.iter().map(|&slot| u8::from(slot < wanted)).sum();
                 (usize::from(at), slots.get(usize::from(at)) == Some(&wanted))
             }
             2 => {
                 let Ok(wanted) = u16::try_from(distance) else { return 0 };
                 let slots = slots.as_chunks::<2>().0;
-                let lower = slots.iter().map(|it| u16::from(u16::from_le_bytes(*it) < wanted));
+                let lower = slots.iter().map(|slot| u16::from(u16::from_le_bytes(*slot) < wanted));
                 let at = usize::from(lower.sum::<u16>());
-                (at, slots.get(at).map(|it| u16::from_le_bytes(*it)) == Some(wanted))
+                (at, slots.get(at).map(|slot| u16::from_le_bytes(*slot)) == Some(wanted))
             }
             _ => {
                 let slots = slots.as_chunks::<4>().0;
-                let at = slots.partition_point(|it| u32::from_le_bytes(*it) < distance);
-                (at, slots.get(at).map(|it| u32::from_le_bytes(*it)) == Some(distance))
+                let at = slots.partition_point(|slot| u32::from_le_bytes(*slot) < distance);
+                (at, slots.get(at).map(|slot| u32::from_le_bytes(*slot)) == Some(distance))
             }
         };
         if !found {

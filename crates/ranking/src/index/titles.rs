@@ -19,7 +19,7 @@ impl TextSearch<'_> {
     /// the title: a speaker, a date, a project, not a subject that titles and contents share.
     pub fn titles(&self, documents: impl IntoIterator<Item = (u32, Slot)>) -> Vec<Titled> {
         let labels: Vec<f64> = (0..self.frequencies.len())
-            .map(|it| if self.is_label(it) { self.weight(it) } else { 0.0 })
+            .map(|number| if self.is_label(number) { self.weight(number) } else { 0.0 })
             .collect();
         let mut terms = Vec::new();
         let titled = documents.into_iter().map(|(part, slot)| {
@@ -31,7 +31,7 @@ impl TextSearch<'_> {
             Titled { has_term: !terms.is_empty(), labels: sum as f32 }
         });
         let mut titled: Vec<Titled> = titled.collect();
-        let most = titled.iter().map(|it| it.labels).fold(0.0, f32::max);
+        let most = titled.iter().map(|titled| titled.labels).fold(0.0, f32::max);
         if most > 0.0 {
             for it in &mut titled {
                 it.labels /= most;
@@ -53,8 +53,12 @@ impl TextSearch<'_> {
     fn title_terms(&self, part: u32, slot: Slot) -> impl Iterator<Item = usize> {
         let index = self.parts.get(part as usize).map(|part| part.index);
         // Most have no title, and need no lookup.
-        let index = index.filter(|it| it.titled.get(slot as usize).is_some_and(|it| *it));
-        let terms = index.and_then(|it| it.forward(slot)).into_iter().flat_map(|it| it.iter());
+        let index =
+            index.filter(|index| index.titled.get(slot as usize).is_some_and(|titled| *titled));
+        let terms = index
+            .and_then(|index| index.forward(slot))
+            .into_iter()
+            .flat_map(|forward| forward.iter());
         let titles = terms.filter(|&(_, _, in_title)| in_title);
         titles.filter_map(move |(id, _, _)| self.place_of(part, id))
     }

@@ -98,7 +98,8 @@ impl Analyzer {
         let (common, all) = (common(&old, &new), old.len() + new.len());
         // In whatever order, the other words are insertions and deletions.
         let sites = if all - 2 * common > EDITS_MAX { None } else { sites(&old, &new, EDITS_MAX) };
-        let sites = sites.map(|it| it.iter().flat_map(|it| each_value(&old, &new, it)).collect());
+        let sites =
+            sites.map(|site| site.iter().flat_map(|it| each_value(&old, &new, it)).collect());
         let similarity = 2.0 * common as f32 / all as f32;
         Some(Comparison { analyzer: self, old, new, sites, similarity, is_sentence })
     }
@@ -118,13 +119,13 @@ impl Comparison<'_> {
     /// What their words say.
     pub fn verdict(&self) -> Verdict {
         let Some(sites) = &self.sites else { return self.by_share() };
-        let mut changes: Vec<Change> = sites.iter().map(|it| self.change(it)).collect();
+        let mut changes: Vec<Change> = sites.iter().map(|site| self.change(site)).collect();
         for (at, pair) in sites.windows(2).enumerate() {
             if self.are_listed(&pair[0], &pair[1]) {
                 (changes[at], changes[at + 1]) = (Change::Nothing, Change::Nothing);
             }
         }
-        if changes.iter().all(|it| matches!(it, Change::Nothing)) {
+        if changes.iter().all(|change| matches!(change, Change::Nothing)) {
             return Verdict::Same;
         }
         let negated = self.negated(sites);
@@ -136,7 +137,7 @@ impl Comparison<'_> {
                 plain += usize::from(!is_value);
             }
         }
-        let is_rewritten = changes.iter().any(|it| matches!(it, Change::Rewritten));
+        let is_rewritten = changes.iter().any(|change| matches!(change, Change::Rewritten));
         let subject_words = self.subject_words(sites);
         let is_subject =
             |least: f32, words_min| self.similarity >= least && subject_words >= words_min;
@@ -207,8 +208,8 @@ impl Comparison<'_> {
     /// The word with which one of the texts negates the other.
     fn opposite(&self) -> Option<&str> {
         let by_prefix = || {
-            self.sites().iter().find_map(|it| {
-                let (old, new) = self.words(it);
+            self.sites().iter().find_map(|site| {
+                let (old, new) = self.words(site);
                 opposite(old, new)
             })
         };
@@ -225,13 +226,13 @@ impl Comparison<'_> {
 
     /// Whether they say the same of others: a name replaces another one, or two words are exchanged.
     fn names_others(&self) -> bool {
-        let is_said = |words: &[Word<'_>]| words.iter().any(|it| !it.is_function_word());
-        let is_replaced = |it: &&Site| {
-            let (old, new) = self.words(it);
+        let is_said = |words: &[Word<'_>]| words.iter().any(|word| !word.is_function_word());
+        let is_replaced = |site: &&Site| {
+            let (old, new) = self.words(site);
             is_said(old) && is_said(new)
         };
         let replaced: Vec<&Site> = self.sites().iter().filter(is_replaced).collect();
-        let pairs: Vec<_> = replaced.iter().map(|it| self.words(it)).collect();
+        let pairs: Vec<_> = replaced.iter().map(|replaced| self.words(replaced)).collect();
         replaced.iter().zip(&pairs).any(|(site, (old, new))| {
             let is_inside = site.old.start > 0 && site.new.start > 0;
             let are_names = matches!((old, new), ([old], [new]) if old.is_name() && new.is_name());
@@ -306,7 +307,7 @@ impl Comparison<'_> {
         })?;
         let (_, new) = self.words(&sites[at]);
         let ending = |words: &[Word<'_>]| words.iter().any(Word::ends).then(|| joined(words));
-        let later = || sites[at + 1..].iter().find_map(|it| ending(self.words(it).1));
+        let later = || sites[at + 1..].iter().find_map(|site| ending(self.words(site).1));
         let ended = match negation(new) {
             None => None,
             Some(_) => ending(new).or_else(|| Some(format!("{word} … {}", later()?))),
@@ -319,16 +320,17 @@ impl Comparison<'_> {
 
     /// The number of words that the texts have in common in the same order, without function words.
     fn subject_words(&self, sites: &[Site]) -> usize {
-        let subject = |words: &[Word<'_>]| words.iter().filter(|it| !it.is_function_word()).count();
-        let differing = sites.iter().map(|it| subject(self.words(it).0)).sum::<usize>();
+        let subject =
+            |words: &[Word<'_>]| words.iter().filter(|word| !word.is_function_word()).count();
+        let differing = sites.iter().map(|site| subject(self.words(site).0)).sum::<usize>();
         subject(&self.old) - differing
     }
 
     /// Whether a common word, other than a function word, precedes the first value.
     fn begins_with_subject(&self, sites: &[Site], changes: &[Change]) -> bool {
-        let is_value = |it: &Change| matches!(it, Change::Value { .. });
+        let is_value = |change: &Change| matches!(change, Change::Value { .. });
         let Some(first) = changes.iter().position(is_value) else { return false };
-        let differs = |at: usize| sites[..first].iter().any(|it| it.old.contains(&at));
+        let differs = |at: usize| sites[..first].iter().any(|site| site.old.contains(&at));
         let mut before = self.old[..sites[first].old.start].iter().enumerate();
         before.any(|(at, word)| !word.is_function_word() && !differs(at))
     }
@@ -336,15 +338,15 @@ impl Comparison<'_> {
 
 /// Whether a text is one sentence, on one line.
 fn is_sentence(text: &str) -> bool {
-    let ends = |it: char| matches!(it, '.' | '!' | '?' | '。' | '！' | '？');
+    let ends = |c: char| matches!(c, '.' | '!' | '?' | '。' | '！' | '？');
     let text = text.trim().trim_end_matches(ends);
-    let is_wide_end = |it: char| ends(it) && !it.is_ascii();
-    !text.contains(|it| it == '\n' || is_wide_end(it))
-        && !text.split_whitespace().any(|it| it.ends_with(ends))
+    let is_wide_end = |c: char| ends(c) && !c.is_ascii();
+    !text.contains(|text| text == '\n' || is_wide_end(text))
+        && !text.split_whitespace().any(|word| word.ends_with(ends))
 }
 
 fn negation<'a>(words: &[Word<'a>]) -> Option<&'a str> {
-    words.iter().find(|it| it.negates()).map(|it| it.text)
+    words.iter().find(|word| word.negates()).map(|word| word.text)
 }
 
 /// The word with which one of them negates the other.
@@ -372,7 +374,7 @@ fn each_value(old: &[Word<'_>], new: &[Word<'_>], site: &Site) -> Vec<Site> {
 /// The values of a text that the other one does not have.
 fn own_values<'a, 'b>(own: &'b [Word<'a>], other: &[Word<'_>]) -> Vec<&'b Word<'a>> {
     let others: HashSet<&str> = other.iter().map(Word::key).collect();
-    own.iter().filter(|it| it.is_value() && !others.contains(it.key())).collect()
+    own.iter().filter(|own| own.is_value() && !others.contains(own.key())).collect()
 }
 
 /// The number of common words, counting repetitions.
@@ -402,8 +404,8 @@ fn sorted<'a>(words: &'a [Word<'_>]) -> Vec<&'a str> {
 
 /// The words without function words, as they are written.
 fn joined<'a>(words: impl IntoIterator<Item = &'a Word<'a>>) -> String {
-    let said = words.into_iter().filter(|it| !it.is_function_word());
-    said.map(|it| it.text).collect::<Vec<_>>().join(" ")
+    let said = words.into_iter().filter(|word| !word.is_function_word());
+    said.map(|said| said.text).collect::<Vec<_>>().join(" ")
 }
 
 fn cut(text: &str) -> String {

@@ -65,7 +65,8 @@ impl SimilarIndex {
         let mut is_cut = false;
         for band in own.bands() {
             let slots_of = |range: (Bound<Slot>, Bound<Slot>)| {
-                self.bands.range((range.0.map(|it| (band, it)), range.1.map(|it| (band, it))))
+                self.bands
+                    .range((range.0.map(|range| (band, range)), range.1.map(|range| (band, range))))
             };
             let mut below = slots_of((Bound::Included(0), Bound::Excluded(slot))).rev();
             let mut above = slots_of((Bound::Excluded(slot), Bound::Included(Slot::MAX)));
@@ -75,9 +76,10 @@ impl SimilarIndex {
         }
         slots.sort_unstable();
         slots.dedup();
-        let similarity = |slot| self.signature(slot).map_or(0.0, |it| it.similarity(own));
+        let similarity =
+            |slot| self.signature(slot).map_or(0.0, |signature| signature.similarity(own));
         let all = slots.into_iter().map(|slot| Similar { slot, similarity: similarity(slot) });
-        let mut similar: Vec<Similar> = all.filter(|it| it.similarity >= least).collect();
+        let mut similar: Vec<Similar> = all.filter(|item| item.similarity >= least).collect();
         similar.sort_by(|one, other| other.similarity.total_cmp(&one.similarity));
         (similar, is_cut)
     }

@@ -50,7 +50,7 @@ impl Signature {
             }
         }
         // The high bits of the minimum of many hashes are zeros.
-        Some(Self(least.map(|it| (it.wrapping_mul(STEP as u32) >> 16) as u16)))
+        Some(Self(least.map(|least| (least.wrapping_mul(STEP as u32) >> 16) as u16)))
     }
 
     /// An estimate of the Jaccard similarity of the two sets of terms: the share of their union

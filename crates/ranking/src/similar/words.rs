@@ -111,7 +111,7 @@ impl Word<'_> {
     }
 
     pub(super) fn negates(&self) -> bool {
-        let contracted = |it: &str| it.ends_with("n't") || it.ends_with("n’t");
+        let contracted = |text: &str| text.ends_with("n't") || text.ends_with("n’t");
         NEGATIONS.contains(&self.key()) || contracted(self.key())
     }
 
@@ -125,7 +125,7 @@ impl Word<'_> {
         let mut chars = self.text.chars().peekable();
         let mut is_value = self.is_quoted;
         while let (false, Some(c)) = (is_value, chars.next()) {
-            let next_is_upper = chars.peek().is_some_and(|it| it.is_uppercase());
+            let next_is_upper = chars.peek().is_some_and(|char| char.is_uppercase());
             is_value = c.is_numeric()
                 || matches!(c, '_' | '/' | '@' | ':' | '.' | '=' | '#')
                 || (c.is_alphabetic() && next_is_upper);
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn words_are_written_without_punctuation_and_in_spaceless_scripts_characters() {
         let of = |text| -> Vec<&str> {
-            words(text, 99).unwrap_or_default().iter().map(|it| it.text).collect()
+            words(text, 99).unwrap_or_default().iter().map(|word| word.text).collect()
         };
         assert_eq!(of("(Port: 4747), -5 °C – \"v1.2\"!"), ["Port", "4747", "-5", "°C", "v1.2"]);
         assert_eq!(of("端口是4747。"), ["端", "口", "是", "4747"]);

@@ -27,7 +27,7 @@ impl Memo {
     /// Appends a word's terms; false if it is not cached.
     fn recall(&mut self, word: &str, terms: &mut Vec<String>) -> bool {
         let mut recall =
-            |made: &[Box<str>]| terms.extend(made.iter().map(|it| String::from(&**it)));
+            |made: &[Box<str>]| terms.extend(made.iter().map(|made| String::from(&**made)));
         if let Some(made) = self.recent.get(word) {
             recall(made);
             return true;
@@ -67,7 +67,7 @@ impl Memos {
             }
             let made = tokenize(word);
             if word.len() <= WORD_BYTES_MAX {
-                memo.keep(word.into(), made.iter().map(|it| it.as_str().into()).collect());
+                memo.keep(word.into(), made.iter().map(|made| made.as_str().into()).collect());
             }
             terms.extend(made);
         }
@@ -109,10 +109,12 @@ mod tests {
     #[test]
     fn a_full_memo_forgets_what_it_has_not_met_for_long() {
         let memos = Memos::default();
-        let words: Vec<String> = (0..5 * WORDS_MAX / 2).map(|it| format!("w{it}")).collect();
+        let words: Vec<String> =
+            (0..5 * WORDS_MAX / 2).map(|number| format!("w{number}")).collect();
         let text = words.join(" ");
-        let split =
-            |it: &str| it.split(' ').filter(|it| !it.is_empty()).map(str::to_owned).collect();
+        let split = |text: &str| {
+            text.split(' ').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+        };
         assert_eq!(memos.terms(&text, &split).len(), words.len());
         let mut memos = memos.lock();
         let memo = memos.first_mut().expect("it was given back");

@@ -124,8 +124,8 @@ fn scan_chunk(chunk: &str, scanned: &mut Scanned) {
 fn is_plain(chunk: &[u8]) -> bool {
     let Some(start) = chunk.iter().position(u8::is_ascii_alphabetic) else { return false };
     let (before, word) = chunk.split_at(start);
-    let small = word.iter().skip(1).take_while(|it| it.is_ascii_lowercase()).count();
-    let is_sign = |it: &u8| it.is_ascii() && !it.is_ascii_alphanumeric();
+    let small = word.iter().skip(1).take_while(|word| word.is_ascii_lowercase()).count();
+    let is_sign = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric();
     before.iter().all(is_sign) && word.iter().skip(1 + small).all(is_sign)
 }
 

@@ -65,7 +65,7 @@ pub(super) struct Codes {
 impl Codes {
     /// The codes of a vector that is not all zeros.
     pub(super) fn new(vector: &[f32]) -> Self {
-        let square: f32 = vector.iter().map(|it| it * it).sum();
+        let square: f32 = vector.iter().map(|vector| vector * vector).sum();
         let unit = (square / vector.len() as f32).sqrt() * LEVEL_HIGHEST / f32::from(LEVELS[15]);
         let mut best = (f32::NEG_INFINITY, Vec::new());
         for factor in SCALES {
@@ -126,7 +126,7 @@ impl QueryCodes {
     pub(super) fn new(query: &[f32]) -> Self {
         let largest = query.iter().fold(0f32, |largest, it| largest.max(it.abs()));
         let scale = largest / 127.0;
-        let codes: Vec<i8> = query.iter().map(|it| (it / scale).round() as i8).collect();
+        let codes: Vec<i8> = query.iter().map(|query| (query / scale).round() as i8).collect();
         let rest = query.iter().zip(&codes).map(|(component, code)| {
             (f64::from(*component) - f64::from(scale) * f64::from(*code)).powi(2)
         });

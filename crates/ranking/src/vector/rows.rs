@@ -46,7 +46,8 @@ impl Rows {
     /// meaningless.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, &[Line])> {
         let block_lines = block_lines(self.steps);
-        let blocks = self.chunks.iter().flat_map(move |it| it.blocks.chunks_exact(block_lines));
+        let blocks =
+            self.chunks.iter().flat_map(move |chunk| chunk.blocks.chunks_exact(block_lines));
         blocks.enumerate().map(|(at, block)| (at * BLOCK_ROWS, block))
     }
 

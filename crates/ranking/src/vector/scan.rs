@@ -168,7 +168,7 @@ impl<'s> Scan<'s> {
 
     fn score_later(&mut self) {
         let mut later = std::mem::take(&mut self.later);
-        later.retain(|it| self.limits.admit(it.guess, it.error) && self.passes(it));
+        later.retain(|later| self.limits.admit(later.guess, later.error) && self.passes(later));
         for (at, candidate) in later.iter().enumerate() {
             if let Some(candidate) = later.get(at + AHEAD) {
                 self.fetch(candidate);

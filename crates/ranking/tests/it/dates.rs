@@ -24,7 +24,7 @@ fn names(text: &str, expected: &[Period]) {
     let readable = |all: &[Period]| {
         let date = |day: i32| date(1970, 1, 1) + jiff::Span::new().days(day);
         all.iter()
-            .map(|it| format!("{}..{}", date(it.first()), date(it.last())))
+            .map(|item| format!("{}..{}", date(item.first()), date(item.last())))
             .collect::<Vec<_>>()
     };
     let found = periods(text, Some(day(TODAY)));
@@ -173,7 +173,7 @@ fn far_times_are_clamped_or_dropped() {
 
 #[test]
 fn a_text_names_a_bounded_number_of_periods() {
-    let text: Vec<String> = (1..=28).map(|it| format!("{it} May 2023")).collect();
+    let text: Vec<String> = (1..=28).map(|number| format!("{number} May 2023")).collect();
     assert_eq!(periods(&text.join(", "), None).len(), PERIODS_MAX);
 }
 

@@ -139,7 +139,8 @@ fn a_query_of_spaces_finds_nothing_and_one_of_500_terms_is_exact() {
     };
     let documents: Vec<Document> = (0..1500)
         .map(|at| {
-            let terms: Vec<String> = (0..20).map(|it| name(scatter(at * 20 + it) % 500)).collect();
+            let terms: Vec<String> =
+                (0..20).map(|number| name(scatter(at * 20 + number) % 500)).collect();
             document(&terms.iter().map(String::as_str).collect::<Vec<_>>())
         })
         .collect();

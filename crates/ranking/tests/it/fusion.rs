@@ -123,10 +123,10 @@ fn feedback_weighs_at_most_as_much_as_the_query() {
         let once = Feedback::default().expand(&own, &own, &own.top(5));
         let first = TextSearch::new(&parts, &once, Bm25::default());
         let twice = Feedback::default().expand(&own, &first, &first.top(5));
-        let is_own = |it: &str| query.terms().iter().any(|own| own.term == it);
+        let is_own = |text: &str| query.terms().iter().any(|own| own.term == text);
         let weigh = |query: &Query, is_asked: bool| -> f64 {
-            let terms = query.terms().iter().filter(|it| is_own(&it.term) == is_asked);
-            terms.map(|it| f64::from(it.weight) * idf(&it.term)).sum()
+            let terms = query.terms().iter().filter(|term| is_own(&term.term) == is_asked);
+            terms.map(|term| f64::from(term.weight) * idf(&term.term)).sum()
         };
         let asked = weigh(&query, true);
         let [once, twice] = [&once, &twice].map(|it| weigh(it, false));

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use waypost_ranking::{Analyzer, Difference, Error, Signature, SimilarIndex, Slot, Verdict};
 
 fn text(words: &BTreeSet<u16>) -> String {
-    words.iter().map(|it| format!("w{it}")).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ")
 }
 
 fn signature(text: &str) -> Option<Signature> {
@@ -103,7 +103,7 @@ fn a_hundred_thousand_copies_are_considered_up_to_a_limit() {
         index.insert(slot, same);
     }
     let (found, is_cut) = index.similar(50_000, 0.5);
-    let slots: BTreeSet<Slot> = found.iter().map(|it| it.slot).collect();
+    let slots: BTreeSet<Slot> = found.iter().map(|found| found.slot).collect();
     let nearest = (49_984..50_000).chain(50_001..50_017).collect();
     assert_eq!((slots, is_cut), (nearest, true));
     index.remove(50_001);

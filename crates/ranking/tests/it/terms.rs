@@ -154,8 +154,8 @@ fn a_megabyte_without_a_space_is_one_short_term() {
         let terms = analyzer.terms(&text);
         assert!(terms.len() <= 2 && terms.iter().all(|term| term.len() <= 64), "{}", terms.len());
     }
-    let query =
-        analyzer.query(&(0..9000).map(|it| format!("w{it}w")).collect::<Vec<_>>().join(" "));
+    let query = analyzer
+        .query(&(0..9000).map(|number| format!("w{number}w")).collect::<Vec<_>>().join(" "));
     assert_eq!(query.terms().len(), 4096);
 }
 
@@ -187,7 +187,7 @@ fn a_label_is_a_term_that_stands_mostly_in_titles() {
         let parts = [TextPart { slots: &library.slots, index, filter: None }];
         let search = TextSearch::new(&parts, &query, Bm25::default());
         let titles = search.titles((0..5).map(|slot| (0, slot)));
-        titles.into_iter().map(|it| (it.has_term, it.labels)).collect::<Vec<_>>()
+        titles.into_iter().map(|title| (title.has_term, title.labels)).collect::<Vec<_>>()
     };
     let titles = |query: &str| titles_in(&library.index, query);
     let (no, yes) = ((false, 0.0), (true, 1.0));

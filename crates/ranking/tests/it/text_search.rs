@@ -195,8 +195,9 @@ fn pruning_changes_nothing_over_many_segments() {
             // Of few documents, all terms are read; of all, the postings of the query's terms.
             for count in [3, all.len()] {
                 let hits = &all[..count.min(all.len())];
-                let documents: Vec<(u32, u32)> = hits.iter().map(|it| (it.part, it.slot)).collect();
-                let scores: Vec<f32> = hits.iter().map(|it| it.score).collect();
+                let documents: Vec<(u32, u32)> =
+                    hits.iter().map(|hit| (hit.part, hit.slot)).collect();
+                let scores: Vec<f32> = hits.iter().map(|hit| hit.score).collect();
                 assert_eq!(search.scores_of(&documents), scores, "{start} {count}");
             }
             let filter = |slot: u32| slot % 100 == 3;

@@ -84,8 +84,8 @@ fn recall_against_full_precision_is_above_99_percent() {
         centres[at % 20].iter().map(|component| component + random(seed)).collect()
     };
     let unit = |vector: &[f32]| -> Vec<f64> {
-        let length = vector.iter().map(|it| f64::from(*it).powi(2)).sum::<f64>().sqrt();
-        vector.iter().map(|it| f64::from(*it) / length).collect()
+        let length = vector.iter().map(|vector| f64::from(*vector).powi(2)).sum::<f64>().sqrt();
+        vector.iter().map(|vector| f64::from(*vector) / length).collect()
     };
     let mut index = VectorIndex::new(DIMENSIONS).unwrap();
     let slots = numbered(2_000);
@@ -171,10 +171,10 @@ fn nothing_is_left_out_where_codes_are_poor() {
     for at in 0..DIMENSIONS {
         // One component; one large and many small; all equal; the same with noise; opposites.
         let one = |value: f32, rest: f32| -> Vec<f32> {
-            (0..DIMENSIONS).map(|it| if it == at { value } else { rest }).collect()
+            (0..DIMENSIONS).map(|number| if number == at { value } else { rest }).collect()
         };
         let noise: Vec<f32> = (0..DIMENSIONS).map(|_| 1.0 + 0.01 * random(&mut seed)).collect();
-        let opposite = noise.iter().map(|it| -it).collect();
+        let opposite = noise.iter().map(|noise| -noise).collect();
         vectors.extend([one(1.0, 0.0), one(1.0, 0.01), one(1e-7, 1.0), noise, opposite]);
     }
     for (slot, vector) in vectors.iter().enumerate() {

@@ -41,7 +41,7 @@ pub(super) fn line(line: &[u8]) -> Line {
         Some(_) => return Line::Other,
         None => return Line::Unknown,
     };
-    let Some(content) = record.message.map(|it| it.content).or(record.content) else {
+    let Some(content) = record.message.map(|message| message.content).or(record.content) else {
         return Line::Other;
     };
     let joined = content.joined();

@@ -20,11 +20,11 @@ fn told(found: &[Candidate], answerable: f64, session: &Session) -> Told {
 }
 
 fn reasons(told: &Told) -> Vec<(u64, Reason)> {
-    told.withheld.iter().map(|it| (it.id, it.reason)).collect()
+    told.withheld.iter().map(|withheld| (withheld.id, withheld.reason)).collect()
 }
 
 fn used(told: &Told) -> Vec<(u64, Part)> {
-    told.used.iter().map(|it| (it.id, it.part)).collect()
+    told.used.iter().map(|used| (used.id, used.part)).collect()
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn no_text_is_longer_than_a_harness_takes() {
         let brief = brief(&material, &Session::default(), &key());
         assert!(units(&brief.text) <= BRIEF_UNITS_MAX, "{}", units(&brief.text));
         assert!(units(&brief.text) + units(&prompt.text) <= TEXT_UNITS_MAX);
-        let parts: Vec<Part> = brief.used.iter().map(|it| it.part).collect();
+        let parts: Vec<Part> = brief.used.iter().map(|used| used.part).collect();
         for part in [Part::Pinned, Part::Thread, Part::Decision] {
             assert!(parts.contains(&part), "{part:?} of {parts:?}");
         }
@@ -127,7 +127,7 @@ fn threads_are_the_last_prompt_and_answer_of_each_session() {
         turn(4, "c", Role::User),
     ];
     let threads = Thread::ends_of(turns, 2);
-    let ids = |at: usize| threads[at].turns.iter().map(|it| it.id).collect::<Vec<_>>();
+    let ids = |at: usize| threads[at].turns.iter().map(|turn| turn.id).collect::<Vec<_>>();
     assert_eq!(threads.len(), 2);
     assert_eq!((&*threads[0].session, ids(0)), ("b", vec![7, 9]));
     assert_eq!((&*threads[1].session, ids(1)), ("a", vec![5, 8]));

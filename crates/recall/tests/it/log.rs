@@ -32,7 +32,7 @@ fn entry(session: &str, space: Option<&str>, used: &[u64]) -> Entry {
 }
 
 fn ids(entries: &[Entry]) -> Vec<u64> {
-    entries.iter().map(|it| it.id).collect()
+    entries.iter().map(|entry| entry.id).collect()
 }
 
 #[test]
@@ -144,7 +144,8 @@ fn a_clock_that_skips_the_retention_time_is_not_believed_for_a_day() {
     let key = SessionKey::new("a", None);
     let is_whole = |log: &RecallLog, now| {
         log.retain(now).expect("it works");
-        log.list(&Query::new(9)).len() == 1 && log.session(&key).is_some_and(|it| it.offset == 5)
+        log.list(&Query::new(9)).len() == 1
+            && log.session(&key).is_some_and(|session| session.offset == 5)
     };
     let (log, _) = open(&dir, day(0));
     log.append(entry("a", None, &[1]), day(0)).expect("it is written");
@@ -189,7 +190,8 @@ fn too_many_sessions_drop_those_that_were_not_seen_for_the_longest_time_with_the
     for number in 0..100 {
         log.append(entry(&format!("new {number}"), None, &[]), day(1)).expect("it is written");
         log.append(entry("used", None, &[]), day(1)).expect("it is written");
-        let known = (0..=number).filter(|it| log.session(&key(&format!("new {it}"))).is_some());
+        let known =
+            (0..=number).filter(|number| log.session(&key(&format!("new {number}"))).is_some());
         assert!(known.count() <= 16 && log.list(&Query::new(1_000)).len() <= 2 * 16);
     }
     assert_eq!(log.session(&key("used")).expect("it is known").offset, 7);
@@ -230,8 +232,8 @@ fn what_was_dropped_is_told_also_after_opening_again() {
 fn segment(dir: &tempfile::TempDir) -> std::path::PathBuf {
     std::fs::read_dir(dir.path())
         .expect("a folder")
-        .map(|it| it.expect("a file").path())
-        .find(|it| it.extension().is_some_and(|it| it == "log"))
+        .map(|entry| entry.expect("a file").path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "log"))
         .expect("a segment")
 }
 

@@ -68,7 +68,7 @@ fn read(harness: Harness, text: impl AsRef<[u8]>, from: u64) -> Batch {
 }
 
 fn said(batch: &Batch) -> Vec<(Role, &str)> {
-    batch.turns.iter().map(|it| (it.role, &*it.text)).collect()
+    batch.turns.iter().map(|turn| (turn.role, &*turn.text)).collect()
 }
 
 #[test]
@@ -116,9 +116,9 @@ fn reading_goes_on_at_every_line() {
 #[test]
 fn a_file_that_ends_anywhere_is_read_up_to_its_last_line_end() {
     for (harness, text) in FILES {
-        for end in (0..text.len()).filter(|it| text.is_char_boundary(*it)) {
+        for end in (0..text.len()).filter(|number| text.is_char_boundary(*number)) {
             let batch = read(harness, &text[..end], 0);
-            let complete = text[..end].rfind('\n').map_or(0, |it| it + 1);
+            let complete = text[..end].rfind('\n').map_or(0, |at| at + 1);
             assert_eq!(batch.to, complete as u64);
             assert_eq!(batch.turns, read(harness, &text[..complete], 0).turns);
         }
@@ -228,7 +228,7 @@ impl Read for Generated {
         if number == self.periods {
             return Ok(0);
         }
-        let digits = TURN.iter().position(|it| *it == b'0').expect("the number");
+        let digits = TURN.iter().position(|turn| *turn == b'0').expect("the number");
         self.period[digits..digits + 4].copy_from_slice(format!("{number:04}").as_bytes());
         let count = buffer.len().min(self.period.len() - start);
         buffer[..count].copy_from_slice(&self.period[start..start + count]);
@@ -253,14 +253,14 @@ fn two_hundred_megabytes_are_read_in_batches() {
     let (mut turns, mut batches) = (Vec::new(), 0);
     loop {
         let batch = transcript.next_batch(50).expect("it is read");
-        turns.extend(batch.turns.into_iter().map(|it| it.text));
+        turns.extend(batch.turns.into_iter().map(|turn| turn.text));
         batches += 1;
         if !batch.has_more {
             assert_eq!((batch.to, batch.skipped), (200 << 20, 0));
             break;
         }
     }
-    let wanted: Vec<String> = (0..200).map(|it| format!("Number {it:04}")).collect();
+    let wanted: Vec<String> = (0..200).map(|number| format!("Number {number:04}")).collect();
     assert_eq!((turns, batches), (wanted, 5));
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use waypost_time::Timestamp;
 
 fn read(text: &str) -> Option<String> {
-    text.parse().ok().map(|it: Timestamp| it.to_string())
+    text.parse().ok().map(|timestamp: Timestamp| timestamp.to_string())
 }
 
 proptest! {

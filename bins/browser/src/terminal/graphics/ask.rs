@@ -31,9 +31,9 @@ pub(crate) fn ask() -> Answers {
     // A terminal that does not answer has reported nothing.
     let said = exchange().unwrap_or_default();
     let mut answers = read(&said);
-    let by_size = window_size().ok().filter(|it| it.columns > 0 && it.rows > 0);
-    let cell = by_size.map(|it| (it.width / it.columns, it.height / it.rows));
-    answers.cell = answers.cell.or(cell.filter(|it| it.0 > 0 && it.1 > 0));
+    let by_size = window_size().ok().filter(|size| size.columns > 0 && size.rows > 0);
+    let cell = by_size.map(|size| (size.width / size.columns, size.height / size.rows));
+    answers.cell = answers.cell.or(cell.filter(|cell| cell.0 > 0 && cell.1 > 0));
     answers
 }
 
@@ -65,27 +65,27 @@ fn exchange() -> io::Result<Vec<u8>> {
 
 /// Everything that starts like an answer, without that start.
 fn sequences(said: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let begins = (0..said.len()).filter(|it| said[*it..].starts_with(b"\x1b["));
-    begins.map(|it| &said[it + 2..])
+    let begins = (0..said.len()).filter(|number| said[*number..].starts_with(b"\x1b["));
+    begins.map(|begin| &said[begin + 2..])
 }
 
 /// The answer to a query: its numbers, which precede the final letter.
 fn numbers(sequence: &[u8], last: u8) -> Option<Vec<&str>> {
-    let is_last = |it: &u8| (0x40..=0x7e).contains(it);
-    let end = sequence.iter().position(is_last).filter(|it| sequence[*it] == last)?;
+    let is_last = |byte: &u8| (0x40..=0x7e).contains(byte);
+    let end = sequence.iter().position(is_last).filter(|at| sequence[*at] == last)?;
     Some(std::str::from_utf8(&sequence[..end]).ok()?.split(';').collect())
 }
 
 fn is_answered(said: &[u8]) -> bool {
-    sequences(said).any(|it| it.starts_with(b"?") && numbers(it, b'c').is_some())
+    sequences(said).any(|sequence| sequence.starts_with(b"?") && numbers(sequence, b'c').is_some())
 }
 
 fn read(said: &[u8]) -> Answers {
     let mut answers = Answers::default();
     for sequence in sequences(said) {
-        if let Some(kinds) = sequence.strip_prefix(b"?").and_then(|it| numbers(it, b'c')) {
+        if let Some(kinds) = sequence.strip_prefix(b"?").and_then(|rest| numbers(rest, b'c')) {
             // The first number is the terminal's family, which may have the same value.
-            answers.sixel |= kinds.iter().skip(1).any(|it| *it == SIXEL);
+            answers.sixel |= kinds.iter().skip(1).any(|kind| *kind == SIXEL);
         } else if let Some(["6", height, width]) = numbers(sequence, b't').as_deref() {
             answers.cell = width.parse().ok().zip(height.parse().ok());
         }

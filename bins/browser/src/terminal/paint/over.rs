@@ -27,7 +27,8 @@ impl Pen {
     }
 
     pub(super) fn help(&self, buffer: &mut Buffer, page: Rect) {
-        let rows: Vec<String> = HELP.iter().map(|it| format!(" {:24} {} ", it.0, it.1)).collect();
+        let rows: Vec<String> =
+            HELP.iter().map(|help| format!(" {:24} {} ", help.0, help.1)).collect();
         self.sheet(buffer, page, &rows, None);
     }
 
@@ -37,14 +38,14 @@ impl Pen {
         let first =
             choice.at.saturating_sub(room / 2).min(choice.options.len().saturating_sub(room));
         let shown = choice.options.iter().skip(first).take(room);
-        let rows: Vec<String> = shown.map(|it| format!(" {it} ")).collect();
+        let rows: Vec<String> = shown.map(|shown| format!(" {shown} ")).collect();
         self.sheet(buffer, page, &rows, Some(choice.at - first));
     }
 
     /// Rows in the middle of the page, one of them highlighted.
     fn sheet(&self, buffer: &mut Buffer, page: Rect, rows: &[String], marked: Option<usize>) {
         let style = self.style(SHEET, true);
-        let widest = rows.iter().map(|it| it.chars().count()).max().unwrap_or_default();
+        let widest = rows.iter().map(|row| row.chars().count()).max().unwrap_or_default();
         let width = u16::try_from(widest).unwrap_or(u16::MAX).min(page.width);
         let height = u16::try_from(rows.len()).unwrap_or(u16::MAX).min(page.height);
         let (x, y) = (page.x + (page.width - width) / 2, page.y + (page.height - height) / 2);
@@ -61,7 +62,7 @@ impl Pen {
 
 /// Writes a text over the existing content, including halves of wide letters.
 fn put(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, width: usize, style: Style) {
-    if let Some(before) = x.checked_sub(1).and_then(|it| buffer.cell_mut((it, y)))
+    if let Some(before) = x.checked_sub(1).and_then(|difference| buffer.cell_mut((difference, y)))
         && before.symbol().chars().count() > 0
         && unicode_width::UnicodeWidthStr::width(before.symbol()) > 1
     {

@@ -23,9 +23,10 @@ impl Pen {
         album: &Album,
     ) {
         let cell = frame.cell(column, row);
-        let which = cell.and_then(|it| it.picture);
-        let picture = which.and_then(|it| frame.pictures.get(usize::from(it)));
-        let halves = picture.and_then(|it| album.halves(it.key, it.place(column, row)?));
+        let which = cell.and_then(|cell| cell.picture);
+        let picture = which.and_then(|which| frame.pictures.get(usize::from(which)));
+        let halves =
+            picture.and_then(|picture| album.halves(picture.key, picture.place(column, row)?));
         let Some((upper, lower)) = halves else { return };
         let (Some(front), Some(back)) = (self.depth.ink(upper), self.depth.ink(lower)) else {
             return;
@@ -40,22 +41,23 @@ impl Pen {
         let mut is_said: Vec<bool> = frame
             .pictures
             .iter()
-            .map(|it| it.alt.is_empty() || album.pixels(it.key).is_some())
+            .map(|picture| picture.alt.is_empty() || album.pixels(picture.key).is_some())
             .collect();
-        if is_said.iter().all(|it| *it) {
+        if is_said.iter().all(|said| *said) {
             return;
         }
         for row in 0..area.height.min(frame.view().rows()) {
             for column in 0..area.width.min(frame.view().columns()) {
                 let Some(cell) = frame.cell(column, row) else { continue };
                 let Some(which) = cell.picture.map(usize::from) else { continue };
-                let Some(is_said) = is_said.get_mut(which).filter(|it| !**it) else { continue };
+                let Some(is_said) = is_said.get_mut(which).filter(|said| !**said) else { continue };
                 *is_said = true;
-                let same =
-                    |it: &u16| frame.cell(*it, row).is_some_and(|it| it.picture == cell.picture);
+                let same = |it: &u16| {
+                    frame.cell(*it, row).is_some_and(|other| other.picture == cell.picture)
+                };
                 let room = (column..area.width).take_while(same).count();
                 let parts = [cell.background.0, cell.background.1, cell.background.2];
-                let is_light = parts.iter().map(|it| u32::from(*it)).sum::<u32>() > 384;
+                let is_light = parts.iter().map(|part| u32::from(*part)).sum::<u32>() > 384;
                 let front = if is_light { DARK } else { LIGHT };
                 let style = self.style((front, cell.background), false).add_modifier(Modifier::DIM);
                 let text = format!("[{}]", frame.pictures[which].alt);

@@ -69,8 +69,8 @@ impl State {
             KeyCode::Char('H') => self.act(Act::Step(Navigation::Back)),
             KeyCode::Char('L') => self.act(Act::Step(Navigation::Forward)),
             KeyCode::Char('r') => self.act(Act::Step(Navigation::Reload)),
-            KeyCode::Char('+' | '=') => self.zoom_to(ZOOMS.iter().find(|it| **it > self.zoom)),
-            KeyCode::Char('-') => self.zoom_to(ZOOMS.iter().rev().find(|it| **it < self.zoom)),
+            KeyCode::Char('+' | '=') => self.zoom_to(ZOOMS.iter().find(|zoom| **zoom > self.zoom)),
+            KeyCode::Char('-') => self.zoom_to(ZOOMS.iter().rev().find(|zoom| **zoom < self.zoom)),
             KeyCode::Char('0') => self.zoom_to(Some(&ZOOM)),
             KeyCode::Char('t') => self.open_tab(),
             KeyCode::Char('x') => self.act(Act::Close),
@@ -130,9 +130,9 @@ impl State {
         let is_field = |kind| matches!(kind, TargetKind::Text | TargetKind::Secret);
         let place = frame.and_then(|frame| {
             let mut places = frame.places().into_iter();
-            places.find(|it| is_field(frame.targets[usize::from(it.2)].kind))
+            places.find(|place| is_field(frame.targets[usize::from(place.2)].kind))
         });
-        place.map(|it| self.use_at(it.0, it.1)).unwrap_or_default()
+        place.map(|place| self.use_at(place.0, place.1)).unwrap_or_default()
     }
 
     fn open(&mut self, mode: Mode) -> Vec<Effect> {
@@ -157,7 +157,7 @@ impl State {
 
     fn other_tab(&mut self, backwards: bool) -> Vec<Effect> {
         let tabs = &self.around.tabs;
-        let at = tabs.iter().position(|it| Some(it.tab) == self.around.current);
+        let at = tabs.iter().position(|tab| Some(tab.tab) == self.around.current);
         let Some(at) = at.filter(|_| tabs.len() > 1) else { return Vec::new() };
         let step = if backwards { tabs.len() - 1 } else { 1 };
         let tab = tabs[(at + step) % tabs.len()].tab;
@@ -198,9 +198,11 @@ mod tests {
             _ => name.chars().next().filter(|_| name.chars().count() == 1).map(KeyCode::Char),
         };
         let mut known = 0;
-        for word in HELP.iter().flat_map(|it| it.0.split([' ', ','])).filter(|it| !it.is_empty()) {
+        for word in
+            HELP.iter().flat_map(|help| help.0.split([' ', ','])).filter(|part| !part.is_empty())
+        {
             let (held, name) =
-                word.split_once('+').filter(|it| !it.0.is_empty()).unwrap_or(("", word));
+                word.split_once('+').filter(|parts| !parts.0.is_empty()).unwrap_or(("", word));
             let modifiers = match held {
                 "Ctrl" => KeyModifiers::CONTROL,
                 "Alt" => KeyModifiers::ALT,

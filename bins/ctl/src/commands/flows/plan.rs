@@ -41,8 +41,8 @@ pub(super) fn test(program: &Program, args: &FlowsTestArgs, output: &mut Output)
     }
     explain(&tested.why, output)?;
     for (idx, action) in tested.actions.iter().enumerate() {
-        let name = action.name.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
-        let condition = action.condition.as_ref().map(|it| format!(", if: {it}"));
+        let name = action.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+        let condition = action.condition.as_ref().map(|condition| format!(", if: {condition}"));
         let head = format!("action {}{name}{}", idx + 1, condition.unwrap_or_default());
         output.styled(&[(Look::Bold, &head)])?;
         show(action, output)?;
@@ -77,6 +77,6 @@ fn show(action: &PlannedAction, output: &mut Output) -> Result<()> {
 }
 
 fn indented(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(|it| format!("    {it}")).collect();
+    let lines: Vec<String> = text.lines().map(|line| format!("    {line}")).collect();
     lines.join("\n")
 }

@@ -40,12 +40,13 @@ impl Input {
     pub(super) fn read() -> Result<Self> {
         let mut bytes = Vec::new();
         let read = io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
-        read.map_err(|it| Failure::from(it).while_doing("cannot read standard input"))?;
+        read.map_err(|error| Failure::from(error).while_doing("cannot read standard input"))?;
         if bytes.len() as u64 > INPUT_BYTES_MAX {
             return Err(Failure::new(format!("the input has more than {INPUT_BYTES_MAX} bytes")));
         }
-        serde_json::from_slice(&bytes)
-            .map_err(|it| Failure::new(format!("the input is not the JSON object of a hook: {it}")))
+        serde_json::from_slice(&bytes).map_err(|error| {
+            Failure::new(format!("the input is not the JSON object of a hook: {error}"))
+        })
     }
 
     /// Whether the hook was called in a sub-agent, which works for the session.
@@ -55,15 +56,17 @@ impl Input {
 
     /// Goes to the folder of the session: its project is the one that the hook is about.
     pub(super) fn enter_folder(&self) {
-        if let Some(folder) = self.cwd.as_deref().or(self.workspace_roots.first().map(|it| &**it)) {
+        if let Some(folder) =
+            self.cwd.as_deref().or(self.workspace_roots.first().map(|root| &**root))
+        {
             // If it does not exist, the hook's own folder counts.
             drop(std::env::set_current_dir(folder));
         }
     }
 
     pub(super) fn session(&self) -> Result<&str> {
-        let of_cursor = self.conversation_id.as_deref().map(|it| ("conversation_id", it));
-        let given = self.session_id.as_deref().map(|it| ("session_id", it)).or(of_cursor);
+        let of_cursor = self.conversation_id.as_deref().map(|id| ("conversation_id", id));
+        let given = self.session_id.as_deref().map(|id| ("session_id", id)).or(of_cursor);
         let (field, session) = given.ok_or_else(|| {
             Failure::new("the input has no `session_id`, which names the session")
         })?;
@@ -83,7 +86,7 @@ impl Input {
     }
 
     pub(super) fn source(&self) -> Option<String> {
-        self.source.as_ref().map(|it| it.chars().filter(|it| *it != '\0').take(64).collect())
+        self.source.as_ref().map(|source| source.chars().filter(|c| *c != '\0').take(64).collect())
     }
 
     pub(super) fn prompt(&self) -> Result<String> {
@@ -105,7 +108,7 @@ impl Input {
     }
 
     pub(super) fn transcript(&self) -> Option<PathBuf> {
-        self.transcript_path.as_ref().filter(|it| !it.is_empty()).map(PathBuf::from)
+        self.transcript_path.as_ref().filter(|path| !path.is_empty()).map(PathBuf::from)
     }
 }
 
@@ -117,5 +120,5 @@ fn text<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Option<String>, D:
 fn texts<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
     let value = serde_json::Value::deserialize(input)?;
     let values = value.as_array().map(Vec::as_slice).unwrap_or_default();
-    Ok(values.iter().filter_map(|it| it.as_str().map(str::to_owned)).collect())
+    Ok(values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect())
 }

@@ -26,13 +26,13 @@ pub(super) fn in_background(
     input: &Input,
 ) -> Result<()> {
     let program = std::env::current_exe()
-        .map_err(|it| Failure::from(it).while_doing("cannot find this program"))?;
+        .map_err(|error| Failure::from(error).while_doing("cannot find this program"))?;
     let mut command = Command::new(program);
     for (flag, value) in [
-        ("--project", global.project.as_ref().map(|it| it.as_os_str().to_owned())),
+        ("--project", global.project.as_ref().map(|project| project.as_os_str().to_owned())),
         ("--url", global.url.as_ref().map(Into::into)),
-        ("--token-file", global.token_file.as_ref().map(|it| it.as_os_str().to_owned())),
-        ("--ca", global.ca.as_ref().map(|it| it.as_os_str().to_owned())),
+        ("--token-file", global.token_file.as_ref().map(|file| file.as_os_str().to_owned())),
+        ("--ca", global.ca.as_ref().map(|ca| ca.as_os_str().to_owned())),
     ] {
         if let Some(value) = value {
             command.arg(flag).arg(value);
@@ -45,7 +45,7 @@ pub(super) fn in_background(
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let cannot = |it| Failure::from(it).while_doing("cannot record in the background");
     let mut child = command.spawn().map_err(cannot)?;
-    let text = serde_json::to_vec(input).map_err(|it| Failure::of(&it))?;
+    let text = serde_json::to_vec(input).map_err(|error| Failure::of(&error))?;
     match child.stdin.take() {
         // A few paths and ids fit into the pipe: this does not wait.
         Some(mut pipe) => pipe.write_all(&text).map_err(cannot),
@@ -63,13 +63,14 @@ pub(super) fn now(program: &Program, harness: Harness, input: &Input) -> Result<
     let session = input.session()?;
     let client = program.client()?;
     // A pipe would wait for a writer.
-    if !path.metadata().map_err(|it| cannot_read(&path, it))?.is_file() {
+    if !path.metadata().map_err(|error| cannot_read(&path, error))?.is_file() {
         return Err(Failure::new(format!("{} is not a regular file", path.display())));
     }
     let from = offset(&client, session, harness)?;
     // Without their times, the service could not tell new turns from those of a session that it has
     // forgotten.
-    let created = path.metadata().and_then(|it| it.created()).ok().filter(|_| from == 0);
+    let created =
+        path.metadata().and_then(|metadata| metadata.created()).ok().filter(|_| from == 0);
     let began = created.map(Timestamp::from);
     let mut recording =
         Recording { client: &client, session, harness, path: &path, began, refused: None };
@@ -81,7 +82,7 @@ pub(super) fn now(program: &Program, harness: Harness, input: &Input) -> Result<
             recording.batch(batch)?;
         }
         if !has_more {
-            return recording.refused.map_or(Ok(()), |it| Err(it.failure(&path)));
+            return recording.refused.map_or(Ok(()), |refused| Err(refused.failure(&path)));
         }
     }
 }
@@ -118,13 +119,13 @@ struct Recording<'a> {
 impl Recording<'_> {
     fn open(&self, from: u64) -> Result<Transcript<File>> {
         File::open(self.path)
-            .and_then(|it| Transcript::open(self.harness, it, from))
-            .map_err(|it| cannot_read(self.path, it))
+            .and_then(|file| Transcript::open(self.harness, file, from))
+            .map_err(|error| cannot_read(self.path, error))
     }
 
     fn next(&self, transcript: &mut Transcript<File>, turns_max: usize) -> Result<Batch> {
         let mut batch =
-            transcript.next_batch(turns_max).map_err(|it| cannot_read(self.path, it))?;
+            transcript.next_batch(turns_max).map_err(|error| cannot_read(self.path, error))?;
         for turn in &mut batch.turns {
             turn.at = turn.at.or(self.began);
         }

@@ -75,7 +75,7 @@ fn entry(program: &Program, client: McpClient, scope: Scope) -> Result<Servers> 
         (Scope::Project, _) => None,
     };
     let mut arguments: Vec<String> =
-        project.into_iter().flat_map(|it| ["--project".to_owned(), it]).collect();
+        project.into_iter().flat_map(|project| ["--project".to_owned(), project]).collect();
     arguments.extend(client_files::options(program)?);
     arguments.push("mcp".to_owned());
     let format = match client {

@@ -145,7 +145,7 @@ impl Relay {
 
     /// The line that answers a message.
     fn answer(&self, message: &Value, line: Vec<u8>) -> Option<String> {
-        let answered = self.request(message, line).and_then(|it| self.exchange(&it));
+        let answered = self.request(message, line).and_then(|request| self.exchange(&request));
         let failure = match answered {
             Ok(response) if response.status() == StatusCode::ACCEPTED => return None,
             Ok(response) => match problem(&response) {
@@ -181,7 +181,7 @@ impl Relay {
         if let Some(name) = name {
             request = request.header("mcp-name", format!("=?base64?{}?=", STANDARD.encode(name)));
         }
-        request.body(line).map_err(|it| Failure::of(&it))
+        request.body(line).map_err(|error| Failure::of(&error))
     }
 
     /// The service's response, with what only a program on standard input and output can say.
@@ -207,7 +207,7 @@ impl Relay {
         if let Some(tools) = response.headers().get(MCP_TOOLS_HEADER).filter(|_| !is_stated) {
             let is_list = message["method"] == "tools/list";
             let listed = state.tools.as_ref();
-            if !is_list && listed.is_some_and(|it| it != tools) {
+            if !is_list && listed.is_some_and(|listed| listed != tools) {
                 write(
                     &json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" })
                         .to_string(),
@@ -281,7 +281,7 @@ impl State {
 
 /// The problem in a response that has no message.
 fn problem(response: &Response<Vec<u8>>) -> Option<Box<Problem>> {
-    if response.headers().get(CONTENT_TYPE).is_some_and(|it| it == "application/json") {
+    if response.headers().get(CONTENT_TYPE).is_some_and(|value| value == "application/json") {
         return None;
     }
     let status = response.status().as_u16();
@@ -297,7 +297,7 @@ fn without_service(message: &Value, failure: &Failure) -> String {
     let causes = failure.causes().iter().map(String::as_str);
     let what: Vec<&str> = std::iter::once(failure.message()).chain(causes).collect();
     let what = visible(&what.join(": "), Lines::Fold).into_owned();
-    let remedy = failure.hint().map(|it| visible(it, Lines::Fold).into_owned());
+    let remedy = failure.hint().map(|hint| visible(hint, Lines::Fold).into_owned());
     let mut known: Value = serde_json::from_str(WITHOUT_SERVICE).unwrap_or_default();
     let mut result = match known.get_mut(method) {
         Some(result) => result.take(),
@@ -324,7 +324,7 @@ fn without_service(message: &Value, failure: &Failure) -> String {
     if method == "initialize" {
         let asked = &message["params"]["protocolVersion"];
         let supported = known["server/discover"]["supportedVersions"].as_array();
-        if asked != REVISION && supported.is_some_and(|it| it.contains(asked)) {
+        if asked != REVISION && supported.is_some_and(|supported| supported.contains(asked)) {
             result["protocolVersion"] = asked.clone();
         }
     }

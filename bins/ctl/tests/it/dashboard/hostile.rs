@@ -45,7 +45,7 @@ fn hostile() -> (Service, TempDir) {
     until(|| {
         let runs =
             client.call(&routes::LIST_RUNS, waypost_api::RunsRequest::default()).expect("a list");
-        let is_failed = runs.first().is_some_and(|it| it.state == waypost_api::RunState::Failed);
+        let is_failed = runs.first().is_some_and(|run| run.state == waypost_api::RunState::Failed);
         if is_failed { Ok(()) } else { Err(format!("{runs:?}")) }
     });
     service.ctl(&["flows", "pause", "acts", "--why", HOSTILE]).done();
@@ -136,7 +136,8 @@ fn markup_in_flows_files_tokens_and_versions_is_only_text() {
             "document.querySelector('.summary') && !document.querySelector('[aria-busy]')",
         );
         let shown = chrome.value(&tab, "document.querySelector('main').textContent");
-        let has_both = shown.as_str().is_some_and(|it| it.contains(".md") && it.contains("Monday"));
+        let has_both =
+            shown.as_str().is_some_and(|text| text.contains(".md") && text.contains("Monday"));
         if has_both { Ok(()) } else { Err(shown) }
     });
     is_text(&mut chrome, &tab, "context", &[HOSTILE, NAME]);

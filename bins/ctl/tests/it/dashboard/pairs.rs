@@ -42,9 +42,9 @@ fn a_pair_is_merged_linked_or_dismissed() {
             .call(&routes::MEMORY_LINKS.at(from), LinksRequest { depth: Some(1) })
             .expect("links")
             .iter()
-            .map(|it| (it.from.get(), it.kind, it.to.get()))
+            .map(|call| (call.from.get(), call.kind, call.to.get()))
             .collect();
-        found.sort_by_key(|it| (it.0, it.2));
+        found.sort_by_key(|found| (found.0, found.2));
         found
     };
 

@@ -84,7 +84,7 @@ fn a_person_creates_a_token_sees_it_once_and_revokes_it() {
 
     // The token of this tab.
     let own = chrome.value(&tab, "sessionStorage.getItem('waypost.token')");
-    let own = own.as_str().and_then(|it| it.split('_').nth(1)).expect("an id");
+    let own = own.as_str().and_then(|text| text.split('_').nth(1)).expect("an id");
     let row = row.replace(id, own);
     chrome.value(&tab, &format!("[...{row}.querySelectorAll('button')].at(-1).click()"));
     chrome.until(

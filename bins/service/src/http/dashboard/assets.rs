@@ -107,7 +107,7 @@ impl Asset {
 
 /// The file at a path.
 pub(crate) fn asset(path: &str) -> Option<&'static Asset> {
-    ASSETS.iter().find(|it| it.path == path)
+    ASSETS.iter().find(|asset| asset.path == path)
 }
 
 /// The routes of the files.
@@ -126,8 +126,9 @@ fn answer(idx: usize, asked: &HeaderMap) -> Response {
     }
     headers.insert(ETAG, ready.etag.clone());
     let known = asked.get_all(IF_NONE_MATCH).iter().filter_map(|it| it.to_str().ok());
-    let mut known = known.flat_map(|it| it.split(',')).map(|it| it.trim().trim_start_matches("W/"));
-    if known.any(|it| it == "*" || ready.etag == it) {
+    let mut known =
+        known.flat_map(|known| known.split(',')).map(|part| part.trim().trim_start_matches("W/"));
+    if known.any(|known| known == "*" || ready.etag == known) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         return response;
     }
@@ -146,10 +147,10 @@ fn answer(idx: usize, asked: &HeaderMap) -> Response {
 /// Whether a client accepts `gzip`, by name and not with a weight of zero.
 fn accepts_gzip(asked: &HeaderMap) -> bool {
     let values = asked.get_all(ACCEPT_ENCODING).iter().filter_map(|it| it.to_str().ok());
-    values.flat_map(|it| it.split(',')).any(|it| {
-        let mut parts = it.split(';').map(str::trim);
-        let is_gzip = parts.next().is_some_and(|it| it.eq_ignore_ascii_case("gzip"));
-        let weight = parts.find_map(|it| it.strip_prefix("q="));
-        is_gzip && weight.is_none_or(|it| it.parse().is_ok_and(|it: f32| it > 0.0))
+    values.flat_map(|value| value.split(',')).any(|part| {
+        let mut parts = part.split(';').map(str::trim);
+        let is_gzip = parts.next().is_some_and(|part| part.eq_ignore_ascii_case("gzip"));
+        let weight = parts.find_map(|part| part.strip_prefix("q="));
+        is_gzip && weight.is_none_or(|weight| weight.parse().is_ok_and(|value: f32| value > 0.0))
     })
 }

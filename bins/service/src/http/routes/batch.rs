@@ -112,7 +112,7 @@ impl Lines {
                     return self.send();
                 }
             };
-            for part in piece.split_inclusive(|it| *it == b'\n') {
+            for part in piece.split_inclusive(|piece| *piece == b'\n') {
                 if !skipping {
                     rest.extend_from_slice(part);
                 }
@@ -238,7 +238,7 @@ fn ready_lines(
             caller.ensure_valid()?;
             let mut asked: api::AddRequest = parse(&line)?;
             caller.narrow(&mut asked.space)?;
-            drafts.push(scoped.addition(asked, key.map(|it| it.part(number, &line))));
+            drafts.push(scoped.addition(asked, key.map(|key| key.part(number, &line))));
             Ok(())
         })
         .collect();
@@ -251,8 +251,8 @@ fn store_lines(store: &Store, lines: ReadyLines) -> Vec<Stored> {
     lines
         .checked
         .into_iter()
-        .map(|it| {
-            it?;
+        .map(|checked| {
+            checked?;
             match added.next() {
                 Some(Ok(Added::New(memory))) => Ok((201, memory.id.get())),
                 Some(Ok(Added::Existing(memory) | Added::Before(memory))) => {

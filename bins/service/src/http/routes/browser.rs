@@ -30,16 +30,18 @@ pub(super) async fn list(call: Call) -> Result<Response, Failure> {
     let peers = present(&app, &caller).await?;
     let mut browsers: Vec<_> = peers.iter().map(browser).collect();
     // Of several, the one on this machine is called; without one, none.
-    let is_called = peers.len() == 1 || peers.first().is_some_and(|it| it.origin == Origin::Local);
+    let is_called =
+        peers.len() == 1 || peers.first().is_some_and(|peer| peer.origin == Origin::Local);
     if let Some(first) = browsers.first_mut().filter(|_| is_called) {
         let tabs = app
             .mesh
             .call(BROWSER_TARGET.to_owned(), "tabs".to_owned(), Value::Null, PLACE_TIME)
             .await;
         let tabs = tabs.unwrap_or_default();
-        let is_current = |it: &&Value| it["tab"] == tabs["current"];
+        let is_current = |value: &&Value| value["tab"] == tabs["current"];
         let current = tabs["tabs"].as_array().into_iter().flatten().find(is_current);
-        let text = |name: &str| current.and_then(|it| it[name].as_str()).map(str::to_owned);
+        let text =
+            |name: &str| current.and_then(|current| current[name].as_str()).map(str::to_owned);
         (first.url, first.title) = (text("url"), text("title"));
     }
     Ok(reply::json(StatusCode::OK, &browsers))

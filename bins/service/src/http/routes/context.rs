@@ -93,7 +93,7 @@ async fn vector(app: &Arc<App>, text: String) -> Option<Vec<f32>> {
     let embedding = app.reads.run(move || embedder(&text));
     let vector = tokio::time::timeout(VECTOR_TIME_MAX, embedding).await.ok()?.ok()?;
     match vector {
-        Ok(vector) => vector.map(|it| it.to_vec()),
+        Ok(vector) => vector.map(|vector| vector.to_vec()),
         Err(error) => {
             tracing::debug!(%error, "failed to embed the query");
             None

@@ -123,7 +123,8 @@ pub(super) fn check_pattern(text: Option<&str>, faults: &mut api::Faults) {
 
 /// A pattern in a query string.
 pub(super) fn pattern(text: &str) -> Result<Pattern, Failure> {
-    let invalid =
-        |it: waypost_events::InvalidPattern| api::Problem::field("?pattern", it.to_string());
+    let invalid = |pattern: waypost_events::InvalidPattern| {
+        api::Problem::field("?pattern", pattern.to_string())
+    };
     Ok(text.parse().map_err(invalid)?)
 }

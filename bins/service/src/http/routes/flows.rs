@@ -62,7 +62,7 @@ fn listed(flows: &Flows) -> api::Flows {
         ..wire::flows::flow(entry, status)
     });
     let listed = listed.collect();
-    let halted = flows.halt().map(|it| it.why().to_owned());
+    let halted = flows.halt().map(|halt| halt.why().to_owned());
     api::Flows { flows: listed, files, halted }
 }
 
@@ -155,7 +155,7 @@ async fn change_run(
             let done = change(engine, &id, now)?;
             Ok((done, wire::flows::run(engine.run(&id)?)))
         });
-        let (done, run) = changed.map_err(|it| unchanged(&call.app, it))?;
+        let (done, run) = changed.map_err(|error| unchanged(&call.app, error))?;
         if !done {
             let detail = format!("run {id} has already ended");
             return Err(Failure::new(StatusCode::CONFLICT, detail).of(api::ProblemKind::RunEnded));
@@ -186,10 +186,10 @@ pub(super) async fn find_why<R: Send + 'static>(
             let found = bus.get(id)?;
             let event = found.ok_or_else(|| Failure::not_found(format!("no event {id}")))?;
             let engine = shared.flows.engine();
-            let shown = engine.why(&event).into_iter().map(|it| {
-                let run = it.run.as_ref().and_then(|it| engine.run(it).ok());
+            let shown = engine.why(&event).into_iter().map(|other| {
+                let run = other.run.as_ref().and_then(|run| engine.run(run).ok());
                 let run = run.map(wire::flows::run);
-                wire::flows::why(it, run)
+                wire::flows::why(other, run)
             });
             let shown: Vec<api::FlowWhy> = shown.collect();
             drop(engine);
@@ -230,7 +230,7 @@ pub(super) async fn replay(call: Call) -> Result<Response, Failure> {
         if !asked.dry_run && after < until {
             let order = |engine: &mut Engine, _| engine.replay(&name, after, until);
             let ordered = call.app.flows.change(order);
-            replay = Some(u64::from(ordered.map_err(|it| unchanged(&call.app, it))?));
+            replay = Some(u64::from(ordered.map_err(|error| unchanged(&call.app, error))?));
         }
         let range = api::EventRange { after, until };
         Ok(api::Replay { flow: name.to_string(), range, wanted, events, replay })
@@ -257,7 +257,7 @@ fn wanted(
         let page = bus.read(&query)?;
         cursor = page.next_after;
         examined += page.events.len() as u64;
-        for event in page.events.iter().filter(|it| Why::of(&flow, it).wants()) {
+        for event in page.events.iter().filter(|event| Why::of(&flow, event).wants()) {
             count += 1;
             if shown.len() < DRY_EVENTS_SHOWN {
                 shown.push(event.id);
@@ -288,10 +288,10 @@ async fn change_flow(
         let changed = call.app.flows.change(|engine, now| {
             change(engine, &name, now)?;
             let entry = engine.flow(&name)?;
-            let status = engine.status().into_iter().find(|it| it.name == name);
+            let status = engine.status().into_iter().find(|status| status.name == name);
             Ok(wire::flows::flow(entry, &status.ok_or(Error::UnknownFlow(name))?))
         });
-        changed.map_err(|it| unchanged(&call.app, it))
+        changed.map_err(|error| unchanged(&call.app, error))
     };
     call.answer(|app| &app.writes, work).await
 }
@@ -316,11 +316,11 @@ pub(super) async fn allow(call: Call) -> Result<Response, Failure> {
 }
 
 fn flow_name(text: &str) -> Result<FlowName, Failure> {
-    text.parse().map_err(|it: String| Failure::not_found(it))
+    text.parse().map_err(|text: String| Failure::not_found(text))
 }
 
 fn run_id(text: &str) -> Result<RunId, Failure> {
-    text.parse().map_err(|it: String| Failure::not_found(it))
+    text.parse().map_err(|text: String| Failure::not_found(text))
 }
 
 /// The failure of a change, with the name of the machine that can make it.

@@ -69,8 +69,8 @@ pub(super) async fn index(
         None => return Err(Failure::internal()),
     };
     let events = tokio_stream::once(first).chain(ReceiverStream::new(news)).map(event);
-    let events = events.timeout_repeating(tokio::time::interval(KEEP_ALIVE)).map(|it| {
-        let bytes = it.unwrap_or_else(|_| Bytes::from_static(b": in progress\n\n"));
+    let events = events.timeout_repeating(tokio::time::interval(KEEP_ALIVE)).map(|repeating| {
+        let bytes = repeating.unwrap_or_else(|_| Bytes::from_static(b": in progress\n\n"));
         Ok::<_, std::io::Error>(bytes)
     });
     let mut response = Body::from_stream(events).into_response();
@@ -80,8 +80,8 @@ pub(super) async fn index(
 
 fn wants_stream(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok());
-    accepted.flat_map(|it| it.split(',')).any(|it| {
-        it.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(api::EVENT_STREAM)
+    accepted.flat_map(|accepted| accepted.split(',')).any(|part| {
+        part.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(api::EVENT_STREAM)
     })
 }
 
@@ -94,7 +94,7 @@ fn reindex(
     let started = Instant::now();
     let mut reported: Option<Instant> = None;
     let done = store.reindex(Reindex { backfill }, now(), &mut |progress| {
-        let due = reported.is_none_or(|it| it.elapsed() >= PROGRESS_EVERY);
+        let due = reported.is_none_or(|reported| reported.elapsed() >= PROGRESS_EVERY);
         // One slot is reserved for the end; a client that does not read misses progress only.
         if due && news.capacity() > 1 && news.try_send(News::Progress(progress)).is_ok() {
             reported = Some(Instant::now());
@@ -143,7 +143,7 @@ fn purge(app: &App, store: &Store, what: Compaction) -> Result<CompactResult, Fa
     // First, so that no crash leaves the title of a memory that is purged; and again for those that
     // were deleted meanwhile, and for versions.
     app.publisher.erase_forgotten()??;
-    if app.cluster.as_ref().is_some_and(|it| !it.move_base()) {
+    if app.cluster.as_ref().is_some_and(|cluster| !cluster.move_base()) {
         return Err(Failure::busy("other writes are in progress, or the files cannot be synced"));
     }
     let done = store.compact(what)?;

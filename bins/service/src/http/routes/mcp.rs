@@ -54,7 +54,8 @@ pub(super) async fn answer(
     let message = http::Request::from_parts(head, Full::new(body.bytes.clone()));
     let mut response = handler(server.clone()).handle(message).await.map(Body::new);
     let status = response.status();
-    let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|it| it == "application/json");
+    let is_json =
+        response.headers().get(CONTENT_TYPE).is_some_and(|value| value == "application/json");
     if !is_json && (status.is_client_error() || status.is_server_error()) {
         let reason = response.into_body().collect().await.map_err(|_| Failure::internal())?;
         let reason = String::from_utf8_lossy(&reason.to_bytes()).into_owned();

@@ -197,17 +197,20 @@ pub(super) async fn history(
     app.reads
         .run(move || {
             let mut versions = scoped.versions(id)?;
-            let from = versions.partition_point(|it| u64::from(it.memory.version) <= after);
-            let before = from.checked_sub(1).map(|it| versions[it].clone());
+            let from =
+                versions.partition_point(|version| u64::from(version.memory.version) <= after);
+            let before = from.checked_sub(1).map(|difference| versions[difference].clone());
             versions.drain(..from);
             let has_more = versions.len() > limit;
             versions.truncate(limit);
-            let last = versions.last().map(|it| it.memory.version).filter(|_| has_more);
+            let last = versions.last().map(|version| version.memory.version).filter(|_| has_more);
             let held_bytes = versions.len() * size_of::<Version>();
             let mut history = wire::History::after(before.as_ref());
             let changes =
                 versions.into_iter().flat_map(move |version| match scoped.read_version(version) {
-                    Ok(version) => history.changes(version).map(|it| Ok(Some(it))).collect(),
+                    Ok(version) => {
+                        history.changes(version).map(|change| Ok(Some(change))).collect()
+                    }
                     Err(failure) => vec![Err(failure)],
                 });
             let mut response = array(&shared, changes, held_bytes)?;
@@ -239,13 +242,13 @@ pub(super) async fn list(
                 scoped.outline(filter.clone(), (after, limit), order)
             };
             let page = read(after, limit)?;
-            let last = page.last().map(|it| it.id).filter(|_| page.len() == limit);
+            let last = page.last().map(|page| page.id).filter(|_| page.len() == limit);
             let next = match last {
                 Some(last) if !read(Some(last), 1)?.is_empty() => Some(last),
                 _ => None,
             };
             let held_bytes = page.len() * size_of::<Outline>();
-            let texts = page.into_iter().map(move |it| scoped.read_text(it, now()));
+            let texts = page.into_iter().map(move |page| scoped.read_text(page, now()));
             let mut response = array(&shared, texts, held_bytes)?;
             if let Some(next) = next {
                 link_next(&mut response, "/api/memory", &query, next);

@@ -43,7 +43,7 @@ pub(super) async fn list(call: Call) -> Result<Response, Failure> {
             let mut page = recall.log.list(&query);
             let has_more = page.len() > limit;
             page.truncate(limit);
-            let next = page.last().filter(|_| has_more).map(|it| it.id);
+            let next = page.last().filter(|_| has_more).map(|page| page.id);
             let page: Vec<_> = page.into_iter().map(wire::recall::entry).collect();
             let mut response = json(StatusCode::OK, &page);
             if next.is_some() {
@@ -84,7 +84,8 @@ pub(super) async fn session(call: Call) -> Result<Response, Failure> {
 /// Asks for one of the spaces of a session.
 fn which_space(of: &[(SessionKey, Session)]) -> String {
     let spaces = of.iter().filter_map(|(key, _)| key.space.as_deref());
-    let shown: Vec<String> = spaces.take(SPACES_SHOWN_MAX).map(|it| format!("`{it}`")).collect();
+    let shown: Vec<String> =
+        spaces.take(SPACES_SHOWN_MAX).map(|space| format!("`{space}`")).collect();
     let others = match of.len() - shown.len() {
         0 => String::new(),
         others => format!(" and {others} others"),

@@ -57,7 +57,7 @@ pub(super) fn find(
 }
 
 fn answer(app: &Arc<App>, scoped: Scoped, asked: &api::SearchRequest) -> Result<Response, Failure> {
-    let time = asked.as_of.map_or_else(now, |it| it.min(now()));
+    let time = asked.as_of.map_or_else(now, |of| of.min(now()));
     let (found, hits) = find(&scoped, asked)?;
     let mode = HeaderValue::from_static(found.mode.as_str());
     let answerable = format!("{:.3}", found.answerable);
@@ -71,7 +71,8 @@ fn answer(app: &Arc<App>, scoped: Scoped, asked: &api::SearchRequest) -> Result<
         let name = HeaderName::from_static("waypost-answerable");
         response.headers_mut().insert(name, answerable);
     }
-    if let Some(forgotten) = forgotten.and_then(|it| HeaderValue::from_str(&it).ok()) {
+    if let Some(forgotten) = forgotten.and_then(|forgotten| HeaderValue::from_str(&forgotten).ok())
+    {
         let name = HeaderName::from_static("waypost-forgotten");
         response.headers_mut().insert(name, forgotten);
     }
@@ -117,15 +118,17 @@ impl Unsent {
             Some(whole) => Some(*whole),
             None => scoped.read_text(outline, time)?,
         };
-        let explanation = explanation.map(|it| *it);
+        let explanation = explanation.map(|explanation| *explanation);
         Ok(memory.map(|memory| wire::hit(Hit { memory, score, contradicts, explanation })))
     }
 
     /// About its size, without the texts.
     fn bytes(&self) -> usize {
-        let explained = self.explanation.as_ref().map_or(0, |it| {
-            let terms = it.matched_terms.iter().map(|term| size_of::<String>() + term.len());
-            let (signals, links) = (size_of_val(&*it.signals), size_of_val(&*it.links));
+        let explained = self.explanation.as_ref().map_or(0, |explanation| {
+            let terms =
+                explanation.matched_terms.iter().map(|term| size_of::<String>() + term.len());
+            let (signals, links) =
+                (size_of_val(&*explanation.signals), size_of_val(&*explanation.links));
             size_of::<HitExplanation>() + terms.sum::<usize>() + signals + links
         });
         size_of::<Self>() + size_of_val(&*self.contradicts) + explained

@@ -96,7 +96,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
     match value.to_str().map(str::trim) {
         // An empty id: the client has not received one yet.
         Ok("") => Ok(None),
-        Ok(text) if text.bytes().all(|it| it.is_ascii_digit()) => {
+        Ok(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
             text.parse().map(Some).map_err(|_| bad("the number is too large"))
         }
         _ => Err(bad("it must be an event id (a whole number)")),
@@ -194,9 +194,9 @@ impl Listener {
         let turn = Arc::clone(&self.readers).acquire_owned().await.map_err(|_| End::Failed)?;
         let mut tail = self.tail.clone();
         let reading = tokio::task::spawn_blocking(move || {
-            let read = tail.next_batch(READ_AT_ONCE).map(|it| {
+            let read = tail.next_batch(READ_AT_ONCE).map(|batch| {
                 let mut frames = Vec::new();
-                for event in it.events {
+                for event in batch.events {
                     frames.extend_from_slice(&frame(event));
                 }
                 frames
@@ -219,7 +219,7 @@ impl Listener {
                 return Ok(());
             }
         };
-        let mut next = next.map_err(|it| match it {
+        let mut next = next.map_err(|error| match error {
             RecvError::Lagged(count) => TryRecvError::Lagged(count),
             RecvError::Closed => TryRecvError::Closed,
         });
@@ -243,7 +243,7 @@ impl Listener {
         if frame.id != next {
             return;
         }
-        let is_wanted = self.pattern.as_ref().is_none_or(|it| it.matches(&frame.kind));
+        let is_wanted = self.pattern.as_ref().is_none_or(|pattern| pattern.matches(&frame.kind));
         if is_wanted && self.scoped.receives(frame) {
             let Some(bytes) = &frame.bytes else {
                 // Events that are too large for a frame are in the log.

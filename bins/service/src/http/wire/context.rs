@@ -9,20 +9,20 @@ use crate::context::ProjectContext;
 
 /// Whether the request includes any source of the project.
 pub(crate) fn includes_project(it: &api::ContextRequest) -> bool {
-    let a_source = it.sources.is_empty() || it.sources.iter().any(|it| source(*it).is_some());
-    let a_type = it.types.is_empty() || it.types.iter().any(|it| it.parse::<Kind>().is_ok());
+    let a_source = it.sources.is_empty() || it.sources.iter().any(|other| source(*other).is_some());
+    let a_type = it.types.is_empty() || it.types.iter().any(|kind| kind.parse::<Kind>().is_ok());
     a_source && a_type
 }
 
 pub(crate) fn query(asked: &api::ContextRequest, vector: Option<Vec<f32>>) -> Query {
-    let number = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
+    let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let mut query = Query::new(asked.query.clone().unwrap_or_default())
         .with_max_items(number(asked.max_items.unwrap_or(api::limits::ITEMS_DEFAULT)))
         .with_task(task(asked.task_type.unwrap_or_default()));
     query.max_tokens = asked.max_tokens.map(number);
-    query.sources = asked.sources.iter().filter_map(|it| source(*it)).collect();
+    query.sources = asked.sources.iter().filter_map(|other| source(*other)).collect();
     // A type that the project does not have is a type of memories.
-    query.kinds = asked.types.iter().filter_map(|it| it.parse().ok()).collect();
+    query.kinds = asked.types.iter().filter_map(|kind| kind.parse().ok()).collect();
     query.paths.clone_from(&asked.paths);
     query.vector = vector;
     query
@@ -76,7 +76,7 @@ fn item(it: Item) -> api::ContextItem {
         updated_at: it.updated_at,
         tokens: it.tokens.into(),
         truncated: it.truncated,
-        why: it.why.into_iter().map(|it| it.name().to_owned()).collect(),
+        why: it.why.into_iter().map(|why| why.name().to_owned()).collect(),
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn flow(entry: &flows::FlowEntry, status: &flows::FlowStatus) -> api:
         backfills: status
             .backfills
             .iter()
-            .map(|it| api::EventRange { after: it.after, until: it.until })
+            .map(|backfill| api::EventRange { after: backfill.after, until: backfill.until })
             .collect(),
         ended: status
             .stages
@@ -33,16 +33,16 @@ pub(crate) fn flow(entry: &flows::FlowEntry, status: &flows::FlowStatus) -> api:
             .filter(|(stage, _)| matches!(stage, flows::Stage::Ended(_)))
             .map(|(it, count)| (stage(*it).as_str().to_owned(), *count))
             .collect(),
-        last_failure: status.last_failure.as_ref().map(|it| api::FlowFailure {
-            run: it.run.to_string(),
-            why: it.why.clone(),
-            at: it.at,
+        last_failure: status.last_failure.as_ref().map(|failure| api::FlowFailure {
+            run: failure.run.to_string(),
+            why: failure.why.clone(),
+            at: failure.at,
         }),
     }
 }
 
 pub(crate) fn file(it: &flows::FileStatus) -> api::FlowFileInfo {
-    let text = |it: &Option<flows::ContentHash>| it.as_ref().map(ToString::to_string);
+    let text = |hash: &Option<flows::ContentHash>| hash.as_ref().map(ToString::to_string);
     api::FlowFileInfo {
         name: it.name.clone(),
         in_force: text(&it.in_force),
@@ -100,7 +100,7 @@ pub(crate) fn run(it: &flows::Run) -> api::Run {
         event: it.id.event,
         kind: it.kind.to_string(),
         state: stage(it.phase.stage()),
-        why: why.or_else(|| it.cancelling.clone()).filter(|it| !it.is_empty()),
+        why: why.or_else(|| it.cancelling.clone()).filter(|why| !why.is_empty()),
         created_at: it.created,
         ended_at,
         until,
@@ -164,10 +164,10 @@ fn truth(it: flows::Truth) -> String {
 }
 
 pub(crate) fn why(it: flows::Why, run: Option<api::Run>) -> api::FlowWhy {
-    let finding = |it: flows::Finding| api::FlowFinding {
-        text: it.text,
-        truth: truth(it.truth),
-        because: it.because,
+    let finding = |finding: flows::Finding| api::FlowFinding {
+        text: finding.text,
+        truth: truth(finding.truth),
+        because: finding.because,
     };
     api::FlowWhy {
         flow: it.flow.to_string(),

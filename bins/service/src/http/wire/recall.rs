@@ -103,7 +103,7 @@ pub(crate) fn entry(it: Entry) -> api::RecallEntry {
             Moment::Compact => api::RecallMoment::Compact,
             Moment::Refused { .. } => api::RecallMoment::Refused,
         },
-        space: it.key.space.map(|it| it.to_string()),
+        space: it.key.space.map(|space| space.to_string()),
         answerable: it.answerable.map(number),
         threshold: it.threshold.map(number),
         used: it.used.into_iter().map(used).collect(),

@@ -115,7 +115,7 @@ fn left_by(name: &OsStr, begin: &OsStr) -> Option<Pid> {
     let rest = name.to_str()?.strip_prefix(begin.to_str()?)?;
     let (middle, pid) = rest.strip_suffix(PART)?.strip_suffix('.')?.rsplit_once('.')?;
     let is_whole = middle.is_empty() || begin == "waypost-" && middle.ends_with(".backup");
-    Pid::from_raw(pid.parse().ok().filter(|it| is_whole && *it > 0)?)
+    Pid::from_raw(pid.parse().ok().filter(|value| is_whole && *value > 0)?)
 }
 
 /// The process with this id has ended. This process may have its id.

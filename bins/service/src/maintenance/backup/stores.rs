@@ -19,12 +19,13 @@ const LOGS: [(&str, &[&str]); 3] = [
 /// processed. Each log by itself must be sound.
 pub(super) fn check(part: &Path, last_event: u64) -> Result<()> {
     for (log, others) in LOGS {
-        let other = others.iter().find(|it| has_log(&part.join(it)));
+        let other = others.iter().find(|other| has_log(&part.join(other)));
         if let Some(other) = other.filter(|_| !has_log(&part.join(log))) {
             return Err(Failure::new(format!("{log} is missing, although {other} is there")));
         }
     }
-    let cursor = waypost_flows::verify(&part.join("flows"), 0).map_err(|it| of_flows(&it))?.cursor;
+    let cursor =
+        waypost_flows::verify(&part.join("flows"), 0).map_err(|error| of_flows(&error))?.cursor;
     if cursor > last_event {
         return Err(Failure::new(format!(
             "events/log ends at event {last_event}, but flows have processed events up to {cursor}"
@@ -36,5 +37,5 @@ pub(super) fn check(part: &Path, last_event: u64) -> Result<()> {
 /// Whether a folder has a segment of a log.
 fn has_log(folder: &Path) -> bool {
     let Ok(files) = fs::read_dir(folder) else { return false };
-    files.flatten().any(|it| it.path().extension().is_some_and(|it| it == "log"))
+    files.flatten().any(|file| file.path().extension().is_some_and(|extension| extension == "log"))
 }

@@ -45,7 +45,7 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
             )
             .with_hint(ALONE));
         }
-        read => read.map_err(|it| cluster_failed(&it))?,
+        read => read.map_err(|error| cluster_failed(&error))?,
     };
     let begun = begin(&data, &settings, url, begun, places(&data)?, None)?;
     let member = create(program, &data, &settings, begun, output)?;
@@ -60,7 +60,9 @@ pub(super) fn init(program: &Program, url: &str, output: &mut Output) -> Result<
 }
 
 fn refuse_member(data: &Path) -> Result<()> {
-    let Some(member) = Member::read(data).map_err(|it| cluster_failed(&it))? else { return Ok(()) };
+    let Some(member) = Member::read(data).map_err(|error| cluster_failed(&error))? else {
+        return Ok(());
+    };
     Err(Failure::new(format!(
         "this project is already a member of the cluster of the store {}",
         member.store
@@ -81,7 +83,7 @@ pub(super) fn create(
     restore_tokens(&tokens, data, &begun.member)?;
     let journal = match Journal::create(settings.clone(), begun.member.store, &short()) {
         Err(Error::Exists(_)) => own(settings, &begun.member)?,
-        created => created.map_err(|it| failed(&it))?,
+        created => created.map_err(|error| failed(&error))?,
     };
     // The snapshot has the tokens of the cluster, and those of this machine, which no other machine adopts.
     let was_shared = tokens.is_shared()?;
@@ -96,10 +98,10 @@ pub(super) fn create(
     }
     // From here on, other machines may join: the tokens stay shared.
     begun = Begun { member, is_joinable: true, ..begun };
-    begun.write(data).map_err(|it| cluster_failed(&it))?;
+    begun.write(data).map_err(|error| cluster_failed(&error))?;
     let member = begun.member;
-    journal.joined(&report(program, &member), &short()).map_err(|it| failed(&it))?;
-    member.complete(data).map_err(|it| cluster_failed(&it))?;
+    journal.joined(&report(program, &member), &short()).map_err(|error| failed(&error))?;
+    member.complete(data).map_err(|error| cluster_failed(&error))?;
     Ok(member)
 }
 
@@ -141,12 +143,12 @@ pub(super) fn begin(
         }
     };
     url.clone_into(&mut begun.member.url);
-    begun.write(data).map_err(|it| cluster_failed(&it))?;
+    begun.write(data).map_err(|error| cluster_failed(&error))?;
     Ok(begun)
 }
 
 fn first(url: &str, places: Places) -> Result<Member> {
-    Member::first(url, places).map_err(|it| cluster_failed(&it))
+    Member::first(url, places).map_err(|error| cluster_failed(&error))
 }
 
 /// Whether a database, whose URL is spelled differently than before, has the store that was begun.
@@ -161,7 +163,7 @@ fn is_in(settings: &Settings, begun: &Member) -> Result<bool> {
 /// The journal of a machine that was begun, unless others have taken it over.
 fn own(settings: &Settings, member: &Member) -> Result<Journal> {
     let journal = Journal::open(settings.clone(), member.store, &short());
-    let journal = journal.map_err(|it| failed(&it))?;
+    let journal = journal.map_err(|error| failed(&error))?;
     if journal.incarnation() != member.incarnation {
         return Err(Failure::new(format!(
             "the store {} that was begun here is closed: `ctl cluster accept-loss` ran on a machine that had joined it",
@@ -169,9 +171,9 @@ fn own(settings: &Settings, member: &Member) -> Result<Journal> {
         ))
         .with_hint("run `ctl cluster leave` here, or move the data folder away and run `ctl cluster join`"));
     }
-    let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
-    let end = journal.head(&short()).map_err(|it| failed(&it))?.position;
-    let is_listed = machines.iter().any(|it| it.report.id == member.machine);
+    let machines = journal.machines(&short()).map_err(|error| failed(&error))?;
+    let end = journal.head(&short()).map_err(|error| failed(&error))?.position;
+    let is_listed = machines.iter().any(|machine| machine.report.id == member.machine);
     let is_new = machines.is_empty() && end == member.base.position;
     if is_listed || is_new {
         return Ok(journal);
@@ -202,7 +204,7 @@ pub(super) fn places(data: &Path) -> Result<Places> {
     for part in Part::ALL {
         let Some(folder) = folder(part) else { continue };
         let report = Log::verify(&data.join(folder), &Options::default());
-        places[part.index()] = report.map_err(|it| Failure::of(&it))?.last_sequence;
+        places[part.index()] = report.map_err(|error| Failure::of(&error))?.last_sequence;
     }
     Ok(places)
 }

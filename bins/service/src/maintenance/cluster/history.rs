@@ -81,9 +81,9 @@ impl LocalCopy {
             }
         }
         let of_logs = || Part::ALL.into_iter().filter(|it| *it != Part::Notices).map(Part::index);
-        let more = of_logs().map(|it| places[it].saturating_sub(own.base.places[it]));
+        let more = of_logs().map(|log| places[log].saturating_sub(own.base.places[log]));
         let counted = own.base.position.seq + more.sum::<u64>() + notices;
-        let has_more = of_logs().any(|it| places[it] > last[it]);
+        let has_more = of_logs().any(|log| places[log] > last[log]);
         let history = match unread {
             None if has_more || is_different => History::Other,
             None => History::Same,
@@ -110,11 +110,11 @@ impl LocalCopy {
         incarnation: u64,
         end: Position,
     ) -> Option<Missing> {
-        let is_own = |it: &&Machine| it.report.id == own.machine;
-        let listed = machines.iter().find(is_own).map(|it| &it.report);
+        let is_own = |machine: &&Machine| machine.report.id == own.machine;
+        let listed = machines.iter().find(is_own).map(|machine| &machine.report);
         let base = own.base.position.seq;
         let elsewhere = |message, hint| Some(Missing { message, hint, is_in_journal: false });
-        if let Some(listed) = listed.filter(|it| it.base > base) {
+        if let Some(listed) = listed.filter(|listed| listed.base > base) {
             return elsewhere(
                 format!(
                     "this data folder is an older copy: it was at record {base} when its service last synced it, and this machine has reported {} since",
@@ -124,9 +124,9 @@ impl LocalCopy {
             );
         }
         // After a restored backup, the report is older than the data folder.
-        let reported = listed.map_or(0, |it| it.seq);
+        let reported = listed.map_or(0, |listed| listed.seq);
         // A service that has found the loss has synced its logs. Its report also counts notices.
-        let has_fault = listed.is_some_and(|it| it.fault.is_some());
+        let has_fault = listed.is_some_and(|listed| listed.fault.is_some());
         let (applied, ours) = (self.applied, self.applied.max(reported));
         let is_behind = match self.history {
             History::Same => end.seq > applied,
@@ -153,8 +153,8 @@ impl LocalCopy {
                 "if the folder is an older copy, run it where the newer one is; pass --although-behind to lose what only that one has, or if the others can only be notices, such as changes of tokens, which no log has",
             );
         }
-        let others = machines.iter().filter(|it| !is_own(it));
-        let other = others.max_by_key(|it| it.report.seq)?;
+        let others = machines.iter().filter(|machine| !is_own(machine));
+        let other = others.max_by_key(|other| other.report.seq)?;
         if other.report.seq <= ours {
             return None;
         }
@@ -191,7 +191,7 @@ impl Logs {
                 // All its records were verified.
                 let options = Options::default().with_verify(Verify::Unsealed);
                 let opened = Log::open(&data.join(folder), &options);
-                logs[at] = Some(opened.map_err(|it| Failure::of(&it))?.0);
+                logs[at] = Some(opened.map_err(|error| Failure::of(&error))?.0);
             }
         }
         Ok(Self(logs))
@@ -200,7 +200,7 @@ impl Logs {
     fn compare(&self, part: Part, row: &Row) -> Result<Equality> {
         let Some(log) = &self.0[part.index()] else { return Ok(Equality::Different) };
         let record = &row.record;
-        let Some(local) = log.read(record.place).map_err(|it| Failure::of(&it))? else {
+        let Some(local) = log.read(record.place).map_err(|error| Failure::of(&error))? else {
             return Ok(Equality::Possible);
         };
         let shared = Entry {

@@ -26,12 +26,12 @@ pub(super) fn join(program: &Program, args: &ClusterJoinArgs, output: &mut Outpu
     backup::refuse_existing(&data)?;
     let settings = settings(&args.database)?;
     let store = store_of(&settings, args.store.as_deref())?;
-    let journal = Journal::open(settings, store, &short()).map_err(|it| failed(&it))?;
+    let journal = Journal::open(settings, store, &short()).map_err(|error| failed(&error))?;
     if journal.incarnation() != FIRST {
         return Err(closed_store(store));
     }
-    journal.check_feature(waypost_cluster::FEATURE).map_err(|it| failed(&it))?;
-    let snapshots = journal.snapshots(&short()).map_err(|it| failed(&it))?;
+    journal.check_feature(waypost_cluster::FEATURE).map_err(|error| failed(&error))?;
+    let snapshots = journal.snapshots(&short()).map_err(|error| failed(&error))?;
     let newest = snapshots.first().ok_or_else(|| {
         Failure::not_found(format!("the database has no complete snapshot of the store {store}"))
             .with_hint("start a service of the cluster: the one that leads writes a snapshot")
@@ -39,13 +39,13 @@ pub(super) fn join(program: &Program, args: &ClusterJoinArgs, output: &mut Outpu
     let position = newest.position;
     let base = Base { position, places: places_of(newest)? };
     let member = Member::joining(&args.database, journal.incarnation(), base, store)
-        .map_err(|it| cluster_failed(&it))?;
+        .map_err(|error| cluster_failed(&error))?;
     let summary = download(program, &journal, newest, &member, output)?;
-    journal.joined(&report(program, &member), &short()).map_err(|it| match it {
+    journal.joined(&report(program, &member), &short()).map_err(|error| match error {
         // It was closed while the snapshot was read.
         Error::Incarnation { .. } => closed_store(store)
             .with_hint("move the data folder away, and join the store that it printed"),
-        it => failed(&it),
+        error => failed(&error),
     })?;
     if output.json(&json!({
         "store": store.to_string(), "machine": member.machine.to_string(),
@@ -64,10 +64,10 @@ pub(super) fn join(program: &Program, args: &ClusterJoinArgs, output: &mut Outpu
 
 /// The store to join: the one that is asked for, or the only one.
 fn store_of(settings: &Settings, asked: Option<&str>) -> Result<StoreId> {
-    let stores = Journal::stores(settings, &short()).map_err(|it| failed(&it))?;
-    let (open, closed): (Vec<_>, Vec<_>) = stores.into_iter().partition(|it| it.1 == FIRST);
+    let stores = Journal::stores(settings, &short()).map_err(|error| failed(&error))?;
+    let (open, closed): (Vec<_>, Vec<_>) = stores.into_iter().partition(|store| store.1 == FIRST);
     let names = |stores: &[(StoreId, u64)]| {
-        stores.iter().map(|it| it.0.to_string()).collect::<Vec<_>>().join(", ")
+        stores.iter().map(|store| store.0.to_string()).collect::<Vec<_>>().join(", ")
     };
     let continued = || {
         if open.is_empty() {
@@ -142,7 +142,7 @@ fn download(
         });
         let restored = backup::restore_from(program, bar.wrap_read(reader), &bar, &mut |part| {
             let tokens = adopt_tokens(part)?;
-            member.clone().with_tokens(tokens).write(part).map_err(|it| cluster_failed(&it))
+            member.clone().with_tokens(tokens).write(part).map_err(|error| cluster_failed(&error))
         });
         (getting.join(), restored)
     });

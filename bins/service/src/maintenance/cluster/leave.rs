@@ -38,7 +38,7 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
     crate::maintenance::check_data(program)?;
     let data = program.settings()?.data_dir.clone();
     let tokens = TokenStore::open(&data.join("tokens.json"))?;
-    let has_joined = || tokens.is_shared().map(|it| it || Member::file(&data).exists());
+    let has_joined = || tokens.is_shared().map(|shared| shared || Member::file(&data).exists());
     if !has_joined()? && !Begun::may_have_others(&data) {
         return Err(no_member());
     }
@@ -46,7 +46,8 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
     let mut is_damaged = false;
     let member = unless_damaged(Member::read(&data), &mut is_damaged)?;
     // A creation that was interrupted may have come so far that other machines have joined.
-    let begun = unless_damaged(Begun::read(&data), &mut is_damaged)?.filter(|it| it.is_joinable);
+    let begun =
+        unless_damaged(Begun::read(&data), &mut is_damaged)?.filter(|damaged| damaged.is_joinable);
     // Another command may have replaced the files meanwhile.
     if begun.is_none() && !is_damaged && !has_joined()? {
         return Err(no_member());
@@ -71,14 +72,15 @@ pub(super) fn leave(program: &Program, args: &ClusterLeaveArgs, output: &mut Out
     drop(tokens.without_shared()?);
     let unknown: Vec<_> = places.iter().filter_map(Place::unknown).collect();
     let forgotten: Vec<_> = places.iter().map(forget_own).collect();
-    Member::remove(&data).map_err(|it| cluster_failed(&it))?;
-    let unread = places.iter().map(|it| it.unread).sum::<Option<u64>>();
+    Member::remove(&data).map_err(|error| cluster_failed(&error))?;
+    let unread = places.iter().map(|place| place.unread).sum::<Option<u64>>();
     let unread = unread.filter(|_| is_known && !is_damaged);
     let unknown = unknown.into_iter().chain(unread.is_none().then(|| REVOKED.to_owned()));
     let warnings: Vec<String> = unknown.collect();
     if output.is_json() {
-        let store = places.first().map(|it| it.member.store.to_string());
-        let is_forgotten = is_known && forgotten.iter().all(|it| matches!(it, Some(true)));
+        let store = places.first().map(|place| place.member.store.to_string());
+        let is_forgotten =
+            is_known && forgotten.iter().all(|forgotten| matches!(forgotten, Some(true)));
         output.document(&json!({
             "store": store, "isForgotten": is_forgotten, "unread": unread, "warnings": warnings,
         }))?;
@@ -115,9 +117,9 @@ impl Place {
     /// Makes the changes of tokens that this machine has not read.
     fn new(member: Member, journal: Option<Journal>, tokens: &TokenStore) -> Self {
         let base = member.base.position;
-        let unread = journal.as_ref().and_then(|it| {
-            let end = it.head(&short()).ok()?.position.seq;
-            let is_read = follow_tokens(it, base, tokens, &short()).ok()?;
+        let unread = journal.as_ref().and_then(|journal| {
+            let end = journal.head(&short()).ok()?.position.seq;
+            let is_read = follow_tokens(journal, base, tokens, &short()).ok()?;
             is_read.then(|| end.saturating_sub(base.seq))
         });
         Self { member, journal, unread }
@@ -140,7 +142,7 @@ fn unless_damaged<T>(
         *is_damaged = true;
         return Ok(None);
     }
-    read.map_err(|it| cluster_failed(&it))
+    read.map_err(|error| cluster_failed(&error))
 }
 
 /// Opens the journal; the store is complete without it.
@@ -158,10 +160,10 @@ fn forget(journal: &Journal, machine: MachineId) -> waypost_journal::Result<bool
     let (mut last, mut changes) = (None, 0);
     loop {
         let machines = journal.machines(&short())?;
-        let Some(this) = machines.iter().find(|it| it.report.id == machine) else {
+        let Some(this) = machines.iter().find(|other| other.report.id == machine) else {
             return Ok(true);
         };
-        if last.replace(this.counter).is_some_and(|it| it != this.counter) {
+        if last.replace(this.counter).is_some_and(|replace| replace != this.counter) {
             changes += 1;
         }
         // One may be the last report of the service that has just stopped.

@@ -47,11 +47,11 @@ pub(super) fn accept(
                 "check the URL of the database; if the database has lost the store, run the command with --although-behind, only on the machine that has applied most",
             ));
         }
-        opened => Some(opened.map_err(|it| failed(&it))?),
+        opened => Some(opened.map_err(|error| failed(&error))?),
     };
-    let begun = Begun::read(&data).map_err(|it| match it {
+    let begun = Begun::read(&data).map_err(|error| match error {
         waypost_cluster::Error::Damaged { path, .. } => damaged(&path, &settings, old.store),
-        it => cluster_failed(&it),
+        error => cluster_failed(&error),
     })?;
     backup::check(&data)?;
     let places = create::places(&data)?;
@@ -67,7 +67,7 @@ pub(super) fn accept(
         Some(journal) if was_closed => {
             // What was checked before the former store was closed still holds.
             output.note("an `accept-loss` was interrupted; it continues");
-            let closed = begun.as_ref().and_then(|it| it.closed);
+            let closed = begun.as_ref().and_then(|begun| begun.closed);
             let begun = create::begin(&data, &settings, &url, begun, places, closed)?;
             (begun, loss.check(journal)?.warn(output))
         }
@@ -80,7 +80,7 @@ pub(super) fn accept(
     restore_tokens(&tokens, &data, &old)?;
     // Nobody can append any more.
     let is_read = match journal {
-        Some(_) => follow_to_the_end(&open().map_err(|it| failed(&it))?, &old, &tokens)?,
+        Some(_) => follow_to_the_end(&open().map_err(|error| failed(&error))?, &old, &tokens)?,
         None => false,
     };
     if !is_read {
@@ -125,7 +125,7 @@ fn damaged(file: &Path, settings: &Settings, old: StoreId) -> Failure {
 fn open_stores(settings: &Settings, but: StoreId) -> std::result::Result<String, Error> {
     let stores = Journal::stores(settings, &short())?;
     let open = stores.iter().filter(|(id, incarnation)| *id != but && *incarnation == FIRST);
-    Ok(open.map(|it| it.0.to_string()).collect::<Vec<_>>().join(", "))
+    Ok(open.map(|open| open.0.to_string()).collect::<Vec<_>>().join(", "))
 }
 
 /// A word for a shell.
@@ -135,7 +135,7 @@ fn quoted(text: &str) -> String {
 
 /// Whether the machine that was begun here, and no other one, has closed the former store.
 pub(super) fn has_closed(begun: &Begun, old: &Member, journal: &Journal) -> Result<bool> {
-    let head = journal.head(&short()).map_err(|it| failed(&it))?;
+    let head = journal.head(&short()).map_err(|error| failed(&error))?;
     Ok(begun.closed == Some((old.store, head.incarnation))
         && head.lease_holder == Some(begun.member.machine))
 }
@@ -185,7 +185,7 @@ impl Loss<'_> {
         let although_behind = self.args.although_behind;
         let (mut is_agreed, mut warnings) = (self.args.yes, Vec::new());
         for _ in 0..ATTEMPTS_MAX {
-            let checked = journal.map(|it| self.check(it)).transpose()?;
+            let checked = journal.map(|journal| self.check(journal)).transpose()?;
             if let (Some(journal), Some(checked)) = (journal, &checked) {
                 let (expected, found) = (self.old.incarnation, journal.incarnation());
                 if expected != found && !self.args.although_complete {
@@ -198,8 +198,8 @@ impl Loss<'_> {
                     refuse_complete(self.data, checked.history, self.old, self.settings.clone())?;
                 }
             }
-            let end = checked.as_ref().map(|it| it.end);
-            if let Some(checked) = checked.filter(|it| it.warnings != warnings) {
+            let end = checked.as_ref().map(|checked| checked.end);
+            if let Some(checked) = checked.filter(|checked| checked.warnings != warnings) {
                 warnings = checked.warn(output);
             }
             let question = "continue with this machine's copy? All other machines must join again";
@@ -207,7 +207,7 @@ impl Loss<'_> {
                 return Ok(None);
             }
             is_agreed = true;
-            let closed = journal.map(|it| (self.old.store, it.incarnation() + 1));
+            let closed = journal.map(|journal| (self.old.store, journal.incarnation() + 1));
             let begun =
                 create::begin(self.data, self.settings, self.url, found, self.places, closed)?;
             let (Some(journal), Some(end)) = (journal, end) else {
@@ -220,7 +220,7 @@ impl Loss<'_> {
                 // Perhaps by a statement of this command whose answer was lost.
                 Err(error @ Error::Incarnation { .. }) => {
                     let journal = Journal::open(self.settings.clone(), self.old.store, &short());
-                    let journal = journal.map_err(|it| failed(&it))?;
+                    let journal = journal.map_err(|error| failed(&error))?;
                     return if has_closed(&begun, self.old, &journal)? {
                         Ok(Some((begun, warnings)))
                     } else {
@@ -236,23 +236,27 @@ impl Loss<'_> {
 
     /// Compares the data folder with the journal and with what machines have reported.
     fn check(&self, journal: &Journal) -> Result<Checked> {
-        let found = journal.head(&short()).and_then(|it| Ok((it, journal.machines(&short())?)));
-        let (head, machines) = found.map_err(|it| failed(&it))?;
+        let found = journal.head(&short()).and_then(|head| Ok((head, journal.machines(&short())?)));
+        let (head, machines) = found.map_err(|error| failed(&error))?;
         let (end, own) = (head.position, self.old.machine);
         let copy = LocalCopy::compare(self.data, self.places, self.old, journal)?;
         let missing = copy.missing(&machines, self.old, journal.incarnation(), end);
-        let of_missing = missing.as_ref().filter(|it| !it.is_in_journal).map(|it| {
-            format!("{}: tokens that were revoked there may be valid here; {COMPARE}", it.message)
+        let of_missing = missing.as_ref().filter(|missing| !missing.is_in_journal).map(|missing| {
+            format!(
+                "{}: tokens that were revoked there may be valid here; {COMPARE}",
+                missing.message
+            )
         });
         let elsewhere = unknown_elsewhere(&machines, own, end.seq);
         let is_lost = copy.history == History::Other || elsewhere.is_some();
         // A machine that has another history, as this one has, has the records that this one has, or fewer.
         let elsewhere = elsewhere.filter(|_| copy.history != History::Other);
         let mut warnings: Vec<_> = of_missing.into_iter().chain(elsewhere).collect();
-        let is_silent =
-            |it: &&Machine| it.report.id != own && it.silent >= SILENT && it.report.fault.is_none();
+        let is_silent = |machine: &&Machine| {
+            machine.report.id != own && machine.silent >= SILENT && machine.report.fault.is_none()
+        };
         // Its last report may be older than the loss.
-        for silent in machines.iter().filter(|it| is_lost && is_silent(it)) {
+        for silent in machines.iter().filter(|machine| is_lost && is_silent(machine)) {
             warnings.push(format!(
                 "{} reported for the last time {} ago: if the database has lost later reports, too, that machine may have more records, and tokens that it has revoked may be valid here; to find out, start its service before this command",
                 named(silent, &machines),
@@ -271,7 +275,7 @@ fn follow_to_the_end(journal: &Journal, old: &Member, tokens: &TokenStore) -> Re
         return Ok(true);
     }
     // Where the other history begins is not known.
-    let base = journal.head(&short()).map_err(|it| failed(&it))?.base;
+    let base = journal.head(&short()).map_err(|error| failed(&error))?.base;
     Ok(follow_tokens(journal, base, tokens, &until)? && base.seq == 0)
 }
 
@@ -307,7 +311,7 @@ fn refuse_complete(data: &Path, history: History, own: &Member, settings: Settin
 fn is_complete(own: &Member, journal: &Journal) -> std::result::Result<Option<u64>, Error> {
     let head = journal.confirm(own.base.position, &short())?;
     let machines = journal.machines(&short())?;
-    if machines.iter().any(|it| has_more(it, head.position.seq)) {
+    if machines.iter().any(|machine| has_more(machine, head.position.seq)) {
         return Ok(None);
     }
     let (base, mut end) = (own.base.position, head.base.seq);

@@ -17,9 +17,9 @@ pub(super) const SILENT: Duration = Duration::from_secs(10);
 pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
     let member = member(program)?;
     let journal = journal_of(program, &member)?;
-    let status = journal.status(&short()).map_err(|it| failed(&it))?;
-    let machines = journal.machines(&short()).map_err(|it| failed(&it))?;
-    let snapshots = journal.snapshots(&short()).map_err(|it| failed(&it))?;
+    let status = journal.status(&short()).map_err(|error| failed(&error))?;
+    let machines = journal.machines(&short()).map_err(|error| failed(&error))?;
+    let snapshots = journal.snapshots(&short()).map_err(|error| failed(&error))?;
     if output.json(&as_json(&member, &journal, &status, &machines, &snapshots))? {
         return Ok(());
     }
@@ -41,16 +41,16 @@ pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
             output.line(&format!("fault      {}: {fault}", machine.report.name))?;
         }
     }
-    let rows: Vec<_> = machines.iter().map(|it| row(it, &member, &status.head)).collect();
+    let rows: Vec<_> = machines.iter().map(|machine| row(machine, &member, &status.head)).collect();
     output.table(&["MACHINE", "APPLIED", "BEHIND", "LEADS", "SEEN", "RELEASE"], &rows)
 }
 
 /// The machines, with the id in the name of those that share one: other commands take both.
 fn with_ids(mut machines: Vec<Machine>) -> Vec<Machine> {
-    let names: Vec<String> = machines.iter().map(|it| it.report.name.clone()).collect();
+    let names: Vec<String> = machines.iter().map(|machine| machine.report.name.clone()).collect();
     for machine in &mut machines {
         let name = &machine.report.name;
-        if names.iter().filter(|it| *it == name).count() > 1 {
+        if names.iter().filter(|other| *other == name).count() > 1 {
             machine.report.name = format!("{name} ({})", machine.report.id);
         }
     }
@@ -96,17 +96,20 @@ fn snapshot(snapshots: &[Snapshot], end: u64) -> String {
 
 /// Where purged texts still are; `None` for nowhere.
 fn purge(machines: &[Machine], snapshots: &[Snapshot], head: &Head) -> Option<String> {
-    let removed = machines.iter().map(|it| it.report.removed).max().unwrap_or(0);
+    let removed = machines.iter().map(|machine| machine.report.removed).max().unwrap_or(0);
     let behind: Vec<&str> = machines
         .iter()
-        .filter(|it| it.report.purged < removed)
-        .map(|it| it.report.name.as_str())
+        .filter(|machine| machine.report.purged < removed)
+        .map(|machine| machine.report.name.as_str())
         .collect();
     if !behind.is_empty() {
         return Some(format!("waits for {}", behind.join(", ")));
     }
-    let has_texts = |it: &Snapshot| it.place(Part::Memory.number()).unwrap_or(0) < removed;
-    let is_trimmed = snapshots.iter().any(|it| !has_texts(it) && it.position.seq <= head.base.seq);
+    let has_texts =
+        |snapshot: &Snapshot| snapshot.place(Part::Memory.number()).unwrap_or(0) < removed;
+    let is_trimmed = snapshots
+        .iter()
+        .any(|snapshot| !has_texts(snapshot) && snapshot.position.seq <= head.base.seq);
     match removed {
         0 => None,
         _ if snapshots.iter().any(has_texts) => Some("waits for a new snapshot".to_owned()),
@@ -118,18 +121,18 @@ fn purge(machines: &[Machine], snapshots: &[Snapshot], head: &Head) -> Option<St
 /// The last record that all machines have reported to have applied: of later ones, this command does
 /// not know whether they purge texts.
 fn purged_up_to(machines: &[Machine], end: u64) -> u64 {
-    machines.iter().map(|it| it.report.seq).min().unwrap_or(end).min(end)
+    machines.iter().map(|machine| machine.report.seq).min().unwrap_or(end).min(end)
 }
 
 /// Which machines would run other flows than the leader.
 fn flows(machines: &[Machine], head: &Head) -> String {
-    let Some(leader) = machines.iter().find(|it| leads(it, head)) else {
+    let Some(leader) = machines.iter().find(|machine| leads(machine, head)) else {
         return "none run: no machine leads".to_owned();
     };
     let others: Vec<&str> = machines
         .iter()
-        .filter(|it| has_flows_of(it, leader) == Some(false))
-        .map(|it| it.report.name.as_str())
+        .filter(|machine| has_flows_of(machine, leader) == Some(false))
+        .map(|machine| machine.report.name.as_str())
         .collect();
     match others.as_slice() {
         [] => format!("run on {}", leader.report.name),
@@ -192,20 +195,20 @@ fn as_json(
     machines: &[Machine],
     snapshots: &[Snapshot],
 ) -> Value {
-    let leader = machines.iter().find(|it| leads(it, &status.head));
-    let machine = |it: &Machine| {
+    let leader = machines.iter().find(|machine| leads(machine, &status.head));
+    let machine = |other: &Machine| {
         json!({
-            "id": it.report.id.to_string(),
-            "name": it.report.name,
-            "isThis": it.report.id == member.machine,
-            "applied": it.report.seq,
-            "behind": status.head.position.seq.saturating_sub(it.report.seq),
-            "leads": leads(it, &status.head),
-            "hasFlowsOfLeader": leader.and_then(|leader| has_flows_of(it, leader)),
-            "silentMs": it.silent.as_millis() as u64,
-            "release": it.report.release,
-            "feature": it.report.feature,
-            "fault": it.report.fault,
+            "id": other.report.id.to_string(),
+            "name": other.report.name,
+            "isThis": other.report.id == member.machine,
+            "applied": other.report.seq,
+            "behind": status.head.position.seq.saturating_sub(other.report.seq),
+            "leads": leads(other, &status.head),
+            "hasFlowsOfLeader": leader.and_then(|leader| has_flows_of(other, leader)),
+            "silentMs": other.silent.as_millis() as u64,
+            "release": other.report.release,
+            "feature": other.report.feature,
+            "fault": other.report.fault,
         })
     };
     json!({

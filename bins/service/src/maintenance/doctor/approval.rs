@@ -34,8 +34,9 @@ pub(super) fn registry(repair: bool) -> Option<Finding> {
         Ok(aside)
     });
     match checked {
-        Ok(aside) => aside.map(|it| {
-            let detail = format!("moved away: {}; no data folder is registered now", it.display());
+        Ok(aside) => aside.map(|aside| {
+            let detail =
+                format!("moved away: {}; no data folder is registered now", aside.display());
             let hint = "`ctl allow --data` in each of your projects registers its data folder";
             Finding::warning(PROJECTS, detail, hint)
         }),
@@ -77,7 +78,7 @@ pub(super) fn check(program: &Program, settings: &Settings) -> (Vec<Finding>, bo
     match allow::pending_flows(program) {
         Ok(files) if files.is_empty() => {}
         Ok(files) => {
-            let files: Vec<_> = files.iter().map(|it| exact(it.as_bytes())).collect();
+            let files: Vec<_> = files.iter().map(|file| exact(file.as_bytes())).collect();
             let are = if files.len() == 1 { "is" } else { "are" };
             let detail = format!("flows do not run: {} {are} pending approval", files.join(", "));
             findings.push(Finding::warning(APPROVAL, detail, "`ctl allow`"));
@@ -96,11 +97,12 @@ fn inactive(program: &Program, settings: &Settings) -> Vec<Finding> {
     let folder = project.flows_dir();
     let mut loader = allow::loader(program);
     loader.load();
-    let finding = |it: &FileStatus| {
-        let problem = exact(it.problem.as_ref()?.to_string().as_bytes());
+    let finding = |status: &FileStatus| {
+        let problem = exact(status.problem.as_ref()?.to_string().as_bytes());
         // The folder itself has its path in the project.
-        let is_folder = it.name.contains('/');
-        let path = if is_folder { project.root().join(&it.name) } else { folder.join(&it.name) };
+        let is_folder = status.name.contains('/');
+        let path =
+            if is_folder { project.root().join(&status.name) } else { folder.join(&status.name) };
         let file = path.strip_prefix(project.root()).unwrap_or(&path);
         let file = exact(file.as_os_str().as_bytes());
         let allow = if settings.trust_project || is_folder {

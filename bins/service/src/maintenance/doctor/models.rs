@@ -22,7 +22,7 @@ pub(super) fn embedding(settings: &Settings) -> Finding {
     };
     match fetch::list(&settings.model.cache_dir) {
         Err(error) => Finding::fault(PART, &of_embedding(&error)),
-        Ok(models) => match models.into_iter().find(|it| it.name == *name) {
+        Ok(models) => match models.into_iter().find(|model| model.name == *name) {
             Some(found) if found.state == State::Changed => Finding::fault(
                 PART,
                 &Failure::new(format!("{name} changed after it was verified")).with_hint(
@@ -46,7 +46,7 @@ pub(super) fn reranker(settings: &Settings) -> Option<Finding> {
 
 /// The folder that a setting names.
 fn folder(part: &'static str, path: &Path, setting: &str) -> Finding {
-    let missing = FILES.into_iter().find(|it| !path.join(it).is_file());
+    let missing = FILES.into_iter().find(|file| !path.join(file).is_file());
     let what = match missing {
         None => return Finding::ok(part, path.display().to_string()),
         Some(_) if path.symlink_metadata().is_err() => "does not exist".to_owned(),

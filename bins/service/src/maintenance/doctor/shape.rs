@@ -22,14 +22,14 @@ pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
         return Vec::new();
     }
     if !repair {
-        let fault = |it: &InTheWay| {
-            Finding::fault(PART, &Failure::new(it.to_string()).with_hint(it.remedy()))
+        let fault = |way: &InTheWay| {
+            Finding::fault(PART, &Failure::new(way.to_string()).with_hint(way.remedy()))
         };
         return found.iter().map(fault).collect();
     }
     // Without a file to lock, the folder cannot be locked.
     let (locks, others): (Vec<_>, Vec<_>) =
-        found.iter().partition(|it| it.path == data_dir.join(LOCK));
+        found.iter().partition(|found| found.path == data_dir.join(LOCK));
     let mut findings: Vec<_> = locks.into_iter().map(set_aside).collect();
     match FolderLock::take(data_dir) {
         Ok(_lock) => findings.extend(others.into_iter().map(set_aside)),

@@ -53,16 +53,16 @@ pub(super) fn newer(settings: &Settings, repair: bool) -> Vec<Finding> {
         newer.push((TOKENS, Failure::of(&error)));
     }
     let pairing = Pairing::open(&settings.mesh.pairing_dir).err();
-    let pairing = pairing.filter(|it| matches!(it, waypost_mesh::Error::Newer { .. }));
-    newer.extend(pairing.map(|it| ("pairing", Failure::of(&it))));
+    let pairing = pairing.filter(|pairing| matches!(pairing, waypost_mesh::Error::Newer { .. }));
+    newer.extend(pairing.map(|pairing| ("pairing", Failure::of(&pairing))));
     let memory = waypost_memory::check_versions(data_dir, verify);
-    newer.extend(memory.err().map(|it| (MEMORY, Failure::of(&it))));
+    newer.extend(memory.err().map(|memory| (MEMORY, Failure::of(&memory))));
     let events = waypost_events::check_versions(&data_dir.join("events"), verify);
-    newer.extend(events.err().map(|it| (EVENTS, Failure::of(&it))));
+    newer.extend(events.err().map(|event| (EVENTS, Failure::of(&event))));
     let flows = waypost_flows::check_versions(&data_dir.join("flows"), verify);
-    newer.extend(flows.err().map(|it| (FLOWS, Failure::of(&it))));
+    newer.extend(flows.err().map(|flow| (FLOWS, Failure::of(&flow))));
     let recall = waypost_recall::check_versions(&data_dir.join("recall/log"), verify);
-    newer.extend(recall.err().map(|it| (recall::PART, Failure::of(&it))));
+    newer.extend(recall.err().map(|other| (recall::PART, Failure::of(&other))));
     let hint = format!("{NEWER}; nothing was checked further or changed");
     let finding = |(part, it): (&'static str, Failure)| Finding::fault(part, &it.with_hint(&*hint));
     newer.into_iter().map(finding).collect()
@@ -75,12 +75,14 @@ pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
         return of_member(data_dir, repair);
     }
     let mut findings = examine(data_dir, repair);
-    if repair && findings.iter().all(|it| it.verdict != Verdict::Fault) {
+    if repair && findings.iter().all(|finding| finding.verdict != Verdict::Fault) {
         let again = examine(data_dir, false).into_iter();
-        findings.extend(again.filter(|it| it.verdict == Verdict::Fault).map(|it| Finding {
-            detail: format!("not repaired: {}", it.detail),
-            hint: Some(BY_HAND.to_owned()),
-            ..it
+        findings.extend(again.filter(|again| again.verdict == Verdict::Fault).map(|again| {
+            Finding {
+                detail: format!("not repaired: {}", again.detail),
+                hint: Some(BY_HAND.to_owned()),
+                ..again
+            }
         }));
     }
     findings
@@ -102,8 +104,8 @@ fn of_member(data_dir: &Path, repair: bool) -> Vec<Finding> {
         Err(error) => Finding::fault(CLUSTER, &Failure::of(&error)),
     };
     let (recall, mut findings): (Vec<_>, Vec<_>) =
-        findings.into_iter().partition(|it| it.part == recall::PART);
-    for damaged in findings.iter_mut().filter(|it| it.verdict == Verdict::Fault) {
+        findings.into_iter().partition(|finding| finding.part == recall::PART);
+    for damaged in findings.iter_mut().filter(|finding| finding.verdict == Verdict::Fault) {
         damaged.hint = Some(REJOIN.to_owned());
     }
     findings.extend(if repair { recall::check(data_dir, true) } else { recall });
@@ -131,7 +133,7 @@ fn examine(data_dir: &Path, repair: bool) -> Vec<Finding> {
     let (events_dir, flows_dir) = (data_dir.join("events"), data_dir.join("flows"));
     // The journal of flows refers to events that must exist.
     let journal = waypost_flows::verify(&flows_dir, witness.get(FLOWS));
-    let known = journal.as_ref().map_or(0, |it| it.cursor).max(witness.get(EVENTS));
+    let known = journal.as_ref().map_or(0, |journal| journal.cursor).max(witness.get(EVENTS));
     if repair {
         let (found, last) = repair_events(&events_dir, known);
         findings.extend(found);
@@ -240,7 +242,7 @@ pub(super) fn mended<'a>(
 ) -> impl Iterator<Item = Finding> + 'a {
     const KEPT: &str = "the damaged bytes are next to the log in *.damaged";
     // One cause may be in several findings: a folder in the place of a file, and the records of that file.
-    let is_any_loss = places.iter().any(|it| it.is_loss);
+    let is_any_loss = places.iter().any(|place| place.is_loss);
     places.iter().map(move |RepairedDamage { what, is_loss, is_kept }| {
         let detail = if *is_loss { format!("lost: {what}") } else { format!("repaired: {what}") };
         let hint = match (is_loss, is_kept) {
@@ -294,9 +296,9 @@ pub(super) fn verdicts(
     derived: &[String],
     good: String,
 ) -> Vec<Finding> {
-    let fault = |it: &String| Finding::fault(part, &Failure::new(it.clone()).with_hint(REPAIR));
+    let fault = |text: &String| Finding::fault(part, &Failure::new(text.clone()).with_hint(REPAIR));
     let mut findings: Vec<Finding> = damage.iter().map(fault).collect();
-    findings.extend(derived.iter().map(|it| Finding::warning(part, it.clone(), REBUILT)));
+    findings.extend(derived.iter().map(|derived| Finding::warning(part, derived.clone(), REBUILT)));
     if findings.is_empty() {
         findings.push(Finding::ok(part, good));
     }
@@ -327,11 +329,11 @@ fn repair_flows(dir: &Path, witness: &mut Witness, last_event: u64) -> Vec<Findi
     let mut findings = vec![Finding::ok(FLOWS, format!("{kept} kept"))];
     let hint = "a pause of a flow may be lost: `ctl flows list`";
     findings.extend(mended(FLOWS, &repaired.set_aside, hint));
-    findings.extend(repaired.dead.into_iter().map(|it| {
+    findings.extend(repaired.dead.into_iter().map(|dead| {
         Finding::warning(
             FLOWS,
-            format!("run {it} has failed: whether its action was done is unknown"),
-            format!("check whether it was done; if not, `ctl flows retry {it}`"),
+            format!("run {dead} has failed: whether its action was done is unknown"),
+            format!("check whether it was done; if not, `ctl flows retry {dead}`"),
         )
     }));
     findings.extend(repaired.undecided.into_iter().map(|(from, to)| {

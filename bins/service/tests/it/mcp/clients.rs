@@ -52,8 +52,10 @@ fn pass(client: &TcpStream, service: SocketAddr, own: &str, token: &str) -> io::
             return Ok(());
         }
     }
-    let lines =
-        head.trim_end().split("\r\n").filter(|it| !it.to_lowercase().starts_with("connection:"));
+    let lines = head
+        .trim_end()
+        .split("\r\n")
+        .filter(|part| !part.to_lowercase().starts_with("connection:"));
     let renamed = lines.map(|line| {
         let is_host = line.to_lowercase().starts_with("host:") && line.ends_with(own);
         if is_host { format!("host: {service}") } else { line.to_owned() }

@@ -65,7 +65,7 @@ fn valid() -> Vec<(&'static str, Value)> {
 fn each_tool_refuses_unknown_and_oversized_arguments() {
     let service = Service::start();
     let large = "x".repeat((1 << 20) + 1);
-    let tags: Vec<String> = (0..10_000).map(|it| format!("t{it}")).collect();
+    let tags: Vec<String> = (0..10_000).map(|number| format!("t{number}")).collect();
     let oversized = [
         ("memory_search", json!({"query": large})),
         ("memory_search", json!({"query": "x", "space": large})),

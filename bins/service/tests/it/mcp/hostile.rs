@@ -20,7 +20,7 @@ fn outside(text: &str) -> String {
     let mut lines = text.lines();
     let mut outside = Vec::new();
     while let Some(line) = lines.next() {
-        let ticks = line.bytes().take_while(|it| *it == b'`').count();
+        let ticks = line.bytes().take_while(|byte| *byte == b'`').count();
         if ticks < 3 {
             outside.push(line);
             continue;

@@ -181,7 +181,7 @@ fn resources_are_a_memory_and_the_context_of_a_task() {
         .as_array()
         .expect("them")
         .iter()
-        .map(|it| &it["uriTemplate"])
+        .map(|array| &array["uriTemplate"])
         .collect();
     assert_eq!(uris, ["waypost://memory/{id}", "waypost://context/{task}"]);
     let uri = format!("waypost://memory/{id}");

@@ -45,7 +45,7 @@ fn an_agent_adds_searches_links_and_reads_memories() {
     let hits = found["structuredContent"]["hits"].as_array().expect("hits");
     assert_eq!(hits[0]["id"], new);
     assert!(hits[0]["content"].as_str().expect("it").contains("concurrent writes"));
-    let older = hits.iter().find(|it| it["id"] == old).expect("the older one");
+    let older = hits.iter().find(|hit| hit["id"] == old).expect("the older one");
     assert_eq!(older["supersededBy"], new);
     let said = text(&found);
     assert!(

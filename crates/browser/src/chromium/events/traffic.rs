@@ -49,7 +49,9 @@ impl Hearing<'_> {
 
     fn response(&mut self, session: Option<&str>, request: &str) {
         let response = &self.params["response"];
-        let Some(status) = response["status"].as_u64().and_then(|it| u16::try_from(it).ok()) else {
+        let Some(status) =
+            response["status"].as_u64().and_then(|number| u16::try_from(number).ok())
+        else {
             return;
         };
         let loader = text(self.params, "loaderId").to_owned();
@@ -78,8 +80,8 @@ impl Hearing<'_> {
         match method {
             "Runtime.executionContextDestroyed" => {
                 let gone = self.params["executionContextId"].as_i64();
-                for frame in tab.frames.values_mut().filter(|it| in_session(it)) {
-                    if frame.context.map(|it| it.0) == gone {
+                for frame in tab.frames.values_mut().filter(|value| in_session(value)) {
+                    if frame.context.map(|context| context.0) == gone {
                         frame.context = None;
                     }
                 }
@@ -87,8 +89,8 @@ impl Hearing<'_> {
             "Runtime.executionContextsCleared" => {
                 tab.frames
                     .values_mut()
-                    .filter(|it| in_session(it))
-                    .for_each(|it| it.context = None);
+                    .filter(|value| in_session(value))
+                    .for_each(|value| value.context = None);
             }
             "Runtime.exceptionThrown" => {
                 let details = &self.params["exceptionDetails"];

@@ -13,7 +13,7 @@ impl Flow<'_> {
     pub(super) fn field(&mut self, field: ElementRef<'_>, mut style: Style) {
         let kind = field.attr("type").unwrap_or_default().to_ascii_lowercase();
         let is_on = || self.open.is_checked(field);
-        let size = field.attr("size").or(field.attr("cols")).and_then(|it| it.parse().ok());
+        let size = field.attr("size").or(field.attr("cols")).and_then(|attr| attr.parse().ok());
         let size: usize = size.unwrap_or(FIELD).clamp(1, self.width);
         let (target, text, is_faint, size) = match (name_of(field), kind.as_str()) {
             ("input", "checkbox") => {
@@ -32,8 +32,9 @@ impl Flow<'_> {
             ("select", _) => {
                 let chosen: HashSet<String> = self.open.chosen(field).into_iter().collect();
                 let options = options_of(field);
-                let shown = options.iter().filter(|it| chosen.contains(&option_value(**it)));
-                let shown: Vec<String> = shown.map(|it| text_of(*it)).collect();
+                let shown =
+                    options.iter().filter(|option| chosen.contains(&option_value(**option)));
+                let shown: Vec<String> = shown.map(|shown| text_of(*shown)).collect();
                 let text = format!("{} ▾", shown.join(", "));
                 let size = cells_of(&text).min(self.width);
                 (TargetKind::Select, text, false, size)
@@ -66,17 +67,17 @@ impl Flow<'_> {
 /// The part of a text that fits: its end while it is being edited, its start otherwise.
 fn tail(text: &str, cells: usize, is_written: bool) -> String {
     let letters = glyphs(text);
-    let mut total: usize = letters.iter().map(|it| usize::from(it.1)).sum();
+    let mut total: usize = letters.iter().map(|letter| usize::from(letter.1)).sum();
     let mut first = 0;
     while is_written && total > cells.saturating_sub(1) && first < letters.len() {
         total -= usize::from(letters[first].1);
         first += 1;
     }
     let mut room = cells;
-    let fits = letters[first..].iter().take_while(|it| {
-        let is_in = usize::from(it.1) <= room;
-        room = room.saturating_sub(usize::from(it.1));
+    let fits = letters[first..].iter().take_while(|letter| {
+        let is_in = usize::from(letter.1) <= room;
+        room = room.saturating_sub(usize::from(letter.1));
         is_in
     });
-    fits.map(|it| it.0.as_str()).collect()
+    fits.map(|fit| fit.0.as_str()).collect()
 }

@@ -15,7 +15,7 @@ const COLUMN_MIN: usize = 4;
 impl Flow<'_> {
     pub(super) fn table(&mut self, table: ElementRef<'_>, style: Style) {
         let mut rows: Vec<Vec<ElementRef<'_>>> = Vec::new();
-        let parts = table.children().filter_map(ElementRef::wrap).filter(|it| !hides(*it));
+        let parts = table.children().filter_map(ElementRef::wrap).filter(|wrap| !hides(*wrap));
         for part in parts {
             let inner = part.children().filter_map(ElementRef::wrap);
             let found: Vec<ElementRef<'_>> = match name_of(part) {
@@ -25,11 +25,11 @@ impl Flow<'_> {
                     self.end_line();
                     continue;
                 }
-                _ => inner.filter(|it| name_of(*it) == "tr").collect(),
+                _ => inner.filter(|inner| name_of(*inner) == "tr").collect(),
             };
-            for row in found.into_iter().filter(|it| !hides(*it)) {
+            for row in found.into_iter().filter(|found| !hides(*found)) {
                 let cells = row.children().filter_map(ElementRef::wrap);
-                rows.push(cells.filter(|it| matches!(name_of(*it), "td" | "th")).collect());
+                rows.push(cells.filter(|cell| matches!(name_of(*cell), "td" | "th")).collect());
             }
         }
         rows.truncate(ROWS_MAX);
@@ -64,7 +64,9 @@ impl Flow<'_> {
                 merged.resize(lines.len(), Vec::new());
             }
             for (into, line) in merged.iter_mut().zip(lines) {
-                into.extend(line.into_iter().map(|it| Span { column: it.column + column, ..it }));
+                into.extend(
+                    line.into_iter().map(|line| Span { column: line.column + column, ..line }),
+                );
             }
             column += width + GAP;
         }
@@ -82,7 +84,9 @@ fn widths_of(rows: &[Vec<ElementRef<'_>>], room: usize) -> Vec<usize> {
         for (width, cell) in widths.iter_mut().zip(row) {
             let has_field = || {
                 let inside = cell.descendants().filter_map(ElementRef::wrap);
-                inside.into_iter().any(|it| matches!(name_of(it), "input" | "select" | "textarea"))
+                inside
+                    .into_iter()
+                    .any(|inside| matches!(name_of(inside), "input" | "select" | "textarea"))
             };
             let own = cells_of(&text_of(*cell)).min(room) + if has_field() { FIELD } else { 0 };
             *width = (*width).max(own);

@@ -5,14 +5,14 @@ const DEPTH_MAX: usize = 16;
 
 /// Whether an attribute is a `#[cfg(…)]` that holds in tests alone.
 pub(super) fn is_for_tests(attribute: &str) -> bool {
-    let plain: String = attribute.chars().filter(|it| !it.is_whitespace()).collect();
-    let predicate = plain.strip_prefix("#[cfg(").and_then(|it| it.strip_suffix(")]"));
-    predicate.is_some_and(|it| implies_test(it.trim_end_matches(','), 0))
+    let plain: String = attribute.chars().filter(|c| !c.is_whitespace()).collect();
+    let predicate = plain.strip_prefix("#[cfg(").and_then(|rest| rest.strip_suffix(")]"));
+    predicate.is_some_and(|predicate| implies_test(predicate.trim_end_matches(','), 0))
 }
 
 fn implies_test(predicate: &str, depth: usize) -> bool {
     let of = |name: &str| predicate.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
-    let implies = |it: &str| implies_test(it, depth + 1);
+    let implies = |text: &str| implies_test(text, depth + 1);
     match (of("all"), of("any")) {
         _ if depth > DEPTH_MAX => false,
         (Some(all), _) => parts(all).into_iter().any(implies),
@@ -24,15 +24,15 @@ fn implies_test(predicate: &str, depth: usize) -> bool {
 /// The predicates in a list, split at commas that are in no brackets.
 fn parts(list: &str) -> Vec<&str> {
     let mut depth = 0_usize;
-    let is_end = |it: char| {
-        depth = match it {
+    let is_end = |c: char| {
+        depth = match c {
             '(' => depth + 1,
             ')' => depth.saturating_sub(1),
             _ => depth,
         };
-        it == ',' && depth == 0
+        c == ',' && depth == 0
     };
-    list.split(is_end).filter(|it| !it.is_empty()).collect()
+    list.split(is_end).filter(|part| !part.is_empty()).collect()
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(super) fn leading(text: &str, language: Language) -> String {
             // `r"""` and the like.
             let rest = trimmed
                 .strip_prefix(['r', 'R', 'u', 'b'])
-                .filter(|it| ["\"\"\"", "'''"].iter().any(|quotes| it.starts_with(quotes)))
+                .filter(|rest| ["\"\"\"", "'''"].iter().any(|quotes| rest.starts_with(quotes)))
                 .unwrap_or(trimmed);
             rest.strip_prefix(open).map(|rest| (rest, *close))
         });
@@ -48,7 +48,7 @@ pub(super) fn leading(text: &str, language: Language) -> String {
                     block.push(line);
                 }
             }
-            (None, Some(block)) if row.line.iter().any(|it| trimmed.starts_with(it)) => {
+            (None, Some(block)) if row.line.iter().any(|line| trimmed.starts_with(line)) => {
                 block.push(line);
             }
             _ => break,
@@ -80,7 +80,7 @@ fn plain(lines: &[&str]) -> Vec<String> {
     for line in lines {
         let text = line.trim();
         let marks =
-            |it: char| matches!(it, '/' | '*' | '#' | '!' | ';' | '%' | '-' | '=' | '"' | '\'');
+            |c: char| matches!(c, '/' | '*' | '#' | '!' | ';' | '%' | '-' | '=' | '"' | '\'');
         let text = match text.trim_start_matches(marks) {
             // `*bold*` and `-x` are not comment marks.
             rest if rest.starts_with(' ') || rest.is_empty() || rest.len() == text.len() => rest,
@@ -100,7 +100,7 @@ fn plain(lines: &[&str]) -> Vec<String> {
         }
         begins = false;
     }
-    if let Some(licence) = paragraphs.iter().position(|it| is_licence(it)) {
+    if let Some(licence) = paragraphs.iter().position(|paragraph| is_licence(paragraph)) {
         paragraphs.truncate(licence);
     }
     paragraphs

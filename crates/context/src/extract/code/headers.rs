@@ -39,7 +39,7 @@ fn field<'t>(node: Node<'t>, name: &str) -> Option<Node<'t>> {
 
 /// The start of the body, or without one the end of the node.
 fn signature_end(node: Node<'_>) -> usize {
-    field(node, "body").map_or(node.end_byte(), |it| it.start_byte())
+    field(node, "body").map_or(node.end_byte(), |field| field.start_byte())
 }
 
 /// The fields `name` and `body`, which nearly all grammars have.
@@ -50,7 +50,7 @@ fn plain(node: Node<'_>, text: &str, kind: Option<Kind>) -> Option<Header> {
 /// The first child of a kind.
 fn child<'t>(node: Node<'t>, kind: &str) -> Option<Node<'t>> {
     let mut cursor = node.walk();
-    node.named_children(&mut cursor).find(|it| it.kind() == kind)
+    node.named_children(&mut cursor).find(|child| child.kind() == kind)
 }
 
 /// A name without its type parameters.
@@ -65,9 +65,8 @@ pub(super) fn rust(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> 
             Header::new(None, name.trim_start_matches(['&', '*']), node.start_byte())
         }
         // Tests in a file add nothing to what the file says.
-        "mod_item" => {
-            plain(node, text, None).filter(|it| field(node, "body").is_some() && it.name != "tests")
-        }
+        "mod_item" => plain(node, text, None)
+            .filter(|plain| field(node, "body").is_some() && plain.name != "tests"),
         "macro_definition" => {
             let name = field(node, "name")?;
             Header::new(kind, text_of(name, text), name.end_byte())
@@ -84,8 +83,8 @@ pub(super) fn python(
 ) -> Option<Header> {
     match node.kind() {
         "expression_statement" => {
-            let assignment = node.named_child(0).filter(|it| it.kind() == "assignment")?;
-            let left = field(assignment, "left").filter(|it| it.kind() == "identifier")?;
+            let assignment = node.named_child(0).filter(|child| child.kind() == "assignment")?;
+            let left = field(assignment, "left").filter(|field| field.kind() == "identifier")?;
             let name = text_of(left, text);
             let typed = field(assignment, "type").is_some();
             (depth == 0 && (is_constant(name) || typed)).then_some(())?;
@@ -97,7 +96,7 @@ pub(super) fn python(
         _ => {
             let mut header = plain(node, text, kind)?;
             let body = field(node, "body")?;
-            header.doc = docstring(body).map(|it| it.byte_range());
+            header.doc = docstring(body).map(|docstring| docstring.byte_range());
             // A comment may be between the colon and the body.
             let colon = text.get(..header.end)?.trim_end();
             header.end = colon.len();
@@ -115,8 +114,10 @@ fn docstring(body: Node<'_>) -> Option<Node<'_>> {
 /// `LIKE_THIS`.
 fn is_constant(name: &str) -> bool {
     name.len() > 1
-        && name.bytes().any(|it| it.is_ascii_uppercase())
-        && name.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_')
+        && name.bytes().any(|byte| byte.is_ascii_uppercase())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 /// JavaScript and TypeScript.
@@ -130,12 +131,13 @@ pub(super) fn script(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -
     };
     match node.kind() {
         "lexical_declaration" | "variable_declaration" => {
-            let declared = node.named_child(0).filter(|it| it.kind() == "variable_declarator")?;
-            let name = field(declared, "name").filter(|it| it.kind() == "identifier")?;
+            let declared =
+                node.named_child(0).filter(|child| child.kind() == "variable_declarator")?;
+            let name = field(declared, "name").filter(|field| field.kind() == "identifier")?;
             let name = text_of(name, text);
             let value = field(declared, "value");
             value
-                .and_then(|it| function(it, name))
+                .and_then(|value| function(value, name))
                 .or_else(|| Header::new(Some(Kind::Value), name, node.end_byte()))
         }
         "public_field_definition" | "field_definition" => {
@@ -143,11 +145,11 @@ pub(super) fn script(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -
             function(field(node, "value")?, text_of(name, text))
         }
         "assignment_expression" => {
-            let left = field(node, "left").filter(|it| it.kind() == "member_expression")?;
+            let left = field(node, "left").filter(|field| field.kind() == "member_expression")?;
             function(field(node, "right")?, text_of(left, text))
         }
         "internal_module" | "module" => plain(node, text, None)
-            .map(|it| Header { name: it.name.trim_matches(['"', '\'']).to_owned(), ..it }),
+            .map(|plain| Header { name: plain.name.trim_matches(['"', '\'']).to_owned(), ..plain }),
         _ => plain(node, text, kind),
     }
 }
@@ -170,7 +172,7 @@ pub(super) fn go(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> Op
             }
             Some(header)
         }
-        _ => plain(node, text, kind).filter(|it| it.name != "_"),
+        _ => plain(node, text, kind).filter(|plain| plain.name != "_"),
     }
 }
 
@@ -205,9 +207,9 @@ pub(super) fn c(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> Opt
             Header::new(kind, &name, signature_end(node))
         }
         "declaration" | "field_declaration" => {
-            let holds = field(node, "type").filter(|it| field(*it, "body").is_some());
-            if let Some(name) = holds.and_then(|it| field(it, "name")) {
-                let body = holds.and_then(|it| field(it, "body"))?;
+            let holds = field(node, "type").filter(|other| field(*other, "body").is_some());
+            if let Some(name) = holds.and_then(|hold| field(hold, "name")) {
+                let body = holds.and_then(|hold| field(hold, "body"))?;
                 return Header::new(Some(Kind::Type), text_of(name, text), body.start_byte());
             }
             let (name, is_function) = declared(field(node, "declarator")?)?;
@@ -219,8 +221,9 @@ pub(super) fn c(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> Opt
         "type_definition" => {
             let (name, _) = declared(field(node, "declarator")?)?;
             let mut header = Header::new(kind, text_of(name, text), node.end_byte())?;
-            header.hole =
-                field(node, "type").and_then(|it| field(it, "body")).map(|it| it.byte_range());
+            header.hole = field(node, "type")
+                .and_then(|other| field(other, "body"))
+                .map(|field| field.byte_range());
             Some(header)
         }
         "preproc_def" | "preproc_function_def" => {
@@ -232,14 +235,15 @@ pub(super) fn c(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> Opt
             let line = text
                 .get(node.start_byte()..end)?
                 .find('\n')
-                .map_or(end, |it| node.start_byte() + it);
+                .map_or(end, |text| node.start_byte() + text);
             Header::new(kind, name, line)
         }
         "namespace_definition" => plain(node, text, None),
         // Only a reference to the type: `struct stat st;`.
         "struct_specifier" | "union_specifier" | "class_specifier" | "enum_specifier" => {
             field(node, "body")?;
-            plain(node, text, kind).map(|it| Header { name: bare(&it.name).to_owned(), ..it })
+            plain(node, text, kind)
+                .map(|plain| Header { name: bare(&plain.name).to_owned(), ..plain })
         }
         _ => plain(node, text, kind),
     }
@@ -304,7 +308,7 @@ pub(super) fn php(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> O
 
 pub(super) fn ruby(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> Option<Header> {
     if node.kind() == "assignment" {
-        let left = field(node, "left").filter(|it| it.kind() == "constant")?;
+        let left = field(node, "left").filter(|field| field.kind() == "constant")?;
         return Header::new(Some(Kind::Value), text_of(left, text), node.end_byte());
     }
     let name = field(node, "name")?;

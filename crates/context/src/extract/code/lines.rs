@@ -115,7 +115,7 @@ pub(super) fn items(language: Language, text: &str) -> Vec<Item> {
 }
 
 fn line_end(text: &str, at: usize) -> usize {
-    memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |it| at + it)
+    memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |other| at + other)
 }
 
 /// Whether a line is a comment or an attribute.
@@ -124,7 +124,7 @@ fn is_lead(language: Language, line: &str) -> bool {
     let attribute = line.starts_with("#[")
         || line.starts_with('@') && !line.contains(" class ") && !line.contains("def ");
     // In other languages, comments start like preprocessor lines.
-    row.line.iter().any(|it| line.starts_with(it))
+    row.line.iter().any(|other| line.starts_with(other))
         || row.block.iter().any(|(open, _)| line.starts_with(open))
         || line.starts_with("* ")
         || line.starts_with("*/")
@@ -158,7 +158,8 @@ fn definition(language: Language, line: &str) -> Option<(Kind, String)> {
         L::C | L::Cpp | L::Java | L::CSharp | L::Dart | L::Groovy | L::ObjectiveC
     );
     let method = || {
-        find(&METHOD).filter(|it| typed && !is_statement(line) && !NO_NAMES.contains(&it.as_str()))
+        find(&METHOD)
+            .filter(|find| typed && !is_statement(line) && !NO_NAMES.contains(&find.as_str()))
     };
     let found = known.or_else(|| method().map(|name| (Kind::Function, name)))?;
     (!found.1.is_empty() && !NO_NAMES.contains(&found.1.as_str())).then_some(found)
@@ -199,12 +200,12 @@ mod tests {
     fn names(language: Language, text: &str) -> Vec<String> {
         items(language, text)
             .iter()
-            .map(|it| {
+            .map(|item| {
                 format!(
                     "{} {} {:?}",
-                    it.kind,
-                    it.name,
-                    text[it.lead.start..it.signature.end].trim_end()
+                    item.kind,
+                    item.name,
+                    text[item.lead.start..item.signature.end].trim_end()
                 )
             })
             .collect()

@@ -72,7 +72,7 @@ impl LoadedGrammar {
                 let id = id as u16;
                 let name = grammar.language.node_kind_for_id(id).unwrap_or_default();
                 let named = grammar.language.node_kind_is_named(id);
-                let has = |names: &str| names.split(' ').any(|it| it == name);
+                let has = |names: &str| names.split(' ').any(|part| part == name);
                 let role = grammar.roles.iter().find(|(names, _)| named && has(names));
                 role.map_or(Role::Skip, |(_, role)| *role)
             })
@@ -182,11 +182,11 @@ impl Walk<'_> {
             self.comment(node, level);
             return false;
         }
-        let lead = level.lead.take().filter(|it| node.start_position().row <= it.end_row + 1);
+        let lead = level.lead.take().filter(|lead| node.start_position().row <= lead.end_row + 1);
         if node.is_named() {
             level.last_row = Some(end_row(node));
         }
-        if lead.is_some_and(|it| it.is_for_tests) {
+        if lead.is_some_and(|lead| lead.is_for_tests) {
             return false;
         }
         let below = Level { scopes: scopes.len(), ..Level::default() };
@@ -239,11 +239,11 @@ impl Walk<'_> {
             level.lead = None;
             return;
         }
-        let before = level.lead.filter(|it| row <= it.end_row + 1);
+        let before = level.lead.filter(|lead| row <= lead.end_row + 1);
         level.lead = Some(Lead {
-            start: before.map_or(start, |it| it.start),
+            start: before.map_or(start, |before| before.start),
             end_row: end_row(node),
-            is_for_tests: before.is_some_and(|it| it.is_for_tests)
+            is_for_tests: before.is_some_and(|before| before.is_for_tests)
                 || node.kind() == "attribute_item" && cfg::is_for_tests(text),
         });
     }
@@ -260,25 +260,25 @@ impl Walk<'_> {
         is_top_level: bool,
     ) {
         let mut start = node.start_byte();
-        let mut lead_start = lead.map(|it| it.start);
+        let mut lead_start = lead.map(|lead| lead.start);
         if let Some((outer, range, row)) = around {
             // `export`, `type` and the like on the same line belong to the signature; decorators
             // and templates on separate lines are like attributes.
             if row == node.start_position().row {
                 start = range.start;
-                lead_start = outer.map(|it| it.start);
+                lead_start = outer.map(|outer| outer.start);
             } else {
-                lead_start = Some(outer.map_or(range.start, |it| it.start));
+                lead_start = Some(outer.map_or(range.start, |outer| outer.start));
             }
         }
-        let lead = lead_start.map_or(start..start, |it| it.min(start)..start);
+        let lead = lead_start.map_or(start..start, |other| other.min(start)..start);
         let lead =
             if super::comments::is_licence(&self.text[lead.clone()]) { start..start } else { lead };
         let mut end = header.end.clamp(start, node.end_byte());
         if kind == Kind::Value {
             let name_end = node.start_byte();
             end = memchr::memchr(b'\n', &self.text.as_bytes()[name_end..end])
-                .map_or(end, |it| name_end + it);
+                .map_or(end, |at| name_end + at);
         }
         self.items.push(Item {
             kind,

@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
     }
 
     fn level(&mut self, sign: u8, over: bool) -> Option<u8> {
-        let known = self.underlines.iter().position(|it| *it == (sign, over));
+        let known = self.underlines.iter().position(|underline| *underline == (sign, over));
         let at = known.unwrap_or_else(|| {
             self.underlines.push((sign, over));
             self.underlines.len() - 1
@@ -145,10 +145,9 @@ impl<'a> Reader<'a> {
         if !bars && !ruled && !drawn {
             return None;
         }
-        while self
-            .line(self.at)
-            .is_some_and(|it| !it.trim().is_empty() && (!bars || it.trim_start().starts_with('|')))
-        {
+        while self.line(self.at).is_some_and(|line| {
+            !line.trim().is_empty() && (!bars || line.trim_start().starts_with('|'))
+        }) {
             self.at += 1;
         }
         Some(What::Solid)
@@ -200,11 +199,11 @@ impl<'a> Reader<'a> {
         // A reStructuredText directive, or code announced by two colons.
         let mut announces =
             first.trim_start().starts_with(".. ") || first.trim_end().ends_with("::");
-        while let Some(line) = self.line(self.at).filter(|it| !it.trim().is_empty()) {
+        while let Some(line) = self.line(self.at).filter(|line| !line.trim().is_empty()) {
             let other = Fence::open(line, self.format).is_some()
                 || marked(line, '#', 6).is_some() && self.format == Format::Markdown
                 || item_indent(line).is_some() && width(line) <= indent
-                || self.line(self.at + 1).is_some_and(|it| rule(it).is_some())
+                || self.line(self.at + 1).is_some_and(|line| rule(line).is_some())
                     && self.format == Format::Rst;
             if other {
                 break;
@@ -232,7 +231,7 @@ impl Fence {
     fn open(line: &str, format: Format) -> Option<Self> {
         let line = line.trim_start();
         let first = *line.as_bytes().first()?;
-        let count = line.bytes().take_while(|it| *it == first).count();
+        let count = line.bytes().take_while(|byte| *byte == first).count();
         let alone = || line.trim_end().len() == count;
         match (format, first) {
             (Format::Markdown | Format::Text, b'`') => {
@@ -245,7 +244,7 @@ impl Fence {
             (Format::Asciidoc, b'|') => line.starts_with("|===").then_some(Self::Word("|===")),
             (Format::Org, b'#') => line
                 .get(..8)
-                .filter(|it| it.eq_ignore_ascii_case("#+begin_"))
+                .filter(|line| line.eq_ignore_ascii_case("#+begin_"))
                 .map(|_| Self::Word("#+end_")),
             (Format::Org, b'@') => line.starts_with("@code").then_some(Self::Word("@end")),
             _ => None,
@@ -255,9 +254,11 @@ impl Fence {
     fn closes(&self, line: &str) -> bool {
         let line = line.trim();
         match self {
-            Self::Signs(sign, count) => line.len() >= *count && line.bytes().all(|it| it == *sign),
+            Self::Signs(sign, count) => {
+                line.len() >= *count && line.bytes().all(|byte| byte == *sign)
+            }
             Self::Word(word) => {
-                line.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word))
+                line.get(..word.len()).is_some_and(|line| line.eq_ignore_ascii_case(word))
             }
         }
     }
@@ -265,7 +266,7 @@ impl Fence {
 
 /// A heading marked by prefix characters: its level and text.
 fn marked(line: &str, sign: char, levels: usize) -> Option<(u8, String)> {
-    let count = line.chars().take_while(|it| *it == sign).count();
+    let count = line.chars().take_while(|c| *c == sign).count();
     let rest = &line[count..];
     if count == 0 || count > levels || !(rest.is_empty() || rest.starts_with([' ', '\t'])) {
         return None;
@@ -281,15 +282,16 @@ fn marked(line: &str, sign: char, levels: usize) -> Option<(u8, String)> {
 fn rule(line: &str) -> Option<u8> {
     let line = line.trim_end().as_bytes();
     let sign = *line.first()?;
-    let is_rule =
-        line.len() >= 3 && b"=-~^\"'#*+`:.".contains(&sign) && line.iter().all(|it| *it == sign);
+    let is_rule = line.len() >= 3
+        && b"=-~^\"'#*+`:.".contains(&sign)
+        && line.iter().all(|line| *line == sign);
     is_rule.then_some(sign)
 }
 
 /// The delimiter row below a table's header.
 fn is_delimiter(line: &str) -> bool {
     let line = line.trim();
-    line.contains('-') && line.contains('|') && line.bytes().all(|it| b"|-: ".contains(&it))
+    line.contains('-') && line.contains('|') && line.bytes().all(|byte| b"|-: ".contains(&byte))
 }
 
 /// Where the text of a list item starts, if the line is an item's first.
@@ -312,8 +314,8 @@ fn item_indent(line: &str) -> Option<usize> {
 /// The indentation of a line; a tab counts as four.
 fn width(line: &str) -> usize {
     line.bytes()
-        .take_while(|it| *it == b' ' || *it == b'\t')
-        .map(|it| if it == b'\t' { 4 } else { 1 })
+        .take_while(|byte| *byte == b' ' || *byte == b'\t')
+        .map(|byte| if byte == b'\t' { 4 } else { 1 })
         .sum()
 }
 

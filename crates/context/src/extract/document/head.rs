@@ -64,7 +64,7 @@ pub(super) fn standing(
     blocks: &[Block],
 ) -> (Standing, Vec<String>) {
     let mut supersedes =
-        head.any(&["supersedes", "replaces"]).iter().map(|it| target(it)).collect::<Vec<_>>();
+        head.any(&["supersedes", "replaces"]).iter().map(|any| target(any)).collect::<Vec<_>>();
     let is_replaced = !head.any(&["superseded_by", "replaced_by"]).is_empty();
     let mut status = head.get("status").map(str::to_owned);
     if matches!(kind, Kind::Decision | Kind::Spec) {
@@ -94,10 +94,11 @@ fn status_lines<'a>(lines: &[&'a str], from: usize, blocks: &[Block]) -> Vec<&'a
         matches!(&block.what, What::Heading(_, text) if text.trim_end_matches(':').eq_ignore_ascii_case("status"))
     });
     if let Some(at) = heading {
-        let below = blocks[at + 1..].iter().take_while(|it| !matches!(it.what, What::Heading(..)));
+        let below =
+            blocks[at + 1..].iter().take_while(|block| !matches!(block.what, What::Heading(..)));
         return below
-            .flat_map(|it| lines[it.lines.clone()].iter().copied())
-            .filter(|it| !it.trim().is_empty())
+            .flat_map(|below| lines[below.lines.clone()].iter().copied())
+            .filter(|line| !line.trim().is_empty())
             .take(10)
             .collect();
     }
@@ -111,21 +112,21 @@ fn status_lines<'a>(lines: &[&'a str], from: usize, blocks: &[Block]) -> Vec<&'a
 
 /// A line in lower case without emphasis marks.
 fn plain(line: &str) -> String {
-    let signs = |it: char| it.is_whitespace() || "*-+>_#:".contains(it);
+    let signs = |c: char| c.is_whitespace() || "*-+>_#:".contains(c);
     line.trim_start_matches(signs).replace(['*', '_'], "").to_lowercase()
 }
 
 /// The text after the first word and a colon: `**Status:** accepted`.
 fn after_word(line: &str) -> &str {
-    let line = line.trim_start_matches(|it: char| !it.is_alphanumeric());
+    let line = line.trim_start_matches(|c: char| !c.is_alphanumeric());
     let rest = line.trim_start_matches(char::is_alphanumeric);
-    rest.trim_start_matches(|it: char| it.is_whitespace() || "*_:".contains(it))
+    rest.trim_start_matches(|c: char| c.is_whitespace() || "*_:".contains(c))
 }
 
 fn of_status(text: &str) -> Standing {
     let plain = plain(text);
     let word =
-        plain.split(|it: char| !it.is_alphanumeric()).find(|it| !it.is_empty()).unwrap_or("");
+        plain.split(|c: char| !c.is_alphanumeric()).find(|part| !part.is_empty()).unwrap_or("");
     match word {
         "accepted" | "approved" | "adopted" | "active" | "implemented" | "final" | "done"
         | "decided" => Standing::Accepted,

@@ -46,7 +46,7 @@ pub(super) fn targets(line: &str) -> Vec<String> {
         let path = inside.split(" \"").next().unwrap_or(inside).trim().trim_matches(['<', '>']);
         path.split('#').next().unwrap_or(path)
     });
-    wiki.chain(inline).filter(|it| is_path(it)).map(str::to_owned).collect()
+    wiki.chain(inline).filter(|wiki| is_path(wiki)).map(str::to_owned).collect()
 }
 
 /// `@path` in instructions: a file to include.

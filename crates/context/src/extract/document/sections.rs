@@ -39,7 +39,7 @@ struct Section {
 pub(super) fn sections(lines: &[&str], blocks: &[Block], kind: Kind, title: &str) -> Vec<Chunk> {
     let mut joined: Vec<Section> = Vec::new();
     for section in cut(blocks, title, |level, _| level <= LEVEL_MAX) {
-        let bytes = |it: &Section| bytes(lines, blocks, &it.blocks);
+        let bytes = |section: &Section| bytes(lines, blocks, &section.blocks);
         match joined.last_mut() {
             // A small section is merged with its next sibling, and text before the first section of
             // a part with that section.
@@ -56,12 +56,12 @@ pub(super) fn sections(lines: &[&str], blocks: &[Block], kind: Kind, title: &str
             _ => joined.push(section),
         }
     }
-    joined.iter().flat_map(|it| chunks(lines, blocks, it, kind, title)).collect()
+    joined.iter().flat_map(|joined| chunks(lines, blocks, joined, kind, title)).collect()
 }
 
 /// The chunks of a journal: one for each entry, or several for a long one.
 pub(super) fn entries(lines: &[&str], blocks: &[Block], kind: Kind, title: &str) -> Vec<Chunk> {
-    let has_headings = blocks.iter().any(|it| matches!(it.what, What::Heading(..)));
+    let has_headings = blocks.iter().any(|block| matches!(block.what, What::Heading(..)));
     let stamped = if has_headings { Vec::new() } else { stamped(lines) };
     if !stamped.is_empty() {
         let chunks = |(block, section): &(Block, Section)| {
@@ -79,7 +79,7 @@ pub(super) fn entries(lines: &[&str], blocks: &[Block], kind: Kind, title: &str)
     let level =
         headings().filter(|(_, text)| is_entry(text)).map(|(level, _)| level).min().unwrap_or(2);
     let sections = cut(blocks, title, |at, _| at <= level);
-    sections.iter().flat_map(|it| chunks(lines, blocks, it, kind, title)).collect()
+    sections.iter().flat_map(|section| chunks(lines, blocks, section, kind, title)).collect()
 }
 
 /// Whether a heading is a date or a version.
@@ -129,11 +129,11 @@ fn cut(blocks: &[Block], title: &str, begins: impl Fn(u8, &str) -> bool) -> Vec<
 }
 
 fn bytes(lines: &[&str], blocks: &[Block], range: &Range<usize>) -> usize {
-    blocks[range.clone()].iter().map(|it| span_bytes(lines, &it.lines)).sum()
+    blocks[range.clone()].iter().map(|block| span_bytes(lines, &block.lines)).sum()
 }
 
 fn span_bytes(lines: &[&str], span: &Range<usize>) -> usize {
-    lines[span.clone()].iter().map(|it| it.len() + 1).sum()
+    lines[span.clone()].iter().map(|line| line.len() + 1).sum()
 }
 
 /// The chunks of a section; a long one is cut between blocks.
@@ -231,7 +231,7 @@ fn stamped(lines: &[&str]) -> Vec<(Block, Section)> {
     let mut entries: Vec<(Block, Section)> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         if let Some((stamp, rest)) = stamp(line) {
-            let title = Some(rest.trim().to_owned()).filter(|it| !it.is_empty());
+            let title = Some(rest.trim().to_owned()).filter(|text| !text.is_empty());
             let section = Section {
                 blocks: 0..1,
                 level: 2,
@@ -255,8 +255,7 @@ fn stamp(line: &str) -> Option<(&str, &str)> {
         Some(inside) => inside.split_once(']')?,
         None => (line.get(..16)?, line.get(16..)?),
     };
-    let shape: String =
-        stamp.chars().map(|it| if it.is_ascii_digit() { '9' } else { it }).collect();
+    let shape: String = stamp.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
     let is_stamp = ["9999-99-99 99:99", "9999-99-99T99:99"].iter().any(|it| shape.starts_with(it));
     (is_stamp && rest.starts_with([' ', ':', '\t'])).then_some((stamp, rest))
 }

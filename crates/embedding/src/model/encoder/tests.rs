@@ -38,7 +38,7 @@ fn tensors(config: &Config) -> HashMap<String, Tensor> {
         ("embeddings.LayerNorm.weight".to_owned(), vec![width]),
         ("embeddings.LayerNorm.bias".to_owned(), vec![width]),
     ];
-    shapes.extend(names.relative.map(|it| (format!("{it}.weight"), vec![32, 2])));
+    shapes.extend(names.relative.map(|relative| (format!("{relative}.weight"), vec![32, 2])));
     for layer in 0..config.num_hidden_layers {
         let layer = format!("{}.{layer}", names.layers);
         for (name, from, to) in [

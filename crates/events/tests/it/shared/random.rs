@@ -153,7 +153,7 @@ impl World {
     fn publish(&mut self, number: usize, wanted: &[Wanted]) {
         self.clock += 1;
         let drafts: Vec<Draft> =
-            (self.clock * 100..).zip(wanted).map(|it| make(it.1, it.0)).collect();
+            (self.clock * 100..).zip(wanted).map(|pair| make(pair.1, pair.0)).collect();
         let before = self.cluster.hub.last();
         assert_eq!(before, self.events.len() as u64);
         let now = at(self.clock);
@@ -208,7 +208,7 @@ impl World {
 
     fn keys_from(&self, number: usize) -> u64 {
         let applied = &self.points[..self.applied[number]];
-        applied.iter().map(|it| it.keys_from).max().unwrap_or(1)
+        applied.iter().map(|applied| applied.keys_from).max().unwrap_or(1)
     }
 
     /// The decision about keys needs a day and many events, so the test makes its own.
@@ -246,10 +246,10 @@ impl World {
             assert_eq!(self.applied[number], self.points.len());
         }
         let kept = self.cluster.settle();
-        let first = self.points.iter().map(|it| it.first).max().unwrap_or(1);
+        let first = self.points.iter().map(|point| point.first).max().unwrap_or(1);
         assert_eq!(kept, self.events[first as usize - 1..]);
         let keys_from = self.keys_from(0);
-        let known = self.keys.values().filter(|it| it.0 >= keys_from).count();
+        let known = self.keys.values().filter(|value| value.0 >= keys_from).count();
         for number in 0..REPLICAS {
             // A replay of what local maintenance has left.
             self.step(&Step::Rebuild(number));
@@ -292,14 +292,14 @@ fn make(wanted: &Wanted, number: u64) -> Draft {
         Some((key, body)) => data(&format!(r#"{{"key":{key},"body":{body}}}"#)),
         None => data(&format!(r#"{{"n":{number},"text":"{text}"}}"#)),
     };
-    draft.key = wanted.key.map(|it| format!("k{}", it.0).parse().expect("a key"));
+    draft.key = wanted.key.map(|key| format!("k{}", key.0).parse().expect("a key"));
     draft.space = wanted.space.then(|| "s".to_owned());
     draft
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test takes its settings from variables")]
 fn cases() -> u32 {
-    let wanted = std::env::var("WAYPOST_TEST_CASES").ok().and_then(|it| it.parse().ok());
+    let wanted = std::env::var("WAYPOST_TEST_CASES").ok().and_then(|value| value.parse().ok());
     wanted.unwrap_or(20)
 }
 
@@ -348,7 +348,10 @@ fn concurrent_publishers_get_one_order_and_each_key_one_event() {
                 })
             })
             .collect();
-        let all = publishers.into_iter().flat_map(|it| it.join().expect("it ends")).collect();
+        let all = publishers
+            .into_iter()
+            .flat_map(|publisher| publisher.join().expect("it ends"))
+            .collect();
         done.store(true, Ordering::Relaxed);
         for reader in readers {
             let seen = reader.join().expect("it ends");
@@ -359,7 +362,7 @@ fn concurrent_publishers_get_one_order_and_each_key_one_event() {
         }
         all
     });
-    let new = published.iter().filter(|it| !it.duplicate).count();
+    let new = published.iter().filter(|published| !published.duplicate).count();
     assert_eq!(new, REPLICAS * PUBLISHERS * EVENTS / 2 + EVENTS / 2);
     let events = cluster.settle();
     assert_eq!(events.len(), new);

@@ -183,7 +183,7 @@ fn a_bus_that_becomes_a_replica_forgets_the_keys_of_dropped_events() {
     for number in 1..=40 {
         // What the log no longer has keeps its number.
         let entry = log.read(number).unwrap();
-        let payload = entry.as_ref().map_or(&b""[..], |it| &it.payload);
+        let payload = entry.as_ref().map_or(&b""[..], |entry| &entry.payload);
         let record = Record { kind: 1, version: 1, payload };
         cluster.hub.member(9).append(number - 1, &[record]).unwrap();
     }

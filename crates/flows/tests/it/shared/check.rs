@@ -13,7 +13,8 @@ impl Cluster {
         let (mut created, mut begun, mut done) =
             (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for record in self.records() {
-            let (name, fields) = record.as_object().and_then(|it| it.iter().next()).expect("one");
+            let (name, fields) =
+                record.as_object().and_then(|object| object.iter().next()).expect("one");
             let text = |field: &str| fields[field].as_str().unwrap_or_default().to_owned();
             let number = |field: &str| fields[field].as_u64().unwrap_or_default();
             let step = (text("run"), number("step"));
@@ -45,7 +46,7 @@ impl Cluster {
             if page.is_empty() {
                 return records;
             }
-            let read = |it: &Entry| serde_json::from_slice(&it.payload).expect("it is JSON");
+            let read = |entry: &Entry| serde_json::from_slice(&entry.payload).expect("it is JSON");
             records.extend(page.iter().map(read));
         }
     }

@@ -87,7 +87,7 @@ fn after_any_append_another_machine_can_take_over() {
         cluster.settle(1);
         let runs = cluster.engine(1).runs(None);
         assert_eq!(runs.len(), 7, "after append {lost}: {runs:?}");
-        let is_ended = |it: &&waypost_flows::Run| matches!(it.phase, Phase::Ended { .. });
+        let is_ended = |run: &&waypost_flows::Run| matches!(run.phase, Phase::Ended { .. });
         assert!(runs.iter().all(is_ended), "after append {lost}: {runs:?}");
         cluster.check_records();
         cluster.compare();

@@ -212,7 +212,7 @@ impl World {
     /// What a person requests: only the machine that leads does it.
     fn request(&mut self, step: &Step) {
         let names: Vec<_> =
-            set(&self.cluster.flows).iter().map(|it| it.flow.name.clone()).collect();
+            set(&self.cluster.flows).iter().map(|set| set.flow.name.clone()).collect();
         let name = |which: u8| names[usize::from(which) % names.len()].clone();
         let until = self.cluster.events.len() as u64;
         let (number, answer) = match *step {
@@ -246,7 +246,7 @@ impl World {
 
     fn some_run(&mut self, number: usize, which: u8) -> Option<RunId> {
         let runs = self.engine(number).runs(None);
-        runs.get(usize::from(which) % runs.len().max(1)).map(|it| it.id.clone())
+        runs.get(usize::from(which) % runs.len().max(1)).map(|run| run.id.clone())
     }
 
     fn end(&mut self, number: usize, which: u8, how: u8) {
@@ -334,7 +334,7 @@ impl World {
             }
         }
         let runs = self.engine(1).runs(None);
-        let found = runs.iter().filter(|it| it.id.replay == 0).map(|it| it.id.to_string());
+        let found = runs.iter().filter(|run| run.id.replay == 0).map(|run| run.id.to_string());
         assert_eq!(found.collect::<BTreeSet<_>>(), wanted);
         for run in runs {
             assert!(matches!(run.phase, Phase::Ended { .. }), "{run:?}");
@@ -344,7 +344,7 @@ impl World {
 
 #[expect(clippy::disallowed_methods, reason = "a test takes its settings from variables")]
 fn cases() -> u32 {
-    let wanted = std::env::var("WAYPOST_TEST_CASES").ok().and_then(|it| it.parse().ok());
+    let wanted = std::env::var("WAYPOST_TEST_CASES").ok().and_then(|value| value.parse().ok());
     wanted.unwrap_or(32)
 }
 

@@ -70,7 +70,8 @@ fn what_was_running_on_a_lost_machine_is_interrupted_and_done_steps_are_not_repe
     cluster.take_over(1);
     // Its processes are on the other machine: there is nothing to look for here.
     assert!(cluster.nodes[1].orphans.is_empty());
-    let started: Vec<_> = cluster.nodes[1].started.iter().map(|it| it.id.clone()).collect();
+    let started: Vec<_> =
+        cluster.nodes[1].started.iter().map(|started| started.id.clone()).collect();
     assert_eq!((started.len(), started[0].step, started[0].attempt), (1, 1, 2));
     let once = cluster.engine(1).run(&id("once.1")).unwrap();
     let Phase::Ended { end: End::Failed, why, .. } = &once.phase else { panic!("{once:?}") };
@@ -219,7 +220,7 @@ fn a_process_of_another_machine_is_never_signalled() {
     let options = Options::default().with_boot("one boot of all");
     let mut alone = Engine::open(image.path(), options, cluster.now(0)).unwrap();
     let effects = alone.commit().unwrap();
-    let orphans = effects.iter().filter_map(|it| match it {
+    let orphans = effects.iter().filter_map(|effect| match effect {
         waypost_flows::Effect::EndOrphan(orphan) => Some(orphan),
         _ => None,
     });
@@ -317,7 +318,7 @@ fn a_replica_needs_the_name_of_its_machine() {
     for name in [None, Some(""), Some("a b"), Some(long.as_str())] {
         let dir = folder();
         let options = Options::default().with_shared_journal(cluster.nodes[0].access.clone());
-        let options = name.map_or(options.clone(), |it| options.with_machine(it));
+        let options = name.map_or(options.clone(), |name| options.with_machine(name));
         let refused = Engine::open(dir.path(), options, at(0)).unwrap_err();
         assert!(matches!(refused, Error::Machine(_)), "{refused}");
     }

@@ -21,7 +21,7 @@ fn a_follower_that_skips_a_record_is_found() {
             assert_eq!(rows.len(), 3);
             applied.append(&mut rows);
         }
-        wrong.retain(|it| it.seq != 5);
+        wrong.retain(|wrong| wrong.seq != 5);
     }
     // The position that follows from what was applied, and not from the last record's name.
     let reached = |applied: &[Row]| {

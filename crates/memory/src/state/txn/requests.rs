@@ -33,7 +33,7 @@ impl Txn<'_> {
         let changed = self.overlay.range(prefix.to_vec()..);
         for (key, value) in changed.take_while(|(key, _)| key.starts_with(prefix)) {
             let sequence = QueuedKey::sequence_of(key).map_err(damaged)?;
-            let row = value.as_ref().map(|it| QueuedKey::decode(key, it)).transpose();
+            let row = value.as_ref().map(|value| QueuedKey::decode(key, value)).transpose();
             rows.insert(sequence, row.map_err(damaged)?);
         }
         let mut found = Vec::new();

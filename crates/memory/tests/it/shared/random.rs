@@ -160,7 +160,7 @@ impl World {
             Step::Compact(number, what) => self.compact(*number, *what),
             Step::Publish(number) => {
                 let store = self.cluster.store(*number);
-                store.mark_published(store.notices(7).last().map_or(0, |it| it.sequence));
+                store.mark_published(store.notices(7).last().map_or(0, |notice| notice.sequence));
                 // Without the shared journal, it is tried again later.
                 drop(store.maintain());
             }
@@ -227,7 +227,7 @@ impl World {
         let drafts = || {
             texts
                 .iter()
-                .map(|it| Addition::from(draft(*it, 0)).with_note(vec![*it]))
+                .map(|text| Addition::from(draft(*text, 0)).with_note(vec![*text]))
                 .collect::<Vec<_>>()
         };
         let added = self.cluster.store(number).add_batch(drafts(), now);
@@ -273,8 +273,9 @@ impl World {
     }
 
     fn compare_digests(&self) {
-        let digests: Vec<_> =
-            (0..REPLICAS).map(|it| self.cluster.store(it).digest().expect("a digest")).collect();
+        let digests: Vec<_> = (0..REPLICAS)
+            .map(|number| self.cluster.store(number).digest().expect("a digest"))
+            .collect();
         for (one, other) in digests.iter().zip(&digests[1..]) {
             assert!(one.position != other.position || one == other, "{one} {other}");
         }
@@ -323,7 +324,7 @@ fn run(
     now: Timestamp,
 ) -> Result<Option<Added>, Error> {
     let link = |from: u64, to: u64, kind: usize| (id(from), id(to), LinkKind::ALL[kind]);
-    let changed = |it: waypost_memory::Memory| Some(Added::Existing(it));
+    let changed = |memory: waypost_memory::Memory| Some(Added::Existing(memory));
     let request = store.request(key);
     match command {
         Command::Add { text, space, expires } => {
@@ -358,8 +359,8 @@ fn run(
 
 fn shown(outcome: Result<Option<Added>, Error>) -> Result<Option<(MemoryId, String)>, String> {
     match outcome {
-        Ok(added) => Ok(added.map(|it| {
-            let memory = it.into_memory();
+        Ok(added) => Ok(added.map(|added| {
+            let memory = added.into_memory();
             (memory.id, format!("{memory:?}"))
         })),
         Err(error) => Err(error.to_string()),
@@ -368,7 +369,7 @@ fn shown(outcome: Result<Option<Added>, Error>) -> Result<Option<(MemoryId, Stri
 
 #[expect(clippy::disallowed_methods, reason = "a test takes its settings from variables")]
 fn cases() -> u32 {
-    let wanted = std::env::var("WAYPOST_TEST_CASES").ok().and_then(|it| it.parse().ok());
+    let wanted = std::env::var("WAYPOST_TEST_CASES").ok().and_then(|value| value.parse().ok());
     wanted.unwrap_or(10)
 }
 
@@ -427,7 +428,8 @@ fn concurrent_writers_get_dense_ids_and_lose_nothing() {
                 })
             })
             .collect();
-        let added = writers.into_iter().flat_map(|it| it.join().expect("it ends")).collect();
+        let added =
+            writers.into_iter().flat_map(|writer| writer.join().expect("it ends")).collect();
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         for follower in followers {
             follower.join().expect("it ends");
@@ -435,12 +437,12 @@ fn concurrent_writers_get_dense_ids_and_lose_nothing() {
         added
     });
     acknowledged.sort();
-    let ids: Vec<u64> = acknowledged.iter().map(|it| it.0.get()).collect();
+    let ids: Vec<u64> = acknowledged.iter().map(|acknowledged| acknowledged.0.get()).collect();
     assert!(ids.iter().copied().eq(1..=(REPLICAS * WRITERS * ADDS) as u64), "{ids:?}");
     cluster.settle();
     for (id, content) in acknowledged {
         assert_eq!(cluster.store(1).get(id).expect("it is there").content, content);
     }
-    let moved = |it: &Replica| it.member.moved.load(std::sync::atomic::Ordering::Relaxed);
+    let moved = |replica: &Replica| replica.member.moved.load(std::sync::atomic::Ordering::Relaxed);
     assert!(cluster.replicas.iter().map(moved).sum::<u64>() > 0, "they were in each other's way");
 }

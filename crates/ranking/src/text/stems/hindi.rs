@@ -60,7 +60,8 @@ pub(super) fn stem(word: &str) -> String {
     let length = word.chars().count();
     for (count, endings) in ENDINGS {
         // At least two characters stay.
-        let ends = endings.iter().find(|it| word.ends_with(**it)).filter(|_| length > count + 1);
+        let ends =
+            endings.iter().find(|ending| word.ends_with(**ending)).filter(|_| length > count + 1);
         if let Some(ending) = ends {
             word.truncate(word.len() - ending.len());
             break;

@@ -34,7 +34,7 @@ pub(crate) fn find(
     };
     let with_memories = request.sources.contains(&api::ContextSource::Memory);
     if with_memories {
-        let best = answer.items.first().map_or(1.0, |it| it.score);
+        let best = answer.items.first().map_or(1.0, |item| item.score);
         let wanted = memories::Wanted { limit: query.max_items, types: &request.types };
         answer.items.splice(..0, memories::pinned(scoped, &wanted, best)?);
         if !query.text.trim().is_empty() {
@@ -51,10 +51,10 @@ pub(crate) fn find(
 
 /// Removes items beyond the token budget; returns whether there were any.
 fn fit(items: &mut Vec<api::ContextItem>, max_tokens: Option<usize>) -> bool {
-    let Some(mut left) = max_tokens.map(|it| it as u64) else { return false };
+    let Some(mut left) = max_tokens.map(|token| token as u64) else { return false };
     let before = items.len();
-    items.retain(|it| {
-        let rest = left.checked_sub(it.tokens);
+    items.retain(|item| {
+        let rest = left.checked_sub(item.tokens);
         left = rest.unwrap_or(left);
         rest.is_some()
     });

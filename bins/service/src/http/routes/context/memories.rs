@@ -29,8 +29,8 @@ pub(super) fn find(
         .with_filter(wanted.filter().with_pinned(false))
         .with_now(now());
     let found = scoped.search(query, options)?;
-    let top = found.hits.first().map_or(1.0, |it| it.score).max(f64::MIN_POSITIVE);
-    let item = |it: Hit| item(it.memory, (it.score * f64::from(best) / top) as f32, "memory");
+    let top = found.hits.first().map_or(1.0, |hit| hit.score).max(f64::MIN_POSITIVE);
+    let item = |hit: Hit| item(hit.memory, (hit.score * f64::from(best) / top) as f32, "memory");
     Ok(found.hits.into_iter().map(item).collect())
 }
 
@@ -42,7 +42,7 @@ pub(super) fn pinned(
 ) -> Result<Vec<api::ContextItem>, Failure> {
     let filter = wanted.filter().with_pinned(true);
     let found = scoped.list(filter, None, wanted.limit.min(PINNED_MAX))?;
-    Ok(found.into_iter().map(|it| item(it, best, "pinned")).collect())
+    Ok(found.into_iter().map(|found| item(found, best, "pinned")).collect())
 }
 
 /// The filter on memories.
@@ -86,7 +86,7 @@ fn cut(text: &str, bytes_max: usize) -> &str {
     if text.len() <= bytes_max {
         return text;
     }
-    let end = (0..=bytes_max).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0);
+    let end = (0..=bytes_max).rev().find(|number| text.is_char_boundary(*number)).unwrap_or(0);
     let start = &text[..end];
-    start.rfind('\n').filter(|it| *it > 0).map_or(start, |it| &start[..it])
+    start.rfind('\n').filter(|at| *at > 0).map_or(start, |at| &start[..at])
 }

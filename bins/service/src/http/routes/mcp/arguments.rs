@@ -70,7 +70,7 @@ pub(super) fn limit(
 /// The arguments of a schema, for a message: `query (required), limit`.
 pub(super) fn valid(schema: &JsonObject) -> Vec<String> {
     let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|it| it == name));
+    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|item| item == name));
     let names = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     names
         .map(|(name, rule)| {

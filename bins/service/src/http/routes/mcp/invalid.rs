@@ -12,7 +12,7 @@ pub(super) fn error(bytes: &[u8]) -> JsonRpcError {
             JsonRpcError::new(None, ErrorData::new(ErrorCode::PARSE_ERROR, message, None))
         }
         Ok(value) => {
-            let repeated = repeated_key(bytes).map(|it| format!("not a valid message: {it}"));
+            let repeated = repeated_key(bytes).map(|key| format!("not a valid message: {key}"));
             let message = repeated.unwrap_or_else(|| EXPECTED.to_owned());
             JsonRpcError::new(id(&value), ErrorData::invalid_request(message, None))
         }
@@ -27,7 +27,7 @@ pub(super) fn repeated(bytes: &[u8]) -> Option<JsonRpcError> {
 
 /// The error for a revision that does not exist, in a header.
 pub(super) fn unknown_version(bytes: &[u8], version: &str) -> JsonRpcError {
-    let id = serde_json::from_slice(bytes).ok().and_then(|it| id(&it));
+    let id = serde_json::from_slice(bytes).ok().and_then(|value| id(&value));
     let data = json!({ "requested": version, "supported": ProtocolVersion::KNOWN_VERSIONS });
     let message = "Unsupported protocol version";
     let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;

@@ -30,8 +30,8 @@ pub(super) fn templates(grants: &TokenGrants) -> Vec<ResourceTemplate> {
 /// The contents of a resource.
 pub(super) async fn read(asker: &Asker, uri: &str) -> Result<ResourceContents, ErrorData> {
     let found = if let Some(id) = uri.strip_prefix(MEMORY) {
-        let id = parse_id(id).map_err(|it| not_found(uri, &it.detail))?;
-        asker.require(Scope::MemoryRead).map_err(|it| refused(uri, it.into()))?;
+        let id = parse_id(id).map_err(|error| not_found(uri, &error.detail))?;
+        asker.require(Scope::MemoryRead).map_err(|error| refused(uri, error.into()))?;
         let budget = usize::try_from(RESULT_TOKENS_MAX).unwrap_or(RESULT_TOKENS);
         render_memories(asker, vec![id], 0, budget).await
     } else if let Some(task) = uri.strip_prefix(CONTEXT) {
@@ -49,13 +49,13 @@ pub(super) async fn read(asker: &Asker, uri: &str) -> Result<ResourceContents, E
         if !faults.is_empty() {
             return Err(not_found(uri, &Problem::fields(faults).detail));
         }
-        asker.require(Scope::ContextRead).map_err(|it| refused(uri, it.into()))?;
+        asker.require(Scope::ContextRead).map_err(|error| refused(uri, error.into()))?;
         render_context(asker, asked).await
     } else {
         let why = format!("resources are {MEMORY}ID and {CONTEXT}TASK");
         return Err(not_found(uri, &why));
     };
-    let Answer { text, .. } = found.map_err(|it| refused(uri, it))?;
+    let Answer { text, .. } = found.map_err(|error| refused(uri, error))?;
     Ok(ResourceContents::text(text, uri).with_mime_type("text/markdown"))
 }
 

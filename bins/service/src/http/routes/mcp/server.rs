@@ -47,7 +47,7 @@ impl Server {
 
 /// Lists are complete, so no cursor is valid.
 fn check_cursor(asked: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
-    match asked.and_then(|it| it.cursor) {
+    match asked.and_then(|asked| asked.cursor) {
         None => Ok(()),
         Some(_) => Err(ErrorData::invalid_params("unknown cursor: lists have one page", None)),
     }

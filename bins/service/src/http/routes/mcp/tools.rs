@@ -118,14 +118,17 @@ fn adds() -> ToolAnnotations {
 
 /// The value of the argument that selects what a tool does, among those of the schema; the rest is read afterwards.
 fn action(schema: &JsonObject, given: &mut JsonObject) -> Result<String, Failure> {
-    let values = schema.get("properties").and_then(|it| it.pointer("/action/enum"));
+    let values = schema.get("properties").and_then(|schema| schema.pointer("/action/enum"));
     let values: Vec<&str> =
         values.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     match given.remove("action") {
         Some(Value::String(name)) if values.contains(&name.as_str()) => Ok(name),
         other => {
-            let what =
-                if other.is_none_or(|it| it.is_null()) { "is required" } else { "is unknown" };
+            let what = if other.is_none_or(|other| other.is_null()) {
+                "is required"
+            } else {
+                "is unknown"
+            };
             let message = format!("{what}; it is one of {}", values.join(", "));
             Err(Failure::argument("action", message, schema))
         }

@@ -62,7 +62,7 @@ impl Injection<'_> {
             }
         };
         let id = self.recall.log.append(entry.with_told(&told), now())?;
-        if let Some(again) = again.filter(|it| !it.text.is_empty()) {
+        if let Some(again) = again.filter(|again| !again.text.is_empty()) {
             let both = format!("{}\n\n{}", again.text, told.text);
             both.trim_end().clone_into(&mut told.text);
             told.used.splice(0..0, again.used);
@@ -98,9 +98,9 @@ impl Injection<'_> {
         let pinned = newest(Filter::default().with_pinned(true), PINNED_MAX)?;
         let decisions = newest(Filter::default().with_kinds([DECISION]), DECISIONS_MAX)?;
         let turns = newest(Filter::default().with_kinds([TURN]), TURNS_MAX)?;
-        let turns = turns.into_iter().filter_map(|it| {
-            let role = role_of(&it)?;
-            let turn = candidate(it);
+        let turns = turns.into_iter().filter_map(|other| {
+            let role = role_of(&other)?;
+            let turn = candidate(other);
             (!session.says(&self.key, &turn)).then_some((turn, role))
         });
         let threads = Thread::ends_of(turns, THREADS_MAX);
@@ -114,10 +114,12 @@ impl Injection<'_> {
 
     /// Memories that answer what a session ended with.
     fn task(&self, last: &Thread) -> Result<Vec<Candidate>, Failure> {
-        let said: Vec<&str> = last.turns.iter().map(|it| it.content.as_str()).collect();
+        let said: Vec<&str> = last.turns.iter().map(|turn| turn.content.as_str()).collect();
         let Some(query) = query_of(&said.join("\n")) else { return Ok(Vec::new()) };
         let (mut found, answerable) = self.search(&query, TASK_HITS)?;
-        found.retain(|it| answerable >= THRESHOLD && it.score.is_some_and(|it| it >= THRESHOLD));
+        found.retain(|found| {
+            answerable >= THRESHOLD && found.score.is_some_and(|score| score >= THRESHOLD)
+        });
         Ok(found)
     }
 

@@ -21,7 +21,7 @@ pub(super) fn record(
 ) -> Result<api::RecallTurns, Failure> {
     let now = now();
     let key = SessionKey::new(&asked.session, asked.space.as_deref());
-    let offset = recall.log.session(&key).map_or(0, |it| it.offset);
+    let offset = recall.log.session(&key).map_or(0, |session| session.offset);
     if asked.from > offset && !asked.restart {
         let detail = format!(
             "from: is {}, but the session's turns are recorded up to {offset}; read the transcript from there",
@@ -38,9 +38,9 @@ pub(super) fn record(
         recall.log.recorded(key.clone(), &asked.harness, 0, now)?;
     }
     // What was said up to then may have been recorded, and deleted since.
-    let again = recall.log.session(&key).and_then(|it| it.before_restart);
+    let again = recall.log.session(&key).and_then(|session| session.before_restart);
     let known = recall.log.forgotten().max(again);
-    let new = asked.turns.iter().filter(|it| it.at.is_none() || it.at > known);
+    let new = asked.turns.iter().filter(|turn| turn.at.is_none() || turn.at > known);
     let drafts = new.filter_map(|turn| draft(turn, asked, recall, now));
     let drafts: Vec<Addition> = drafts.map(|draft| scoped.addition(draft, None)).collect();
     let mut recorded = Vec::new();
@@ -66,7 +66,7 @@ fn draft(
     now: Timestamp,
 ) -> Option<Draft> {
     let text = clean(&turn.text)?;
-    let expires_at = recall.keep_turns.map(|it| now.saturating_add(it));
+    let expires_at = recall.keep_turns.map(|turn| now.saturating_add(turn));
     let metadata = [
         (ROLE.to_owned(), Scalar::from(role_name(role(turn.role)))),
         (HARNESS.to_owned(), Scalar::from(asked.harness.as_str())),
@@ -77,6 +77,6 @@ fn draft(
         .with_session(asked.session.as_str())
         .with_lifespan(Lifespan::default().with_expires_at(expires_at));
     draft.space.clone_from(&asked.space);
-    draft.created_at = turn.at.map(|it| it.min(now));
+    draft.created_at = turn.at.map(|at| at.min(now));
     Some(draft)
 }

@@ -31,7 +31,7 @@ pub(super) fn explain(
     };
     let mut entries = recall.log.list(&of_session);
     // At these moments, the session was to get nothing.
-    entries.retain(|it| !matches!(it.moment, Moment::Refused { .. }));
+    entries.retain(|entry| !matches!(entry.moment, Moment::Refused { .. }));
     let search = |as_of: Option<Timestamp>| {
         let mut filter = Filter::default();
         filter.space.clone_from(&asked.space);
@@ -44,15 +44,15 @@ pub(super) fn explain(
         scoped.search(&asked.query, options)
     };
     let present = search(None)?;
-    let seen: BTreeSet<_> = present.hits.iter().map(|it| it.memory.id).collect();
-    let mut hits: Vec<_> = present.hits.into_iter().map(|it| found(it, &entries, None)).collect();
+    let seen: BTreeSet<_> = present.hits.iter().map(|hit| hit.memory.id).collect();
+    let mut hits: Vec<_> = present.hits.into_iter().map(|hit| found(hit, &entries, None)).collect();
     if let Some(last) = entries.first() {
         let past = search(Some(last.at))?.hits.into_iter();
-        let gone =
-            past.filter(|it| !seen.contains(&it.memory.id) && scoped.get(it.memory.id).is_err());
-        hits.extend(gone.map(|it| {
-            let end = end_of(&it.memory);
-            found(it, &entries, Some(end))
+        let gone = past
+            .filter(|past| !seen.contains(&past.memory.id) && scoped.get(past.memory.id).is_err());
+        hits.extend(gone.map(|gone| {
+            let end = end_of(&gone.memory);
+            found(gone, &entries, Some(end))
         }));
     }
     hits.sort_by(|a, b| b.score.total_cmp(&a.score));
@@ -67,7 +67,7 @@ pub(super) fn explain(
 
 /// How a memory that is gone ended: it expired at a time, or it was deleted.
 fn end_of(memory: &Memory) -> (api::RecallFate, Option<Timestamp>) {
-    match memory.lifespan().expiry().filter(|it| *it <= now()) {
+    match memory.lifespan().expiry().filter(|expiry| *expiry <= now()) {
         Some(at) => (api::RecallFate::Expired, Some(at)),
         None => (api::RecallFate::Deleted, None),
     }

@@ -46,7 +46,7 @@ pub(crate) static TOOL: Tool = Tool {
 };
 
 fn describe(_: &TokenGrants) -> Description {
-    let actions: Vec<&str> = ACTIONS.iter().map(|it| it.0).collect();
+    let actions: Vec<&str> = ACTIONS.iter().map(|action| action.0).collect();
     Description {
         text: "Use when a task needs the web page that the user sees in Waypost's browser: acts on it and returns what changed since your last call.",
         // A click can do anything that a page offers.
@@ -119,11 +119,12 @@ async fn call(
         return Err(Refused::from(Problem::new(422, detail)).into());
     }
     let action = action(schema, &mut given)?;
-    let known = ACTIONS.iter().find(|it| it.0 == action);
-    let (names, required) = known.map_or((&[][..], &[][..]), |it| (it.1, it.2));
+    let known = ACTIONS.iter().find(|other| other.0 == action);
+    let (names, required) = known.map_or((&[][..], &[][..]), |known| (known.1, known.2));
     let names = [names, &["tab", "maxTokens"]].concat();
     let asked: Asked = arguments::read(&only(schema, &names, required), given)?;
-    let budget = asked.max_tokens.and_then(|it| usize::try_from(it).ok()).unwrap_or(RESULT_TOKENS);
+    let budget =
+        asked.max_tokens.and_then(|token| usize::try_from(token).ok()).unwrap_or(RESULT_TOKENS);
     if action == "read" {
         return Ok(show(&read(asker, &asked, budget).await?, None, budget));
     }

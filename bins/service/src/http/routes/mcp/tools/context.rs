@@ -34,7 +34,7 @@ pub(super) static TOOL: Tool = Tool {
 fn describe(grants: &TokenGrants) -> Description {
     let may_read = grants.allows(Scope::MemoryRead);
     let sources = ContextSource::ALL.iter().filter(|it| may_read || **it != ContextSource::Memory);
-    let sources: Vec<&str> = sources.map(|it| it.as_str()).collect();
+    let sources: Vec<&str> = sources.map(|source| source.as_str()).collect();
     let tasks: Vec<&str> = ContextTask::ALL.iter().map(|it| it.as_str()).collect();
     Description {
         text: "Use when starting a task in this project, before reading many files: finds the documents, decisions, history and code signatures that matter for it, with paths and lines.",
@@ -68,7 +68,8 @@ async fn call(asker: &Asker, schema: &JsonObject, given: JsonObject) -> Result<A
 
 /// The items for a task, one line each, then as much of their texts as fits.
 pub(crate) async fn render(asker: &Asker, asked: ContextRequest) -> Result<Answer, Failure> {
-    let budget = asked.max_tokens.and_then(|it| usize::try_from(it).ok()).unwrap_or(RESULT_TOKENS);
+    let budget =
+        asked.max_tokens.and_then(|token| usize::try_from(token).ok()).unwrap_or(RESULT_TOKENS);
     let found = answer(&asker.app, &asker.caller, asked, move |found| show(&found, budget));
     Ok(found.await?.1)
 }

@@ -64,7 +64,7 @@ async fn call(
             find_why(app, caller, &asked, |found| listed(found, "flow", "flows", "why", why))
                 .await?
         }
-        "runs" if given.get("run").is_some_and(|it| !it.is_null()) => {
+        "runs" if given.get("run").is_some_and(|given| !given.is_null()) => {
             let asked: OneRun = arguments::read(&only(schema, &["run"], &["run"]), given)?;
             find_run(app, caller, &asked.run, output).await?
         }
@@ -133,8 +133,8 @@ fn listed<T>(
 }
 
 fn run(it: &Run) -> (String, Value) {
-    let why = it.why.as_deref().map(|it| line(it, REASON_CHARS));
-    let said = why.as_ref().map_or_else(String::new, |it| format!(": {it}"));
+    let why = it.why.as_deref().map(|why| line(why, REASON_CHARS));
+    let said = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
     let text = format!("{} {} {} {}{said}", it.id, it.state.as_str(), it.created_at, it.kind);
     let item = json!({
         "id": it.id, "flow": it.flow, "event": it.event, "type": it.kind,
@@ -152,13 +152,11 @@ fn why(it: &FlowWhy) -> (String, Value) {
     } else if !it.selects {
         reasons.push("its pattern does not match".to_owned());
     }
-    reasons.extend(it.condition.as_ref().map(|it| format!("condition {it}")));
-    reasons.extend(
-        it.findings
-            .iter()
-            .map(|it| line(&format!("{} is {}: {}", it.text, it.truth, it.because), REASON_CHARS)),
-    );
-    reasons.extend(it.stopped.iter().chain(&it.missed).map(|it| line(it, REASON_CHARS)));
+    reasons.extend(it.condition.as_ref().map(|condition| format!("condition {condition}")));
+    reasons.extend(it.findings.iter().map(|finding| {
+        line(&format!("{} is {}: {}", finding.text, finding.truth, finding.because), REASON_CHARS)
+    }));
+    reasons.extend(it.stopped.iter().chain(&it.missed).map(|stopped| line(stopped, REASON_CHARS)));
     let wants = if it.wants { "wants it" } else { "does not want it" };
     let text = line(&format!("{} {wants}: {}", it.flow, reasons.join("; ")), 1200);
     let item =
@@ -171,29 +169,29 @@ fn all(found: &Flows) -> Answer {
     let entries: Vec<(String, Value)> = found
         .flows
         .iter()
-        .map(|it| {
-            let state = match &it.paused {
-                _ if !it.enabled => "disabled".to_owned(),
+        .map(|flow| {
+            let state = match &flow.paused {
+                _ if !flow.enabled => "disabled".to_owned(),
                 Some(why) => format!("paused ({})", line(why, REASON_CHARS)),
                 None => "enabled".to_owned(),
             };
-            let about = it.description.as_deref().map(|it| line(it, REASON_CHARS));
-            let failure = it.last_failure.as_ref().map(|it| format!("last failure {}: {}", it.run, line(&it.why, REASON_CHARS)));
-            let mut said = format!("{} {state} on {}", it.name, it.pattern);
+            let about = flow.description.as_deref().map(|description| line(description, REASON_CHARS));
+            let failure = flow.last_failure.as_ref().map(|failure| format!("last failure {}: {}", failure.run, line(&failure.why, REASON_CHARS)));
+            let mut said = format!("{} {state} on {}", flow.name, flow.pattern);
             for part in about.iter().chain(&failure) {
                 said.push_str("; ");
                 said.push_str(part);
             }
             let item = json!({
-                "name": it.name, "state": state, "pattern": it.pattern,
+                "name": flow.name, "state": state, "pattern": flow.pattern,
                 "description": about, "lastFailure": failure,
             });
             (line(&said, 1200), item)
         })
-        .chain(found.files.iter().filter_map(|it| {
-            let problem = it.problem.as_ref()?;
-            let said = line(&format!("file {}: {problem}", it.name), REASON_CHARS);
-            let item = json!({ "file": it.name, "problem": line(problem, REASON_CHARS), "pending": it.pending });
+        .chain(found.files.iter().filter_map(|file| {
+            let problem = file.problem.as_ref()?;
+            let said = line(&format!("file {}: {problem}", file.name), REASON_CHARS);
+            let item = json!({ "file": file.name, "problem": line(problem, REASON_CHARS), "pending": file.pending });
             Some((said, item))
         }))
         .collect();
@@ -221,7 +219,7 @@ fn output(found: &Run) -> Answer {
         left = rest;
         let mut parts = vec![fenced("attempt", &said)];
         for (name, stream) in [("stderr", &it.stderr), ("stdout", &it.stdout)] {
-            let Some(stream) = stream.as_deref().filter(|it| !it.trim().is_empty()) else {
+            let Some(stream) = stream.as_deref().filter(|stream| !stream.trim().is_empty()) else {
                 continue;
             };
             let stream = plain(stream.trim_end());

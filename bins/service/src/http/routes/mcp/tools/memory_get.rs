@@ -78,7 +78,8 @@ impl Check for Asked {
 
 async fn call(asker: &Asker, schema: &JsonObject, given: JsonObject) -> Result<Answer, Failure> {
     let asked: Asked = arguments::read(schema, given)?;
-    let budget = asked.max_tokens.and_then(|it| usize::try_from(it).ok()).unwrap_or(RESULT_TOKENS);
+    let budget =
+        asked.max_tokens.and_then(|token| usize::try_from(token).ok()).unwrap_or(RESULT_TOKENS);
     render(asker, asked.ids, asked.offset, budget).await
 }
 
@@ -175,7 +176,7 @@ fn header(it: &Found) -> String {
         lines.push(format!("updated: {}", memory.updated_at));
     }
     if !memory.tags.is_empty() {
-        let tags: Vec<_> = memory.tags.iter().map(|it| single(it)).collect();
+        let tags: Vec<_> = memory.tags.iter().map(|tag| single(tag)).collect();
         lines.push(format!("tags: {}", tags.join(", ")));
     }
     for (name, value) in [
@@ -183,12 +184,12 @@ fn header(it: &Found) -> String {
         ("valid until", memory.valid_until),
         ("expires", memory.expires_at),
     ] {
-        lines.extend(value.map(|it| format!("{name}: {it}")));
+        lines.extend(value.map(|value| format!("{name}: {value}")));
     }
     if memory.pinned {
         lines.push("pinned: true".to_owned());
     }
-    lines.extend(memory.superseded_by.map(|it| format!("superseded by: #{it}")));
+    lines.extend(memory.superseded_by.map(|by| format!("superseded by: #{by}")));
     for (name, value) in &memory.metadata {
         let value = match shown(value) {
             Scalar::String(it) => it,
@@ -220,7 +221,7 @@ fn item(it: &Found, content: &str) -> Value {
         content: content.to_owned(),
         space: single(&memory.space),
         session: memory.session.as_deref().map(single),
-        tags: memory.tags.iter().map(|it| single(it)).collect(),
+        tags: memory.tags.iter().map(|tag| single(tag)).collect(),
         metadata: memory
             .metadata
             .iter()
@@ -232,7 +233,7 @@ fn item(it: &Found, content: &str) -> Value {
     let links: Vec<_> = links
         .iter()
         .take(LINKS_MAX)
-        .map(|it| json!({ "from": it.from, "type": it.kind, "to": it.to }))
+        .map(|link| json!({ "from": link.from, "type": link.kind, "to": link.to }))
         .collect();
     if !links.is_empty() {
         item["links"] = Value::Array(links);

@@ -152,7 +152,7 @@ fn item(hit: &Hit) -> Value {
 /// was cut.
 fn contents(hits: &[Hit], mut left: usize, items: &mut [Value]) -> (Vec<String>, bool) {
     let says_more = |hit: &Hit| hit.memory.content.trim() != hit.memory.title.trim();
-    let mut waiting = hits.iter().filter(|it| says_more(it)).count();
+    let mut waiting = hits.iter().filter(|hit| says_more(hit)).count();
     let (mut shown, mut is_cut) = (Vec::new(), false);
     for (hit, item) in hits.iter().zip(items) {
         if !says_more(hit) {

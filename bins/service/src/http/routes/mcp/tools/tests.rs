@@ -17,7 +17,7 @@ fn everything() -> TokenGrants {
 
 fn list() -> Vec<Value> {
     let tools = ALL.into_iter().map(|it| it.listed(&everything()));
-    tools.map(|it| serde_json::to_value(it).expect("JSON")).collect()
+    tools.map(|tool| serde_json::to_value(tool).expect("JSON")).collect()
 }
 
 #[test]

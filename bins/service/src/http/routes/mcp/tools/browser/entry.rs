@@ -23,7 +23,7 @@ pub(super) fn lists() -> [(&'static str, Said); 6] {
         ("headings", |it| format!("heading: {}", text(it))),
         ("errors", |it| named("error", it, &["type", "text", "url", "status"])),
         ("forms", form),
-        ("interactive", |it| named(&text(&it["type"]), it, &[&["text"], STATES].concat())),
+        ("interactive", |value| named(&text(&value["type"]), value, &[&["text"], STATES].concat())),
         ("links", |it| named("link", it, &["text", "href"])),
         ("tables", |it| named("table", it, &["id", "caption", "rows", "columns"])),
     ]
@@ -61,7 +61,7 @@ pub(super) fn member(of: &Value, name: &str) -> Option<String> {
 
 /// All members of an object.
 pub(super) fn members(of: &Value) -> String {
-    let names = of.as_object().into_iter().flatten().map(|it| it.0);
+    let names = of.as_object().into_iter().flatten().map(|object| object.0);
     names.filter_map(|name| member(of, name)).collect::<Vec<_>>().join(" ")
 }
 
@@ -89,7 +89,7 @@ pub(super) fn cleaned(it: &Value) -> Value {
         Value::String(it) => line(it, VALUE_CHARS).into(),
         Value::Array(all) => all.iter().take(VALUES_MAX).map(cleaned).collect(),
         Value::Object(all) => {
-            let kept = all.iter().filter(|it| !it.0.starts_with("selector"));
+            let kept = all.iter().filter(|pair| !pair.0.starts_with("selector"));
             kept.map(|(name, it)| (single(name), cleaned(it))).collect::<Map<_, _>>().into()
         }
         other => other.clone(),

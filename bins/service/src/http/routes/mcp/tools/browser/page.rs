@@ -75,7 +75,7 @@ pub(super) fn done(action: &str, answer: &Value) -> Done {
         lines.push(format!("on: {} {}", text(&element["tag"]), quoted(&element["text"])));
     }
     let names = ["matches", "closed", "chosen", "x", "y", "xMax", "yMax", "popups", "fileChoosers"];
-    let said: Vec<String> = names.iter().filter_map(|it| member(answer, it)).collect();
+    let said: Vec<String> = names.iter().filter_map(|name| member(answer, name)).collect();
     if !said.is_empty() {
         lines.push(said.join(" "));
     }
@@ -111,7 +111,8 @@ pub(super) fn show(page: &Value, done: Option<Done>, budget: usize) -> Answer {
     }
     let mut place = vec![format!("url: {}", text(&page["url"]))];
     place.push(format!("title: {}", text(&page["title"])));
-    place.extend(page["removed"].get("title").map(|it| format!("title before: {}", quoted(it))));
+    place
+        .extend(page["removed"].get("title").map(|page| format!("title before: {}", quoted(page))));
     if array(&page["reordered"]).next().is_some() {
         let parts: Vec<String> = array(&page["reordered"]).map(text).collect();
         place.push(format!("in another order: {}", parts.join(", ")));
@@ -132,7 +133,7 @@ pub(super) fn show(page: &Value, done: Option<Done>, budget: usize) -> Answer {
     }
     place.append(&mut unasked.lines);
     place.extend(login(&page["auth"]));
-    place.extend(array(&page["flags"]).map(|it| format!("flag: {}", members(it))));
+    place.extend(array(&page["flags"]).map(|array| format!("flag: {}", members(array))));
     let content = page["dom_summary"]["text_content"].as_str().unwrap_or_default();
     let content = plain(content.trim());
     let left = budget.saturating_sub(FRAME_TOKENS + tokens(&fenced("", &place.join("\n"))));
@@ -187,18 +188,18 @@ fn introduction(page: &Value, is_after: bool) -> &'static str {
 /// Whether a comparison found nothing.
 fn is_same(page: &Value) -> bool {
     let mut lists = page["dom_summary"].as_object().into_iter().flatten();
-    let is_empty = |it: &Value| it.as_array().map_or(it == "", Vec::is_empty);
+    let is_empty = |value: &Value| value.as_array().map_or(value == "", Vec::is_empty);
     let is_in_order = array(&page["reordered"]).next().is_none();
     page["removed"].as_object().is_some_and(Map::is_empty)
         && is_in_order
-        && lists.all(|it| is_empty(it.1))
+        && lists.all(|list| is_empty(list.1))
 }
 
 /// Adds the entries of the lists as far as they fit.
 fn entries(page: &Value, shown: &mut Fitting, structured: &mut Value) {
     for (list, said) in lists() {
         let found = array(&page["dom_summary"][list]);
-        let items: Vec<_> = found.filter(|it| shown.add(said(it))).map(cleaned).collect();
+        let items: Vec<_> = found.filter(|found| shown.add(said(found))).map(cleaned).collect();
         if !items.is_empty() {
             structured[list] = items.into();
         }
@@ -212,8 +213,9 @@ fn removed(page: &Value, shown: &mut Fitting, structured: &mut Value) {
             Value::String(lines) => lines.lines().map(Value::from).collect(),
             other => array(other).cloned().collect(),
         };
-        let line = |it: &Value| format!("gone from {list}: {}", text(it));
-        let items: Vec<_> = names.iter().filter(|it| shown.add(line(it))).map(cleaned).collect();
+        let line = |value: &Value| format!("gone from {list}: {}", text(value));
+        let items: Vec<_> =
+            names.iter().filter(|name| shown.add(line(name))).map(cleaned).collect();
         if !items.is_empty() {
             structured["removed"][list] = items.into();
         }
@@ -247,14 +249,15 @@ fn left_out(page: &Value, is_cut: bool) -> Option<String> {
 
 /// The parts of a page.
 fn parts() -> impl Iterator<Item = &'static str> {
-    lists().into_iter().map(|it| it.0).chain(["text_content"])
+    lists().into_iter().map(|list| list.0).chain(["text_content"])
 }
 
 /// Dialogs and downloads, which the browser has answered.
 fn surprises(of: &Value) -> Vec<String> {
-    let lines = [("dialog", "dialogs"), ("download", "downloads")]
-        .into_iter()
-        .flat_map(|(one, many)| array(&of[many]).map(move |it| format!("{one}: {}", members(it))));
+    let lines =
+        [("dialog", "dialogs"), ("download", "downloads")].into_iter().flat_map(|(one, many)| {
+            array(&of[many]).map(move |array| format!("{one}: {}", members(array)))
+        });
     lines.collect()
 }
 
