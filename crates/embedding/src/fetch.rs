@@ -291,17 +291,10 @@ pub fn import(
 ) -> Result<PathBuf> {
     let pinned = PinnedModel::known(name);
     let staging = Staging::lock(name, cache_dir, &mut |_| {})?;
-    let model = staging.empty_model()?;
-    let metadata = std::fs::metadata(path).map_err(|error| Error::io("read", path, error))?;
-    if metadata.is_dir() {
-        install::copy_folder(&install::find_folder(path)?, &model)?;
-    } else if !metadata.is_file() {
-        // Opening a FIFO would wait for a writer.
-        let reason = "it is neither a folder nor a regular file".to_owned();
-        return Err(install::no_model(path, reason));
-    } else {
-        archive::unpack(path, &model, &mut |_| {})?;
+    let imported = staging.import(path, pinned.as_ref(), check);
+    let installed = imported.and_then(|()| staging.install(pinned.as_ref(), Source::Import));
+    if installed.is_err() {
+        staging.discard_model();
     }
-    staging.check_import(pinned.as_ref(), path, check)?;
-    staging.install(pinned.as_ref(), Source::Import)
+    installed
 }

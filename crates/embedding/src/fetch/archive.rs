@@ -48,13 +48,13 @@ pub(super) fn unpack(path: &Path, to: &Path, starting: &mut dyn FnMut(&str)) -> 
         }
         starting(taken);
         let entry = archive.by_name(&name).map_err(unreadable)?;
-        install::copy(entry, path, &to.join(taken), files::bytes_max(taken)).map_err(|error| {
-            match error {
-                Error::Io { action: "copy", source, .. } => {
-                    no_model(path, format!("cannot unpack its {taken} ({source})"))
-                }
-                other => other,
+        let (length, to) = (entry.size(), to.join(taken));
+        let copied = install::copy(entry, length, path, &to, files::bytes_max(taken));
+        copied.map_err(|error| match error {
+            Error::Io { action: "copy", source, .. } => {
+                no_model(path, format!("cannot unpack its {taken} ({source})"))
             }
+            other => other,
         })?;
     }
     Ok(())

