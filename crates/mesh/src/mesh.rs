@@ -355,35 +355,34 @@ impl Inner {
         Answers { to: Arc::new(to), leaving: self.leaving.clone() }
     }
 
-    /// Opens the links to paired machines, if the list has changed. Revoked rights must not remain
+    /// Opens the links to paired machines, if the list has changed or they failed before. Revoked rights must not remain
     /// usable: without a valid list there are none.
     fn link(self: &Arc<Self>) -> Result<()> {
         let Some(far) = &self.far else { return Ok(()) };
         let mut linked = self.linked.lock();
         let stamp = Stamp::of(&far.folder);
-        if stamp.is_some() == linked.stamp.is_some() && stamp == linked.stamp {
+        if stamp == linked.stamp {
             return Ok(());
         }
-        linked.stamp = stamp;
         if let Some(links) = linked.links.take() {
             links.end();
         }
         let _runtime = self.runtime.enter();
-        linked.links = Links::open(&self.answers(), &self.runtime, far, &mut linked.bound)?;
-        Ok(())
+        let opened = Links::open(&self.answers(), &self.runtime, far, &mut linked.bound);
+        // The cause of an error may be outside the list: the next check tries again.
+        linked.stamp = stamp.filter(|_| opened.is_ok());
+        linked.links = opened.as_ref().ok().cloned().flatten();
+        if linked.links.is_none() {
+            linked.bound = None;
+        }
+        opened.map(drop)
     }
 
     fn tend(self: &Arc<Self>) {
         let trouble = self.sit().err().map(|error| error.to_string());
         self.seat.lock().trouble = trouble;
-        let stamp = self.linked.lock().stamp;
-        let outcome = self.link();
-        let mut linked = self.linked.lock();
-        match outcome {
-            Err(error) => linked.trouble = Some(error.to_string()),
-            Ok(()) if linked.stamp != stamp => linked.trouble = None,
-            Ok(()) => {}
-        }
+        let trouble = self.link().err().map(|error| error.to_string());
+        self.linked.lock().trouble = trouble;
     }
 
     fn trouble(&self) -> Option<String> {

@@ -411,3 +411,41 @@ fn keys_and_lists_that_others_may_read_are_refused() {
         assert!(matches!(refused, Err(Error::Invalid(_))), "{name}");
     }
 }
+
+#[test]
+fn machines_meet_once_the_cause_of_an_error_is_gone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (home, laptop) = (Machine::new(), Machine::new());
+    let mut pairing = home.found("home");
+    let bundle = laptop.place.0.path().join("bundle");
+    pair(&mut pairing, "laptop", &["echo/say"], &bundle);
+    let server = home.join("server", true);
+    let _serving = serve_echo(&server);
+    let caller = laptop.join("caller", false);
+    let trouble_of = |mesh: &Mesh, why: &str| {
+        crate::eventually("it says why", || mesh.trouble().is_some_and(|it| it.contains(why)));
+    };
+    let chmod = |machine: &Machine, mode: u32| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(machine.pairing.join("machine.key"), mode).unwrap();
+    };
+    // The list arrives before the other files.
+    let aside = bundle.with_file_name("machine.pem");
+    std::fs::rename(bundle.join("machine.pem"), &aside).unwrap();
+    std::fs::rename(&bundle, &laptop.pairing).unwrap();
+    trouble_of(&caller, "machine.pem");
+    chmod(&laptop, 0o644);
+    std::fs::rename(&aside, laptop.pairing.join("machine.pem")).unwrap();
+    trouble_of(&caller, "chmod 600");
+    chmod(&laptop, 0o600);
+    assert_eq!(call(&caller, "say"), Ok(json!(1)));
+    assert_eq!(caller.trouble(), None);
+    // Without links, nothing listens.
+    chmod(&home, 0o644);
+    edit(&home.pairing, |_| ());
+    trouble_of(&server, "chmod 600");
+    let address = pairing.address().unwrap();
+    crate::eventually("the port is closed", || TcpStream::connect(address).is_err());
+    chmod(&home, 0o600);
+    assert_eq!(call(&caller, "say"), Ok(json!(1)));
+}
