@@ -10,7 +10,8 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
+    PermissionsExt as _,
 };
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,12 @@ impl Folder {
             }
             Err(error) => return Err(Error::io("access", path, error)),
         }
+        // Another user may have created a link in a shared folder first.
+        for part in path.ancestors().take(2) {
+            if fs::symlink_metadata(part).is_ok_and(|metadata| metadata.is_symlink()) {
+                refuse_foreign(part)?;
+            }
+        }
         let path = path.canonicalize().map_err(|error| Error::io("access", path, error))?;
         let metadata =
             fs::symlink_metadata(&path).map_err(|error| Error::io("access", &path, error))?;
@@ -83,9 +90,16 @@ impl Folder {
 
     /// The sockets of the peers, including dead ones.
     pub(crate) fn sockets(&self) -> io::Result<Vec<PathBuf>> {
-        let is_socket = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "sock");
-        let paths = fs::read_dir(&self.path)?.map(|entry| entry.map(|entry| entry.path()));
-        paths.filter(|path| path.as_ref().map_or(true, is_socket)).collect()
+        let mut sockets = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            let path = entry.path();
+            let is_one = path.extension().is_some_and(|ending| ending == "sock");
+            if is_one && entry.file_type().is_ok_and(|kind| kind.is_socket()) {
+                sockets.push(path);
+            }
+        }
+        Ok(sockets)
     }
 
     /// Listens on a new socket, which is found only once it listens: a peer whose socket refuses
@@ -185,7 +199,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     }
     let mode = metadata.mode() & 0o7777;
     let others = if metadata.gid() == owner { 0o002 } else { 0o022 };
-    if mode & others != 0 && mode & 0o1000 == 0 {
+    if mode & others != 0 && mode & 0o1000 == 0 && !metadata.is_symlink() {
         return Err(exposed(format!("its mode is {mode:o}: other users can write to it")));
     }
     Ok(())

@@ -85,6 +85,26 @@ fn a_folder_that_is_a_file_or_too_long_is_refused() {
 }
 
 #[test]
+fn a_link_that_another_user_created_is_not_followed() {
+    let place = Place::new();
+    drop(place.join("one"));
+    let above = place.0.path();
+    let (parent, last) = (above.join("waypost"), above.join("project"));
+    for (link, to, folder) in
+        [(&parent, above, &parent.join("mesh")), (&last, &place.folder(), &last)]
+    {
+        symlink(to, link).unwrap();
+        drop(Mesh::open(&Settings::new(folder, "own")).unwrap());
+        if std::os::unix::fs::lchown(link, Some(65_534), None).is_err() {
+            eprintln!("skipped: only root can give links away");
+            return;
+        }
+        let error = Mesh::open(&Settings::new(folder, "one")).unwrap_err();
+        assert!(matches!(&error, Error::Exposed { path, .. } if path == link), "{error}");
+    }
+}
+
+#[test]
 fn a_peer_with_a_deleted_socket_is_found_again() {
     let place = Place::new();
     let server = place.join("server");
@@ -128,13 +148,18 @@ fn what_a_dead_peer_left_is_cleared_and_the_living_are_not() {
     let place = Place::new();
     let alive = place.join("alive");
     let _serving = serve_echo(&alive);
-    for ending in ["peer", "sock", "sock.lock"] {
-        fs::write(place.folder().join(format!("0123456789ab.{ending}")), "").unwrap();
+    let dead = place.folder().join("0123456789ab.sock");
+    drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
+    for ending in ["peer", "sock.lock"] {
+        fs::write(dead.with_extension(ending), "").unwrap();
     }
+    let file = place.folder().join("k.sock");
+    fs::write(&file, "of something else").unwrap();
     let caller = place.join("caller");
     let left = fs::read_dir(place.folder()).unwrap().filter(|entry| {
         entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("0123456789ab")
     });
     assert_eq!(left.count(), 0);
+    assert!(file.exists());
     assert_eq!(caller.call("echo", "say", &json!(1), LONG), Ok(json!(1)));
 }
