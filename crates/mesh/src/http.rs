@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,10 +15,10 @@ use hyper::header::HOST;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep, timeout};
 
 use crate::caller::Origin;
 use crate::limits::{CONNECTIONS_MAX, ENVELOPE_BYTES_MAX, LEASE, PAYLOAD_BYTES_MAX};
@@ -108,7 +109,7 @@ pub(crate) async fn serve(
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(LEASE)
-        .serve_connection(TokioIo::new(io), service);
+        .serve_connection(TokioIo::new(Impatient { io, stalled: None }), service);
     let mut connection = pin!(connection);
     // A broken connection concerns only its client.
     tokio::select! {
@@ -117,6 +118,69 @@ pub(crate) async fn serve(
     }
     connection.as_mut().graceful_shutdown();
     connection.await.unwrap_or_default();
+}
+
+/// A connection that fails when nothing that was written is read for [`LEASE`].
+struct Impatient<T> {
+    io: T,
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl<T: AsyncWrite + Unpin> Impatient<T> {
+    fn write<R>(
+        &mut self,
+        context: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut T>, &mut Context<'_>) -> Poll<io::Result<R>>,
+    ) -> Poll<io::Result<R>> {
+        let written = write(Pin::new(&mut self.io), context);
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(LEASE)));
+        ready!(stalled.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Impatient<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(context, into)
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Impatient<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.write(context, |io, context| io.poll_write(context, bytes))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.write(context, |io, context| io.poll_write_vectored(context, parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.write(context, |io, context| io.poll_flush(context))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.write(context, |io, context| io.poll_shutdown(context))
+    }
 }
 
 /// Accepts connections and serves each of them; they end when this is dropped.
@@ -131,7 +195,7 @@ where
             accepted = next(), if open.len() < CONNECTIONS_MAX => match accepted {
                 Ok(io) => drop(open.spawn(serve(io))),
                 // Usually there are no file descriptors left: let some connection end first.
-                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+                Err(_) => sleep(Duration::from_millis(50)).await,
             },
             Some(_) = open.join_next(), if !open.is_empty() => {}
         }

@@ -28,12 +28,15 @@ pub const EVENTS_WAITING_MAX: usize = 256;
 pub(crate) const ENVELOPE_BYTES_MAX: usize = 1024;
 /// How many connections a peer accepts at once on its socket, and on its address; more wait.
 pub(crate) const CONNECTIONS_MAX: usize = 256;
+/// How many of those on its address one machine may have; more are closed.
+pub(crate) const MACHINE_CONNECTIONS_MAX: usize = 64;
 /// How many connections a peer offers at once to a machine that it links to. The machine calls this
 /// one over them.
 pub(crate) const OFFERS_MAX: usize = 64;
 /// How long a connection may take to be established.
 pub(crate) const CONNECT_MAX: Duration = Duration::from_millis(1_500);
-/// A connection ends when it carries no request for this long, or only a part of a request's head.
+/// A connection ends when it carries no request for this long, or only a part of a request's head, or when
+/// nothing of a response is read for this long.
 pub(crate) const LEASE: Duration = Duration::from_secs(5);
 /// An unused connection is used again for this long: well before the other side ends it.
 pub(crate) const REUSE_MAX: Duration = Duration::from_secs(3);

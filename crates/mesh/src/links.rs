@@ -18,7 +18,7 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::client::TlsStream;
@@ -29,8 +29,8 @@ use crate::envelope::About;
 use crate::error::{Error, Result};
 use crate::http::{self, Answers, Side};
 use crate::limits::{
-    CONNECT_MAX, CONNECTIONS_MAX, LEASE, LINK_MAX, OFFERS_MAX, PRESENCE_MAX, RETRY_MAX, RETRY_MIN,
-    TEND_EVERY,
+    CONNECT_MAX, CONNECTIONS_MAX, LEASE, LINK_MAX, MACHINE_CONNECTIONS_MAX, OFFERS_MAX,
+    PRESENCE_MAX, RETRY_MAX, RETRY_MIN, TEND_EVERY,
 };
 use crate::paired::{self, Paired, host_of};
 use crate::pairing::Pairing;
@@ -74,6 +74,8 @@ pub(crate) struct Links {
     dialed: Vec<Arc<Remote>>,
     /// The peers that offer connections, by their machine and id.
     offered: Mutex<HashMap<(String, String), Arc<Remote>>>,
+    /// The connections that each machine may still make; those that are not on the list share them.
+    places: Mutex<HashMap<String, Arc<Semaphore>>>,
     /// What does not work, by address or machine.
     troubles: Mutex<BTreeMap<String, String>>,
     runtime: Handle,
@@ -104,6 +106,7 @@ impl Links {
             dialed: rules.connect.iter().map(dial).collect(),
             rules: Arc::clone(&rules),
             offered: Mutex::default(),
+            places: Mutex::default(),
             troubles: Mutex::default(),
             runtime: runtime.clone(),
             tasks: Mutex::default(),
@@ -166,9 +169,6 @@ impl Links {
         machine: String,
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     ) {
-        if self.rules.machine(&machine).is_none() {
-            return;
-        }
         let Ok((mut lane, run)) = http::handshake(io).await else { return };
         let introduce = async {
             let ask = lane.exchange(hyper::Method::GET, "/peer", bytes::Bytes::new());
@@ -255,14 +255,21 @@ async fn serve(answers: Answers, links: Arc<Links>, acceptor: TlsAcceptor, strea
     let session = stream.get_ref().1;
     let protocol = session.alpn_protocol().map(<[u8]>::to_vec);
     let Some(machine) = machine_of(session.peer_certificates()) else { return };
+    let is_paired = links.rules.machine(&machine).is_some();
+    let name = if is_paired { machine.clone() } else { String::new() };
+    let new = || Arc::new(Semaphore::new(MACHINE_CONNECTIONS_MAX));
+    let places = Arc::clone(links.places.lock().entry(name).or_insert_with(new));
+    let Ok(_place) = places.try_acquire() else { return };
     let is_known = [CALLS, OFFER].contains(&protocol.as_deref().unwrap_or_default());
     links.note(&machine, (!is_known).then(|| OTHER_RELEASE.to_owned()));
     match protocol.as_deref() {
         Some(CALLS) => {
             let side = Side { origin: Origin::Machine(machine), used: None };
-            drop(timeout(LINK_MAX, http::serve(answers, stream, side)).await);
+            // One that is not on the list is told so.
+            let life = if is_paired { LINK_MAX } else { LEASE };
+            drop(timeout(life, http::serve(answers, stream, side)).await);
         }
-        Some(OFFER) => links.welcome(machine, stream).await,
+        Some(OFFER) if is_paired => links.welcome(machine, stream).await,
         _ => {}
     }
 }

@@ -449,3 +449,37 @@ fn machines_meet_once_the_cause_of_an_error_is_gone() {
     chmod(&home, 0o600);
     assert_eq!(call(&caller, "say"), Ok(json!(1)));
 }
+
+#[test]
+fn a_machine_with_many_connections_locks_no_other_out() {
+    let (home, laptop, desk) = (Machine::new(), Machine::new(), Machine::new());
+    let mut pairing = home.found("home");
+    for (name, machine) in [("desk", &desk), ("laptop", &laptop)] {
+        pair(&mut pairing, name, &["echo/say"], &machine.pairing);
+    }
+    let address = pairing.address().unwrap().to_owned();
+    let server = home.join("server", true);
+    let _serving = serve_echo(&server);
+    let flood = || -> Vec<_> {
+        let connect = |_| {
+            let mut stream = raw(&laptop.pairing, &address, PROTOCOL, true).ok()?;
+            stream.write_all(b"GET /peer HTTP/1.1\r\nhost: mesh\r\n\r\n").ok()?;
+            Some(stream)
+        };
+        (0..256).filter_map(connect).collect()
+    };
+    for is_revoked in [false, true] {
+        if is_revoked {
+            assert!(pairing.revoke("laptop").unwrap());
+            crate::eventually("it is revoked", || {
+                let raw = raw(&laptop.pairing, &address, PROTOCOL, true).unwrap();
+                ask(raw, "GET", "/peer", "").is_ok_and(|(status, _)| status == 403)
+            });
+        }
+        let flood = flood();
+        let caller = desk.join("caller", false);
+        let called = caller.call("echo", "say", &json!(1), LONG);
+        assert_eq!(called, Ok(json!(1)), "{is_revoked}");
+        drop((flood, caller));
+    }
+}

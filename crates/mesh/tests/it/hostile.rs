@@ -248,3 +248,17 @@ fn what_is_no_event_is_not_heard() {
     assert_eq!(event.id, id, "only the last one is an event");
     assert!(heard.next(Duration::from_millis(100)).is_none());
 }
+
+#[test]
+fn a_response_that_is_not_read_ends_its_connection() {
+    let place = Place::new();
+    let server = place.join("server");
+    let _serving = serve_echo(&server);
+    let mut payload = envelope(&place, 'a', now_ms() + 60_000);
+    payload["argument"] = json!("x".repeat(PAYLOAD_BYTES_MAX - 1_000));
+    let payload = payload.to_string();
+    let mut stream = raw(&place);
+    stream.write_all(head("POST", "/call/echo/say", payload.len()).as_bytes()).unwrap();
+    stream.write_all(payload.as_bytes()).unwrap();
+    crate::eventually("it ends", || stream.write_all(b"\n").is_err());
+}
