@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::Method;
+use hyper::{Method, StatusCode};
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
@@ -31,7 +31,7 @@ pub(crate) struct Route {
 
 /// What became of a request that was sent to one peer.
 enum Asked {
-    Answered(Response),
+    Answered(StatusCode, Response),
     /// Nothing was executed: the peer does not serve the target, or is another one.
     Elsewhere,
     /// Nothing was sent.
@@ -82,7 +82,11 @@ impl Inner {
                     }
                     let payload = serde_json::to_vec(&request).expect("a request is JSON");
                     match ask(&route.remote, &path, payload.into(), until).await {
-                        Asked::Answered(response) => {
+                        // It may have been executed before the permission was removed.
+                        Asked::Answered(StatusCode::FORBIDDEN, _) if sent_to.is_some() => {
+                            return Err(left(target));
+                        }
+                        Asked::Answered(_, response) => {
                             if !is_near {
                                 self.note_answered(target);
                             }
@@ -108,7 +112,9 @@ impl Inner {
                     }
                     left(target)
                 }
-                Err(CallError::Offline(_)) if sent_to.is_some() => left(target),
+                Err(CallError::Offline(_) | CallError::Denied(_)) if sent_to.is_some() => {
+                    left(target)
+                }
                 Err(why @ CallError::Offline(_)) => why,
                 Err(why) => return Err(why),
             };
@@ -212,8 +218,8 @@ async fn ask(remote: &Remote, path: &str, payload: Bytes, until: Until) -> Asked
     match sent {
         Ok((MOVED, _)) => Asked::Elsewhere,
         Err(Failure::Gone | Failure::Mute(_)) => Asked::Unsent,
-        Ok((_, body)) => match serde_json::from_slice(&body) {
-            Ok(response) => Asked::Answered(response),
+        Ok((status, body)) => match serde_json::from_slice(&body) {
+            Ok(response) => Asked::Answered(status, response),
             Err(_) => Asked::Lost,
         },
         Err(Failure::Denied | Failure::Lost) => Asked::Lost,

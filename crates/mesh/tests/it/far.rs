@@ -483,3 +483,37 @@ fn a_machine_with_many_connections_locks_no_other_out() {
         drop((flood, caller));
     }
 }
+
+#[test]
+fn a_call_whose_permission_is_removed_meanwhile_is_not_denied() {
+    let (home, laptop) = (Machine::new(), Machine::new());
+    let mut pairing = home.found("home");
+    pair(&mut pairing, "laptop", &["slow/*"], &laptop.pairing);
+    let server = home.join("server", true);
+    let (begun, begins) = std::sync::mpsc::channel();
+    let _serving = server.serve("slow", move |call| {
+        if call.command == "down" {
+            begun.send(()).unwrap();
+            std::thread::park_timeout(LONG);
+        }
+        Ok(Value::Null)
+    });
+    let caller = laptop.join("caller", false);
+    for is_revoked in [false, true] {
+        edit(&home.pairing, |list| list["machines"][0]["calls"] = json!(["slow/*"]));
+        crate::eventually("it is allowed", || {
+            caller.call("slow", "up", &Value::Null, LONG).is_ok()
+        });
+        let called = std::thread::scope(|scope| {
+            let called = scope.spawn(|| caller.call("slow", "down", &Value::Null, LONG));
+            begins.recv_timeout(LONG).unwrap();
+            if is_revoked {
+                pairing.revoke("laptop").unwrap();
+            } else {
+                edit(&home.pairing, |list| list["machines"][0]["calls"] = json!([]));
+            }
+            called.join().unwrap()
+        });
+        assert!(matches!(called, Err(CallError::Offline(_))), "{called:?}");
+    }
+}
