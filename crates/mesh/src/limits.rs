@@ -23,6 +23,8 @@ pub const RESULTS_REMEMBERED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How many events a listener queues for its reader, and a sender for a peer: beyond this a listener
 /// drops the oldest, and a sender the new one.
 pub const EVENTS_WAITING_MAX: usize = 256;
+/// How many bytes of events, as JSON, a listener queues.
+pub const EVENTS_WAITING_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The maximum size that an envelope adds to its content.
 pub(crate) const ENVELOPE_BYTES_MAX: usize = 1024;

@@ -11,7 +11,7 @@ use waypost_time::Timestamp;
 
 use crate::caller::Caller;
 use crate::clock::Until;
-use crate::limits::EVENTS_WAITING_MAX;
+use crate::limits::{EVENTS_WAITING_BYTES_MAX, EVENTS_WAITING_MAX};
 use crate::name::Pattern;
 
 /// An event of a peer. All of it is that peer's claim.
@@ -51,7 +51,9 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
-    events: VecDeque<Event>,
+    /// With the bytes of each, as it was sent. Listeners share them.
+    events: VecDeque<(usize, Arc<Event>)>,
+    bytes: usize,
     dropped: u64,
     is_closed: bool,
 }
@@ -62,8 +64,8 @@ impl Listener {
         let until = Until::after(wait);
         let mut state = self.queue.state.lock();
         loop {
-            if let Some(event) = state.events.pop_front() {
-                return Some(event);
+            if let Some(event) = state.pop() {
+                return Some(Arc::unwrap_or_clone(event));
             }
             if state.is_closed || until.is_over() {
                 return None;
@@ -83,15 +85,24 @@ impl Listener {
     }
 }
 
+impl State {
+    fn pop(&mut self) -> Option<Arc<Event>> {
+        let (bytes, event) = self.events.pop_front()?;
+        self.bytes -= bytes;
+        Some(event)
+    }
+}
+
 impl Queue {
     /// Queues an event; never waits for the reader.
-    pub(crate) fn push(&self, event: Event) {
+    pub(crate) fn push(&self, event: Arc<Event>, bytes: usize) {
         let mut state = self.state.lock();
-        if state.events.len() == EVENTS_WAITING_MAX {
-            state.events.pop_front();
+        state.bytes += bytes;
+        state.events.push_back((bytes, event));
+        while state.events.len() > EVENTS_WAITING_MAX || state.bytes > EVENTS_WAITING_BYTES_MAX {
+            state.pop();
             state.dropped += 1;
         }
-        state.events.push_back(event);
         drop(state);
         self.more.notify_one();
     }

@@ -252,7 +252,7 @@ impl Mesh {
         let (id, at) = (notice.id.clone(), notice.at);
         let from = Caller { origin: Origin::Local, says: notice.from };
         let (source, kind, body) = (notice.source, kind.to_owned(), notice.event);
-        inner.hear(&Event { from, source, kind, id: notice.id, at, body });
+        inner.hear(Event { from, source, kind, id: notice.id, at, body }, bytes);
         Ok(id)
     }
 
@@ -435,10 +435,11 @@ impl Inner {
     }
 
     /// Queues an event for the listeners that want it.
-    pub(crate) fn hear(&self, event: &Event) {
+    pub(crate) fn hear(&self, event: Event, bytes: usize) {
+        let event = Arc::new(event);
         for (pattern, queue) in self.listening.lock().values() {
             if pattern.matches(&event.source, &event.kind) {
-                queue.push(event.clone());
+                queue.push(Arc::clone(&event), bytes);
             }
         }
     }

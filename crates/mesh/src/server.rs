@@ -110,7 +110,7 @@ impl Inner {
                     used.notify_one();
                 }
                 let body = body_of(request, PAYLOAD_BYTES_MAX).await?;
-                self.take(&side.origin, target, command, &body).await
+                self.take(&side.origin, target, command, body).await
             }
             (&Method::POST, ["event"]) => {
                 if machine.is_some_and(|(name, rules)| !rules.may_hear(name)) {
@@ -119,7 +119,7 @@ impl Inner {
                 let body = body_of(request, EVENT_BYTES_MAX).await?;
                 let event = Notice::read(&body, &side.origin);
                 let wrong = || Problem::new(400, "bad_request", "that is not an event");
-                self.hear(&event.ok_or_else(wrong)?);
+                self.hear(event.ok_or_else(wrong)?, body.len());
                 Ok(Bytes::new())
             }
             _ => Err(bad_name(format!("a peer does not serve {} {path}", request.method()))),
@@ -138,10 +138,10 @@ impl Inner {
         origin: &Origin,
         target: &str,
         command: &str,
-        body: &[u8],
+        body: Bytes,
     ) -> Result<Bytes, Problem> {
         let now = now();
-        let request = Request::read(body, now)?;
+        let request = Request::read(&body, now)?;
         if request.to != self.id {
             let detail = "another peer, which was here before, may have received this request";
             return Err(Problem::new(MOVED.as_u16(), "left", detail));
@@ -155,12 +155,11 @@ impl Inner {
         let seen = served.ledger.lock().begin(&id, request.expires, now, waiter);
         match seen {
             Seen::New(waiter) => {
-                let call = Call {
-                    command: command.to_owned(),
-                    argument: request.argument,
-                    caller: Caller { origin: origin.clone(), says: request.from },
-                    id: request.id,
-                    wait: request.expires.saturating_duration_since(now),
+                let (command, origin) = (command.to_owned(), origin.clone());
+                let call = move || {
+                    let Request { id, from, expires, argument, .. } = Request::parse(&body)?;
+                    let wait = expires.saturating_duration_since(crate::clock::now());
+                    Ok(Call { command, argument, caller: Caller { origin, says: from }, id, wait })
                 };
                 let Ok(place) = Arc::clone(&self.admitted).try_acquire_owned() else {
                     served.ledger.lock().withdraw(&id);
@@ -190,13 +189,13 @@ impl Inner {
         self: Arc<Self>,
         served: Arc<Served>,
         id: Id,
-        call: Call,
+        call: impl FnOnce() -> Result<Call, Problem> + Send + 'static,
         waiter: Waiter,
         _place: OwnedSemaphorePermit,
     ) {
         let _running = self.running.acquire().await;
         let handling = Arc::clone(&served);
-        let outcome = tokio::task::spawn_blocking(move || (handling.handler)(call)).await;
+        let outcome = tokio::task::spawn_blocking(move || (handling.handler)(call()?)).await;
         let outcome = outcome.unwrap_or_else(|_| {
             Err(Problem::new(500, "internal", "the target failed unexpectedly"))
         });

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use waypost_mesh::limits::{EVENT_BYTES_MAX, EVENTS_WAITING_MAX};
 use waypost_mesh::{Error, Mesh, Origin, Pattern};
 
-use crate::{LONG, Place, serve_echo};
+use crate::{LONG, Place, many_objects, resident_mib, serve_echo};
 
 /// Until the other side knows the subscription, its events are lost: send events until one arrives.
 fn meet(from: &Mesh, heard: &waypost_mesh::Listener) {
@@ -61,6 +61,22 @@ fn a_slow_listener_loses_old_events_and_delays_no_call() {
     }
     assert!(last.is_some());
     assert_eq!(slow.call("echo", "say", &Value::Null, LONG), Ok(Value::Null));
+}
+
+#[test]
+fn listeners_that_do_not_read_need_little_memory() {
+    let place = Place::new();
+    let mesh = place.join("browser");
+    let listeners: Vec<_> = (0..8).map(|_| mesh.listen(&Pattern::all())).collect();
+    let event = json!({ "type": "tick", "list": many_objects(EVENT_BYTES_MAX - 100) });
+    let before = resident_mib();
+    for _ in 0..EVENTS_WAITING_MAX {
+        mesh.broadcast("test", &event).unwrap();
+    }
+    let more = resident_mib().saturating_sub(before);
+    assert!(more < 150, "{more} MiB");
+    assert!(listeners.iter().all(|listener| listener.dropped() > 0));
+    assert_eq!(listeners[0].next(LONG).unwrap().body, event);
 }
 
 #[test]

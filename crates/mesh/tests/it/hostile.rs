@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use waypost_mesh::limits::PAYLOAD_BYTES_MAX;
+use waypost_mesh::limits::{CALLS_RUNNING_MAX, PAYLOAD_BYTES_MAX};
 use waypost_mesh::{CallError, Mesh, Pattern, Serving};
 
-use crate::{LONG, Place, now_ms, serve_echo};
+use crate::{LONG, Place, many_objects, now_ms, resident_mib, serve_echo};
 
 /// The sockets in a folder.
 fn sockets(place: &Place) -> Vec<PathBuf> {
@@ -261,4 +261,37 @@ fn a_response_that_is_not_read_ends_its_connection() {
     stream.write_all(head("POST", "/call/echo/say", payload.len()).as_bytes()).unwrap();
     stream.write_all(payload.as_bytes()).unwrap();
     crate::eventually("it ends", || stream.write_all(b"\n").is_err());
+}
+
+#[test]
+fn calls_that_wait_need_little_more_memory_than_their_bytes() {
+    let place = Place::new();
+    let server = place.join("server");
+    let (begun, begins) = std::sync::mpsc::channel();
+    let _serving = server.serve("hang", move |_| {
+        begun.send(()).unwrap();
+        std::thread::park_timeout(LONG);
+        Ok(Value::Null)
+    });
+    let mut payload = envelope(&place, 'a', now_ms() + 60_000);
+    let mut send = |n: usize, argument: &str| {
+        payload["id"] = json!(format!("{n:032x}"));
+        let payload = payload.to_string().replace("null", argument);
+        let mut stream = raw(&place);
+        stream.write_all(head("POST", "/call/hang/up", payload.len()).as_bytes()).unwrap();
+        stream.write_all(payload.as_bytes()).unwrap();
+        stream
+    };
+    let running: Vec<_> = (0..CALLS_RUNNING_MAX).map(|n| send(n, "null")).collect();
+    for _ in &running {
+        begins.recv_timeout(LONG).unwrap();
+    }
+    let argument = many_objects(PAYLOAD_BYTES_MAX).to_string();
+    let before = resident_mib();
+    let waiting: Vec<_> = (100..164).map(|n| send(n, &argument)).collect();
+    // Time to parse them, if that is done.
+    std::thread::park_timeout(Duration::from_secs(1));
+    let more = resident_mib().saturating_sub(before);
+    assert!(more < 300, "{more} MiB");
+    drop((running, waiting));
 }

@@ -67,6 +67,18 @@ fn now_ms() -> i64 {
     now().as_millis()
 }
 
+/// The memory that this process uses, in MiB.
+fn resident_mib() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    // Pages of 4 KiB. Only Linux tells.
+    statm.split(' ').nth(1).map_or(0, |pages| pages.parse::<usize>().unwrap() / 256)
+}
+
+/// JSON of this length that needs about ten times as much memory when it is parsed.
+fn many_objects(bytes: usize) -> Value {
+    vec![json!({}); bytes / 3].into()
+}
+
 /// Waits until a condition is true.
 #[track_caller]
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
