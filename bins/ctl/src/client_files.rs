@@ -6,7 +6,7 @@
 mod file;
 mod hooks;
 mod json;
-mod own;
+mod own_command;
 mod places;
 mod servers;
 #[cfg(test)]
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 pub(crate) use file::Place;
 pub(crate) use hooks::{Event, Hooks, Shape};
-pub(crate) use own::Program as OwnProgram;
+pub(crate) use own_command::Program as OwnProgram;
 pub(crate) use places::{Homes, Scope};
 pub(crate) use servers::{Format, Servers};
 
@@ -213,7 +213,7 @@ fn refused(path: &Path, why: &str) -> Failure {
 
 /// The project's folder, for an entry.
 pub(crate) fn project_path(program: &Program) -> Result<String> {
-    own::text(program.project().root())
+    own_command::text(program.project().root())
 }
 
 /// The options of the command line that an entry repeats. None has a token.
@@ -227,7 +227,7 @@ pub(crate) fn options(program: &Program) -> Result<Vec<String>> {
     }
     for (name, file) in [("--token-file", &global.token_file), ("--ca", &global.ca)] {
         if let Some(file) = file {
-            let file = own::text(&program.current_dir().join(file))?;
+            let file = own_command::text(&program.current_dir().join(file))?;
             options.extend([name.to_owned(), file]);
         }
     }

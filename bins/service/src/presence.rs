@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::net::UnixListener;
 use waypost_api::local;
 
-use crate::placed::Placed;
+use crate::file_identity::Placed;
 
 /// The name of the file in the store's folder.
 const FILE: &str = "service.json";

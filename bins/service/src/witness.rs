@@ -10,8 +10,8 @@ use waypost_memory::{Reached, Store};
 use waypost_recall::RecallLog;
 
 use crate::error::chain;
+use crate::file_identity::Placed;
 use crate::flows::Flows;
-use crate::placed::Placed;
 
 // `ctl doctor` reads the same names.
 const MEMORY: &str = "memory";

@@ -18,9 +18,9 @@
 
 mod answer;
 mod calls;
+mod connector;
 mod error;
 mod streams;
-mod way;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -37,8 +37,8 @@ use ureq::unversioned::resolver::DefaultResolver;
 use ureq::{Agent, AsSendBody, Body, Timeout};
 
 pub use self::answer::{EventsPage, Found, Heard, Page, Stored, Told};
+use self::connector::{Near, NoResolver};
 pub use self::error::Error;
-use self::way::{Near, NoResolver};
 use crate::{JournalPosition, MIN_POSITION_HEADER, POSITION_HEADER, Problem};
 
 /// The time limit for establishing a connection.
@@ -326,7 +326,8 @@ impl Client {
                 let text = other.to_string();
                 if text.contains("invalid peer certificate") {
                     Error::Certificate { url, source: Box::new(other) }
-                } else if text.contains("InvalidContentType") || text.contains(way::TLS_ALERT) {
+                } else if text.contains("InvalidContentType") || text.contains(connector::TLS_ALERT)
+                {
                     Error::Scheme { url }
                 } else {
                     Error::NotReachable { url, source: Box::new(other) }

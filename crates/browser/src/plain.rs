@@ -5,7 +5,7 @@ mod extract;
 mod fetch;
 mod flow;
 mod frame;
-mod hand;
+mod input;
 mod page;
 mod parse;
 #[cfg(test)]

@@ -8,10 +8,10 @@
 
 mod diff;
 mod head;
-mod moves;
 mod objects;
 mod place;
 mod record;
+mod renames;
 mod status;
 mod walk;
 
@@ -98,7 +98,7 @@ impl History {
             let objects = Objects::open(&place, cancel)?;
             let drafts = walk::walk(&objects, head, &place.prefix, known, redact)?;
             let moves = known.into_iter().flat_map(Self::moves);
-            let present = moves::Present::read(&objects, head, &place.prefix, &drafts, moves)?;
+            let present = renames::Present::read(&objects, head, &place.prefix, &drafts, moves)?;
             Ok(Some(Self::build(place.prefix.clone(), head.to_string(), drafts, &present)))
         })
     }

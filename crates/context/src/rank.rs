@@ -8,7 +8,7 @@ mod commits;
 mod lanes;
 mod select;
 mod signals;
-mod tested;
+mod test_files;
 mod weights;
 
 pub(crate) use self::ask::Ask;
@@ -19,5 +19,5 @@ pub(crate) use self::candidates::{candidates, date};
 pub(crate) use self::commits::Commits;
 pub(crate) use self::lanes::{Now, lanes};
 pub(crate) use self::select::Selection;
-pub(crate) use self::tested::below_tested;
+pub(crate) use self::test_files::below_tested;
 pub use self::weights::Weights;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::batch::Batch;
+use crate::deadline::Until;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::HASH_AT;
 use crate::journal::{Head, Journal};
@@ -12,7 +13,6 @@ use crate::position::Position;
 use crate::record::Record;
 use crate::sql::{Parameter, bigint, hash};
 use crate::transaction::{begin, commit};
-use crate::until::Until;
 
 /// The fence of an append: the epoch of the lease that the caller holds.
 pub type Fence = Option<u64>;

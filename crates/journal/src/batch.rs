@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::id::BatchId;
 use crate::limits::{ANSWER_MAX, BATCH_BYTES_MAX, BATCH_RECORDS_MAX};
@@ -9,7 +10,6 @@ use crate::pending::Pending;
 use crate::position::Position;
 use crate::record::Record;
 use crate::sql::bigint;
-use crate::until::Until;
 
 /// The columns of the rows of one append.
 pub(crate) struct Batch<'a> {

@@ -1,10 +1,10 @@
 //! Reads the head row in a way that only the primary can answer.
 
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::journal::{HEAD, Head, Journal, MARK};
 use crate::position::Position;
 use crate::sql::column;
-use crate::until::Until;
 
 /// The column of [`MARK`] with the setting, behind those of [`HEAD`].
 const SETTING: usize = 12;

@@ -7,6 +7,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::error::SqlState;
 
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::limits::POSTGRES_MIN;
 use crate::link::{Failure, Link, chain};
@@ -14,7 +15,6 @@ use crate::password::Wanted;
 use crate::settings::{Host, Server, Settings};
 use crate::sql::column;
 use crate::tls::Tls;
-use crate::until::Until;
 
 /// What every server must be. `set_config` also shows that synchronous commits can be asked for.
 const CHECK: &str = "SELECT pg_is_in_recovery(), current_setting('server_version_num')::int4, \

@@ -5,13 +5,13 @@ use std::io::Write;
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::Row;
 
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::id::SnapshotId;
 use crate::journal::Journal;
 use crate::position::Hash;
 use crate::snapshot::{Check, Snapshot};
 use crate::sql::{column, hash};
-use crate::until::Until;
 
 /// How many chunks one statement returns.
 const READ: i64 = 4;

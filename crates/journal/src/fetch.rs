@@ -3,12 +3,12 @@
 use tokio_postgres::Row as SqlRow;
 
 use crate::batch::Places;
+use crate::deadline::Until;
 use crate::error::{Error, ErrorKind, Result};
 use crate::journal::{Head, Journal, MARK};
 use crate::position::{Hash, Position};
 use crate::record::{Record, Row};
 use crate::sql::{bigint, column, hash, number};
-use crate::until::Until;
 
 /// How much one [`Journal::fetch`] returns.
 #[derive(Debug, Clone)]

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::deadline::{Until, now};
 use crate::error::Result;
 use crate::journal::{Head, Journal};
 use crate::link::Link;
-use crate::until::{Until, now};
 
 /// The pauses between two looks double from the first to the last.
 const PAUSE_FIRST: Duration = Duration::from_millis(2);

@@ -1,11 +1,11 @@
 //! Continues a journal after a loss that a person has accepted.
 
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::id::MachineId;
 use crate::journal::Journal;
 use crate::position::Position;
 use crate::sql::bigint;
-use crate::until::Until;
 
 const BEGIN: &str = "UPDATE {schema}.head SET incarnation = incarnation + 1, probe = probe + 1, \
      lease_epoch = lease_epoch + 1, lease_counter = lease_counter + 1, lease_holder = $5 \

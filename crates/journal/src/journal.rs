@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio_postgres::Row;
 
 use crate::connect::connect;
+use crate::deadline::{Until, now};
 use crate::error::{Error, Result};
 use crate::id::{MachineId, StoreId};
 use crate::limits::ANSWER_MAX;
@@ -15,7 +16,6 @@ use crate::position::Position;
 use crate::schema;
 use crate::settings::Settings;
 use crate::sql::{Parameter, column, feature, hash, number};
-use crate::until::{Until, now};
 
 /// The most connections that wait for the next operation.
 const IDLE_MAX: usize = 4;

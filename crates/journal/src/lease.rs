@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use crate::batch::random_id;
+use crate::deadline::{Until, now};
 use crate::error::Result;
 use crate::id::MachineId;
 use crate::journal::{Head, Journal};
 use crate::sql::{Parameter, bigint, number};
 use crate::transaction::lock_time;
-use crate::until::{Until, now};
 
 /// Tries to get the lease. It names one process: every process makes its own.
 #[derive(Debug)]

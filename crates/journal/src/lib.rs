@@ -19,8 +19,8 @@
 //! The crate knows nothing of what records mean. It starts no threads; it reads the monotonic
 //! clock, for deadlines and the lease. `docs/cluster.md` has the guarantees.
 
+mod deadline;
 mod limits;
-mod until;
 
 mod position;
 mod record;
@@ -70,6 +70,7 @@ mod vector;
 
 pub use append::{Fence, Outcome};
 pub use batch::random_id;
+pub use deadline::{Stop, Until};
 pub use error::{Error, ErrorKind, Result};
 pub use fetch::{FetchOptions, Fetched};
 pub use id::{BatchId, MachineId, SnapshotId, StoreId};
@@ -90,5 +91,4 @@ pub use settings::Settings;
 pub use snapshot::{NewSnapshot, Snapshot};
 pub use status::Status;
 pub use trim::Trimmed;
-pub use until::{Stop, Until};
 pub use vector::{Claimed, TextHash};

@@ -12,8 +12,8 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket};
 
 use crate::cleartext::Stream;
+use crate::deadline::Until;
 use crate::sql::Parameter;
-use crate::until::Until;
 
 /// One connection. It is read and written only during a call: there is no thread behind it.
 pub(crate) struct Link {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::append::{Fence, Outcome, not_written};
 use crate::batch::Batch;
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::journal::{Head, Journal};
 use crate::limits::{ANSWER_MAX, LOCKED_BYTES_MAX, LOCKED_RECORDS_MAX};
@@ -11,7 +12,6 @@ use crate::link::{Failure, Link};
 use crate::position::Position;
 use crate::record::Record;
 use crate::transaction::begin;
-use crate::until::Until;
 
 /// The locked head row, for one append. Nobody else appends until then, or until it is dropped. If its
 /// holder is silent for [`LOCK_IDLE_MAX`](crate::LOCK_IDLE_MAX), the server ends it.

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use tokio_postgres::Row;
 
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::id::MachineId;
 use crate::journal::Journal;
 use crate::limits::MACHINE_TEXT_BYTES_MAX;
 use crate::snapshot::millis;
 use crate::sql::{Parameter, bigint, column, feature, number};
-use crate::until::Until;
 
 /// What a machine says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use tokio_postgres::Row;
 
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::id::QuestionId;
 use crate::journal::Journal;
 use crate::limits::{MODEL_BYTES_MAX, QUESTION_BYTES_MAX, VECTOR_BYTES_MAX};
 use crate::link::Link;
 use crate::sql::column;
-use crate::until::Until;
 
 /// The pauses between two looks for an answer double from the first to the last.
 const PAUSE_FIRST: Duration = Duration::from_millis(2);

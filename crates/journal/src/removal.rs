@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::id::SnapshotId;
 use crate::journal::Journal;
 use crate::schema::privileges;
 use crate::snapshot::in_millis;
-use crate::until::Until;
 
 /// How many chunks one transaction deletes.
 const PIECE: i64 = 64;

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio_postgres::Row;
 
+use crate::deadline::Until;
 use crate::error::{Error, ErrorKind, Result};
 use crate::journal::Journal;
 use crate::link::{Failure, Link};
 use crate::sql::Parameter;
-use crate::until::Until;
 
 /// The pauses between two attempts double from the first to the last.
 const PAUSE_FIRST: Duration = Duration::from_millis(10);

@@ -1,6 +1,7 @@
 //! The tables, and the checks that they are those of this store.
 
 use crate::connect::connect;
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::id::StoreId;
 use crate::limits::SCHEMA_VERSION;
@@ -9,7 +10,6 @@ use crate::position::Position;
 use crate::settings::Settings;
 use crate::sql::{column, number};
 use crate::tables::{NEEDED, completion, create_tables};
-use crate::until::Until;
 
 const INSERT: &str = "INSERT INTO {schema}.head \
      (store, schema_version, incarnation, seq, hash, probe, lease_epoch, lease_counter, base_seq, \

@@ -5,12 +5,12 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::Row;
 
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::id::{MachineId, SnapshotId};
 use crate::journal::Journal;
 use crate::position::{Hash, Position};
 use crate::sql::{column, hash, number};
-use crate::until::Until;
 
 /// What a machine says of a snapshot that it makes. The journal does not read the content.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! What an operator should know of the database.
 
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::journal::{Head, Journal};
 use crate::sql::column;
-use crate::until::Until;
 
 /// The state of the database, as far as the user may see it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use tokio_postgres::error::SqlState;
 
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::journal::{HEAD, Head, Journal};
 use crate::limits::LOCK_IDLE_MAX;
 use crate::link::{Failure, Link};
-use crate::until::Until;
 
 /// From this version on, a transaction as a whole can be limited. Before it, a client that stops
 /// in the middle of sending a statement keeps its locks until the network gives it up.

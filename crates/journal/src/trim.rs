@@ -1,12 +1,12 @@
 //! Deletes the records that a snapshot replaces.
 
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::id::SnapshotId;
 use crate::journal::Journal;
 use crate::position::Position;
 use crate::schema::privileges;
 use crate::sql::{bigint, column};
-use crate::until::Until;
 
 /// How many records one transaction deletes.
 const PIECE: i64 = 5000;

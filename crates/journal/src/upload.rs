@@ -7,6 +7,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 
 use crate::batch::random_id;
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::id::SnapshotId;
 use crate::journal::Journal;
@@ -14,7 +15,6 @@ use crate::limits::SNAPSHOT_CHUNK_BYTES;
 use crate::position::{Hash, Position};
 use crate::snapshot::{Check, NewSnapshot, Snapshot};
 use crate::sql::bigint;
-use crate::until::Until;
 
 const BEGIN: &str = "INSERT INTO {schema}.snapshot \
      (store, id, incarnation, seq, hash, parts, places, machine, bytes, chunks, started, written) \

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio_postgres::Row;
 
+use crate::deadline::Until;
 use crate::error::{Error, Result};
 use crate::id::MachineId;
 use crate::journal::Journal;
 use crate::limits::{MODEL_BYTES_MAX, VECTOR_BYTES_MAX, VECTORS_MAX};
 use crate::snapshot::in_millis;
 use crate::sql::{Parameter, column, hash, number};
-use crate::until::Until;
 
 /// The SHA-256 hash of a text.
 pub type TextHash = [u8; 32];

@@ -13,7 +13,7 @@ use crate::layout::{Folders, check_format, format_damage, has_format, mend_forma
 use crate::log_error::{LOG, VECTORS, log_error, vectors_error};
 use crate::record::Record;
 use crate::repairing::{self, Progress, Repairing};
-use crate::state::found::FoundState;
+use crate::state::recovery::FoundState;
 use crate::state::txn::Txn;
 use crate::{Error, MemoryId, Reached, Result, StoreOptions};
 

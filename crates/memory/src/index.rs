@@ -10,10 +10,10 @@ pub(crate) mod graph;
 pub(crate) mod labels;
 mod load;
 pub(crate) mod pending;
-pub(crate) mod sight;
 pub(crate) mod snapshot;
 pub(crate) mod vectors;
 pub(crate) mod view;
+pub(crate) mod visible_links;
 pub(crate) mod watched;
 
 use std::collections::{BTreeMap, BTreeSet};

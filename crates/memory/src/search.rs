@@ -2,15 +2,15 @@
 
 mod answerable;
 mod answers;
-mod beside;
 mod candidates;
 mod cycles;
+mod expansion;
 mod finish;
-mod force;
 mod past;
 mod recent;
+mod related;
 mod rerank;
-mod second;
+mod validity;
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use waypost_ranking::{
 };
 
 use self::answers::{Answers, Question};
-use self::beside::{
-    Scope, add_beside, demote_superseded, neighbourhoods, share_in_sessions, share_over_links,
-};
 use self::candidates::{Bonuses, Scoring};
+use self::expansion::{score_again, second_query};
 use self::finish::{Ranked, Ranking, finish};
 use self::recent::prefer_recent;
+use self::related::{
+    Scope, add_beside, demote_superseded, neighbourhoods, share_in_sessions, share_over_links,
+};
 use self::rerank::Reranking;
-use self::second::{score_again, second_query};
 use crate::check::check_with;
 use crate::index::Index;
 use crate::index::embed::Embedding;

@@ -6,8 +6,8 @@
 
 pub(crate) mod cells;
 pub(crate) mod digest;
-pub(crate) mod found;
 pub(crate) mod keys;
+pub(crate) mod recovery;
 pub(crate) mod replay;
 pub(crate) mod txn;
 

@@ -6,8 +6,8 @@ pub(crate) mod command;
 mod commit;
 mod decide;
 mod follow;
+mod idempotency;
 pub(crate) mod import;
-mod once;
 pub(crate) mod outbox;
 pub(crate) mod position;
 

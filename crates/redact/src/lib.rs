@@ -7,7 +7,7 @@
 mod assigned;
 mod command;
 mod header;
-mod known;
+mod prefixes;
 mod random;
 mod tail;
 mod word;
@@ -21,7 +21,7 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use assigned::Name;
-use known::{KNOWN, Known};
+use prefixes::{KNOWN, Known};
 
 /// A secret: its range, and its type.
 type Secret = (Range<usize>, &'static str);

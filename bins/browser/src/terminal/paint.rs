@@ -1,6 +1,6 @@
 //! Draws everything.
 
-mod over;
+mod overlay;
 mod picture;
 
 use ratatui::Frame as Picture;

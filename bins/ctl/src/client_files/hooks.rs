@@ -4,7 +4,7 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectPr
 use serde_json::Value;
 
 use super::json;
-use super::own::{self, Found, Own};
+use super::own_command::{self, Found, Own};
 use super::{Change, Edited, Entries};
 
 /// The member that has all hooks.
@@ -137,9 +137,9 @@ struct OwnHook {
 
 /// What a hook is, in the element of an event's array that it is or that has it.
 fn found(hook: &Value, element: &Value) -> Option<Found> {
-    let words = hook["command"].as_str().and_then(own::words).unwrap_or_default();
+    let words = hook["command"].as_str().and_then(own_command::words).unwrap_or_default();
     let found = Own::Hook
-        .found(&words, &own::texts(&serde_json::json!([hook["command"], hook["args"]])))?;
+        .found(&words, &own_command::texts(&serde_json::json!([hook["command"], hook["args"]])))?;
     let found = found.with_members(hook, &["command", "timeout", "async"]);
     Some(if hook == element { found } else { found.with_members(element, &[LIST]) })
 }

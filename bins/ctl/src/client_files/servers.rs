@@ -5,7 +5,7 @@ use serde_json::Value;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::json;
-use super::own::{self, Found, Own};
+use super::own_command::{self, Found, Own};
 use super::toml;
 use super::{Change, Edited, Entries};
 
@@ -130,7 +130,7 @@ fn found(name: &str, entry: &Value) -> Option<Found> {
     let (command, arguments) = (&entry["command"], &entry["args"]);
     let words = std::iter::once(command).chain(arguments.as_array().into_iter().flatten());
     let words: Option<Vec<String>> = words.map(|word| word.as_str().map(str::to_owned)).collect();
-    let text = own::texts(&serde_json::json!([command, arguments]));
+    let text = own_command::texts(&serde_json::json!([command, arguments]));
     let found = Own::Mcp.found(&words.unwrap_or_default(), &text);
     let found = found.or_else(|| name.eq_ignore_ascii_case(NAME).then(Found::other))?;
     Some(found.with_members(entry, &["command", "args"]))

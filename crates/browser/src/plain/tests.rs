@@ -6,7 +6,7 @@ use url::Url;
 use super::extract::option_named;
 use super::flow::lay_out;
 use super::frame::Look;
-use super::hand::find;
+use super::input::find;
 use super::page::{Page, all_text_of};
 use super::parse::parse;
 use crate::doubling::assert_proportional;

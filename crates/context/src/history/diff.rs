@@ -5,8 +5,8 @@ use gix_hash::{Kind, ObjectId};
 use gix_object::bstr::BStr;
 use gix_object::{FindExt, TreeRefIter};
 
-use super::moves::{Move, Side, pairs};
 use super::objects::Objects;
+use super::renames::{Move, Side, pairs};
 
 /// A commit with more changes is an import or a reformat, and its files are not listed.
 const CHANGES_MAX: usize = 2_000;

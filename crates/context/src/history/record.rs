@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::moves::{Move, Present};
+use super::renames::{Move, Present};
 use super::{FRECENCY_FILES_MAX, History, LATELY, OFTEN};
 use crate::discover::is_work;
 

@@ -6,8 +6,8 @@ use waypost_ranking::TextSearch;
 
 use super::answerable::{LEAD_HITS, answerable};
 use super::candidates::{Candidate, Candidates, Scoring};
-use crate::index::sight::Sight;
 use crate::index::view::View;
+use crate::index::visible_links::Sight;
 use crate::{HitExplanation, Link, LinkKind, MemoryId, SearchOptions, Signal};
 
 /// Maximum number of links in an explanation.

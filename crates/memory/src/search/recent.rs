@@ -5,9 +5,9 @@
 
 use waypost_ranking::asks_for_latest;
 
-use super::beside::Scope;
 use super::candidates::Candidates;
-use super::second::ahead;
+use super::expansion::ahead;
+use super::related::Scope;
 use crate::{SearchOptions, SearchParams, Timestamp};
 
 /// The number of hits that are compared, if not more are requested.

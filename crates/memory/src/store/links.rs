@@ -1,7 +1,7 @@
 //! The links around a memory.
 
 use crate::check::check_with;
-use crate::index::sight::Sight;
+use crate::index::visible_links::Sight;
 use crate::limits::DEPTH_MAX;
 use crate::store::Store;
 use crate::{Error, Filter, Link, MemoryId, Outline, Result, Timestamp};

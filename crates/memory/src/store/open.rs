@@ -20,7 +20,7 @@ use crate::records::Records;
 use crate::repairing::refuse_interrupted;
 use crate::search::Searcher;
 use crate::state::State;
-use crate::state::found::FoundState;
+use crate::state::recovery::FoundState;
 use crate::state::replay::replay;
 use crate::state::txn::Txn;
 use crate::store::Store;

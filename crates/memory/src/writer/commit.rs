@@ -7,7 +7,7 @@ use waypost_log::{AppendMax, Refused, SharedError, free_bytes};
 use crate::index::graph::Graph;
 use crate::journal::{CHANGE_RECORDS, Journal};
 use crate::records::Records;
-use crate::state::found::FoundState;
+use crate::state::recovery::FoundState;
 use crate::state::txn::Touched;
 use crate::writer::batch::Batch;
 use crate::writer::command::Command;

@@ -8,10 +8,10 @@ use waypost_ranking::Slot;
 
 use super::candidates::{Candidate, Candidates, Scored, Scoring};
 use super::cycles::cycles;
-use super::force::out_of_force;
+use super::validity::out_of_force;
 use crate::index::condition::Condition;
-use crate::index::sight::Sight;
 use crate::index::view::{Space, View};
+use crate::index::visible_links::Sight;
 use crate::limits::UPDATE_STEPS_MAX;
 use crate::{Filter, LinkKind, MemoryId, SearchParams, Timestamp};
 

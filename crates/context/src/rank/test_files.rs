@@ -68,7 +68,7 @@ fn key(stem: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::tested;
+    use super::test_files;
 
     #[test]
     fn a_test_names_what_it_tests() {
