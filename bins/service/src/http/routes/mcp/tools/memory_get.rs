@@ -216,20 +216,20 @@ fn shown(value: &Scalar) -> Scalar {
 
 fn item(it: &Found, content: &str) -> Value {
     let Found { memory, links } = it;
-    let clean = Memory {
-        title: single(&memory.title),
-        content: content.to_owned(),
-        space: single(&memory.space),
-        session: memory.session.as_deref().map(single),
-        tags: memory.tags.iter().map(|tag| single(tag)).collect(),
-        metadata: memory
-            .metadata
-            .iter()
-            .map(|(name, value)| (single(name), shown(value)))
-            .collect(),
-        ..memory.clone()
-    };
-    let mut item = json!(clean);
+    let metadata = memory.metadata.iter().map(|(name, value)| (single(name), shown(value)));
+    let mut item = json!(Memory { metadata: metadata.collect(), ..memory.clone() });
+    for value in item.as_object_mut().into_iter().flat_map(|fields| fields.values_mut()) {
+        match value {
+            Value::String(text) => *text = single(text),
+            Value::Array(tags) => {
+                for tag in tags {
+                    *tag = tag.as_str().map(single).into();
+                }
+            }
+            _ => {}
+        }
+    }
+    item["content"] = json!(content);
     let links: Vec<_> = links
         .iter()
         .take(LINKS_MAX)
