@@ -167,12 +167,6 @@ impl Store {
                 let is_there = self.records.state.get(&keys::link(*edge))?.is_some();
                 Ok(if is_there { Keep::Yes } else { Keep::No })
             }
-            Record::Add { .. }
-            | Record::Update { .. }
-            | Record::Delete { .. }
-            | Record::Purge { .. }
-            | Record::Forget { .. }
-            | Record::Taken { .. } => Ok(Keep::Yes),
             Record::Notice { .. } | Record::Told { .. } => Ok(told.keeps(entry)),
             Record::Key(record) => {
                 let stored = Txn::new(&self.records.state).request(record.key.id)?;
@@ -184,6 +178,8 @@ impl Store {
                 let last = last.map_or(Ok(0), |last| Reader::new(&last).u64().map_err(damaged))?;
                 Ok(if entry.sequence >= last { Keep::Yes } else { Keep::No })
             }
+            // What no rule above removes stays.
+            _ => Ok(Keep::Yes),
         }
     }
 }
