@@ -46,6 +46,8 @@ const NAMED_IN: &[(&str, &[&str])] = &[
             "crates/memory/src/limits.rs",
         ],
     ),
+    // A setting.
+    ("listeners_max", &["bins/service/src/wiring.rs", "crates/project/src/declared.rs"]),
     // A subcommand of ctl.
     ("HistoryArgs", &["bins/ctl/src/commands.rs", "bins/ctl/src/commands/memory.rs"]),
     // A grammar.
