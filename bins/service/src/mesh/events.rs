@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::Deserialize as _;
 use waypost_events::{Bus, Data, Draft, EventType, IdempotencyKey, InvalidType, Value};
 use waypost_mesh::{Event, Far, Listener, Mesh, Pattern, Settings};
@@ -24,6 +25,9 @@ const TASK: &str = "mesh:task";
 const HUMAN: &str = "human_*";
 /// The longest single wait for an event; leaving the mesh ends it early.
 const WAIT_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// How many events were not published since the last check, and why the last one was not.
+type Failed = Mutex<(u64, String)>;
 
 /// What the thread needs.
 #[derive(Debug)]
@@ -72,12 +76,14 @@ impl MeshEvents {
 
     /// Receives events until the service leaves the mesh, and checks at intervals for problems.
     fn take_part(&self, listeners: &[Listener]) {
+        let failed = Arc::<Failed>::default();
         thread::scope(|scope| {
             for listener in listeners {
-                scope.spawn(|| self.receive(listener));
+                scope.spawn(|| self.receive(listener, &failed));
             }
-            let (mut lost, mut trouble) = (0, None);
-            while self.membership.rest() {
+            let (mut lost, mut trouble, mut is_over) = (0, None, false);
+            while !is_over {
+                is_over = !self.membership.rest();
                 let now = self.membership.trouble();
                 if let Some(why) = now.as_ref().filter(|_| now != trouble) {
                     tracing::warn!(trouble = why, "joined the mesh only in part");
@@ -91,41 +97,44 @@ impl MeshEvents {
                     );
                     lost = now_lost;
                 }
+                let (events, error) = std::mem::take(&mut *failed.lock());
+                if events > 0 {
+                    tracing::warn!(events, error, "failed to publish events of peers");
+                }
             }
         });
     }
 
     /// Receives events until the mesh is closed.
-    fn receive(&self, listener: &Listener) {
+    fn receive(&self, listener: &Listener, failed: &Arc<Failed>) {
         while !listener.is_closed() {
             if let Some(event) = listener.next(WAIT_MAX) {
-                self.publish(&event);
+                self.publish(&event, failed);
             }
         }
     }
 
-    /// Publishes an event of a peer, checked like any other; logs an invalid one. An event that
+    /// Publishes an event of a peer, checked like any other. An event that
     /// arrives twice is published once.
-    fn publish(&self, event: &Event) {
-        let failed = |error: String| {
-            tracing::warn!(
-                kind = event.kind,
-                origin = %event.from.origin,
-                error,
-                "failed to publish a peer's broadcast"
-            );
+    fn publish(&self, event: &Event, failed: &Arc<Failed>) {
+        let failed = Arc::clone(failed);
+        let about = format!("{} of {}", event.kind, event.from.origin);
+        let count = move |error: String| {
+            let mut failed = failed.lock();
+            *failed = (failed.0 + 1, format!("{about}: {error}"));
         };
         let draft = match draft(event) {
             Ok(draft) => draft,
-            Err(error) => return failed(error),
+            Err(error) => return count(error),
         };
-        let then = Box::new(|done: waypost_events::Result<_>| {
+        let later = count.clone();
+        let then = Box::new(move |done: waypost_events::Result<_>| {
             if let Err(error) = done {
-                tracing::warn!(error = chain(&error), "failed to publish a peer's broadcast");
+                later(chain(&error));
             }
         });
         if let Err(error) = self.events.queue(draft, now(), then) {
-            failed(chain(&error));
+            count(chain(&error));
         }
         self.wake.publishing();
     }
@@ -159,7 +168,7 @@ fn draft(event: &Event) -> Result<Draft, String> {
     }
     let mut data = Data::default();
     for (name, value) in flat {
-        data.insert(&name, value).map_err(|error| error.to_string())?;
+        data.insert(&name, value).map_err(|error| format!("{name:.64?}: {}", error.what))?;
     }
     // The origin is proved; the name is the peer's claim. Both are checked names.
     let source = format!("mesh:{}/{}", event.from.origin, event.from.says);
@@ -189,5 +198,5 @@ fn flatten(
 }
 
 fn not_flat(name: &str) -> String {
-    format!("/{name}: must be a string or a number")
+    format!("{name:.64?}: must be a string or a number")
 }

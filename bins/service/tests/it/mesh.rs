@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use waypost_mesh::{Mesh, Settings};
 use waypost_project::MeshSettings;
 
+use crate::program::{Program, command};
 use crate::service::Service;
 use crate::wait::until;
 
@@ -62,6 +63,32 @@ fn a_task_of_a_peer_is_an_event_and_nothing_else_is() {
         assert_eq!(event["data"], json!({ "title": "t", "urgent": "true", "n": 1.5 }));
         assert_eq!(event["source"], "mesh:local/agent");
     }
+}
+
+#[test]
+fn events_that_are_invalid_do_not_fill_the_log() {
+    let folder = TempDir::new().expect("a folder");
+    let meeting = folder.path().join("mesh");
+    let mut command = command(folder.path());
+    command.env("WAYPOST_MESH_FOLDER", &meeting);
+    let program = Program::start_as(command, folder.path());
+    let peer = Mesh::open(&Settings::new(&meeting, "agent")).expect("it joins");
+    let listed = || program.send("GET", "/api/events?after=0", b"").json();
+    eventually(|| {
+        for name in ["not a name".repeat(900), "a".repeat(9_000)] {
+            for value in [json!(1), json!([1])] {
+                let mut event = json!({ "type": "mesh:task" });
+                event[&name] = value;
+                peer.broadcast("agent", &event).expect("it is told");
+            }
+        }
+        peer.broadcast("agent", &json!({ "type": "mesh:task" })).expect("it is told");
+        listed().as_array().expect("a list").len() > 9
+    });
+    program.signal("TERM");
+    let (_, log) = program.end();
+    let lines = log.lines().filter(|line| line.contains("failed to publish events of peers"));
+    assert!((1..5).contains(&lines.count()) && log.len() < 10_000, "{log}");
 }
 
 #[test]
