@@ -295,7 +295,7 @@ fn damage_that_a_read_finds_shows_in_readiness_status_metrics_and_log() {
     // Only one record.
     assert!(named(&format!("memory/log/{file}"), ", sequence "), "{log}");
     assert!(
-        named(&format!("events/log/{of_events}"), &format!(": event {}", published[7])),
+        named(&format!("events/log/{of_events}"), &format!(", event {}", published[7])),
         "{log}"
     );
 }

@@ -68,7 +68,7 @@ fn key(stem: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::test_files;
+    use super::tested;
 
     #[test]
     fn a_test_names_what_it_tests() {
