@@ -12,6 +12,12 @@ const MAY_PAUSE: &[(&str, usize, &str)] = &[
     ("bins/service/tests/it/crash.rs", 1, "a kill at another moment each time"),
     ("crates/browser/tests/it/scope.rs", 1, "a page that takes longer than any command"),
     ("crates/browser/tests/it/server.rs", 1, "a page that never ends"),
+    ("crates/mesh/tests/it/far.rs", 1, "a call that runs until it is ended"),
+    (
+        "crates/mesh/tests/it/hostile.rs",
+        2,
+        "calls that run until they are ended, and time to parse others",
+    ),
     ("crates/mesh/tests/it/processes.rs", 2, "a process that runs until it is killed"),
 ];
 

@@ -14,6 +14,7 @@
 
 mod archive;
 mod cached;
+mod contents;
 mod hub;
 mod install;
 mod package;

@@ -340,6 +340,29 @@ fn without_a_service_each_call_says_what_to_do_until_one_runs() {
 }
 
 #[test]
+fn messages_behind_a_handshake_are_of_its_revision() {
+    let search = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": "memory_search", "arguments": {"query": "x"},
+    }});
+    let service = Service::start();
+    let lines = format!("{}\n{search}\n", initialize("2025-06-18"));
+    let ran = service.ctl_with_input(&["mcp"], lines.as_bytes());
+    let last: Value =
+        serde_json::from_str(ran.out.lines().last().expect("responses")).expect("JSON");
+    assert_eq!(last["result"]["isError"], false, "{ran:?}");
+    // The same if no service answers the handshake.
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join(".waypost")).expect("a folder");
+    let mut server = Server::start(&mut ctl::command(folder.path(), &["mcp", "--no-start"]));
+    let agreed = server.ask(&initialize("2025-06-18"));
+    assert_eq!(agreed["result"]["protocolVersion"], "2025-06-18", "{agreed}");
+    let _service = Service::start_at(folder, |_, _| {});
+    let found = server.ask(&search);
+    assert_eq!(found["result"]["isError"], false, "{found}");
+    assert_eq!(server.end().code, 0);
+}
+
+#[test]
 fn in_a_project_that_waits_for_approval_each_call_names_the_remedy() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join(".waypost")).expect("a folder");

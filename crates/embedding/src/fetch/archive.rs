@@ -12,7 +12,7 @@ use std::path::Path;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::install::{self, TAKEN, no_model};
+use super::contents::{self, TAKEN, no_model};
 use crate::files;
 use crate::{Error, Result};
 
@@ -40,7 +40,7 @@ pub(super) fn unpack(path: &Path, to: &Path, starting: &mut dyn FnMut(&str)) -> 
         }
         entries.insert(name);
     }
-    let root = install::root_of(&entries).map_err(|reason| no_model(path, reason))?;
+    let root = contents::root_of(&entries).map_err(|reason| no_model(path, reason))?;
     for taken in TAKEN {
         let name = format!("{root}{taken}");
         if !entries.contains(&name) {
@@ -49,7 +49,7 @@ pub(super) fn unpack(path: &Path, to: &Path, starting: &mut dyn FnMut(&str)) -> 
         starting(taken);
         let entry = archive.by_name(&name).map_err(unreadable)?;
         let (length, to) = (entry.size(), to.join(taken));
-        let copied = install::copy(entry, length, path, &to, files::bytes_max(taken));
+        let copied = contents::copy(entry, length, path, &to, files::bytes_max(taken));
         copied.map_err(|error| match error {
             Error::Io { action: "copy", source, .. } => {
                 no_model(path, format!("cannot unpack its {taken} ({source})"))

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::contents::TAKEN;
 use super::{PinnedModel, install};
 use crate::files::{self, REQUIRED};
 use crate::manifest::Manifest;
@@ -158,7 +159,7 @@ pub fn list(cache_dir: &Path) -> Result<Vec<Installed>> {
         };
         let length =
             |file: &&str| fs::metadata(folder.join(file)).map_or(0, |metadata| metadata.len());
-        let bytes = install::TAKEN.iter().map(length).sum();
+        let bytes = TAKEN.iter().map(length).sum();
         let (source, fingerprint) = manifest
             .map_or_else(Default::default, |manifest| (manifest.source, manifest.fingerprint));
         models.push(Installed { name, folder, bytes, source, fingerprint, state });
@@ -178,7 +179,7 @@ pub fn verify(folder: &Path) -> Result<Verified> {
     let pinned = name.as_deref().and_then(PinnedModel::known);
     let mut digests = Vec::new();
     let mut total_bytes = 0;
-    for file in install::TAKEN {
+    for file in TAKEN {
         let path = folder.join(file);
         if !path.exists() {
             if let Some(required) = REQUIRED.into_iter().find(|required| *required == file) {

@@ -130,9 +130,14 @@ impl Relay {
         let state = self.closed.wait_while(state, is_full);
         state.unwrap_or_else(PoisonError::into_inner).open.push(message["id"].clone());
         let own = Arc::clone(self);
-        thread::spawn(move || {
+        let is_handshake = message["method"] == "initialize";
+        let answering = thread::spawn(move || {
             let answer = own.answer(&message, line);
             let mut state = own.state();
+            if is_handshake && let Some(answer) = &answer {
+                let answer: Value = serde_json::from_str(answer).unwrap_or_default();
+                state.revision = answer["result"]["protocolVersion"].as_str().map(str::to_owned);
+            }
             // A request that was cancelled gets none.
             if state.close(&message["id"])
                 && let Some(answer) = answer
@@ -141,6 +146,10 @@ impl Relay {
             }
             own.closed.notify_all();
         });
+        // The messages that follow are of the revision that it agrees on.
+        if is_handshake {
+            drop(answering.join());
+        }
     }
 
     /// The line that answers a message.
@@ -188,10 +197,6 @@ impl Relay {
     fn passed_on(&self, message: &Value, response: &Response<Vec<u8>>) -> String {
         let mut text = String::from_utf8_lossy(response.body()).into_owned();
         let mut state = self.state();
-        if message["method"] == "initialize" {
-            let answer: Value = serde_json::from_str(&text).unwrap_or_default();
-            state.revision = answer["result"]["protocolVersion"].as_str().map(str::to_owned);
-        }
         if message["method"] == "tools/call"
             && let Some(notice) = state.notice.take()
         {
