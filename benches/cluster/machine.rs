@@ -49,7 +49,7 @@ impl Machine {
         until("the service answers", pause, || {
             service.check().with_context(|| format!("see {}", log.display()))?;
             let asked = Http::connect(self.address, "none")
-                .and_then(|mut connect| connect.ask("GET", "/healthz", ""));
+                .and_then(|mut connection| connection.ask("GET", "/healthz", ""));
             Ok(asked.ok().filter(|asked| asked.status == 200))
         })?;
         let took = begun.elapsed();

@@ -173,8 +173,8 @@ fn ask(store: &Store, question: &str) -> Result<[f64; SYSTEMS.len()]> {
                 .iter()
                 .filter_map(|hit| hit.explanation.as_ref())
                 .flat_map(|explanation| &explanation.signals)
-                .filter(|signals| signals.name == *name)
-                .map(|signals| signals.value)
+                .filter(|signal| signal.name == *name)
+                .map(|signal| signal.value)
                 .fold(0.0, f64::max),
         };
     }

@@ -57,10 +57,10 @@ pub fn run(options: &Options, report: &mut Report) -> Result<()> {
 /// The real model's name for its vectors, if it is in the cache; else a made-up one.
 fn model() -> (ModelInfo, bool) {
     let folder = std::env::home_dir().map(|home| home.join(".cache/waypost/models/all-MiniLM-L6-v2"));
-    let real = folder.and_then(|folder| Model::load(&folder).ok()).map(|load| ModelInfo {
-        name: load.name().to_owned(),
-        fingerprint: load.fingerprint().to_owned(),
-        dimensions: load.dimensions(),
+    let real = folder.and_then(|folder| Model::load(&folder).ok()).map(|model| ModelInfo {
+        name: model.name().to_owned(),
+        fingerprint: model.fingerprint().to_owned(),
+        dimensions: model.dimensions(),
     });
     let is_real = real.is_some();
     let made_up = || ModelInfo { name: "none".into(), fingerprint: "none".into(), dimensions: 384 };

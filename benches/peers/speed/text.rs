@@ -178,7 +178,7 @@ impl Ours {
     }
 
     fn search(&self, question: &str) -> Vec<u64> {
-        self.ask(question, |it| it.top(HITS)).into_iter().map(|ask| ask.id).collect()
+        self.ask(question, |it| it.top(HITS)).into_iter().map(|hit| hit.id).collect()
     }
 
     fn check(&self, question: &str) -> Result<()> {

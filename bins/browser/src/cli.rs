@@ -138,7 +138,7 @@ impl Arguments {
         // A folder without a project does not become one because of a socket.
         sockets
             .retain(|socket| !socket.starts_with(&settings.data_dir) || settings.data_dir.is_dir());
-        let allow = settings.browser.allow.iter().map(|allow| allow.parse::<Allow>());
+        let allow = settings.browser.allow.iter().map(|text| text.parse::<Allow>());
         Ok(Options {
             url: address::meant(&self.url),
             listen: settings.browser.listen,

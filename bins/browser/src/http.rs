@@ -54,10 +54,10 @@ impl Entrance {
     async fn accept(&self) -> io::Result<Accepted> {
         match self {
             Self::Port(listener) => {
-                listener.accept().await.map(|accept| Accepted::ByPort(accept.0))
+                listener.accept().await.map(|accepted| Accepted::ByPort(accepted.0))
             }
             Self::Socket(listener) => {
-                listener.accept().await.map(|accept| Accepted::BySocket(accept.0))
+                listener.accept().await.map(|accepted| Accepted::BySocket(accepted.0))
             }
         }
     }

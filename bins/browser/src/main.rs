@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let Err(error) = cli::Arguments::parse().resolve().and_then(|resolve| run::run(&resolve))
+    let Err(error) = cli::Arguments::parse().resolve().and_then(|options| run::run(&options))
     else {
         return ExitCode::SUCCESS;
     };

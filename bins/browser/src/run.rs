@@ -203,7 +203,7 @@ fn is_port_of_service(data_dir: PathBuf) -> impl Fn(u16) -> bool + Send + Sync {
         let read =
             waypost_project::read_of_project(&data_dir, SERVICE_FILE, SERVICE_FILE_BYTES_MAX);
         let described =
-            read.ok().flatten().and_then(|read| serde_json::from_slice::<Value>(&read).ok());
+            read.ok().flatten().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
         let url = described.as_ref().and_then(|described| described["url"].as_str());
         let url = url.and_then(|other| url::Url::parse(other).ok());
         url.and_then(|url| url.port_or_known_default()) == Some(port)

@@ -107,18 +107,18 @@ pub fn unix_peer_uid(_stream: impl AsFd) -> io::Result<u32> {
 /// The user of the program that has connected to us from `peer`, on this machine; `ours` is our end. `None` if the
 /// system does not know it, and for a program that has already closed its end.
 pub fn tcp_client_uid(ours: SocketAddr, peer: SocketAddr) -> io::Result<Option<u32>> {
-    Ok(find(peer, Some(ours))?.filter(|find| find.inode != 0).map(|find| find.uid))
+    Ok(find(peer, Some(ours))?.filter(|socket| socket.inode != 0).map(|socket| socket.uid))
 }
 
 /// The user of the program that listens at `server`, on this machine, and that our end `ours` is connected to.
 pub fn tcp_server_uid(ours: SocketAddr, server: SocketAddr) -> io::Result<Option<u32>> {
     // The process that accepted the connection may no longer be the one that listens there.
-    if let Some(accepted) = find(server, Some(ours))?.filter(|find| find.inode != 0) {
+    if let Some(accepted) = find(server, Some(ours))?.filter(|socket| socket.inode != 0) {
         return Ok(Some(accepted.uid));
     }
     // It has not been accepted, so it belongs to the listener: whichever process gets the listener gets the connection,
     // too.
-    Ok(find(server, None)?.filter(|find| find.inode != 0).map(|find| find.uid))
+    Ok(find(server, None)?.filter(|socket| socket.inode != 0).map(|socket| socket.uid))
 }
 
 #[cfg(not(target_os = "linux"))]

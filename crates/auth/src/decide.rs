@@ -158,7 +158,7 @@ fn end_all(records: &mut Records, id: TokenId, now: Timestamp) -> Result<Vec<Tok
     let mut revoked = Vec::new();
     for id in derived(records, id) {
         let Some(record) = records.get_mut(&id) else { continue };
-        if record.revoked.is_none() && record.expires.is_none_or(|expire| now < expire) {
+        if record.revoked.is_none() && record.expires.is_none_or(|expiry| now < expiry) {
             record.revoked = Some(now);
             revoked.push(id);
         }

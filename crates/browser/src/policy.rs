@@ -232,7 +232,7 @@ impl Policy {
 
     /// Whether a setting or a person permits access to a non-public host on a port.
     fn is_granted(&self, name: &str, port: u16) -> bool {
-        let is_allowed = self.allow.iter().any(|allow| match allow {
+        let is_allowed = self.allow.iter().any(|rule| match rule {
             Allow::Private => true,
             Allow::Host { host: allowed, port: on } => {
                 plain(allowed) == name && on.is_none_or(|on| on == port)

@@ -148,8 +148,7 @@ fn as_component(value: &str) -> String {
             written.push(char::from(byte));
         } else {
             written.extend(
-                byte_serialize(&[byte])
-                    .map(|serialize| if serialize == "+" { "%20" } else { serialize }),
+                byte_serialize(&[byte]).map(|written| if written == "+" { "%20" } else { written }),
             );
         }
     }

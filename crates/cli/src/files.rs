@@ -44,7 +44,7 @@ fn open_at_once(path: &Path) -> Result<(File, Metadata)> {
 
 /// Whether it is a pipe without a place on a disk, which another program has given to this one.
 fn is_unnamed_pipe(file: &File) -> bool {
-    rustix::fs::fstatfs(file).is_ok_and(|fstatf| u64::try_from(fstatf.f_type) == Ok(PIPE_FS))
+    rustix::fs::fstatfs(file).is_ok_and(|status| u64::try_from(status.f_type) == Ok(PIPE_FS))
 }
 
 fn not_regular(path: &Path) -> Failure {

@@ -23,8 +23,7 @@ pub(crate) fn prepare(
     now: Timestamp,
 ) -> Prepared {
     let links = extract.links.iter().filter_map(|link| link_key(&found.path, link)).collect();
-    let replaces =
-        extract.supersedes.iter().flat_map(|supersede| replaced_keys(&found.path, supersede));
+    let replaces = extract.supersedes.iter().flat_map(|name| replaced_keys(&found.path, name));
     let replaces = replaces.collect();
     let redactions = extract.redactions.iter().map(|(kind, count)| ((*kind).into(), *count));
     let redactions = redactions.collect();

@@ -161,7 +161,7 @@ impl FlowSet {
             .lengths
             .range(..=text.len())
             .filter_map(move |length| text.get(..*length).and_then(|text| self.prefixes.get(text)));
-        exact.chain(prefixed).flatten().map(|exact| &self.entries[*exact])
+        exact.chain(prefixed).flatten().map(|at| &self.entries[*at])
     }
 
     /// The flow of this name.

@@ -87,5 +87,5 @@ id!(
 );
 
 pub(crate) fn hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
-    bytes.iter().try_for_each(|bytes| write!(f, "{bytes:02x}"))
+    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
 }

@@ -97,7 +97,7 @@ impl Shared {
         if !merge.changed && merge.covers.len() == 1 {
             return self.disk.remove(merge.rewrite.name());
         }
-        let next = merge.covers.last().map_or(0, |cover| cover.view.read().next);
+        let next = merge.covers.last().map_or(0, |covered| covered.view.read().next);
         let segment = merge.rewrite.finish(&self.disk, next)?;
         self.swap(&merge.covers, Some(segment));
         self.unlink(merge.covers.get(1..).unwrap_or_default())

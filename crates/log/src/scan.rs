@@ -362,5 +362,5 @@ fn end_of_content(bytes: &[u8]) -> usize {
     let (head, blocks) = bytes.as_rchunks::<BLOCK>();
     let last = blocks.iter().rposition(|block| *block != [0; BLOCK]);
     let until = last.map_or(head.len(), |last| head.len() + (last + 1) * BLOCK);
-    bytes[..until].iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1)
+    bytes[..until].iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1)
 }

@@ -142,7 +142,7 @@ impl Snapshot {
     fn take(&mut self, path: &Path, name: String) -> Result<()> {
         let mut options = std::fs::OpenOptions::new();
         options.read(true).custom_flags(NO_FOLLOW);
-        match options.open(path).and_then(|open| held(name, open)) {
+        match options.open(path).and_then(|file| held(name, file)) {
             Ok(file) => self.files.push(file),
             // It was just replaced or removed, or was never created.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -84,7 +84,7 @@ impl Index {
     fn bring_in(&self, ids: &[MemoryId]) -> Result<()> {
         let mut prepared: Vec<(MemoryId, Prepared)> = Vec::with_capacity(ids.len());
         for id in ids {
-            prepared.extend(self.prepare(*id, None)?.map(|prepare| (*id, prepare)));
+            prepared.extend(self.prepare(*id, None)?.map(|prepared| (*id, prepared)));
         }
         let mut view = self.view.write();
         for (id, prepared) in prepared {

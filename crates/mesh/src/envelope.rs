@@ -126,7 +126,7 @@ impl About {
         let about: Self = serde_json::from_slice(bytes).ok()?;
         let names = about.targets.iter().chain([&about.name, &about.id]);
         let is_valid =
-            names.map(|name| crate::name::check("a name", name)).all(|check| check.is_ok());
+            names.map(|name| crate::name::check("a name", name)).all(|checked| checked.is_ok());
         (is_valid && about.v == SCHEMA && is_id(&about.id)).then_some(about)
     }
 }
@@ -151,5 +151,5 @@ pub(crate) fn random_id() -> String {
     // Without randomness there are no ids to distinguish calls, and no passwords either.
     getrandom::fill(&mut bytes).expect("the system gives random bytes");
     let digit = |byte: u8| char::from(b"0123456789abcdef"[usize::from(byte)]);
-    bytes.iter().flat_map(|bytes| [digit(bytes >> 4), digit(bytes & 15)]).collect()
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

@@ -80,7 +80,7 @@ fn name_of(project: &Path) -> String {
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|bytes| [bytes >> 4, bytes & 15]);
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     digits.map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])).collect()
 }
 

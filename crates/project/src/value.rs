@@ -221,7 +221,7 @@ impl Kind {
             }
             Self::Count { min, max } => digits(text)
                 .and_then(|(number, unit)| unit.is_empty().then_some(number))
-                .filter(|is_empty| (min..=max).contains(is_empty))
+                .filter(|count| (min..=max).contains(count))
                 .map(Value::Count),
             Self::Bytes { min, max } => with_unit(text, BYTE_UNITS, Some(1))
                 .filter(|unit| (min..=max).contains(unit))

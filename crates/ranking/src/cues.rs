@@ -164,7 +164,7 @@ pub fn asks_for_latest(query: &str) -> bool {
     words.iter().any(|word| LATEST_WORDS.contains(word))
         || LATEST_PHRASES
             .iter()
-            .any(|phrase| words.windows(phrase.len()).any(|some| some == *phrase))
+            .any(|phrase| words.windows(phrase.len()).any(|window| window == *phrase))
 }
 
 /// How informative a document of `length` terms is, 0 to 1: texts below 30 terms (two or three

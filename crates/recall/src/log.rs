@@ -407,5 +407,5 @@ impl RecallLog {
 }
 
 fn time_of(kind: u8, version: u8, payload: &[u8]) -> Option<Timestamp> {
-    Record::decode(kind, version, payload).map(|decode| decode.at())
+    Record::decode(kind, version, payload).map(|record| record.at())
 }

@@ -143,6 +143,6 @@ pub(super) fn entra(text: &str, at: usize, end: usize) -> Option<Secret> {
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let plain = text.trim_end_matches('=').replace('-', "+").replace('_', "/");
     let bytes = STANDARD_NO_PAD.decode(plain).ok()?;
-    let is_text = bytes.iter().all(|bytes| bytes.is_ascii_graphic() || bytes.is_ascii_whitespace());
+    let is_text = bytes.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
     is_text.then_some(bytes)
 }

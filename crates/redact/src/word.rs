@@ -231,7 +231,7 @@ fn looks_random(rest: &str) -> bool {
     }
     // Parts that are words or numbers belong to a name.
     let mixed: usize = rest.split(SEPARATORS).filter(|part| is_mixed(part)).map(str::len).sum();
-    let digits = bytes.iter().filter(|bytes| bytes.is_ascii_digit()).count();
+    let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
     mixed * 4 >= rest.len() * 3 && digits >= 2 && entropy(bytes) >= 3.4 && is_jumbled(rest)
 }
 

@@ -85,7 +85,7 @@ fn parse(text: &str) -> Result<Timestamp, String> {
     let mut at = 19;
     let mut millis = 0;
     if is(at, b".") {
-        let digits = bytes[at + 1..].iter().take_while(|bytes| bytes.is_ascii_digit()).count();
+        let digits = bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         if digits == 0 {
             return Err("the `.` after the seconds needs a digit after it".to_owned());
         }

@@ -57,10 +57,9 @@ impl Depth {
     pub(crate) fn ink(self, color: Color) -> Option<Ink> {
         match self {
             Self::None => None,
-            Self::Sixteen => SIXTEEN
-                .iter()
-                .min_by_key(|sixteen| distance(sixteen.0, color))
-                .map(|sixteen| sixteen.1),
+            Self::Sixteen => {
+                SIXTEEN.iter().min_by_key(|named| distance(named.0, color)).map(|named| named.1)
+            }
             Self::TwoHundredFiftySix => Some(Ink::Indexed(indexed(color))),
             Self::All => Some(Ink::Rgb(color.0, color.1, color.2)),
         }

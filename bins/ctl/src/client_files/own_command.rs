@@ -44,7 +44,7 @@ impl Program {
         let first = std::env::split_paths(search)
             .filter(|path| path.is_absolute())
             .map(|path| path.join(name))
-            .find(|join| join.is_file());
+            .find(|path| path.is_file());
         let is_this = |path: &PathBuf| path.canonicalize().ok() == exe.canonicalize().ok();
         let found = first.filter(is_this);
         let path = text(found.as_deref().unwrap_or(exe))?;

@@ -118,8 +118,8 @@ fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Resu
         scopes: args.scopes,
         expires_at: args
             .expires
-            .filter(|expire| expire != "never")
-            .map(|expire| span::future("--expires", &expire, now))
+            .filter(|expires| expires != "never")
+            .map(|expires| span::future("--expires", &expires, now))
             .transpose()?,
         space: args.space,
         note: args.note,

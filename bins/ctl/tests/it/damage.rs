@@ -277,7 +277,7 @@ impl Random {
 /// Changes a file at random, and describes the change.
 fn harm(path: &Path, random: &mut Random) -> String {
     let mut bytes = fs::read(path).expect("a file");
-    let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(1, |at| at + 1);
+    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(1, |at| at + 1);
     // Most of a log is preallocated.
     let within = if random.below(8) == 0 { bytes.len() } else { used };
     let at = random.below(within.min(bytes.len()));
@@ -454,7 +454,7 @@ fn a_repair_says_what_was_lost_and_only_that() {
         // The last byte is in the end marker; the bytes before it belong to a record.
         let folder = fresh(&format!("{part}-record"));
         let mut bytes = fs::read(segment(&folder.0)).expect("a segment");
-        let used = bytes.iter().rposition(|bytes| *bytes != 0).expect("records");
+        let used = bytes.iter().rposition(|byte| *byte != 0).expect("records");
         bytes[used / 2] ^= 1;
         fs::write(segment(&folder.0), bytes).expect("a segment");
         let said = findings(&folder.0, part);

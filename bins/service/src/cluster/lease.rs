@@ -273,7 +273,7 @@ impl Leasing {
             .hub
             .journal(&until)
             .map_err(|error| chain(&error))
-            .and_then(|err| err.release(lease, &until).map_err(|error| chain(&error)));
+            .and_then(|journal| journal.release(lease, &until).map_err(|error| chain(&error)));
         if let Err(error) = released {
             tracing::info!(error, "failed to release the lease; another machine takes it later");
         }

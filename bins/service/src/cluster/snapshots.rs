@@ -155,7 +155,7 @@ impl Snapshots {
             drop(reader);
             match writing.join() {
                 Ok(written) => {
-                    put.map_err(anyhow::Error::from).and_then(|err| written.map(|()| err))
+                    put.map_err(anyhow::Error::from).and_then(|put| written.map(|()| put))
                 }
                 Err(_) => bail!("reading the stores panicked"),
             }

@@ -120,7 +120,7 @@ impl SharedVectors {
         let name = name.chars().take(64).collect();
         let model = EmbeddingModel { name, fingerprint: fingerprint.as_bytes().to_vec() };
         let mut compute =
-            |texts: &[&str]| Ok(embed(texts)?.iter().map(|embed| encode(embed)).collect());
+            |texts: &[&str]| Ok(embed(texts)?.iter().map(|vector| encode(vector)).collect());
         let mut answering = Answering::default();
         while !wake.is_stopping() {
             let until = self.hub.within(WAIT);
@@ -147,7 +147,7 @@ impl SharedVectors {
                 .map_err(|error| chain(&error))?;
             let decoded = claimed.have.iter().filter_map(|(hash, bytes)| {
                 // Bytes that are no vector of this model are ignored: this machine computes it.
-                decode(bytes, dimensions).map(|decode| (*hash, decode))
+                decode(bytes, dimensions).map(|vector| (*hash, vector))
             });
             shared.vectors.extend(decoded);
             shared.others.extend(claimed.others);

@@ -93,8 +93,7 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
         if app.is_stopping() {
             return Err(Failure::stopping());
         }
-        guard::authenticate(app, request.headers())
-            .map(|authenticate| Some(authenticate.begin(&app.sessions)))
+        guard::authenticate(app, request.headers()).map(|caller| Some(caller.begin(&app.sessions)))
     });
     match admitted {
         Ok(caller) => {

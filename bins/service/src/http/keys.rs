@@ -49,7 +49,7 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyK
         return Err(bad("it is given more than once".to_owned()));
     }
     let text = String::from_utf8_lossy(value.as_bytes());
-    text.parse().map(Some).map_err(|key: InvalidKey| bad(key.to_string()))
+    text.parse().map(Some).map_err(|error: InvalidKey| bad(error.to_string()))
 }
 
 /// The key of a request for a change, if it has one, before its body is read.

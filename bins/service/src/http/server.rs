@@ -120,9 +120,9 @@ pub(crate) async fn serve(
 
 async fn accept(listeners: &Listeners) -> io::Result<Accepted> {
     let network =
-        async { listeners.network.accept().await.map(|accept| Accepted::Network(accept.0)) };
+        async { listeners.network.accept().await.map(|accepted| Accepted::Network(accepted.0)) };
     let Some(socket) = &listeners.socket else { return network.await };
-    let socket = async { socket.accept().await.map(|accept| Accepted::Socket(accept.0)) };
+    let socket = async { socket.accept().await.map(|accepted| Accepted::Socket(accepted.0)) };
     tokio::select! {
         accepted = network => accepted,
         accepted = socket => accepted,

@@ -157,7 +157,7 @@ fn draft(event: &Event) -> Result<Draft, String> {
         TASK => TASK.to_owned(),
         human => format!("browser:{human}"),
     };
-    let kind: EventType = kind.parse().map_err(|kind: InvalidType| kind.to_string())?;
+    let kind: EventType = kind.parse().map_err(|error: InvalidType| error.to_string())?;
     if kind.is_reserved() {
         return Err(format!("the namespace {} is reserved for the service", kind.namespace()));
     }

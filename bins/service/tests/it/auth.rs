@@ -116,7 +116,7 @@ fn what_is_not_a_good_bearer_token_is_401_with_one_answer() {
         .map(|bad| {
             with_header(&service, path, format!("authorization: Bearer {bad}\r\n").as_bytes())
         })
-        .map(|with_header| with_header.problem(401))
+        .map(|response| response.problem(401))
         .collect();
     assert!(answers.windows(2).all(|it| it[0] == it[1]), "{answers:?}");
 

@@ -29,7 +29,7 @@ fn crooked_framing_is_refused_and_adds_nothing() {
     let service = Service::start_with(|it| it.limits.body_read_time = Duration::from_millis(300));
     let body = br#"{"content":"x"}"#;
     let status = |headers: &str, body: &[u8]| {
-        add_with(&service, headers, body).map_or(400, |with| with.status)
+        add_with(&service, headers, body).map_or(400, |response| response.status)
     };
     assert_eq!(status("content-length: 15\r\ncontent-length: 16\r\n", body), 400);
     assert_eq!(status("content-length: -1\r\n", body), 400);

@@ -113,9 +113,7 @@ fn every_route_of_the_description_is_served_and_every_served_one_described() {
             .expect("operations")
             .keys()
             .map(|key| key.to_uppercase())
-            .filter(|to_uppercase| {
-                ["GET", "POST", "PATCH", "DELETE", "PUT"].contains(&to_uppercase.as_str())
-            })
+            .filter(|method| ["GET", "POST", "PATCH", "DELETE", "PUT"].contains(&method.as_str()))
             .collect();
         let answer = service.send("FOO", &concrete, &service.token, b"");
         answer.problem(405);

@@ -210,7 +210,7 @@ fn wait(timeout: &NextTimeout) -> Result<Option<Duration>, Error> {
     if timeout.after.is_zero() {
         return Err(Error::Timeout(timeout.reason));
     }
-    Ok(timeout.not_zero().map(|zero| *zero))
+    Ok(timeout.not_zero().map(|duration| *duration))
 }
 
 fn in_time(error: io::Error, timeout: &NextTimeout) -> Error {

@@ -199,9 +199,9 @@ impl Pipe {
             if from.read_buf(&mut read).await? == 0 || read.len() > MESSAGE_BYTES_MAX {
                 return Ok(());
             }
-            let Some(last) = read[known..].iter().rposition(|read| *read == 0) else { continue };
+            let Some(last) = read[known..].iter().rposition(|byte| *byte == 0) else { continue };
             let rest = read.split_off(known + last + 1);
-            for message in read.split(|read| *read == 0).filter(|part| !part.is_empty()) {
+            for message in read.split(|byte| *byte == 0).filter(|part| !part.is_empty()) {
                 self.take(message, heard);
             }
             read = rest;

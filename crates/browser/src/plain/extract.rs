@@ -65,7 +65,7 @@ impl Open<'_> {
             found.filter(|found| self.is_shown(*found) && inside(found)).collect()
         };
         let most = reach.items_max;
-        let title = self.select("title").first().map(|select| text_of(*select)).unwrap_or_default();
+        let title = self.select("title").first().map(|title| text_of(*title)).unwrap_or_default();
         let mut extract = Extract {
             url: self.page.url.to_string(),
             title,

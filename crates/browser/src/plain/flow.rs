@@ -133,7 +133,7 @@ impl<'a> Flow<'a> {
             }
             if let Node::Text(text) = child.value() {
                 self.text(&text.text, style);
-            } else if let Some(inner) = ElementRef::wrap(child).filter(|wrap| !hides(*wrap)) {
+            } else if let Some(inner) = ElementRef::wrap(child).filter(|element| !hides(*element)) {
                 self.enter(inner, style);
             }
         }
@@ -208,7 +208,7 @@ impl<'a> Flow<'a> {
 
     fn mark(&mut self, element: ElementRef<'_>, style: Style) {
         let list =
-            element.parent().and_then(ElementRef::wrap).filter(|wrap| name_of(*wrap) == "ol");
+            element.parent().and_then(ElementRef::wrap).filter(|element| name_of(*element) == "ol");
         let sign = match list {
             Some(_) => format!("{}.", self.open.nth_of_type(element)),
             None => "•".to_owned(),

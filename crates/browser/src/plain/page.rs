@@ -107,7 +107,7 @@ impl Page {
         let (title, status) = (String::new(), Some(status));
         let mut page = Self { url, status, title, html, document, filled: HashMap::new() };
         page.title =
-            page.open().select("title").first().map(|select| text_of(*select)).unwrap_or_default();
+            page.open().select("title").first().map(|title| text_of(*title)).unwrap_or_default();
         page
     }
 
@@ -295,7 +295,7 @@ pub(super) fn name_of(element: ElementRef<'_>) -> &str {
 
 /// The nearest element of this name around another.
 pub(super) fn above<'a>(element: ElementRef<'a>, name: &str) -> Option<ElementRef<'a>> {
-    element.ancestors().filter_map(ElementRef::wrap).find(|wrap| name_of(*wrap) == name)
+    element.ancestors().filter_map(ElementRef::wrap).find(|element| name_of(*element) == name)
 }
 
 /// The start of an element's text, with a space between words: elements that are read one by one may

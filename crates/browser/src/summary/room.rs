@@ -43,7 +43,7 @@ impl Room {
             |at: usize| known[at].kept >= self.items[at] && known[at].total > known[at].kept;
         let each = std::array::from_fn(|at| {
             let it = &known[at];
-            it.cost.checked_div(it.kept).map_or(EACH[at], |div| div.max(4))
+            it.cost.checked_div(it.kept).map_or(EACH[at], |each| each.max(4))
         });
         let wants = std::array::from_fn(|at| {
             let it = &known[at];

@@ -68,8 +68,8 @@ impl Machine {
 
     /// Compares both parts with the journal, and returns why that fails.
     pub(crate) fn compare(&self) -> Option<String> {
-        let store = self.store().compare().err().map(|compare| compare.to_string());
-        store.or_else(|| self.bus().compare().err().map(|compare| compare.to_string()))
+        let store = self.store().compare().err().map(|error| error.to_string());
+        store.or_else(|| self.bus().compare().err().map(|error| error.to_string()))
     }
 
     /// Ends everything and opens it again, with the database at this URL from then on.
@@ -92,7 +92,7 @@ impl Machine {
     }
 
     pub(crate) fn add(&self, text: &str) -> waypost_memory::Result<Memory> {
-        self.store().add(Draft::new(text), at(0)).map(|add| match add {
+        self.store().add(Draft::new(text), at(0)).map(|added| match added {
             Added::New(memory) | Added::Existing(memory) | Added::Before(memory) => memory,
         })
     }

@@ -184,7 +184,7 @@ fn made(
     };
     let mut vectors = Vec::new();
     for text in texts {
-        let vector = embed(embedder, &[text]).ok().and_then(|mut embed| embed.pop());
+        let vector = embed(embedder, &[text]).ok().and_then(|mut vectors| vectors.pop());
         progress.failed += u64::from(vector.is_none());
         vectors.push(vector);
     }

@@ -59,7 +59,7 @@ impl Context {
             }
         };
         let is_new =
-            read.as_ref().map(|read| read.head()) != known.as_ref().map(|known| known.head());
+            read.as_ref().map(|history| history.head()) != known.as_ref().map(|known| known.head());
         if is_new {
             let history = read.map(Arc::new);
             *self.past.write() = Past { history: history.clone(), ..Past::default() };

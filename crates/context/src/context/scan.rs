@@ -63,7 +63,7 @@ impl Context {
         self.forget_others(&walk.found, &tally);
         self.stale.lock().clear();
         let changed: Vec<Found> =
-            std::mem::take(&mut walk.found).into_iter().filter(|take| self.is_news(take)).collect();
+            std::mem::take(&mut walk.found).into_iter().filter(|file| self.is_news(file)).collect();
         self.pending.store(changed.len() as u64, Ordering::Relaxed);
         self.survey.write().walk = walk;
         let (mut code, documents): (Vec<Found>, Vec<Found>) =

@@ -71,7 +71,7 @@ pub(super) fn classify(path: &str, own: Option<Kind>) -> Result<Class, Skip> {
 
 /// Whether a path is that of a document or of code, and not of settings of tools.
 pub(crate) fn is_work(path: &str) -> bool {
-    classify(path, None).is_ok_and(|classify| !classify.prior.settings)
+    classify(path, None).is_ok_and(|classified| !classified.prior.settings)
 }
 
 /// The kind that the name of a document implies.
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     fn kind(path: &str) -> Option<Kind> {
-        classify(path, None).ok().map(|classify| classify.kind)
+        classify(path, None).ok().map(|classified| classified.kind)
     }
 
     #[test]

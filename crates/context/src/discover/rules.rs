@@ -141,7 +141,7 @@ impl Rules {
             include_below: discovery
                 .include
                 .iter()
-                .map(|include| literal(include).to_owned())
+                .map(|pattern| literal(pattern).to_owned())
                 .collect(),
             global: ignores::compile("", &discovery.global_ignore.join("\n")),
             ignores: Ignores::default(),

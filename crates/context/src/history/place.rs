@@ -189,7 +189,7 @@ fn is_repository(folder: &Path) -> bool {
 /// The path in a file whose only line it is.
 fn read_path(file: &Path, begin: Option<&[u8]>) -> Result<Option<PathBuf>> {
     let Some(bytes) = read_small(file, POINTER_BYTES_MAX)? else { return Ok(None) };
-    let text = begin.map_or(Some(&*bytes), |begin| bytes.strip_prefix(begin));
+    let text = begin.map_or(Some(&*bytes), |prefix| bytes.strip_prefix(prefix));
     Ok(text.and_then(|text| std::str::from_utf8(text.trim_ascii()).ok()).map(PathBuf::from))
 }
 

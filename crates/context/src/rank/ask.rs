@@ -282,8 +282,7 @@ impl About {
     /// about.
     fn new(text: &str) -> Self {
         let prose = pieces(text).filter(|piece| !is_command(piece));
-        let words =
-            prose.flat_map(|prose| prose.1.split(|c: char| !c.is_alphanumeric() && c != '_'));
+        let words = prose.flat_map(|part| part.1.split(|c: char| !c.is_alphanumeric() && c != '_'));
         let mut about = Self::default();
         for word in words {
             let lower = word.to_lowercase();

@@ -110,7 +110,7 @@ pub(super) fn imported(name: &str, cache_dir: &Path) -> Result<Option<PathBuf>> 
 
 /// Records a folder's state, so that the next start need not digest it again.
 fn adopt(folder: &Path, name: &str) -> Result<()> {
-    let source = Manifest::read(folder)?.map_or_else(String::new, |read| read.source);
+    let source = Manifest::read(folder)?.map_or_else(String::new, |manifest| manifest.source);
     let manifest = install::record(folder, name, &source)?;
     match manifest.write(folder) {
         // A read-only cache works as well, a little more slowly.

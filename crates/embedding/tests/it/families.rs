@@ -45,7 +45,7 @@ pub(crate) fn copy(family: &str) -> TempDir {
 pub(crate) fn change(folder: &Path, file: &str, change: impl FnOnce(&mut Value)) {
     let path = folder.join(file);
     let mut value =
-        fs::read(&path).map_or(json!({}), |read| serde_json::from_slice(&read).unwrap());
+        fs::read(&path).map_or(json!({}), |text| serde_json::from_slice(&text).unwrap());
     change(&mut value);
     fs::write(path, serde_json::to_vec(&value).unwrap()).unwrap();
 }

@@ -30,7 +30,7 @@ fn last_file(dir: &Path) -> (PathBuf, usize) {
         .max()
         .expect("it works");
     let used =
-        fs::read(&file).expect("it works").iter().rposition(|read| *read != 0).expect("it works")
+        fs::read(&file).expect("it works").iter().rposition(|byte| *byte != 0).expect("it works")
             + 1;
     (file, used)
 }

@@ -28,7 +28,7 @@ fn segments(dir: &Path) -> Vec<PathBuf> {
 
 fn change(file: &Path, change: impl FnOnce(&mut [u8], usize)) {
     let mut bytes = fs::read(file).expect("it works");
-    let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
+    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
     change(&mut bytes, used);
     fs::write(file, bytes).expect("it works");
 }

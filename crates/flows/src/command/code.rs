@@ -238,7 +238,7 @@ mod tests {
     fn render(text: &str, data: &str) -> Result<String, String> {
         let data: Data = serde_json::from_str(data).unwrap();
         let types = crate::definition::yaml::read("{s: slug, t: text}").unwrap();
-        let code: Code = text.parse().map_err(|template: InvalidTemplate| template.to_string())?;
+        let code: Code = text.parse().map_err(|error: InvalidTemplate| error.to_string())?;
         code.render(&data, &types, false).map_err(|error| error.to_string())
     }
 

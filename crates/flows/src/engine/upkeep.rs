@@ -116,7 +116,7 @@ impl Compaction {
         let mut kept = 0;
         self.files.log().compact(&mut |entry| {
             let is_newer = entry.sequence > last;
-            let keep = is_newer || Record::decode(entry).map_or(true, |decode| needed.has(&decode));
+            let keep = is_newer || Record::decode(entry).map_or(true, |record| needed.has(&record));
             kept += u64::from(keep);
             if keep { Keep::Yes } else { Keep::No }
         })?;

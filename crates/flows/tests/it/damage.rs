@@ -22,7 +22,7 @@ fn flows() -> Vec<String> {
 /// The journal's file, and how many bytes of it are in use.
 fn journal(dir: &Path) -> (PathBuf, usize) {
     let file = dir.join("log").join(format!("{:020}.log", 1));
-    let used = fs::read(&file).unwrap().iter().rposition(|read| *read != 0).unwrap() + 1;
+    let used = fs::read(&file).unwrap().iter().rposition(|byte| *byte != 0).unwrap() + 1;
     (file, used)
 }
 

@@ -41,7 +41,7 @@ impl Scene {
 
     /// What the library says to a machine that has applied everything up to `ours`.
     fn said(&self, ours: Position) -> Result<Vec<Row>> {
-        self.journal.fetch(ours, &FetchOptions::default(), &long()).map(|fetch| fetch.rows)
+        self.journal.fetch(ours, &FetchOptions::default(), &long()).map(|fetched| fetched.rows)
     }
 
     /// Lets a machine follow from the beginning to the end.

@@ -160,7 +160,7 @@ fn any_prefix_of_the_written_bytes_is_recovered_from() {
     let run = run(1024, 40, 10, 21);
     run.replay(|at, disk, promise| {
         let Some(Event::Write(name, offset, bytes)) = run.events.get(at) else { return };
-        if bytes.iter().all(|bytes| *bytes == 0) {
+        if bytes.iter().all(|byte| *byte == 0) {
             return;
         }
         for len in 0..bytes.len() {

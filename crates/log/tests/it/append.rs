@@ -78,7 +78,7 @@ fn many_threads_get_their_own_sequences_and_find_their_own_records() {
                         let range = match round % 3 {
                             0 => log.append_batch(&twice),
                             1 => log.append_batch_unsynced(&twice),
-                            _ => log.append(twice[0]).map(|append| append..append + 1),
+                            _ => log.append(twice[0]).map(|first| first..first + 1),
                         };
                         let range = range.expect("there is room");
                         assert!(log.last_sequence() >= range.end - 1, "readable when answered");

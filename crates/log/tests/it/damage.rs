@@ -70,7 +70,7 @@ fn a_flipped_bit_anywhere_is_harmless_or_reported() {
     let mut reported = 0;
     for file in files(source.path()) {
         let bytes = std::fs::read(&file).expect("readable");
-        let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
         let positions = (0..used).chain((used..bytes.len()).step_by(501));
         for at in positions {
             let dir = flipped(source.path(), &file, at);
@@ -161,7 +161,7 @@ fn a_flipped_bit_is_noticed_when_it_is_read_if_not_at_opening() {
     let (mut at_opening, mut at_reading) = (0, 0);
     for file in files(source.path()) {
         let bytes = std::fs::read(&file).expect("readable");
-        let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
         for at in (0..used).step_by(3).chain(used.saturating_sub(32)..used) {
             let dir = flipped(source.path(), &file, at);
             let what = format!("{} byte {at}", file.display());
@@ -286,7 +286,7 @@ fn a_log_that_lost_its_end_is_damaged() {
     for source in [source.path(), killed.path()] {
         let segment = last_segment(source);
         let bytes = std::fs::read(&segment).expect("readable");
-        let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
         for at in (0..used - 32).step_by(29) {
             for is_shorter in [true, false] {
                 let dir = copied(source);
@@ -315,7 +315,7 @@ fn a_log_that_lost_its_end_names_the_sequences() {
     drop(log);
     let segment = last_segment(dir.path());
     let mut bytes = std::fs::read(&segment).expect("readable");
-    let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
+    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
     bytes[used - 32 - 3 * 104..].fill(0);
     std::fs::write(&segment, bytes).expect("writable");
     let error = Log::open(dir.path(), &small()).expect_err("it is too short");
@@ -408,7 +408,7 @@ fn what_was_cut_off_is_unsure_only_after_a_power_cut() {
     let killed = copied(source.path());
     let segment = last_segment(killed.path());
     let mut bytes = std::fs::read(&segment).expect("readable");
-    let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
+    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
     bytes[used - 3] ^= 1;
     std::fs::write(&segment, bytes).expect("writable");
     let rebooted = copied(killed.path());
@@ -479,7 +479,9 @@ fn a_read_names_the_record_that_is_damaged_and_the_log_remembers_it() {
     }
     let [segment] = &files(dir.path())
         .into_iter()
-        .filter(|file| std::fs::read(file).is_ok_and(|read| place_of(&read, b"record 7").is_some()))
+        .filter(|file| {
+            std::fs::read(file).is_ok_and(|bytes| place_of(&bytes, b"record 7").is_some())
+        })
         .collect::<Vec<_>>()[..]
     else {
         unreachable!("one segment has the record")

@@ -32,7 +32,7 @@ pub(crate) fn replay(
     let total = journal.last().saturating_sub(applied);
     let mut replayed = Replayed::default();
     let mut txn = Txn::new(state);
-    let commit = |txn: Txn<'_>| txn.finish().0.iter().try_for_each(|finish| state.write(finish));
+    let commit = |txn: Txn<'_>| txn.finish().0.iter().try_for_each(|batch| state.write(batch));
     let reached = journal.feed(applied.min(changed_after), &mut |entry| {
         let record = Record::of(entry)?;
         if entry.sequence > changed_after

@@ -143,7 +143,7 @@ impl Store {
             }
             let stored = self.records.stored_versions(id)?;
             let without = stored.iter().filter(|stored| stored.1.sequence.is_none());
-            gone.extend(without.map(|without| (id, without.0)));
+            gone.extend(without.map(|version| (id, version.0)));
             Ok(())
         })?;
         Ok(gone)

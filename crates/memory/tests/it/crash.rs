@@ -99,7 +99,7 @@ fn a_truncated_log_is_rejected_and_repaired_without_reusing_ids() {
     let log = world.folder("log");
     let last = segment(&log);
     let bytes = fs::read(&last).expect("the file");
-    let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
+    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
     let (mut most, mut lost_texts) = (0, 0);
     for cut in (used / 3..used - 32).step_by(used / 23) {
         let image = image(world.dir.path());
@@ -166,7 +166,7 @@ fn zeros_at_the_end_of_a_closed_log_are_reported() {
         }
         let path = &segment(&image.path().join("memory/log"));
         let mut bytes = fs::read(path).expect("the log");
-        let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
         bytes[used - 2_000..].fill(0);
         fs::write(path, bytes).expect("a damaged file");
         let error = Store::open(image.path(), options()).expect_err("the end is missing");
@@ -365,7 +365,7 @@ fn a_damaged_state_is_detected_or_harmless() {
         let path =
             image.path().join("memory/state").join(path.strip_prefix(&state).expect("inside"));
         let mut bytes = fs::read(&path).expect("the file");
-        let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(1, |at| at + 1);
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(1, |at| at + 1);
         let at = (number * 7919 + 13) * 101 % used;
         bytes[at] ^= 1 << (number % 8);
         fs::write(&path, bytes).expect("a flipped bit");

@@ -195,7 +195,7 @@ fn a_change_and_its_key_are_one_append() {
     logs.retain(|log| log.extension().is_some_and(|extension| extension == "log"));
     let [log] = &logs[..] else { panic!("one segment") };
     let (name, bytes) = (log.file_name().expect("a name"), std::fs::read(log).expect("a file"));
-    let used = bytes.iter().rposition(|bytes| *bytes != 0).expect("records") + 1;
+    let used = bytes.iter().rposition(|byte| *byte != 0).expect("records") + 1;
     let mut outcomes = BTreeMap::new();
     for end in (used.saturating_sub(320)..=used).step_by(16) {
         let copy = image(before.path());
@@ -354,7 +354,7 @@ fn run(store: &Store, step: &Step, key: Option<RequestKey>, now: Timestamp) -> S
     let outcome = match step {
         Step::Add(number) => {
             let draft = Addition::from(Draft::new(text(*number))).with_key(key);
-            store.add(draft, now).map(|add| Some(add.into_memory()))
+            store.add(draft, now).map(|added| Some(added.into_memory()))
         }
         Step::Update { id: it, text: to } => {
             request.update(id(*it), patch(&text(*to)), now).map(Some)

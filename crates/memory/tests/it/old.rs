@@ -75,7 +75,7 @@ fn trim(dir: &Path) {
             let path = entry.expect("an entry").path();
             if path.extension().is_some_and(|extension| extension == "log") {
                 let mut bytes = fs::read(&path).expect("a file");
-                let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
+                let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
                 bytes.truncate(used.next_multiple_of(64));
                 fs::write(&path, bytes).expect("a file");
             }

@@ -63,7 +63,7 @@ fn segments(dir: &Path) -> Vec<PathBuf> {
 fn flip(files: &[PathBuf]) {
     for file in files {
         let mut bytes = fs::read(file).expect("a segment");
-        let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
         bytes[used / 2] ^= 1;
         fs::write(file, bytes).expect("a damaged file");
     }
@@ -73,7 +73,7 @@ fn flip(files: &[PathBuf]) {
 fn cut(files: &[PathBuf]) {
     let file = files.last().expect("a segment");
     let mut bytes = fs::read(file).expect("a segment");
-    let used = bytes.iter().rposition(|bytes| *bytes != 0).map_or(0, |at| at + 1);
+    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
     bytes[used / 2..].fill(0);
     fs::write(file, bytes).expect("a damaged file");
 }
@@ -130,7 +130,7 @@ fn compare(step: usize, prepare: impl Fn(&Path)) {
         if kills % 2 == 0 {
             cut_power(again.path());
         }
-        let is_sound = check(again.path(), NOTHING).is_ok_and(|check| check.is_sound());
+        let is_sound = check(again.path(), NOTHING).is_ok_and(|checked| checked.is_sound());
         assert!(!is_sound, "{changes}");
         // The second one may end early, too.
         if changes % 2 == 0 && !is_killed(again.path(), changes / 2, 0) {

@@ -25,7 +25,7 @@ fn dates_names_and_differences_are_found_in_time_in_proportion_to_the_text() {
         assert_proportional(part, 1 << 14, text, |text| periods(text, Some(20_780)));
         assert_proportional(part, 1 << 14, text, |text| (Cues::of(text), names(text).count()));
         let compare = |text: &String| {
-            analyzer.compare(text, &text[part.len()..]).map(|compare| compare.verdict())
+            analyzer.compare(text, &text[part.len()..]).map(|comparison| comparison.verdict())
         };
         assert_proportional(part, 1 << 13, text, compare);
     }

@@ -22,9 +22,9 @@ fn samples() -> [Vec<u8>; 3] {
 /// Decodes as every kind; encodes accepted input again.
 fn decode_all(bytes: &[u8]) -> [Result<Vec<u8>, Error>; 3] {
     [
-        Slots::decode(bytes).map(|decode| decode.encode()),
-        TextIndex::decode(bytes).map(|decode| decode.encode()),
-        VectorIndex::decode(bytes).map(|decode| decode.encode()),
+        Slots::decode(bytes).map(|decoded| decoded.encode()),
+        TextIndex::decode(bytes).map(|decoded| decoded.encode()),
+        VectorIndex::decode(bytes).map(|decoded| decoded.encode()),
     ]
 }
 

@@ -66,7 +66,7 @@ fn exchange() -> io::Result<Vec<u8>> {
 /// Everything that starts like an answer, without that start.
 fn sequences(said: &[u8]) -> impl Iterator<Item = &[u8]> {
     let begins = (0..said.len()).filter(|number| said[*number..].starts_with(b"\x1b["));
-    begins.map(|begin| &said[begin + 2..])
+    begins.map(|at| &said[at + 2..])
 }
 
 /// The answer to a query: its numbers, which precede the final letter.

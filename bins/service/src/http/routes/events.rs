@@ -123,8 +123,7 @@ pub(super) fn check_pattern(text: Option<&str>, faults: &mut api::Faults) {
 
 /// A pattern in a query string.
 pub(super) fn pattern(text: &str) -> Result<Pattern, Failure> {
-    let invalid = |pattern: waypost_events::InvalidPattern| {
-        api::Problem::field("?pattern", pattern.to_string())
-    };
+    let invalid =
+        |error: waypost_events::InvalidPattern| api::Problem::field("?pattern", error.to_string());
     Ok(text.parse().map_err(invalid)?)
 }

@@ -163,7 +163,7 @@ fn forget(journal: &Journal, machine: MachineId) -> waypost_journal::Result<bool
         let Some(this) = machines.iter().find(|other| other.report.id == machine) else {
             return Ok(true);
         };
-        if last.replace(this.counter).is_some_and(|replace| replace != this.counter) {
+        if last.replace(this.counter).is_some_and(|before| before != this.counter) {
             changes += 1;
         }
         // One may be the last report of the service that has just stopped.

@@ -23,7 +23,7 @@ pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
     };
     let dir = data_dir.join("recall/log");
     // A witness that cannot be read has a finding of its own.
-    let known = Witness::read(data_dir).map_or(0, |read| read.get(PART));
+    let known = Witness::read(data_dir).map_or(0, |witness| witness.get(PART));
     let findings = if repair { repaired(&dir, known) } else { checked(&dir, known) };
     findings.unwrap_or_else(|error| vec![Finding::fault(PART, &Failure::of(&error))])
 }

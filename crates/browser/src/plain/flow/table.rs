@@ -15,7 +15,8 @@ const COLUMN_MIN: usize = 4;
 impl Flow<'_> {
     pub(super) fn table(&mut self, table: ElementRef<'_>, style: Style) {
         let mut rows: Vec<Vec<ElementRef<'_>>> = Vec::new();
-        let parts = table.children().filter_map(ElementRef::wrap).filter(|wrap| !hides(*wrap));
+        let parts =
+            table.children().filter_map(ElementRef::wrap).filter(|element| !hides(*element));
         for part in parts {
             let inner = part.children().filter_map(ElementRef::wrap);
             let found: Vec<ElementRef<'_>> = match name_of(part) {

@@ -28,7 +28,7 @@ pub(super) fn leading(text: &str, language: Language) -> String {
             // `r"""` and the like.
             let rest = trimmed
                 .strip_prefix(['r', 'R', 'u', 'b'])
-                .filter(|rest| ["\"\"\"", "'''"].iter().any(|quotes| rest.starts_with(quotes)))
+                .filter(|rest| ["\"\"\"", "'''"].iter().any(|mark| rest.starts_with(mark)))
                 .unwrap_or(trimmed);
             rest.strip_prefix(open).map(|rest| (rest, *close))
         });

@@ -208,7 +208,7 @@ pub(super) fn c(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> Opt
         }
         "declaration" | "field_declaration" => {
             let holds = field(node, "type").filter(|other| field(*other, "body").is_some());
-            if let Some(name) = holds.and_then(|hold| field(hold, "name")) {
+            if let Some(name) = holds.and_then(|held| field(held, "name")) {
                 let body = holds.and_then(|hold| field(hold, "body"))?;
                 return Header::new(Some(Kind::Type), text_of(name, text), body.start_byte());
             }

@@ -159,7 +159,7 @@ fn definition(language: Language, line: &str) -> Option<(Kind, String)> {
     );
     let method = || {
         find(&METHOD)
-            .filter(|find| typed && !is_statement(line) && !NO_NAMES.contains(&find.as_str()))
+            .filter(|name| typed && !is_statement(line) && !NO_NAMES.contains(&name.as_str()))
     };
     let found = known.or_else(|| method().map(|name| (Kind::Function, name)))?;
     (!found.1.is_empty() && !NO_NAMES.contains(&found.1.as_str())).then_some(found)

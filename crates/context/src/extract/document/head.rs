@@ -64,7 +64,7 @@ pub(super) fn standing(
     blocks: &[Block],
 ) -> (Standing, Vec<String>) {
     let mut supersedes =
-        head.any(&["supersedes", "replaces"]).iter().map(|any| target(any)).collect::<Vec<_>>();
+        head.any(&["supersedes", "replaces"]).iter().map(|value| target(value)).collect::<Vec<_>>();
     let is_replaced = !head.any(&["superseded_by", "replaced_by"]).is_empty();
     let mut status = head.get("status").map(str::to_owned);
     if matches!(kind, Kind::Decision | Kind::Spec) {
